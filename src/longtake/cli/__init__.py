@@ -1,0 +1,1 @@
+"""Speaking to a person at a terminal: one file per command."""

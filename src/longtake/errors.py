@@ -1,0 +1,115 @@
+"""What can go wrong, and what to do next.
+
+::
+
+    LongtakeError           exit code 1
+    ├─ ConfigError          2   the key, and the nearest valid one
+    ├─ MediaError           2   not found, not a video, no video stream, truncated, encrypted
+    ├─ ModelError           4   unavailable · reply unreadable · context too long
+    ├─ MissingExtra         2   the install line
+    ├─ BudgetSpent          3   carries the best answer so far
+    └─ RunError             2   spec changed
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from longtake.types import Answer
+
+
+class LongtakeError(Exception):
+    """Base of every error that longtake raises on purpose; its text is fit for a user."""
+
+    exit_code = 1
+
+
+class ConfigError(LongtakeError):
+    """A setting, name or argument that cannot be used."""
+
+    exit_code = 2
+
+    def __init__(self, message: str, *, key: str | None = None, nearest: str | None = None) -> None:
+        super().__init__(message)
+        self.key = key
+        self.nearest = nearest
+
+
+def unknown(kind: str, name: str, known: Iterable[str], *, where: str = "") -> ConfigError:
+    """The error for a name that does not exist, with the nearest one that does."""
+    known = sorted(known)
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    nearest = close[0] if close else None
+    if nearest:
+        hint = f"did you mean {nearest!r}?"
+    elif known:
+        hint = f"known: {', '.join(known)}"
+    else:
+        hint = f"no {kind} is known here"
+    place = f" in {where}" if where else ""
+    return ConfigError(f"unknown {kind} {name!r}{place}; {hint}", key=name, nearest=nearest)
+
+
+MediaProblem: TypeAlias = Literal[
+    "not_found", "not_a_file", "not_a_video", "no_video", "no_audio", "truncated", "encrypted",
+    "too_large", "unreadable", "out_of_range",
+]  # fmt: skip
+
+
+class MediaError(LongtakeError):
+    """A file that cannot be used as asked; ``problem`` names why."""
+
+    exit_code = 2
+
+    def __init__(self, path: Path | str, problem: MediaProblem, detail: str) -> None:
+        super().__init__(f"{path}: {detail}")
+        self.path = path
+        self.problem = problem
+        self.detail = detail
+
+
+ModelProblem: TypeAlias = Literal["unavailable", "refused", "unreadable", "context"]
+
+
+class ModelError(LongtakeError):
+    """A model that cannot be reached, refuses, cannot be understood, or cannot hold the prompt."""
+
+    exit_code = 4
+
+    def __init__(self, model: str, problem: ModelProblem, detail: str) -> None:
+        super().__init__(f"{model}: {detail}")
+        self.model = model
+        self.problem = problem
+        self.detail = detail
+
+
+class MissingExtra(LongtakeError):
+    """An optional part that is not installed."""
+
+    exit_code = 2
+
+    def __init__(self, extra: str, purpose: str) -> None:
+        super().__init__(f'{purpose} needs an extra: pip install "longtake[{extra}]"')
+        self.extra = extra
+
+
+class BudgetSpent(LongtakeError):
+    """A budget ran out; ``best`` is the best answer so far, where there is one."""
+
+    exit_code = 3
+
+    def __init__(self, limit: str, spent: str, best: Answer | None = None) -> None:
+        super().__init__(f"budget spent: {limit} ({spent})")
+        self.limit = limit
+        self.best = best
+
+
+class RunError(LongtakeError):
+    """A run folder that does not fit what is asked of it."""
+
+    exit_code = 2

@@ -1,0 +1,1 @@
+"""Where events go: the console, a trace file, the meter."""

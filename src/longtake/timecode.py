@@ -1,0 +1,48 @@
+"""Seconds as people write them."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from longtake.errors import ConfigError
+from longtake.types import Segment
+
+_CLOCK = re.compile(r"(?:(?:(\d+):)?(\d{1,2}):)?(\d+(?:[.,]\d+)?)\s*(?:s|sec|seconds?)?", re.IGNORECASE)
+
+
+def clock(seconds: float, *, millis: bool = False) -> str:
+    """``751.5`` as ``00:12:31``, or ``00:12:31.500`` with ``millis``; floors, as a player's display does."""
+    if not math.isfinite(seconds):
+        return "--:--:--"
+    sign = "-" if seconds < 0 else ""
+    # rounded first, so that 59.9996 shown with milliseconds is a whole minute
+    thousandths = round(abs(seconds) * 1000)
+    whole, rest = divmod(thousandths, 1000)
+    text = f"{sign}{whole // 3600:02d}:{whole // 60 % 60:02d}:{whole % 60:02d}"
+    return f"{text}.{rest:03d}" if millis else text
+
+
+def parse_time(text: str) -> float:
+    """Seconds from ``12.5``, ``201 s``, ``3:21``, ``00:03:21`` or ``00:03:21,500``."""
+    match = _CLOCK.fullmatch(text.strip())
+    if match is None:
+        raise ConfigError(f"{text!r} is not a time; write seconds (12.5) or a clock (00:12:31)")
+    hours, minutes, seconds = match.groups()
+    value = float(seconds.replace(",", "."))
+    if minutes is not None and value >= 60:
+        raise ConfigError(f"{text!r} is not a time: {seconds} seconds do not fit in a minute")
+    if hours is not None and int(minutes) >= 60:
+        raise ConfigError(f"{text!r} is not a time: {minutes} minutes do not fit in an hour")
+    return int(hours or 0) * 3600 + int(minutes or 0) * 60 + value
+
+
+def parse_range(text: str) -> Segment:
+    """A segment from ``00:10:00-00:20:00`` or ``600-1200``."""
+    start, dash, end = text.partition("-")
+    if not dash:
+        raise ConfigError(f"{text!r} is not a range; write START-END, as in 00:10:00-00:20:00")
+    segment = parse_time(start), parse_time(end)
+    if segment[1] <= segment[0]:
+        raise ConfigError(f"{text!r} is not a range: it ends before it starts")
+    return Segment(*segment)

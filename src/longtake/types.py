@@ -1,0 +1,154 @@
+"""The nouns that every part of longtake shares.
+
+Nothing here imports a media or model runtime, so that ``import longtake`` stays instant.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Pixels: TypeAlias = NDArray[np.uint8]
+
+LETTERS = string.ascii_uppercase
+"""Names of the options of a multiple-choice question, in order."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Segment:
+    """A stretch of film in seconds, half-open: ``start`` belongs to it, ``end`` does not."""
+
+    start: float
+    end: float
+
+    def __post_init__(self) -> None:
+        if not self.end >= self.start:
+            raise ValueError(f"a segment cannot end ({self.end}) before it starts ({self.start})")
+
+    @property
+    def duration(self) -> float:
+        """Length in seconds."""
+        return self.end - self.start
+
+    @property
+    def middle(self) -> float:
+        """The moment halfway."""
+        return (self.start + self.end) / 2
+
+    def __contains__(self, time: float) -> bool:
+        return self.start <= time < self.end
+
+    def overlap(self, other: Segment) -> float:
+        """Seconds that both segments share."""
+        return max(0.0, min(self.end, other.end) - max(self.start, other.start))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Frame:
+    """One picture and the moment it came on screen, in seconds from the start of the film."""
+
+    time: float
+    pixels: Pixels
+    """RGB, height × width × 3."""
+
+    def __repr__(self) -> str:
+        height, width = self.pixels.shape[:2]
+        return f"Frame(time={self.time:.3f}, {width}×{height})"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A piece of text and when it was said or shown."""
+
+    segment: Segment
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked; without options it is open-ended."""
+
+    text: str
+    options: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.text.strip():
+            raise ValueError("the question is empty")
+        if len(self.options) == 1 or len(self.options) > len(LETTERS):
+            raise ValueError(f"a question has no options or 2 to {len(LETTERS)}, not {len(self.options)}")
+
+    @property
+    def letters(self) -> str:
+        """The letters of the options, ``"ABCD"`` for four."""
+        return LETTERS[: len(self.options)]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Something in the film that speaks for an answer."""
+
+    segment: Segment
+    source: str
+    """Where it was found: ``frame``, ``caption``, ``speech``, ``onscreen``, ``subtitle``."""
+    text: str = ""
+    score: float | None = None
+
+
+Status: TypeAlias = Literal["answered", "abstained", "budget_spent", "not_credible"]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a method concludes. ``choice`` is a letter, or ``None`` where there is none to give."""
+
+    choice: str | None = None
+    text: str = ""
+    reason: str = ""
+    confidence: float | None = None
+    evidence: tuple[Evidence, ...] = ()
+    status: Status = "answered"
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What was spent. Adds with ``+``; a cost of ``None`` is unknown, and makes every sum unknown."""
+
+    calls: int = 0
+    tokens_in: int = 0
+    tokens_cached: int = 0
+    """The part of ``tokens_in`` that a prefix cache served."""
+    tokens_out: int = 0
+    frames: int = 0
+    seconds: float = 0.0
+    cost: float | None = 0.0
+
+    def __add__(self, other: Usage) -> Usage:
+        cost = None if self.cost is None or other.cost is None else self.cost + other.cost
+        return Usage(
+            self.calls + other.calls,
+            self.tokens_in + other.tokens_in,
+            self.tokens_cached + other.tokens_cached,
+            self.tokens_out + other.tokens_out,
+            self.frames + other.frames,
+            self.seconds + other.seconds,
+            cost,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What asking gives: the answer, its price, and how to check it."""
+
+    answer: Answer
+    usage: Usage
+    method: str
+    models: Mapping[str, str] = field(default_factory=dict)
+    """Role to model name."""
+    trace: Any = None
+    """The events of the run, for ``longtake replay`` and for plots."""
