@@ -116,9 +116,7 @@ def merge(layers: Iterable[Layer], *, method_names: Iterable[str] = ()) -> Setti
     names = set(method_names)
     for layer in layers:
         sections = {key: value for key, value in layer.values.items() if key not in names}
-        if (
-            "methods" in sections
-        ):  # methods are written by their own names: [videoagent], not [methods.videoagent]
+        if "methods" in sections:  # methods are written by their own names: [videoagent], not [methods.videoagent]
             raise unknown("key", "methods", _keys(Settings) - {"methods"} | names, where=layer.source)
         settings = overlay(settings, sections, source=layer.source, trusted=layer.trusted, also=names)
         fields = {key: _mapping(layer.values[key], key, layer.source) for key in names & layer.values.keys()}
@@ -153,9 +151,7 @@ def overlay(
         old = getattr(base, key)
         entry = _entry_type(hints[key])
         if dataclasses.is_dataclass(old):
-            changes[key] = overlay(
-                old, _mapping(value, name, source), source=source, trusted=trusted, path=f"{name}."
-            )
+            changes[key] = overlay(old, _mapping(value, name, source), source=source, trusted=trusted, path=f"{name}.")
         elif entry is not None:
             table = dict(old)
             for item, fields_of_item in _mapping(value, name, source).items():

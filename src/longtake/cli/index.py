@@ -1,0 +1,60 @@
+"""``longtake index``."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+
+from longtake.build import open_footage, open_store
+from longtake.cli.options import common, full_hash
+from longtake.cli.output import emit_json, human_seconds, progress, say
+from longtake.config import Settings
+from longtake.footage.indexing import Task, tasks
+from longtake.timecode import clock
+
+
+@click.command()
+@click.argument("films", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--subtitles", type=click.Path(path_type=Path), metavar="FILE",
+              help="SRT, VTT, ASS or JSON; otherwise the file beside the film, or its own stream.")  # fmt: skip
+@full_hash
+@common
+def index(films: tuple[Path, ...], subtitles: Path | None, full_hash: bool, settings: Settings, as_json: bool) -> None:
+    """Look through films once, so that questions are quick.
+
+    Prints what each part will cost, then does the cheap parts first. Stop it at any time: the next run goes
+    on where this one was. A film that was indexed before takes no time.
+
+    \b
+    Example:
+      longtake index holiday.mp4 lectures/*.mkv
+    """
+    reports = []
+    for film in films:
+        footage = open_footage(film, settings, subtitles=subtitles, full_hash=full_hash)
+        say(f"{film}: {clock(footage.duration)}")
+        began = time.perf_counter()
+        parts = [_announced(task) for task in tasks(footage)]
+        for part, was_done in parts:
+            if not was_done:
+                with progress(part.name) as advance:
+                    part.build(advance)
+        seconds = round(time.perf_counter() - began, 3)
+        reports.append({
+            "film": str(film), "fingerprint": footage.fingerprint, "duration": footage.duration, "seconds": seconds,
+            "layers": [{"name": part.name, "what": part.describe(), "was_done": was} for part, was in parts],
+        })  # fmt: skip
+        say(f"  indexed in {seconds:.1f} s")
+        for gone in open_store(settings).evict(keep=footage.fingerprint):
+            say(f"  dropped {gone.name} from the cache to stay under {settings.cache.limit_gb:g} GB")
+    if as_json:
+        emit_json({"films": reports})
+
+
+def _announced(task: Task) -> tuple[Task, bool]:
+    done = task.done()
+    cost = "done" if done else f"about {human_seconds(task.estimate())}"
+    say(f"  {task.name:<12} {cost:<14} {task.describe()}")
+    return task, done

@@ -1,0 +1,161 @@
+"""A film as methods see it: verbs that give frames with times, and lines of text."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longtake.algorithms import sampling
+from longtake.config import Settings
+from longtake.errors import MediaError
+from longtake.events import FramesSeen, Seen, emit, note, picture
+from longtake.footage.fingerprint import fingerprint
+from longtake.footage.layers import (
+    Advance,
+    FrameLayer,
+    Glimpses,
+    build_frame_layers,
+    ignore,
+    load_video,
+    save_video,
+    with_grid,
+)
+from longtake.footage.store import FilmFolder, LayerKey, Store
+from longtake.footage.text import TextStore
+from longtake.media.images import digest, jpeg
+from longtake.media.subtitles import embedded_subtitles, read_subtitles, sidecar
+from longtake.media.video import Video, sample_times
+from longtake.types import Frame, Line, Segment
+
+
+class Footage:
+    """One film with its store. Whatever is asked for and not yet known is computed, once."""
+
+    def __init__(
+        self,
+        path: Path | str,
+        store: Store,
+        settings: Settings | None = None,
+        *,
+        subtitles: Path | None = None,
+        full_hash: bool = False,
+    ) -> None:
+        self.path = Path(path)
+        self.settings = settings or Settings()
+        self.store = store
+        self.fingerprint = fingerprint(self.path, full=full_hash)
+        self.folder: FilmFolder = store.film(self.fingerprint, self.path)
+        self.text = TextStore(self.folder.path / "text.db")
+        self._subtitles = subtitles
+        self._video: Video | None = None
+
+    @property
+    def video(self) -> Video:
+        """The decoder, opened from the stored packet table when there is one."""
+        if self._video is None:
+            stored = load_video(self.folder, self.path, self.settings.media)
+            if stored is None:
+                with self.folder.building(on_wait=self._waiting):
+                    stored = load_video(self.folder, self.path, self.settings.media)
+                    if stored is None:
+                        stored = Video(self.path, limits=self.settings.media)
+                        save_video(self.folder, stored)
+            self._video = stored
+        return self._video
+
+    @property
+    def duration(self) -> float:
+        """Seconds."""
+        return self.video.duration
+
+    @property
+    def times(self) -> NDArray[np.float64]:
+        """The grid that frame layers and frame numbers refer to, one moment a second by default."""
+        return sample_times(self.duration, self.settings.index.fps)
+
+    def at(self, times: Sequence[float], *, width: int | None = None, purpose: str = "") -> list[Frame]:
+        """The frames on screen at these moments."""
+        frames = self.video.at(times, width=width)
+        for frame in frames:
+            _offer(frame)
+        emit(FramesSeen(purpose=purpose, frames=tuple(Seen(f.time, digest(f.pixels)) for f in frames)))
+        return frames
+
+    def uniform(self, n: int, *, within: Segment | None = None, width: int | None = None) -> list[Frame]:
+        """``n`` frames spread evenly over the film, ends included, or over a stretch of it."""
+        grid = self._grid(within)
+        return self.at(grid[sampling.uniform(len(grid), n)].tolist(), width=width, purpose="uniform")
+
+    def random(self, n: int, *, within: Segment | None = None, seed: int = 0, width: int | None = None) -> list[Frame]:
+        """``n`` different frames drawn at random, the same for the same seed, in time order."""
+        grid = self._grid(within)
+        return self.at(grid[sampling.random(len(grid), n, seed)].tolist(), width=width, purpose="random")
+
+    def layer(self, layer: FrameLayer, advance: Advance = ignore) -> NDArray[Any]:
+        """A frame layer's rows, one per moment of :attr:`times`, computed now if need be."""
+        return self.frame_layers([layer], advance)[0]
+
+    def frame_layers(self, layers: Sequence[FrameLayer], advance: Advance = ignore) -> list[NDArray[Any]]:
+        """Several frame layers; those that are missing share one pass over the film."""
+        fps = self.settings.index.fps
+        keys = [with_grid(layer.key, fps) for layer in layers]
+        if not all(self.folder.has(key) for key in keys):
+            video = self.video  # outside the lock, which opening may itself need
+            with self.folder.building(on_wait=self._waiting):
+                build_frame_layers(self.folder, video, layers, fps=fps, advance=advance)
+        stored = [self.folder.read(key) for key in keys]
+        return [arrays["rows"] for arrays, _ in (s for s in stored if s is not None)]
+
+    def glimpses(self) -> NDArray[Any]:
+        """Thumbnails, one per moment of :attr:`times`."""
+        return self.layer(Glimpses())
+
+    def subtitles(self, within: Segment | None = None) -> list[Line]:
+        """Lines of the given subtitle file, else of the one beside the film, else of its own stream."""
+        key = self.subtitle_key()
+        if key is None:
+            return []
+        if not self.text.has(key):
+            with self.folder.building(on_wait=self._waiting):
+                if not self.text.has(key):
+                    self.text.add(key, self._read_subtitles(), [Segment(0.0, self.duration)])
+        return self.text.lines(key, within)
+
+    def subtitle_key(self) -> LayerKey | None:
+        """The layer that holds the subtitles; ``None`` when the film has none."""
+        source = self.subtitle_file
+        if source is not None:
+            try:
+                content = hashlib.blake2b(source.read_bytes(), digest_size=8).hexdigest()
+            except OSError as error:
+                raise MediaError(source, "unreadable", f"cannot be read ({error.strerror})") from error
+            return LayerKey("subtitles", 1, {"file": content, "suffix": source.suffix})
+        if self.video.info.subtitles:
+            return LayerKey("subtitles", 1, {"stream": self.video.info.subtitles[0].index})
+        return None
+
+    @property
+    def subtitle_file(self) -> Path | None:
+        """The side-car in use."""
+        return self._subtitles or sidecar(self.path)
+
+    def _read_subtitles(self) -> list[Line]:
+        if self.subtitle_file is not None:
+            return read_subtitles(self.subtitle_file, self.settings.media)
+        stream = self.video.info.subtitles[0].index
+        return embedded_subtitles(self.path, origin=self.video.origin, index=stream, limits=self.settings.media)
+
+    def _grid(self, within: Segment | None) -> NDArray[np.float64]:
+        return self.times if within is None else sample_times(self.duration, self.settings.index.fps, within)
+
+    def _waiting(self) -> None:
+        note("waiting", film=str(self.path), why="another process is working on this film")
+
+
+def _offer(frame: Frame) -> None:
+    picture(digest(frame.pixels), lambda: jpeg(frame.pixels))
