@@ -55,6 +55,6 @@ def index(films: tuple[Path, ...], subtitles: Path | None, full_hash: bool, sett
 
 def _announced(task: Task) -> tuple[Task, bool]:
     done = task.done()
-    cost = "done" if done else f"about {human_seconds(task.estimate())}"
+    cost = "done" if done else human_seconds(task.estimate())
     say(f"  {task.name:<12} {cost:<14} {task.describe()}")
     return task, done

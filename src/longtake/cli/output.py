@@ -70,9 +70,9 @@ def human_bytes(count: float) -> str:
 
 
 def human_seconds(seconds: float) -> str:
-    """A rough duration: ``under 1 s``, ``40 s``, ``3 min``, ``1.5 h``."""
+    """A rough duration: ``under 1 s``, ``about 40 s``, ``about 3 min``, ``about 1.5 h``."""
     if seconds < 1:
         return "under 1 s"
     if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+        return f"about {seconds:.0f} s"
+    return f"about {seconds / 60:.0f} min" if seconds < 5400 else f"about {seconds / 3600:.1f} h"

@@ -16,6 +16,7 @@ from longtake.errors import MediaError
 from longtake.events import FramesSeen, Seen, emit, note, picture
 from longtake.footage.fingerprint import fingerprint
 from longtake.footage.layers import (
+    PACKETS,
     Advance,
     FrameLayer,
     Glimpses,
@@ -49,7 +50,7 @@ class Footage:
         self.settings = settings or Settings()
         self.store = store
         self.fingerprint = fingerprint(self.path, full=full_hash)
-        self.folder: FilmFolder = store.film(self.fingerprint, self.path)
+        self.folder: FilmFolder = store.film(self.fingerprint)
         self.text = TextStore(self.folder.path / "text.db")
         self._subtitles = subtitles
         self._video: Video | None = None
@@ -58,14 +59,17 @@ class Footage:
     def video(self) -> Video:
         """The decoder, opened from the stored packet table when there is one."""
         if self._video is None:
-            stored = load_video(self.folder, self.path, self.settings.media)
-            if stored is None:
+            video = load_video(self.folder, self.path, self.settings.media)
+            if video is None:
+                video = Video(self.path, limits=self.settings.media)
+                len(video.table)  # a file that is no film fails here, before anything is made for it
+                self.folder.use(self.path)
                 with self.folder.building(on_wait=self._waiting):
-                    stored = load_video(self.folder, self.path, self.settings.media)
-                    if stored is None:
-                        stored = Video(self.path, limits=self.settings.media)
-                        save_video(self.folder, stored)
-            self._video = stored
+                    if not self.folder.has(PACKETS):
+                        save_video(self.folder, video)
+            else:
+                self.folder.use(self.path)
+            self._video = video
         return self._video
 
     @property

@@ -68,16 +68,9 @@ class Store:
         self.root = root
         self.limit_bytes = limit_bytes
 
-    def film(self, fingerprint: str, path: Path | None = None) -> FilmFolder:
-        """The folder of one film, made if need be and marked as used now."""
-        folder = FilmFolder(private_folder(private_folder(self.root) / "films") / fingerprint)
-        private_folder(folder.path)
-        if path is not None:
-            write_atomically(
-                folder.path / "film.json",
-                json.dumps({"name": path.name, "path": str(path.absolute())}).encode(),
-            )
-        return folder
+    def film(self, fingerprint: str) -> FilmFolder:
+        """The folder of one film; it need not exist yet."""
+        return FilmFolder(self.root / "films" / fingerprint)
 
     def films(self) -> list[FilmUse]:
         """What the store holds, least recently used first."""
@@ -122,6 +115,14 @@ class FilmFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+
+    def use(self, film: Path) -> None:
+        """Make the folder if need be, and mark the film as used now."""
+        films = self.path.parent
+        for folder in (films.parent, films, self.path):
+            private_folder(folder)
+        place = {"name": film.name, "path": str(film.absolute())}
+        write_atomically(self.path / "film.json", json.dumps(place).encode())
 
     @contextlib.contextmanager
     def building(self, *, wait: bool = True, on_wait: Callable[[], None] | None = None) -> Iterator[None]:
