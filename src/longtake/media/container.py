@@ -12,6 +12,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import av
 from av.container import InputContainer
@@ -34,18 +35,7 @@ def open_container(path: Path, limits: MediaSettings | None = None) -> Iterator[
     limits = limits or MediaSettings()
     size = check_plain_file(path)
     try:
-        container = av.open(
-            # absolute, so that a name such as "concat:a|b" is a file name and not a protocol
-            str(path.absolute()),
-            options={
-                "protocol_whitelist": "file",
-                "format_whitelist": FORMATS,
-                "max_streams": str(limits.max_streams),
-            },
-            # unlike codec_context.options, these hold while the streams are being probed
-            stream_options=[{"max_pixels": str(limits.max_pixels)}] * limits.max_streams,  # type: ignore[list-item]
-            metadata_errors="replace",
-        )
+        container = _open(path, limits)
     except av.error.FFmpegError as error:
         raise _not_opened(path, size, error, limits) from error
     with container:
@@ -54,6 +44,22 @@ def open_container(path: Path, limits: MediaSettings | None = None) -> Iterator[
             if context is not None and context.width * context.height > limits.max_pixels:
                 raise _too_many_pixels(path, context.width, context.height, limits)
         yield container
+
+
+def _open(path: Path, limits: MediaSettings) -> InputContainer:
+    name = str(path.absolute())  # absolute, so that "concat:a|b" is a file name and not a protocol
+    options = {
+        "protocol_whitelist": "file",
+        "format_whitelist": FORMATS,
+        "max_streams": str(limits.max_streams),
+    }
+    # unlike codec_context.options, these hold while the streams are being probed
+    while_probing: Any = [{"max_pixels": str(limits.max_pixels)}] * limits.max_streams
+    try:
+        return av.open(name, options=options, stream_options=while_probing, metadata_errors="replace")
+    except ValueError:
+        # MPEG program streams show their streams too late for that; their headers hold 16383 pixels a side at most
+        return av.open(name, options=options, metadata_errors="replace")
 
 
 def check_plain_file(path: Path) -> int:

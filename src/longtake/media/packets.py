@@ -74,8 +74,8 @@ class PacketTable:
     def on_screen(self, times: Iterable[float]) -> NDArray[np.int64]:
         """For each time the position of the frame on screen then, the first frame before it begins."""
         asked = np.asarray(list(times), dtype=np.float64)
-        # half a tick of slack: 0.1 s written in binary must still find the frame stamped 0.1
-        index = np.searchsorted(self.times, asked + self.tick / 2, side="right") - 1
+        # a little slack: 0.1 s written in binary must still find the frame stamped 0.1
+        index = np.searchsorted(self.times, asked + min(self.tick / 2, 5e-4), side="right") - 1
         return self.order[np.clip(index, 0, len(self.order) - 1)]
 
     def nearest_keys(self, times: Iterable[float]) -> NDArray[np.int64]:
@@ -121,7 +121,7 @@ def read_packets(path: Path, container: InputContainer, stream: VideoStream) -> 
         pass  # a cut-off file: what was read until here is the film
     if not rows:
         raise MediaError(path, "truncated", "has a video stream but not one frame in it")
-    return _table(rows, stream, _origin(container, stream, rows), last_duration)
+    return _table(rows, container, stream, last_duration)
 
 
 def _origin(container: InputContainer, stream: VideoStream, rows: Sequence[tuple[int, int, bool, bool]]) -> int:
@@ -134,22 +134,23 @@ def _origin(container: InputContainer, stream: VideoStream, rows: Sequence[tuple
 
 
 def _table(
-    rows: Sequence[tuple[int, int, bool, bool]], stream: VideoStream, origin: int, last_duration: int
+    rows: Sequence[tuple[int, int, bool, bool]], container: InputContainer, stream: VideoStream, last_duration: int
 ) -> PacketTable:
     pts, dts = (np.array([row[i] for row in rows], dtype=np.int64) for i in (0, 1))
     key, shown = (np.array([row[i] for row in rows], dtype=np.bool_) for i in (2, 3))
     if not key.any():
         key[0] = True
     rate = stream.average_rate or stream.guessed_rate or stream.base_rate
-    distinct = len(np.unique(pts[shown]))
-    if (pts == UNKNOWN).any() or distinct < 0.9 * shown.sum() or stream.time_base is None:
-        # AVI and raw streams with B-frames: only the order is known, and the nominal rate
+    repeated = len(np.unique(pts[shown])) < 0.9 * shown.sum()
+    if container.format.name == "mpeg" or (pts == UNKNOWN).any() or repeated or stream.time_base is None:
+        # AVI and raw streams with B-frames, and program streams, which stamp only some frames and leave the
+        # rest to be guessed, sometimes wrongly: their order is known, and the nominal rate
         tick = float(1 / rate) if rate else 0.04
         order = np.arange(len(rows), dtype=np.int64)
         whole = np.zeros(len(rows), dtype=np.bool_)
         whole[0] = True
         return PacketTable(order, dts, whole, np.ones_like(key), tick, 0, len(rows) * tick, timed=False)
-    tick = float(stream.time_base)
+    tick, origin = float(stream.time_base), _origin(container, stream, rows)
     usual = round(1 / (float(rate) * tick)) if rate else 1
     end = int(pts[shown].max()) + (last_duration or usual)
     return PacketTable(pts - origin, np.where(dts == UNKNOWN, UNKNOWN, dts - origin), key, shown,

@@ -23,6 +23,10 @@ Packet: TypeAlias = "av.Packet[VideoStream]"
 
 READ_THROUGH = 300
 """Packets that are cheaper to read past than to seek over."""
+SKIPPING = frozenset({"h264", "hevc", "mpeg1video", "mpeg2video", "mpeg4"})
+"""Decoders that heed ``skip_frame`` for each packet; others read it once, when they are opened."""
+REORDER = 16
+"""Most frames that any codec stores ahead of the one to be shown next."""
 
 
 class Reader:
@@ -44,6 +48,8 @@ class Reader:
 
         ``skip`` leaves unwanted pictures undecoded where no other picture leans on them.
         """
+        # frames that are told apart by counting must all be counted
+        skip = skip and self._table.timed and self._stream.codec_context.name in SKIPPING
         context = self._stream.codec_context
         missing = {int(self._table.pts[position]): position for position in run.wanted}
         wanted = set(run.wanted)
@@ -64,13 +70,15 @@ class Reader:
         """The packets of a run with their positions, then ``None`` to drain the decoder."""
         if not run.first - READ_THROUGH <= self._next <= run.first:
             self._seek(run.first)
+        # where a position is only a count of shown frames, the packets of frame n may be stored after the nth
+        last = run.last if self._table.timed else run.last + REORDER
         for packet in self._packets:
             if packet.size == 0:
                 break
             position, self._next = self._next, self._next + 1
             if position >= run.first:
                 yield position, packet
-            if position == run.last:
+            if position == last:
                 break
         yield -1, None
 

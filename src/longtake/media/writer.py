@@ -59,7 +59,7 @@ def write_film(
         stream: VideoStream | None = None
         voice = _add_sound(file, encoding) if sound is not None else None
         for number, pixels in enumerate(pictures):
-            stream = stream or _add_picture(file, encoding, pixels)
+            stream = stream or _add_picture(file, encoding, pixels, tick)
             frame = VideoFrame.from_ndarray(np.ascontiguousarray(pixels), format="rgb24")
             frame.pts = number if stamps is None else round(next(stamps) * 1000)
             frame.time_base = tick
@@ -70,12 +70,13 @@ def write_film(
             _mux_sound(file, voice, sound, encoding.audio_rate, audio_start)
 
 
-def _add_picture(file: OutputContainer, encoding: Encoding, pixels: Pixels) -> VideoStream:
+def _add_picture(file: OutputContainer, encoding: Encoding, pixels: Pixels, tick: Fraction) -> VideoStream:
     stream = file.add_stream(encoding.codec, rate=encoding.fps)
     assert isinstance(stream, VideoStream)
     stream.height, stream.width = pixels.shape[:2]
     stream.pix_fmt = "yuvj420p" if encoding.codec == "mjpeg" else "yuv420p"
     context = stream.codec_context
+    context.time_base = tick
     context.gop_size = encoding.gop
     context.options = dict(encoding.options)
     if encoding.pixel_aspect != 1:
