@@ -101,7 +101,9 @@ FILMS = [
     Film("vp8_hidden_frames.webm", x264(codec="libvpx", options=VP8)),
     Film("vp9.webm", x264(codec="libvpx-vp9", options={"deadline": "realtime", "cpu-used": "8"})),
     Film("av1.mkv", x264(codec="libsvtav1", options={"preset": "8", "crf": "15", "svtav1-params": "keyint=25"})),
-    Film("mpeg2.mpg", x264(codec="mpeg2video", fps=Fraction(25), options={"bf": "2", "b": "3000000"}, gop=15), count=150),
+    Film(
+        "mpeg2.mpg", x264(codec="mpeg2video", fps=Fraction(25), options={"bf": "2", "b": "3000000"}, gop=15), count=150
+    ),
     Film("broadcast.ts", x264(fps=Fraction(25)), count=250),
     Film("variable_rate.mkv", times=jerky(90), count=90),
     Film("variable_rate.mp4", times=jerky(90), count=90),

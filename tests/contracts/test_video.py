@@ -29,7 +29,7 @@ def video(film, film_folder):
 
 def truth_at(film, time):
     """Number of the frame on screen at ``time``."""
-    return max(0, int(np.searchsorted(film.truth, time + 1e-4, side="right")) - 1)
+    return max(0, int(np.searchsorted(film.truth, time + 1e-6, side="right")) - 1)
 
 
 def test_every_frame_has_its_true_time(film, video):

@@ -39,6 +39,8 @@ def open_container(path: Path, limits: MediaSettings | None = None) -> Iterator[
     except av.error.FFmpegError as error:
         raise _not_opened(path, size, error, limits) from error
     with container:
+        if len(container.streams) > limits.max_streams:
+            raise _too_many_streams(path, len(container.streams), limits)
         for stream in container.streams.video:
             context = stream.codec_context
             if context is not None and context.width * context.height > limits.max_pixels:
@@ -107,9 +109,14 @@ def _not_opened(path: Path, size: int, error: av.error.FFmpegError, limits: Medi
     if head[4:8] == b"ftyp":
         detail = f"is cut off: {size:,} bytes without the index that an MP4 keeps at its end (moov)"
         return MediaError(path, "truncated", detail)
-    if isinstance(error, av.error.MemoryError):
-        return MediaError(path, "too_large", f"needs more than {limits.max_streams} streams allow")
+    if isinstance(error, av.error.MemoryError):  # what FFmpeg says when its own limit on streams is passed
+        return _too_many_streams(path, None, limits)
     return MediaError(path, "not_a_video", "is not a video file that FFmpeg can read")
+
+
+def _too_many_streams(path: Path, count: int | None, limits: MediaSettings) -> MediaError:
+    found = f"{count} streams are" if count else "its streams are"
+    return MediaError(path, "too_large", f"{found} over the limit of {limits.max_streams} (media.max_streams)")
 
 
 def _too_many_pixels(path: Path, width: int, height: int, limits: MediaSettings) -> MediaError:

@@ -75,7 +75,7 @@ class PacketTable:
         """For each time the position of the frame on screen then, the first frame before it begins."""
         asked = np.asarray(list(times), dtype=np.float64)
         # a little slack: 0.1 s written in binary must still find the frame stamped 0.1
-        index = np.searchsorted(self.times, asked + min(self.tick / 2, 5e-4), side="right") - 1
+        index = np.searchsorted(self.times, asked + 1e-6, side="right") - 1
         return self.order[np.clip(index, 0, len(self.order) - 1)]
 
     def nearest_keys(self, times: Iterable[float]) -> NDArray[np.int64]:

@@ -21,6 +21,7 @@ SUFFIXES = (".srt", ".vtt", ".ass", ".ssa")
 """Side-car formats, in order of preference."""
 
 _TAGS = re.compile(r"<[^<>]{0,200}>|\{\\[^{}]{0,200}\}")
+_BREAKS = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _ASS_FIELDS = 8
 """Fields before the text in a decoded ASS event."""
 
@@ -50,12 +51,19 @@ def read_subtitles(path: Path, limits: MediaSettings | None = None) -> list[Line
     if path.suffix.lower() == ".json":
         return _tidy(_benchmark_lines(path, text))
     try:
-        parsed = pysubs2.SSAFile.from_string(text)
+        parsed = _parse(text, path.suffix.lower())
     except (pysubs2.exceptions.Pysubs2Error, ValueError, IndexError) as error:
         raise MediaError(path, "unreadable", "is not a subtitle file (SRT, VTT, ASS or JSON)") from error
     if not parsed.events:
         raise MediaError(path, "unreadable", "holds no subtitle line")
     return _tidy((event.start / 1000, event.end / 1000, event.plaintext) for event in parsed if not event.is_comment)
+
+
+def _parse(text: str, suffix: str) -> pysubs2.SSAFile:
+    try:
+        return pysubs2.SSAFile.from_string(text)
+    except pysubs2.exceptions.FormatAutodetectionError:  # no telling mark in it: go by the name
+        return pysubs2.SSAFile.from_string(text, format_=suffix.lstrip(".") if suffix in SUFFIXES else "srt")
 
 
 def embedded_subtitles(
@@ -118,7 +126,7 @@ def _tidy(raw: Iterable[tuple[float, float, str]]) -> list[Line]:
     """Lines by time, without markup, blanks or negative lengths."""
     lines = []
     for start, end, text in raw:
-        plain = " ".join(_TAGS.sub(" ", text).split())
+        plain = " ".join(_TAGS.sub("", _BREAKS.sub(" ", text)).split())
         if plain and end >= 0:
             lines.append(Line(Segment(max(0.0, start), max(start, end, 0.0)), plain))
     return sorted(lines, key=lambda line: line.segment)
