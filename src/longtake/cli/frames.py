@@ -22,9 +22,10 @@ from longtake.timecode import clock, parse_time
 @click.option("--width", type=click.IntRange(min=1), metavar="PIXELS", help="Scale down to this width.")
 @common
 def frames(film: Path, moments: str, out: Path, width: int | None, settings: Settings, as_json: bool) -> None:
-    """Save the frames on screen at given times, one PNG each, named by order and time.
+    """Save the frames on screen at given times.
 
-    The time in the name is when the frame came on screen, which is at or before the time asked for.
+    One PNG each, named by order and time. The time in the name is when the frame came on screen, which is at
+    or before the time asked for.
 
     \b
     Example:

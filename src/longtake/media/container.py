@@ -104,13 +104,13 @@ def _not_opened(path: Path, size: int, error: av.error.FFmpegError, limits: Medi
         return MediaError(
             path, "not_a_video", "is not in a video format longtake opens (playlists and scripts are refused)"
         )
+    if isinstance(error, av.error.MemoryError):  # what FFmpeg says when its own limit on streams is passed
+        return _too_many_streams(path, None, limits)
     with path.open("rb") as file:
         head = file.read(12)
     if head[4:8] == b"ftyp":
         detail = f"is cut off: {size:,} bytes without the index that an MP4 keeps at its end (moov)"
         return MediaError(path, "truncated", detail)
-    if isinstance(error, av.error.MemoryError):  # what FFmpeg says when its own limit on streams is passed
-        return _too_many_streams(path, None, limits)
     return MediaError(path, "not_a_video", "is not a video file that FFmpeg can read")
 
 
