@@ -54,7 +54,7 @@ X264 = {"preset": "veryfast", "bf": "3", "crf": "20"}
 
 
 @dataclass(frozen=True)
-class Film:
+class Recipe:
     """How to make a film, and the truth about it."""
 
     name: str
@@ -92,25 +92,25 @@ def x264(**changes: object) -> Encoding:
 VP8 = {"deadline": "realtime", "cpu-used": "8", "auto-alt-ref": "1", "lag-in-frames": "16"}
 
 FILMS = [
-    Film("plain.mp4"),
-    Film("no_b_frames.mp4", x264(options={**X264, "bf": "0"}, gop=10)),
-    Film("open_gop.mp4", x264(options={**X264, "x264-params": "open-gop=1:keyint=20:scenecut=0"}, gop=20)),
-    Film("one_group.mp4", x264(gop=10_000)),
-    Film("fragmented.mp4", x264(container={"movflags": "frag_keyframe+empty_moov"})),
-    Film("hevc.mkv", x264(codec="libx265", options={"preset": "ultrafast", "x265-params": "log-level=none"})),
-    Film("vp8_hidden_frames.webm", x264(codec="libvpx", options=VP8)),
-    Film("vp9.webm", x264(codec="libvpx-vp9", options={"deadline": "realtime", "cpu-used": "8"})),
-    Film("av1.mkv", x264(codec="libsvtav1", options={"preset": "8", "crf": "15", "svtav1-params": "keyint=25"})),
-    Film(
+    Recipe("plain.mp4"),
+    Recipe("no_b_frames.mp4", x264(options={**X264, "bf": "0"}, gop=10)),
+    Recipe("open_gop.mp4", x264(options={**X264, "x264-params": "open-gop=1:keyint=20:scenecut=0"}, gop=20)),
+    Recipe("one_group.mp4", x264(gop=10_000)),
+    Recipe("fragmented.mp4", x264(container={"movflags": "frag_keyframe+empty_moov"})),
+    Recipe("hevc.mkv", x264(codec="libx265", options={"preset": "ultrafast", "x265-params": "log-level=none"})),
+    Recipe("vp8_hidden_frames.webm", x264(codec="libvpx", options=VP8)),
+    Recipe("vp9.webm", x264(codec="libvpx-vp9", options={"deadline": "realtime", "cpu-used": "8"})),
+    Recipe("av1.mkv", x264(codec="libsvtav1", options={"preset": "8", "crf": "15", "svtav1-params": "keyint=25"})),
+    Recipe(
         "mpeg2.mpg", x264(codec="mpeg2video", fps=Fraction(25), options={"bf": "2", "b": "3000000"}, gop=15), count=150
     ),
-    Film("broadcast.ts", x264(fps=Fraction(25)), count=250),
-    Film("variable_rate.mkv", times=jerky(90), count=90),
-    Film("variable_rate.mp4", times=jerky(90), count=90),
-    Film("mjpeg.avi", x264(codec="mjpeg", options={})),
-    Film("b_frames.avi", x264(codec="mpeg4", options={"bf": "2", "b": "3000000"}, gop=12)),
-    Film("raw.h264", x264(fps=Fraction(25)), count=100),
-    Film("starts_late.mkv", times=[5 + i / 10 for i in range(60)], count=60),
-    Film("sound_first.mkv", times=[2 + i / 10 for i in range(60)], count=60, sound_from=0.0, first=2.0),
-    Film("one_frame.mp4", count=1),
+    Recipe("broadcast.ts", x264(fps=Fraction(25)), count=250),
+    Recipe("variable_rate.mkv", times=jerky(90), count=90),
+    Recipe("variable_rate.mp4", times=jerky(90), count=90),
+    Recipe("mjpeg.avi", x264(codec="mjpeg", options={})),
+    Recipe("b_frames.avi", x264(codec="mpeg4", options={"bf": "2", "b": "3000000"}, gop=12)),
+    Recipe("raw.h264", x264(fps=Fraction(25)), count=100),
+    Recipe("starts_late.mkv", times=[5 + i / 10 for i in range(60)], count=60),
+    Recipe("sound_first.mkv", times=[2 + i / 10 for i in range(60)], count=60, sound_from=0.0, first=2.0),
+    Recipe("one_frame.mp4", count=1),
 ]

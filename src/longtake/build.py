@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from longtake.config import Settings, cache_folder
-from longtake.footage.footage import Footage
+from longtake.footage.film import Film
 from longtake.footage.store import Store
 
 
@@ -14,6 +14,6 @@ def open_store(settings: Settings) -> Store:
     return Store(cache_folder(settings), limit_bytes=settings.cache.limit_gb * 1e9)
 
 
-def open_footage(path: Path, settings: Settings, *, subtitles: Path | None = None, full_hash: bool = False) -> Footage:
+def open_film(path: Path, settings: Settings, *, subtitles: Path | None = None, full_hash: bool = False) -> Film:
     """A film with its part of the user's store."""
-    return Footage(path, open_store(settings), settings, subtitles=subtitles, full_hash=full_hash)
+    return Film(path, open_store(settings), settings, subtitles=subtitles, full_hash=full_hash)

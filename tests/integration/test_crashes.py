@@ -12,12 +12,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from films import Film, x264
+from films import Recipe, x264
 
-from longtake.footage.footage import Footage
+from longtake.footage.film import Film
 from longtake.footage.store import Store
 
-FILM = Film("ten_minutes.mp4", x264(fps=Fraction(5), gop=10, options={"preset": "ultrafast"}), count=5 * 600)
+FILM = Recipe("ten_minutes.mp4", x264(fps=Fraction(5), gop=10, options={"preset": "ultrafast"}), count=5 * 600)
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def index(film, cache):
 
 def contents(film, cache):
     """Every finished layer's bytes, and the lines."""
-    footage = Footage(film, Store(cache))
+    footage = Film(film, Store(cache))
     layers = footage.folder.path / "layers"
     arrays = {str(p.relative_to(layers)): np.load(p) for p in sorted(layers.glob("*/*.npy"))}
     return arrays, footage.subtitles()
@@ -67,7 +67,7 @@ def test_index_killed_at_thirty_random_moments(film, unbroken, tmp_path):
         process = index(film, cache)
         try:
             process.communicate(timeout=rng.uniform(0.1, 1.4))
-            Store(cache).clear(Footage(film, Store(cache)).fingerprint)  # it was quicker than the axe: begin anew
+            Store(cache).clear(Film(film, Store(cache)).fingerprint)  # it was quicker than the axe: begin anew
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)
             process.communicate()
@@ -76,7 +76,7 @@ def test_index_killed_at_thirty_random_moments(film, unbroken, tmp_path):
     out, err = index(film, cache).communicate(timeout=120)
     assert json.loads(out)["films"], err
     assert_same(contents(film, cache), unbroken)
-    folder = Footage(film, Store(cache)).folder.path
+    folder = Film(film, Store(cache)).folder.path
     assert not list(folder.glob("layers/.*"))
     assert not list(folder.glob("parts/*"))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from longtake.build import open_footage
+from longtake.build import open_film
 from longtake.cli.options import common, film
 from longtake.cli.output import emit_json
 from longtake.config import Settings
@@ -32,7 +32,7 @@ def frames(film: Path, moments: str, out: Path, width: int | None, settings: Set
       longtake frames holiday.mp4 --at 12.5,60 --out stills
     """
     times = [parse_time(moment) for moment in moments.split(",") if moment.strip()]
-    footage = open_footage(film, settings)
+    footage = open_film(film, settings)
     pictures = footage.at(times, width=width)
     out.mkdir(parents=True, exist_ok=True)
     saved = []

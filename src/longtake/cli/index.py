@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from longtake.build import open_footage, open_store
+from longtake.build import open_film, open_store
 from longtake.cli.options import common, full_hash
 from longtake.cli.output import emit_json, human_seconds, progress, say
 from longtake.config import Settings
@@ -33,7 +33,7 @@ def index(films: tuple[Path, ...], subtitles: Path | None, full_hash: bool, sett
     """
     reports = []
     for film in films:
-        footage = open_footage(film, settings, subtitles=subtitles, full_hash=full_hash)
+        footage = open_film(film, settings, subtitles=subtitles, full_hash=full_hash)
         say(f"{film}: {clock(footage.duration)}")
         began = time.perf_counter()
         parts = [_announced(task) for task in tasks(footage)]

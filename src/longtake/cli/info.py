@@ -8,11 +8,11 @@ from pathlib import Path
 import click
 import numpy as np
 
-from longtake.build import open_footage
+from longtake.build import open_film
 from longtake.cli.options import common, film, full_hash
 from longtake.cli.output import emit_json, human_bytes, rows
 from longtake.config import Settings
-from longtake.footage.footage import Footage
+from longtake.footage.film import Film
 from longtake.media.video import StreamInfo
 from longtake.timecode import clock
 
@@ -30,7 +30,7 @@ def info(film: Path, full_hash: bool, settings: Settings, as_json: bool) -> None
     Example:
       longtake info holiday.mp4
     """
-    footage = open_footage(film, settings, full_hash=full_hash)
+    footage = open_film(film, settings, full_hash=full_hash)
     facts = _facts(footage)
     if as_json:
         emit_json(facts)
@@ -52,7 +52,7 @@ def info(film: Path, full_hash: bool, settings: Settings, as_json: bool) -> None
     ])  # fmt: skip
 
 
-def _facts(footage: Footage) -> dict[str, object]:
+def _facts(footage: Film) -> dict[str, object]:
     video = footage.video
     keys = video.table.pts[video.table.keys] * video.table.tick
     return {

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import Protocol
 
-from longtake.footage.footage import Footage
+from longtake.footage.film import Film
 from longtake.footage.layers import Advance, FrameLayer, Glimpses, share_built, with_grid
 from longtake.types import Segment
 
@@ -32,7 +32,7 @@ class Task(Protocol):
         """Do what is missing."""
 
 
-def tasks(footage: Footage, layers: Sequence[FrameLayer] | None = None) -> list[Task]:
+def tasks(footage: Film, layers: Sequence[FrameLayer] | None = None) -> list[Task]:
     """Everything that ``longtake index`` does for one film, cheap first."""
     return [SubtitleTask(footage), FrameTask(footage, layers if layers is not None else [Glimpses()])]
 
@@ -42,7 +42,7 @@ class SubtitleTask:
 
     name = "subtitles"
 
-    def __init__(self, footage: Footage) -> None:
+    def __init__(self, footage: Film) -> None:
         self._footage = footage
 
     def describe(self) -> str:
@@ -72,7 +72,7 @@ class FrameTask:
 
     name = "frames"
 
-    def __init__(self, footage: Footage, layers: Sequence[FrameLayer]) -> None:
+    def __init__(self, footage: Film, layers: Sequence[FrameLayer]) -> None:
         self._footage, self._layers = footage, layers
 
     def describe(self) -> str:

@@ -127,7 +127,7 @@ def test_interrupt_exits_130(run, film, monkeypatch):
     def stop(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("longtake.footage.footage.build_frame_layers", stop)
+    monkeypatch.setattr("longtake.footage.film.build_frame_layers", stop)
     code, _, err = run("index", film)
     assert code == 130
     assert "what was finished is kept" in err
@@ -137,7 +137,7 @@ def test_internal_errors_hide_the_traceback_until_asked(run, film, monkeypatch):
     def break_down(*args, **kwargs):
         raise RuntimeError("boom")
 
-    monkeypatch.setattr("longtake.cli.info.open_footage", break_down)
+    monkeypatch.setattr("longtake.cli.info.open_film", break_down)
     code, _, err = run("info", film)
     assert code == 1
     assert "RuntimeError: boom" in err

@@ -8,7 +8,7 @@ from fractions import Fraction
 import av
 import numpy as np
 import pytest
-from films import FILMS, Film, numbered, pictures, x264
+from films import FILMS, Recipe, numbered, pictures, x264
 
 from longtake.config import MediaSettings
 from longtake.errors import MediaError
@@ -144,7 +144,7 @@ def test_mp4_without_its_index(tmp_path, plain):
 )
 def test_cut_off_films_are_as_long_as_what_is_left(tmp_path, name, options):
     codec = "mjpeg" if name.endswith("avi") else "libx264"
-    film = Film(name, x264(container=options, codec=codec, options={}), count=200)
+    film = Recipe(name, x264(container=options, codec=codec, options={}), count=200)
     path = film.make(tmp_path)
     whole = Video(path).duration
     data = path.read_bytes()
@@ -157,7 +157,7 @@ def test_cut_off_films_are_as_long_as_what_is_left(tmp_path, name, options):
 
 
 def test_truncation_is_noticed(tmp_path):
-    path = Film("cut.mp4", x264(container={"movflags": "faststart"}), count=200).make(tmp_path)
+    path = Recipe("cut.mp4", x264(container={"movflags": "faststart"}), count=200).make(tmp_path)
     assert not Video(path).truncated
     data = path.read_bytes()
     path.write_bytes(data[: len(data) // 2])
@@ -165,7 +165,7 @@ def test_truncation_is_noticed(tmp_path):
 
 
 def test_damage_in_the_middle_leaves_the_rest(tmp_path):
-    path = Film("hurt.mkv", x264(gop=20), count=200).make(tmp_path)
+    path = Recipe("hurt.mkv", x264(gop=20), count=200).make(tmp_path)
     data = bytearray(path.read_bytes())
     middle = len(data) // 2
     data[middle : middle + 4000] = np.random.default_rng(1).bytes(4000)

@@ -34,7 +34,7 @@ from longtake.media.video import Video, sample_times
 from longtake.types import Frame, Line, Segment
 
 
-class Footage:
+class Film:
     """One film with its store. Whatever is asked for and not yet known is computed, once."""
 
     def __init__(

@@ -4,18 +4,18 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from films import FILMS, Film, read_number, x264
+from films import FILMS, Recipe, read_number, x264
 
 from longtake.config import IndexSettings, Settings
 from longtake.events import FramesSeen, Stream
+from longtake.footage.film import Film
 from longtake.footage.fingerprint import PIECE, fingerprint
-from longtake.footage.footage import Footage
 from longtake.footage.layers import CHUNK, Glimpses
 from longtake.footage.store import LayerKey, Store
 from longtake.media import decode
 from longtake.types import Segment
 
-LONG = Film("long.mp4", x264(fps=Fraction(4), gop=8), count=4 * 200)
+LONG = Recipe("long.mp4", x264(fps=Fraction(4), gop=8), count=4 * 200)
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def store(tmp_path):
 
 @pytest.fixture
 def footage(store, film_folder):
-    return Footage(LONG.make(film_folder), store)
+    return Film(LONG.make(film_folder), store)
 
 
 def test_fingerprint_is_of_the_content(tmp_path):
@@ -95,7 +95,7 @@ def test_layers_are_computed_once(footage, store, monkeypatch):
         raise AssertionError("decoded again")
 
     monkeypatch.setattr(decode, "Reader", refuse)
-    again = Footage(footage.path, store).glimpses()
+    again = Film(footage.path, store).glimpses()
     assert np.array_equal(first, again)
 
 
@@ -147,17 +147,17 @@ def test_progress_reaches_the_end(footage):
 
 def test_another_grid_is_another_layer(footage, store):
     footage.glimpses()
-    coarse = Footage(footage.path, store, Settings(index=IndexSettings(fps=0.1)))
+    coarse = Film(footage.path, store, Settings(index=IndexSettings(fps=0.1)))
     assert len(coarse.glimpses()) == 20
 
 
 def test_subtitles_beside_the_film_are_read_and_followed_when_they_change(store, tmp_path, film_folder):
     film = tmp_path / "film.mp4"
     film.write_bytes(FILMS[0].make(film_folder).read_bytes())
-    assert Footage(film, store).subtitles() == []
+    assert Film(film, store).subtitles() == []
     sidecar = tmp_path / "film.srt"
     sidecar.write_text("1\n00:00:01,000 --> 00:00:02,000\nFirst\n")
-    assert [line.text for line in Footage(film, store).subtitles()] == ["First"]
+    assert [line.text for line in Film(film, store).subtitles()] == ["First"]
     sidecar.write_text("1\n00:00:01,000 --> 00:00:02,000\nSecond\n")
-    assert [line.text for line in Footage(film, store).subtitles()] == ["Second"]
-    assert Footage(film, store).subtitles(Segment(5, 6)) == []
+    assert [line.text for line in Film(film, store).subtitles()] == ["Second"]
+    assert Film(film, store).subtitles(Segment(5, 6)) == []
