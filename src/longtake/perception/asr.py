@@ -63,7 +63,9 @@ class MoonshineListener:
 
         folder = Path(moonshine_voice.__file__).parent / "assets" / "tiny-en"
         if not folder.is_dir():
-            raise ModelError("moonshine-voice", "unavailable", "this version ships without its model; install 0.0.65")
+            raise ModelError(
+                "moonshine-voice", "unavailable", "this version ships without its model; install 0.0.65"
+            )
         self._transcriber: Any = Transcriber(folder, ModelArch.TINY, options={"return_audio_data": "false"})
         self._judge = Judge(folder, compute or Compute())
         self._doubt = doubt
@@ -75,7 +77,9 @@ class MoonshineListener:
         samples = np.ascontiguousarray(samples, np.float32)
         if samples.ndim != 1:
             raise ValueError(f"samples are one channel, not an array of shape {samples.shape}")
-        said = [line for offset, piece in pieces(samples) for line in self._piece(piece, offset / RATE, start)]
+        said = [
+            line for offset, piece in pieces(samples) for line in self._piece(piece, offset / RATE, start)
+        ]
         lines: list[Line] = []
         unsupported: list[Unsupported] = []
         for stretch in stretches(said):
@@ -83,7 +87,9 @@ class MoonshineListener:
             doubt = sum(line.doubt * line.tokens for line in stretch) / tokens if tokens else 0.0
             if doubt < self._doubt:
                 span = Segment(stretch[0].segment.start, max(line.segment.end for line in stretch))
-                reason = f"not understood as English (certainty {doubt:.2f} per token, {self._doubt:.2f} needed)"
+                reason = (
+                    f"not understood as English (certainty {doubt:.2f} per token, {self._doubt:.2f} needed)"
+                )
                 unsupported.append(Unsupported(span, reason))
             else:
                 lines.extend(Line(line.segment, line.text) for line in stretch)
@@ -124,7 +130,8 @@ class Judge:
         )
         heads, width = self._decoder.inputs[self._past[0]][1], self._decoder.inputs[self._past[0]][3]
         past = {name: np.zeros((1, heads, 0, width), np.float32) for name in self._past}
-        token, logs, first = _BEGIN, [], True
+        logs: list[float] = []
+        token, first = _BEGIN, True
         while token != _END and len(logs) < _TOKENS:
             feed = {
                 "input_ids": np.array([[token]], np.int64),
@@ -149,7 +156,7 @@ def _logsumexp(row: Any) -> float:
 
 
 def pieces(samples: Samples, longest: float = PIECE) -> list[tuple[int, Samples]]:
-    """Consecutive pieces of at most ``longest`` seconds, cut at the quietest tenth in each one's last quarter."""
+    """Consecutive pieces of at most ``longest`` seconds, cut where the last quarter is quietest."""
     size, step = int(longest * RATE), RATE // 10
     found, begin = [], 0
     while len(samples) - begin > size:

@@ -66,7 +66,7 @@ class ConSE:
         return self._images.tags(frames, top)
 
     def from_probabilities(self, probabilities: Array) -> Array:
-        """Vectors of pictures whose class probabilities are already known (one pass serves tags and search)."""
+        """Vectors of pictures whose class probabilities are known: one pass serves tags and search."""
         weights = np.zeros_like(probabilities, dtype=np.float32)
         best = np.argpartition(-probabilities, TOP - 1, axis=1)[:, :TOP]
         np.put_along_axis(weights, best, np.take_along_axis(probabilities, best, axis=1), axis=1)

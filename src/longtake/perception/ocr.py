@@ -33,7 +33,7 @@ class RapidReader:
             params={
                 "Global.log_level": "critical",
                 "Global.text_score": score,
-                "Global.use_cls": False,  # film text is upright; the check for upside-down lines costs a fifth
+                "Global.use_cls": False,  # film text is upright
                 "EngineConfig.onnxruntime.intra_op_num_threads": threads or -1,
             }
         )

@@ -21,8 +21,8 @@ Filter: TypeAlias = Literal["bilinear", "bicubic"]
 class Preprocessing:
     """Resize, crop, normalise.
 
-    ``crop`` scales the shorter side to ``resize`` and takes the middle square of ``side``; ``squash`` scales the
-    whole picture to that square, whatever its shape, so that nothing at the edges of a wide frame is lost.
+    ``crop`` scales the shorter side to ``resize`` and takes the middle square of ``side``; ``squash`` scales
+    the whole picture to that square, whatever its shape, so that nothing at the edges of a wide frame is lost.
     """
 
     side: int
@@ -50,9 +50,9 @@ class Preprocessing:
         values = pixels * scale.astype(np.float32) - shift
         return np.ascontiguousarray(values.transpose(0, 3, 1, 2), dtype=np.float32)
 
-    def _square(self, pixels: np.ndarray[tuple[int, ...], np.dtype[np.uint8]]) -> np.ndarray[
-        tuple[int, ...], np.dtype[np.uint8]
-    ]:
+    def _square(
+        self, pixels: np.ndarray[tuple[int, ...], np.dtype[np.uint8]]
+    ) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
         from PIL import Image
 
         filters = {"bilinear": Image.Resampling.BILINEAR, "bicubic": Image.Resampling.BICUBIC}
@@ -60,7 +60,7 @@ class Preprocessing:
         picture = Image.fromarray(np.ascontiguousarray(pixels))
         if self.fit == "squash":
             return np.asarray(picture.resize((self.side, self.side), filters[self.filter]))
-        # the cut is made on the source and scaled in one step: the same pixels, without resizing what is cut away
+        # cut on the source and scaled in one step: what is cut away need not be resized
         span = min(width, height) * self.side / self.resize
         left, top = (width - span) / 2, (height - span) / 2
         box = (left, top, left + span, top + span)
