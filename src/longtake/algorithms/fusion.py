@@ -41,7 +41,7 @@ def by_moment(
     """Fuse rankings of *moments*: hits of different sources within ``apart`` seconds support one another.
 
     Gives ``(time, score, {source: its time})``, best first. The time is that of the best-placed member. A
-    moment takes at most one hit from each source, its best; a source's later hits near it are the same moment.
+    moment takes at most one hit from each source, its best; later hits near it are the same moment.
     """
     places = sorted(
         (rank, source, time) for source, times in rankings.items() for rank, time in enumerate(times, start=1)

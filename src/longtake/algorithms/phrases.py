@@ -22,8 +22,8 @@ def squeeze(text: str) -> str:
 def match(phrase: str, text: str) -> float:
     """How well ``text`` holds ``phrase``, 0 to 1: ``1 − edits ÷ length``.
 
-    Verbatim up to case, spaces and marks is 1. Edits are insertions, deletions and substitutions between the squeezed phrase and the stretch of the
-    squeezed text that fits it best (Sellers 1980).
+    Verbatim up to case, spaces and marks is 1. Edits are insertions, deletions and substitutions between the
+    squeezed phrase and the stretch of the squeezed text that fits it best (Sellers 1980).
     """
     needle, hay = squeeze(phrase), squeeze(text)
     if not needle or not hay:

@@ -143,8 +143,8 @@ CARDS: dict[str, Card] = {
             pixels=Preprocessing(side=224, resize=256, filter="bicubic", mean=_MEAN, std=_STD),
             image=Tower("onnx/model.onnx", ("last_hidden_state",), pool="first"),
             sources=(
-                "preprocessing: Xenova/dinov2-base, preprocessor_config.json (256, crop 224, resample 3); so in"
-                " models derived from dinov2-small (pszemraj/dinov2-small-film-shot-classifier)",
+                "preprocessing: Xenova/dinov2-base, preprocessor_config.json (256, crop 224, resample 3)"
+                " and models derived from dinov2-small (pszemraj/dinov2-small-film-shot-classifier)",
                 "dimension: facebookresearch/dinov2, models/vision_transformer.py (vit_small, embed_dim 384)",
             ),
         ),

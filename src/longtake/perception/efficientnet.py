@@ -7,7 +7,8 @@ once as an ONNX file into the cache, batch normalisation folded into the convolu
 
 Preprocessing is that of ``tf_efficientnet_lite2`` in ``timm`` 1.0.30 (``models/efficientnet.py``): 260 pixels
 a side, bicubic, mean and deviation 0.5. ``timm`` crops the middle (``crop_pct`` 0.89), which would leave out
-half of a 16:9 frame, so by default the whole frame is scaled to the square; ``fit="crop"`` is the printed form.
+half of a 16:9 frame, so by default the whole frame is scaled to the square; ``fit="crop"`` does as
+``timm`` does.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 ONNX is one protocol-buffers message; ``onnxruntime`` reads it, and writing needs only two kinds of field: a
 number and a length-delimited string of bytes. That is a page of code, where the ``onnx`` package would be
-40 MB of every installation. Field numbers are those of ``onnx.proto`` (ONNX IR version 8); the tests hold the result
-against ``onnx.checker``.
+40 MB of every installation. Field numbers are those of ``onnx.proto`` (ONNX IR version 8); the tests hold the
+result against ``onnx.checker``.
 """
 
 from __future__ import annotations

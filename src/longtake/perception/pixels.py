@@ -22,7 +22,7 @@ class Preprocessing:
     """Resize, crop, normalise.
 
     ``crop`` scales the shorter side to ``resize`` and takes the middle square of ``side``; ``squash`` scales
-    the whole picture to that square, whatever its shape, so that nothing at the edges of a wide frame is lost.
+    the whole picture to that square, whatever its shape, so that nothing at a wide frame's edges is lost.
     """
 
     side: int
