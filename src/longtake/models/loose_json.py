@@ -167,6 +167,8 @@ class _Reader:
         if char != "u":
             return _ESCAPES.get(char, char)
         digits = self.text[self.at : self.at + 4]
+        if len(digits) < 4:
+            self.at = len(self.text)
         if not re.fullmatch(r"[0-9a-fA-F]{4}", digits):
             return ""
         self.at += 4

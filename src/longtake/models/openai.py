@@ -51,7 +51,7 @@ class OpenAIChat:
             left = None if options.deadline is None else options.deadline - (time.monotonic() - began)
             body = self._body(messages, options)
             response = self._endpoint.post("chat/completions", body, left)
-            if response.status < 400:
+            if response.status < 300:
                 return read_reply(self._card, response.json(), messages, time.monotonic() - began)
             feature = self._complaint(response.status, response.text, body)
             if feature is None:

@@ -7,7 +7,6 @@ question is answered with; for an open-ended question it is ``None`` and is not 
 from __future__ import annotations
 
 import copy
-import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, TypeAlias, TypeVar
 
@@ -20,7 +19,6 @@ from longtake.types import Question
 M = TypeVar("M", bound=BaseModel)
 
 _MARK = "option letter"
-_FENCE = re.compile(r"```[\w-]*\n(.*?)(?:```|\Z)", re.DOTALL)
 
 
 class Unreadable(ValueError):
@@ -103,7 +101,7 @@ def explain(error: ValidationError) -> str:
 
 
 def _candidates(text: str, kind: type[BaseModel], question: Question | None) -> Iterator[Found]:
-    """Values that may be the reply: the text itself, what it fences, the objects in it, a bare letter."""
+    """Values that may be the reply: the text itself, the objects in it, or a bare letter."""
     whole = text.strip()
     try:
         found = parse(whole)
@@ -112,12 +110,10 @@ def _candidates(text: str, kind: type[BaseModel], question: Question | None) -> 
     if found is not None and isinstance(found.value, dict):
         yield found
         return
-    fenced = [inner for block in _FENCE.findall(whole) for inner in objects(block)]
-    any_object = False
-    for found in fenced or objects(whole):
-        any_object = True
-        yield found
-    if not any_object and question is not None and question.options:
+    # a fence is no sign of being meant: a reply that quotes a film can fence what the film shows
+    inside = list(objects(whole))
+    yield from inside
+    if not inside and question is not None and question.options:
         field = _only_letter(kind)
         if field is not None:
             yield Found({field: whole})
