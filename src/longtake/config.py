@@ -94,14 +94,14 @@ class ModelEntry:
     temperature: float = 0.0
     max_pixels: int = 768 * 768
     """Pictures are scaled down to this many pixels before they are sent."""
-    concurrency: int = 8
-    """Most calls at once to the endpoint; fewer after it says it is overloaded."""
+    concurrency: int = 0
+    """Most calls at once; fewer after an endpoint says it is overloaded. 0: eight, and one for ``local``."""
     timeout: float = 120.0
     """Seconds that one try may take."""
     threads: int = 0
     """``local``: threads; 0: one per core."""
-    gpu_layers: int = 0
-    """``local``: layers put on the GPU, where the installed runtime has one."""
+    gpu_layers: int = -1
+    """``local``: layers put on the GPU, where the installed runtime can use one; -1: as many as fit."""
     price_in: float | None = trusted(None)
     """US dollars per million prompt tokens; unset: unknown."""
     price_cached: float | None = trusted(None)
@@ -110,6 +110,17 @@ class ModelEntry:
     """US dollars per million tokens of the reply."""
     price_source: str = ""
     """Where the price was read, and when."""
+
+
+BUILTIN_MODELS: Mapping[str, ModelEntry] = {
+    "local/qwen2.5-1.5b": ModelEntry(backend="local", context=8192, max_tokens=512, timeout=900.0),
+    "local/smollm2-135m": ModelEntry(backend="local", context=4096, max_tokens=256, timeout=300.0),
+    "socratic/qwen2.5-1.5b": ModelEntry(backend="socratic", llm="local/qwen2.5-1.5b"),
+    "socratic/reader": ModelEntry(backend="socratic", llm="local/qwen2.5-1.5b", channels=("onscreen",)),
+    "socratic/listener": ModelEntry(backend="socratic", llm="local/qwen2.5-1.5b", channels=("speech",)),
+    "socratic/looker": ModelEntry(backend="socratic", llm="local/qwen2.5-1.5b", channels=("tags",)),
+}
+"""What can be used with nothing configured; everything here runs on this machine."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +144,7 @@ class Settings:
     cache: CacheSettings = CacheSettings()
     media: MediaSettings = MediaSettings()
     index: IndexSettings = IndexSettings()
-    models: Mapping[str, ModelEntry] = field(default_factory=dict)
+    models: Mapping[str, ModelEntry] = field(default_factory=lambda: dict(BUILTIN_MODELS))
     budget: BudgetSettings = BudgetSettings()
     methods: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Fields per method, as written; the method's own class checks them."""

@@ -45,8 +45,8 @@ class Faults:
 
     kinds = (
         "429", "429 with Retry-After", "500", "hang", "reset", "truncated body", "truncated JSON",
-        "prose around JSON", "wrong types", "wrong letters", "two letters", "empty", "thinking only", "thinking",
-        "two answers",
+        "prose around JSON", "wrong types", "wrong letters", "two letters", "empty", "thinking only",
+        "thinking", "two answers",
     )  # fmt: skip
 
     def __init__(self) -> None:
