@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import logging
 import os
 import time
 from collections.abc import Iterator, Mapping
@@ -21,6 +22,9 @@ from longtake.models.chat import Unavailable
 MOST_BYTES = 64 * 1024 * 1024
 """A reply larger than this is not one."""
 HIDDEN = "[key]"
+
+# at debug level the library under httpx writes headers down, in which a server could echo a key
+logging.getLogger("httpcore").setLevel(logging.WARNING)
 
 
 @dataclass(frozen=True, slots=True)
