@@ -1,31 +1,54 @@
-"""What every test shares: closed doors to the outside, and a cache of its own."""
+"""What every test shares: closed doors to the outside, and folders of its own."""
 
 from __future__ import annotations
 
 import ipaddress
 import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 
-@pytest.fixture(autouse=True)
-def loopback_only(monkeypatch):
-    """Refuse every connection that would leave this machine."""
-    connect = socket.socket.connect
-
-    def guarded(self, address):
-        if self.family in (socket.AF_INET, socket.AF_INET6):
-            host = address[0]
-            if host != "localhost" and not ipaddress.ip_address(host).is_loopback:
-                raise AssertionError(f"a test tried to reach {host}")
-        return connect(self, address)
-
-    monkeypatch.setattr(socket.socket, "connect", guarded)
+class NetworkForbidden(RuntimeError):
+    """A test tried to reach something outside this machine."""
 
 
 @pytest.fixture(autouse=True)
-def own_folders(tmp_path_factory, monkeypatch):
+def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sockets are closed except to loopback."""
+    connect, connect_ex, getaddrinfo = socket.socket.connect, socket.socket.connect_ex, socket.getaddrinfo
+
+    def check(host: Any) -> None:
+        name = host.decode() if isinstance(host, bytes) else host
+        if name in (None, "", "localhost"):
+            return
+        try:
+            local = ipaddress.ip_address(str(name).partition("%")[0]).is_loopback
+        except ValueError:
+            local = False
+        if not local:
+            raise NetworkForbidden(f"a test tried to reach {name}")
+
+    def guarded(original: Any) -> Any:
+        def act(self: socket.socket, address: Any) -> Any:
+            if self.family in (socket.AF_INET, socket.AF_INET6):
+                check(address[0])
+            return original(self, address)
+
+        return act
+
+    def lookup(host: Any, *rest: Any, **more: Any) -> Any:
+        check(host)
+        return getaddrinfo(host, *rest, **more)
+
+    monkeypatch.setattr(socket.socket, "connect", guarded(connect))
+    monkeypatch.setattr(socket.socket, "connect_ex", guarded(connect_ex))
+    monkeypatch.setattr(socket, "getaddrinfo", lookup)
+
+
+@pytest.fixture(autouse=True)
+def own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep the user's cache and configuration out of the tests, and the tests out of them."""
     home = tmp_path_factory.mktemp("user")
     monkeypatch.setenv("LONGTAKE_CACHE", str(home / "cache"))
@@ -35,6 +58,6 @@ def own_folders(tmp_path_factory, monkeypatch):
 
 
 @pytest.fixture(scope="session")
-def film_folder(tmp_path_factory) -> Path:
+def film_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where films are made once for the whole run."""
     return tmp_path_factory.mktemp("films")

@@ -18,7 +18,7 @@ import typing
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import platformdirs
 
@@ -65,12 +65,87 @@ class IndexSettings:
 
 
 @dataclass(frozen=True)
+class ModelEntry:
+    """``[models.NAME]``: a model one can ask, and where it runs.
+
+    What decides where pictures go, with which key, and at which price, is ``trusted``.
+    """
+
+    backend: Literal["openai", "local", "socratic"] = trusted("openai")
+    """An OpenAI-compatible server, a GGUF file run here, or a text model that sees through perception."""
+    model: str = ""
+    """The model's name at the endpoint; empty: the entry's own name."""
+    base_url: str = trusted("")
+    """Where the server is, up to and with ``/v1``."""
+    api_key_env: str = trusted("")
+    """The environment variable that holds the key; it is sent to ``base_url`` and nowhere else."""
+    file: str = trusted("")
+    """``local``: the GGUF file."""
+    mmproj: str = trusted("")
+    """``local``: the projector that lets it see pictures."""
+    llm: str = trusted("")
+    """``socratic``: the entry of the text model that does the talking."""
+    channels: tuple[str, ...] = ()
+    """``socratic``: what it perceives, of ``tags``, ``onscreen``, ``speech``; empty: all."""
+    context: int = 0
+    """Tokens of prompt and reply together; 0: what the model or the endpoint says, else unknown."""
+    max_tokens: int = 1024
+    """Most tokens of one reply."""
+    temperature: float = 0.0
+    max_pixels: int = 768 * 768
+    """Pictures are scaled down to this many pixels before they are sent."""
+    concurrency: int = 0
+    """Most calls at once; fewer after an endpoint says it is overloaded. 0: eight, and one for ``local``."""
+    timeout: float = 120.0
+    """Seconds that one try may take."""
+    threads: int = 0
+    """``local``: threads; 0: one per core."""
+    gpu_layers: int = -1
+    """``local``: layers put on the GPU, where the installed runtime can use one; -1: as many as fit."""
+    price_in: float | None = trusted(None)
+    """US dollars per million prompt tokens; unset: unknown."""
+    price_cached: float | None = trusted(None)
+    """The same for prompt tokens that a prefix cache served; unset: as ``price_in``."""
+    price_out: float | None = trusted(None)
+    """US dollars per million tokens of the reply."""
+    price_source: str = ""
+    """Where the price was read, and when."""
+
+
+BUILTIN_MODELS: Mapping[str, ModelEntry] = {
+    "local/qwen2.5-1.5b": ModelEntry(backend="local", context=8192, max_tokens=512, timeout=900.0),
+    "local/smollm2-135m": ModelEntry(backend="local", context=4096, max_tokens=256, timeout=300.0),
+    "socratic/qwen2.5-1.5b": ModelEntry(backend="socratic", llm="local/qwen2.5-1.5b"),
+    "socratic/reader": ModelEntry(backend="socratic", llm="local/qwen2.5-1.5b", channels=("onscreen",)),
+    "socratic/listener": ModelEntry(backend="socratic", llm="local/qwen2.5-1.5b", channels=("speech",)),
+    "socratic/looker": ModelEntry(backend="socratic", llm="local/qwen2.5-1.5b", channels=("tags",)),
+}
+"""What can be used with nothing configured; everything here runs on this machine."""
+
+
+@dataclass(frozen=True)
+class BudgetSettings:
+    """``[budget]``: the most that one question may use; unset: no limit."""
+
+    cost: float | None = None
+    """US dollars."""
+    tokens: int | None = None
+    """Prompt and reply together."""
+    frames: int | None = None
+    """Pictures shown to models."""
+    seconds: float | None = None
+    calls: int | None = None
+
+
+@dataclass(frozen=True)
 class Settings:
     """Everything that can be configured, as it stands after all layers."""
 
     cache: CacheSettings = CacheSettings()
     media: MediaSettings = MediaSettings()
     index: IndexSettings = IndexSettings()
+    models: Mapping[str, ModelEntry] = field(default_factory=lambda: dict(BUILTIN_MODELS))
+    budget: BudgetSettings = BudgetSettings()
     methods: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Fields per method, as written; the method's own class checks them."""
 

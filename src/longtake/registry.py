@@ -54,3 +54,6 @@ class Registry:
 
 methods = Registry("method", "longtake.methods", {})
 """Ways to answer a question about a film."""
+
+chats = Registry("model family", "longtake.models", {})
+"""Makers of models whose names begin with the family's: ``lab/acuity=0.8`` is made by ``lab``."""

@@ -1,0 +1,105 @@
+"""What a method is given to answer one question with: models by role, a budget, a seed."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from longtake.config import BudgetSettings
+from longtake.errors import BudgetSpent, ConfigError, unknown
+from longtake.models.budget import Ledger
+from longtake.models.chat import Chat
+from longtake.models.clock import REAL, Clock
+from longtake.models.layers import Budgeted, Traced
+from longtake.types import Answer, Usage
+
+
+@dataclass(frozen=True)
+class Agent:
+    """A member of a team: a model with a name of its own."""
+
+    name: str
+    chat: Chat
+    channels: tuple[str, ...] = ()
+    """What it perceives; empty: everything."""
+
+
+class Run:
+    """One question under way.
+
+    ::
+
+        run["llm"]              the model in a role
+        run.team                the agents, in the configured order
+        run.propose(answer)     the best answer so far, given out should the budget end the run
+        run.random("preview")   chance that depends on the seed and the words given, nothing else
+    """
+
+    def __init__(
+        self,
+        models: Mapping[str, Chat],
+        *,
+        team: Sequence[Agent] = (),
+        budget: BudgetSettings | None = None,
+        seed: int = 0,
+        clock: Clock = REAL,
+    ) -> None:
+        self.ledger = Ledger(budget, clock=clock)
+        self.seed = seed
+        _refuse_unpriced([*models.values(), *(agent.chat for agent in team)], self.ledger.limits)
+        self._models = {role: self._counted(chat) for role, chat in models.items()}
+        self.team = tuple(replace(agent, chat=self._counted(agent.chat)) for agent in team)
+
+    def __getitem__(self, role: str) -> Chat:
+        if role not in self._models:
+            raise unknown("role", role, self._models)
+        return self._models[role]
+
+    def __contains__(self, role: str) -> bool:
+        return role in self._models
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """Role to the name of its model, team members under their own names."""
+        roles = {role: chat.card.name for role, chat in self._models.items()}
+        return roles | {f"team.{agent.name}": agent.chat.card.name for agent in self.team}
+
+    @property
+    def usage(self) -> Usage:
+        """What was used so far; its seconds are those since the run began."""
+        return replace(self.ledger.spent, seconds=round(self.ledger.elapsed(), 3))
+
+    def propose(self, answer: Answer) -> None:
+        """Keep an answer as the best so far."""
+        self.ledger.best = answer
+
+    def check(self) -> None:
+        """Raise :class:`BudgetSpent` if the time is up; for long work between calls."""
+        self.ledger.remaining_seconds()
+
+    def random(self, *words: object) -> random.Random:
+        """A generator seeded by the run's seed and these words."""
+        text = "\x1f".join(map(str, (self.seed, *words)))
+        return random.Random(hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest())
+
+    def _counted(self, chat: Chat) -> Chat:
+        return Traced(Budgeted(chat, self.ledger))
+
+
+def settle(spent: BudgetSpent) -> Answer:
+    """The answer of a run that its budget ended: the best so far, marked, or an empty one, marked."""
+    return replace(spent.best or Answer(), status="budget_spent")
+
+
+def _refuse_unpriced(chats: Sequence[Chat], limits: BudgetSettings) -> None:
+    if limits.cost is None:
+        return
+    unpriced = sorted({chat.card.name for chat in chats if chat.card.price is None})
+    if unpriced:
+        raise ConfigError(
+            f"budget.cost is set, but the price of {', '.join(unpriced)} is unknown; "
+            "set price_in and price_out in the model's entry, or limit tokens or calls instead",
+            key="budget.cost",
+        )

@@ -1,0 +1,112 @@
+"""``longtake models``: which models there are, what they can do, and fetching the built-in ones."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from longtake import config
+
+if TYPE_CHECKING:
+    from longtake.models.catalogue import Catalogue
+    from longtake.models.probe import Report
+
+
+@click.group()
+def models() -> None:
+    """List, probe and fetch models."""
+
+
+@models.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Machine-readable, on stdout.")
+def list_models(as_json: bool) -> None:
+    """Show every model that can be named, and what else was found on this machine."""
+    from longtake.models.catalogue import suggestions
+
+    catalogue = _catalogue()
+    rows = [_row(catalogue, name) for name in catalogue.names()]
+    if as_json:
+        click.echo(json.dumps({"schema": 1, "models": rows, "suggestions": suggestions()}, indent=2))
+        return
+    width = max(len(row["name"]) for row in rows)
+    for row in rows:
+        click.echo(f"{row['name']:{width}}  {row['backend']:8}  {row['where']:22}  {row['state']}")
+    click.echo(f"{'http://HOST/v1#MODEL':{width}}  openai    any compatible server")
+    for line in suggestions():
+        click.echo(f"not used: {line}", err=True)
+
+
+@models.command()
+@click.argument("name")
+@click.option("--offline", is_flag=True, help="Refuse a model that is not on this machine.")
+@click.option("--json", "as_json", is_flag=True, help="Machine-readable, on stdout.")
+def probe(name: str, offline: bool, as_json: bool) -> None:
+    """Ask a model a few short questions and report what it can do."""
+    from longtake.errors import ModelError
+    from longtake.models.probe import probe as ask
+
+    catalogue = _catalogue(offline=offline)
+    if host := catalogue.host(name):
+        click.echo(f"asking {host}", err=True)
+    entry = catalogue.entry(name)
+    report = ask(catalogue.backend(entry.llm if entry.backend == "socratic" else name))
+    if as_json:
+        click.echo(json.dumps({"schema": 1, **dataclasses.asdict(report)}, indent=2))
+    else:
+        _show(report)
+    if not report.reachable:
+        raise ModelError(name, "unavailable", report.problem.removeprefix(f"{name}: "))
+
+
+@models.command()
+@click.argument("name")
+def pull(name: str) -> None:
+    """Fetch a built-in model's weights: resumable, and kept only if their hash is right."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+    from longtake.models.pull import pull as fetch
+    from longtake.models.weights import download_of
+
+    download = download_of(name)
+    folder = config.cache_folder(config.load()) / "models"
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task(download.file, total=download.size)
+        path = fetch(
+            name, download, folder, progress=lambda done, total: bar.update(task, completed=done, total=total)
+        )
+    click.echo(str(path))
+
+
+def _catalogue(*, offline: bool = False) -> Catalogue:
+    from longtake.models.catalogue import Catalogue
+
+    return Catalogue(config.load(), offline=offline)
+
+
+def _row(catalogue: Catalogue, name: str) -> dict[str, str]:
+    entry = catalogue.entry(name)
+    if entry.backend == "socratic":
+        channels = ", ".join(entry.channels) or "all channels"
+        return {"name": name, "backend": "socratic", "where": entry.llm, "state": f"sees {channels}"}
+    if entry.backend == "local":
+        state = "ready" if catalogue.file(name).is_file() else f"longtake models pull {name}"
+        return {"name": name, "backend": "local", "where": "this machine", "state": state}
+    where = catalogue.host(name) or "this machine"
+    key = f"key from ${entry.api_key_env}" if entry.api_key_env else ""
+    return {"name": name, "backend": "openai", "where": where, "state": key}
+
+
+def _show(report: Report) -> None:
+    words = {True: "yes", False: "no", None: "unknown"}
+    click.echo(f"{report.model}: {'reachable' if report.reachable else 'not reachable'}")
+    if report.reachable:
+        click.echo(f"  JSON schema  {words[report.json_schema]}  {report.reply!r}")
+        click.echo(f"  vision       {words[report.vision]}")
+        click.echo(f"  context      {report.context or 'unknown'}")
+        click.echo(f"  latency      {report.seconds} s for a short reply")

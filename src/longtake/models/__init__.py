@@ -1,0 +1,1 @@
+"""Talking to models: one protocol, several backends, and layers around them."""

@@ -1,0 +1,136 @@
+"""Hard limits on what one question may use.
+
+Before each call a :class:`Ledger` sets aside the most that the call can use; afterwards it books what was
+used. Calls that run side by side can therefore not spend the same remainder twice.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from longtake.config import BudgetSettings
+from longtake.errors import BudgetSpent
+from longtake.models.chat import Card, Message, Options, images
+from longtake.models.clock import REAL, Clock, check_stop
+from longtake.models.tokens import estimate_messages
+from longtake.types import Answer, Usage
+
+SHORTEST_REPLY = 16
+"""Tokens; with room for fewer than this a call is not worth making."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """What is set aside for one call under way."""
+
+    calls: int
+    frames: int
+    tokens: int
+    cost: float
+
+
+class Ledger:
+    """What a question may use, has used, and has set aside; shared by the threads of a run."""
+
+    def __init__(self, limits: BudgetSettings | None = None, *, clock: Clock = REAL) -> None:
+        self.limits = limits or BudgetSettings()
+        self.clock = clock
+        self.spent = Usage()
+        self.best: Answer | None = None
+        """The best answer so far, handed out when the budget ends the run."""
+        self._began = clock.now()
+        self._held: list[Hold] = []
+        self._changed = threading.Condition()
+
+    def elapsed(self) -> float:
+        """Seconds since the question was put."""
+        return self.clock.now() - self._began
+
+    def remaining_seconds(self) -> float | None:
+        """Seconds left; ``None`` without a limit. Raises :class:`BudgetSpent` when there are none."""
+        limit = self.limits.seconds
+        if limit is None:
+            return None
+        left = limit - self.elapsed()
+        if left <= 0:
+            raise self.out_of_time()
+        return left
+
+    def out_of_time(self) -> BudgetSpent:
+        """The error for a question whose time is up."""
+        return self._over("seconds", f"{self.elapsed():.1f} of {self.limits.seconds or 0:g}")
+
+    def hold(self, card: Card, messages: Sequence[Message], options: Options) -> tuple[Hold, Options]:
+        """Set aside what a call may need; the options come back with the reply cut to what is left.
+
+        Waits while the remainder is held by calls under way, since they may well use less.
+        """
+        frames = sum(1 for _ in images(messages))
+        prompt = estimate_messages(messages) if self._counts_tokens else 0
+        with self._changed:
+            while True:
+                check_stop()
+                left = self.remaining_seconds()
+                self._check_counts(frames)
+                room = self._room(card, prompt)
+                wanted = options.max_tokens if room is None else min(room, options.max_tokens)
+                if not self._held or wanted == options.max_tokens:
+                    break
+                self._changed.wait(0.1)
+            if room is not None and wanted < min(SHORTEST_REPLY, options.max_tokens):
+                raise self._short()
+            cost = card.price.of(prompt, 0, wanted) if card.price else 0.0
+            hold = Hold(1, frames, prompt + wanted, cost)
+            self._held.append(hold)
+        deadlines = [limit for limit in (left, options.deadline) if limit is not None]
+        return hold, replace(options, max_tokens=wanted, deadline=min(deadlines, default=None))
+
+    def book(self, hold: Hold, used: Usage) -> None:
+        """Give back what was set aside and count what was used."""
+        with self._changed:
+            self._held.remove(hold)
+            self.spent = self.spent + used
+            self._changed.notify_all()
+
+    @property
+    def _counts_tokens(self) -> bool:
+        return self.limits.tokens is not None or self.limits.cost is not None
+
+    def _check_counts(self, frames: int) -> None:
+        """Calls and frames are known exactly before a call, so that nothing is gained by waiting."""
+        limits = self.limits
+        calls = self.spent.calls + sum(hold.calls for hold in self._held)
+        if limits.calls is not None and calls + 1 > limits.calls:
+            raise self._over("calls", f"{calls} of {limits.calls}")
+        seen = self.spent.frames + sum(hold.frames for hold in self._held)
+        if limits.frames is not None and seen + frames > limits.frames:
+            raise self._over("frames", f"{seen} of {limits.frames}, and the next call shows {frames}")
+
+    def _room(self, card: Card, prompt: int) -> int | None:
+        """Tokens that a reply may have; ``None`` without a limit."""
+        rooms: list[int] = []
+        if self.limits.tokens is not None:
+            used = self.spent.tokens_in + self.spent.tokens_out + sum(hold.tokens for hold in self._held)
+            rooms.append(self.limits.tokens - used - prompt)
+        if self.limits.cost is not None and card.price is not None:
+            left = self.limits.cost - (self.spent.cost or 0.0) - sum(hold.cost for hold in self._held)
+            left -= card.price.of(prompt, 0, 0)
+            if left < 0:
+                rooms.append(-1)
+            elif card.price.reply > 0:
+                rooms.append(int(left / card.price.reply * 1_000_000))
+        return min(rooms, default=None)
+
+    def _short(self) -> BudgetSpent:
+        spent, limits = self.spent, self.limits
+        states = {}
+        if limits.tokens is not None:
+            states["tokens"] = f"{spent.tokens_in + spent.tokens_out} of {limits.tokens}"
+        if limits.cost is not None:
+            states["cost"] = f"${spent.cost or 0:.4f} of ${limits.cost:g}"
+        return self._over(" or ".join(states), ", ".join(states.values()))
+
+    def _over(self, limit: str, spent: str) -> BudgetSpent:
+        return BudgetSpent(limit, spent, self.best)

@@ -1,0 +1,96 @@
+"""Waiting that can be called off, on a clock that tests can turn."""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextvars import ContextVar
+from typing import Protocol
+
+from longtake.errors import LongtakeError
+
+
+class Cancelled(LongtakeError):
+    """The work was called off because a part of it beside this one failed."""
+
+
+class Stop:
+    """A flag that ends work in many threads; raising it raises those of the work inside."""
+
+    def __init__(self, parent: Stop | None = None) -> None:
+        self._event = threading.Event()
+        self._inside: list[Stop] = []
+        self._lock = threading.Lock()
+        self._parent = parent
+        if parent is not None:
+            parent._adopt(self)
+
+    def _adopt(self, child: Stop) -> None:
+        with self._lock:
+            self._inside.append(child)
+        if self._event.is_set():
+            child.set()
+
+    def release(self) -> None:
+        """Part from the surrounding work: this work is done."""
+        if self._parent is not None:
+            with self._parent._lock:
+                self._parent._inside.remove(self)
+
+    def set(self) -> None:
+        """End the work."""
+        self._event.set()
+        with self._lock:
+            inside = list(self._inside)
+        for child in inside:
+            child.set()
+
+    def check(self) -> None:
+        """Raise :class:`Cancelled` if the work was ended."""
+        if self._event.is_set():
+            raise Cancelled("called off")
+
+    def wait(self, seconds: float) -> None:
+        """Sleep, unless the work is ended before."""
+        self._event.wait(seconds)
+        self.check()
+
+
+stopping: ContextVar[Stop | None] = ContextVar("longtake_stop", default=None)
+"""The flag of the work this thread is part of."""
+
+
+def check_stop() -> None:
+    """Raise :class:`Cancelled` if the surrounding work was ended."""
+    stop = stopping.get()
+    if stop is not None:
+        stop.check()
+
+
+class Clock(Protocol):
+    """Tells the time and waits."""
+
+    def now(self) -> float:
+        """Seconds from some fixed moment."""
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+
+
+class RealClock:
+    """The machine's clock; its sleep ends early when the surrounding work does."""
+
+    def now(self) -> float:
+        """Seconds that never run backwards."""
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        """Wait, or raise :class:`Cancelled`."""
+        stop = stopping.get()
+        if stop is None:
+            time.sleep(seconds)
+        else:
+            stop.wait(seconds)
+
+
+REAL = RealClock()

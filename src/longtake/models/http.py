@@ -1,0 +1,251 @@
+"""One endpoint over HTTP: bounded in time and size, its key kept out of everything that is written down."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import logging
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import httpx
+
+from longtake.errors import ConfigError, ModelError
+from longtake.models.chat import Unavailable
+
+MOST_BYTES = 64 * 1024 * 1024
+"""A reply larger than this is not one."""
+HIDDEN = "[key]"
+
+# at debug level the library under httpx writes headers down, in which a server could echo a key
+logging.getLogger("httpcore").setLevel(logging.WARNING)
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """What a server sent back, its key taken out should it have echoed it."""
+
+    status: int
+    text: str
+    model: str
+    retry_after: float | None = None
+    location: str = ""
+
+    def json(self) -> Any:
+        """The body as JSON; a body that is none is a failure worth another try."""
+        try:
+            return json.loads(self.text)
+        except ValueError as error:
+            raise Unavailable(self.model, "the server's reply is not JSON, or was cut off") from error
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host name stays on this machine without asking anyone."""
+    if host.lower().rstrip(".") == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+class Endpoint:
+    """A server's base address with its key and connection pool."""
+
+    def __init__(
+        self,
+        name: str,
+        base_url: str,
+        *,
+        key_env: str = "",
+        key: str = "",
+        timeout: float = 120.0,
+        connections: int = 8,
+    ) -> None:
+        self.name = name
+        self.timeout = timeout
+        self.key_env = key_env
+        self._key = key or os.environ.get(key_env, "") if key_env or key else ""
+        self.url = check_url(name, base_url, keyed=bool(self._key))
+        self._connections = connections
+        self._made: httpx.Client | None = None
+
+    @property
+    def host(self) -> str:
+        """``host:port`` as a person reads it."""
+        return self.url.netloc.decode()
+
+    def __repr__(self) -> str:
+        return f"Endpoint({self.name!r}, {self.host!r})"
+
+    def post(self, path: str, body: Mapping[str, Any], deadline: float | None = None) -> Response:
+        """Send JSON and read what comes back, all of it within the deadline."""
+        limit = self.timeout if deadline is None else min(self.timeout, deadline)
+        hurried = deadline is not None and deadline <= self.timeout
+        if limit <= 0:
+            raise Unavailable(self.name, "no time left", out_of_time=True)
+        data = json.dumps(body).encode()
+        with self._failures(limit, hurried):
+            return self._read("POST", path, data, limit, hurried)
+
+    def get(self, path: str) -> Any:
+        """JSON from a path; ``None`` where the server has nothing there."""
+        with self._failures(10.0, hurried=False):
+            response = self._read("GET", path, b"", 10.0, hurried=False)
+        if response.status in (401, 403):
+            raise self.failure(response)
+        try:
+            return response.json() if response.status == 200 else None
+        except Unavailable:
+            return None
+
+    def failure(self, response: Response) -> ModelError:
+        """The error for a status: unavailable where another try may work, else refused, with what to set."""
+        said = " ".join(_message(response.text).split())[:300]
+        status = response.status
+        if status in (408, 409, 425, 429) or status >= 500:
+            return Unavailable(
+                self.name, f"HTTP {status}: {said}", status=status, retry_after=response.retry_after
+            )
+        if status in (401, 403):
+            remedy = (
+                f"check the key in ${self.key_env}"
+                if self.key_env
+                else "set api_key_env in the model's entry"
+            )
+            return ModelError(
+                self.name, "refused", f"{self.host} refused the key; {remedy} (HTTP {status}: {said})"
+            )
+        if 300 <= status < 400:
+            return ModelError(
+                self.name,
+                "refused",
+                f"{self.host} redirects to {response.location}; set base_url to where it is",
+            )
+        lower = said.lower()
+        if "context" in lower and ("length" in lower or "size" in lower or "exceed" in lower):
+            return ModelError(self.name, "context", f"the prompt is too long for the model ({said})")
+        if status == 404:
+            return ModelError(
+                self.name,
+                "refused",
+                f"{self.host} knows no such model or path; check model and base_url ({said})",
+            )
+        return ModelError(self.name, "refused", f"HTTP {status}: {said}")
+
+    def close(self) -> None:
+        """Close the connections."""
+        if self._made is not None:
+            self._made.close()
+
+    @property
+    def _client(self) -> httpx.Client:
+        if self._made is None:
+            headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
+            self._made = httpx.Client(
+                headers=headers,
+                # a redirect could carry key and pictures to a host that nobody chose
+                follow_redirects=False,
+                # a proxy named in the environment must not see what is meant for this machine
+                trust_env=not is_loopback(self.url.host),
+                limits=httpx.Limits(max_connections=None, max_keepalive_connections=self._connections),
+            )
+        return self._made
+
+    def _read(self, method: str, path: str, data: bytes, limit: float, hurried: bool) -> Response:
+        ends = time.monotonic() + limit
+        request = self._client.build_request(
+            method,
+            self.url.join(path),
+            content=data,
+            headers={"Content-Type": "application/json"},
+            timeout=httpx.Timeout(limit, connect=min(limit, 10.0)),
+        )
+        response = self._client.send(request, stream=True)
+        try:
+            body = bytearray()
+            for chunk in response.iter_bytes():
+                body += chunk
+                if len(body) > MOST_BYTES:
+                    raise ModelError(self.name, "refused", f"the reply is larger than {MOST_BYTES} bytes")
+                if time.monotonic() > ends:  # a server that drips never runs into the timeout between bytes
+                    raise self._late(limit, hurried)
+        finally:
+            response.close()
+        text = body.decode("utf-8", "replace")
+        return Response(
+            response.status_code,
+            text.replace(self._key, HIDDEN) if self._key else text,
+            self.name,
+            _retry_after(response.headers.get("retry-after")),
+            httpx.URL(response.headers.get("location", "")).host,
+        )
+
+    def _late(self, limit: float, hurried: bool) -> Unavailable:
+        return Unavailable(self.name, f"{self.host} gave no reply in {limit:.0f} s", out_of_time=hurried)
+
+    @contextmanager
+    def _failures(self, limit: float, hurried: bool) -> Iterator[None]:
+        """Turn what the HTTP library raises into ours; its texts never hold the key."""
+        try:
+            yield
+        except httpx.ConnectTimeout as error:
+            raise Unavailable(self.name, f"{self.host} cannot be reached") from error
+        except httpx.TimeoutException as error:
+            raise self._late(limit, hurried) from error
+        except httpx.ConnectError as error:
+            raise Unavailable(self.name, f"{self.host} cannot be reached; is the server running?") from error
+        except httpx.HTTPError as error:
+            raise Unavailable(
+                self.name, f"the connection to {self.host} broke ({type(error).__name__})"
+            ) from error
+
+
+def check_url(name: str, base_url: str, *, keyed: bool) -> httpx.URL:
+    """A base address as a URL that ends in ``/``, or an error that says what is wrong with it."""
+    try:
+        url = httpx.URL(base_url)
+    except (httpx.InvalidURL, ValueError) as error:
+        raise ConfigError(f"{name}: {base_url!r} is not a URL", key="base_url") from error
+    if url.scheme not in ("http", "https") or not url.host:
+        raise ConfigError(f"{name}: base_url must begin with http:// or https://", key="base_url")
+    if url.userinfo:
+        raise ConfigError(f"{name}: base_url holds a name or password; use api_key_env", key="base_url")
+    if keyed and url.scheme == "http" and not is_loopback(url.host):
+        raise ConfigError(
+            f"{name}: a key is not sent to {url.host} without encryption; use https://", key="base_url"
+        )
+    return url.copy_with(path=url.path.rstrip("/") + "/", fragment=None)
+
+
+def _retry_after(value: str | None) -> float | None:
+    """Seconds from the header, which holds seconds or a date."""
+    if value is None:
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            when = parsedate_to_datetime(value)
+        except ValueError:
+            return None
+        seconds = (when - datetime.now(UTC)).total_seconds() if when.tzinfo else 0.0
+    return max(0.0, seconds) if seconds == seconds else None
+
+
+def _message(body: str) -> str:
+    """The message inside an error body, in the shapes servers use."""
+    try:
+        data = json.loads(body)
+    except ValueError:
+        return body
+    error = data.get("error", data) if isinstance(data, dict) else data
+    if isinstance(error, dict):
+        error = error.get("message") or error.get("detail") or error
+    return error if isinstance(error, str) else json.dumps(error)

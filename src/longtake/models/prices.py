@@ -1,0 +1,51 @@
+"""What tokens cost, where that is known.
+
+A price is either known, with a source, or it is ``None``: unknown is never counted as zero. No vendor's
+price list is built in, because one that went out of date would be a wrong number in every report; put
+``price_in``, ``price_out`` and ``price_source`` into the entry.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from longtake.config import ModelEntry
+from longtake.errors import ConfigError
+
+MILLION = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """US dollars per million tokens."""
+
+    prompt: float
+    reply: float
+    cached: float
+    source: str
+
+    def of(self, tokens_in: int, tokens_cached: int, tokens_out: int) -> float:
+        """The price of one call; ``tokens_cached`` is the part of ``tokens_in`` served from a cache."""
+        fresh = max(0, tokens_in - tokens_cached)
+        return (fresh * self.prompt + tokens_cached * self.cached + tokens_out * self.reply) / MILLION
+
+
+HERE = Price(0.0, 0.0, 0.0, source="runs on this machine")
+"""The price of a model that runs in this process."""
+
+
+def price_of(name: str, entry: ModelEntry) -> Price | None:
+    """The price an entry states, or ``None`` for unknown; half a price is an error."""
+    if entry.price_in is None and entry.price_out is None:
+        return None
+    if entry.price_in is None or entry.price_out is None:
+        raise ConfigError(
+            f"models.{name}: price_in and price_out go together: one alone would count the other as zero",
+            key=f"models.{name}",
+        )
+    cached = entry.price_in if entry.price_cached is None else entry.price_cached
+    if min(entry.price_in, entry.price_out, cached) < 0:
+        raise ConfigError(f"models.{name}: a price cannot be negative", key=f"models.{name}")
+    return Price(
+        entry.price_in, entry.price_out, cached, entry.price_source or "set in the configuration, undated"
+    )

@@ -1,0 +1,99 @@
+"""A text model made to see: pictures become words before it is asked.
+
+Each picture is replaced by its time, what is in it, the text on screen and the words spoken nearby, as far
+as the entry's channels go. The words come from the film and are quoted as such.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from longtake.errors import ConfigError, unknown
+from longtake.models.chat import Card, Chat, Image, Message, Options, Part, Reply, Text, images
+from longtake.models.tokens import Counts
+from longtake.prompts.material import quote
+from longtake.timecode import clock
+from longtake.types import Frame
+
+CHANNELS = ("tags", "onscreen", "speech")
+"""Things in the picture, text in the picture, words spoken around it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What perception makes of one moment."""
+
+    tags: tuple[str, ...] = ()
+    onscreen: tuple[str, ...] = ()
+    speech: tuple[str, ...] = ()
+
+
+class Witness(Protocol):
+    """Perceives a moment of a film. It keeps what it found in the film's store, so asking twice is cheap."""
+
+    @property
+    def revision(self) -> str:
+        """Changes when the same picture would be described otherwise; part of the reply cache's key."""
+
+    def describe(self, frame: Frame, channels: Sequence[str]) -> Description:
+        """What there is in these channels."""
+
+
+class SocraticChat:
+    """A text model that sees through a witness."""
+
+    def __init__(self, card: Card, llm: Chat, witness: Witness, channels: Sequence[str] = ()) -> None:
+        for channel in channels:
+            if channel not in CHANNELS:
+                raise unknown("channel", channel, CHANNELS)
+        self._llm = llm
+        self._witness = witness
+        self._channels = tuple(channels) or CHANNELS
+        inner = llm.card
+        if inner.vision and inner.name == card.name:
+            raise ConfigError(f"{card.name} cannot see through itself", key="llm")
+        self._card = replace(
+            inner,
+            name=card.name,
+            vision=True,
+            options=card.options,
+            max_pixels=card.max_pixels,
+            revision=f"{inner.revision}|{witness.revision}|{','.join(self._channels)}",
+        )
+
+    @property
+    def card(self) -> Card:
+        """The text model's card, with sight."""
+        return self._card
+
+    def complete(self, messages: Sequence[Message], options: Options) -> Reply:
+        """Describe the pictures and ask."""
+        frames = sum(1 for _ in images(messages))
+        told = [
+            replace(message, parts=tuple(self._tell(part) for part in message.parts)) for message in messages
+        ]
+        reply = self._llm.complete(told, options)
+        return replace(reply, usage=replace(reply.usage, frames=frames))
+
+    def count(self, text: str) -> int | None:
+        """The text model's own count of tokens, where it offers one."""
+        return self._llm.count(text) if isinstance(self._llm, Counts) else None
+
+    def _tell(self, part: Part) -> Part:
+        if not isinstance(part, Image):
+            return part
+        seen = self._witness.describe(part.frame, self._channels)
+        words = {
+            "in the picture": ", ".join(seen.tags),
+            "text on screen": " | ".join(seen.onscreen),
+            "spoken around this time": " ".join(seen.speech),
+        }
+        wanted = dict(zip(words, CHANNELS, strict=True))
+        lines = [
+            f"{label}: {found or 'nothing recognised'}"
+            for label, found in words.items()
+            if wanted[label] in self._channels
+        ]
+        return Text("\n" + quote("\n".join(lines), f"picture at {clock(part.time)}".replace(":", "-")) + "\n")

@@ -1,0 +1,83 @@
+"""A chat completion as servers send it, read into a :class:`Reply`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from longtake import events
+from longtake.models.chat import Card, Finish, Message, Reply, ToolCall, Unavailable, images
+from longtake.models.thinking import split_thinking
+from longtake.models.tokens import estimate, estimate_messages
+from longtake.types import Usage
+
+FINISHES: Mapping[str, Finish] = {
+    "stop": "stop",
+    "eos": "stop",
+    "length": "length",
+    "tool_calls": "tool_calls",
+    "function_call": "tool_calls",
+}
+
+
+def read_reply(card: Card, data: Any, messages: Sequence[Message], seconds: float) -> Reply:
+    """The reply in a response body; one without a choice is a failure worth another try."""
+    if isinstance(data, dict) and data.get("error"):  # some gateways say 200 and mean an error
+        raise Unavailable(card.name, f"the server reports {json.dumps(data['error'])[:300]}")
+    try:
+        choice = data["choices"][0]
+        message = choice["message"]
+        content = _content(message.get("content"))
+    except (KeyError, IndexError, TypeError, AttributeError) as error:
+        raise Unavailable(card.name, "the server's reply holds no message") from error
+    thinking, text = split_thinking(content)
+    field = message.get("reasoning_content") or message.get("reasoning")
+    if isinstance(field, str) and field.strip():
+        thinking = f"{field.strip()}\n{thinking}".strip()
+    refusal = message.get("refusal")
+    if isinstance(refusal, str) and not text:  # a model that declines has said so: it is its reply
+        text = refusal
+    calls = _tool_calls(message.get("tool_calls"))
+    usage = _usage(card, data.get("usage"), messages, content + thinking, seconds)
+    finish = FINISHES.get(str(choice.get("finish_reason")), "other")
+    name = data.get("model")
+    return Reply(text, thinking, calls, usage, finish, name if isinstance(name, str) else card.model)
+
+
+def _content(content: Any) -> str:
+    """Text, or the text of a list of parts."""
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    return "".join(part["text"] for part in content if part.get("type", "text") == "text")
+
+
+def _tool_calls(calls: Any) -> tuple[ToolCall, ...]:
+    read: list[ToolCall] = []
+    for number, call in enumerate(calls if isinstance(calls, list) else []):
+        function = call.get("function") if isinstance(call, dict) else None
+        if not isinstance(function, dict) or not isinstance(function.get("name"), str):
+            events.note("tool_call_dropped", call=str(call)[:200])
+            continue
+        arguments = function.get("arguments")
+        if not isinstance(arguments, str):  # some servers send the object itself
+            arguments = json.dumps({} if arguments is None else arguments)
+        read.append(ToolCall(str(call.get("id") or f"call-{number}"), function["name"], arguments))
+    return tuple(read)
+
+
+def _usage(card: Card, usage: Any, messages: Sequence[Message], said: str, seconds: float) -> Usage:
+    """What the call used; a server that does not say is not believed to have charged nothing."""
+    frames = sum(1 for _ in images(messages))
+    if isinstance(usage, dict) and isinstance(usage.get("prompt_tokens"), int):
+        tokens_in = int(usage["prompt_tokens"])
+        tokens_out = int(usage.get("completion_tokens") or 0)
+        details = usage.get("prompt_tokens_details")
+        cached = int((details if isinstance(details, dict) else {}).get("cached_tokens") or 0)
+    else:
+        tokens_in, cached, tokens_out = estimate_messages(messages), 0, estimate(said)
+        events.note("usage_estimated", model=card.name, tokens_in=tokens_in, tokens_out=tokens_out)
+    cost = None if card.price is None else card.price.of(tokens_in, cached, tokens_out)
+    return Usage(1, tokens_in, cached, tokens_out, frames, round(seconds, 4), cost)

@@ -1,0 +1,171 @@
+"""What models are told: one Markdown file per step, with ``$slots``.
+
+A file is one user message; where it holds a line ``---``, what stands above that line is the system
+message. The stable part comes first (role, question, notes in time order) and the step's instruction last,
+so that prefix caches serve most of the next prompt. ``$frames``, where a file has it, is where pictures go.
+
+Whatever is put into a slot as a plain string is quoted as material, because almost all of it comes from a
+film or from a model that watched one. Only a :class:`Plain` string, a number and a
+:class:`~longtake.types.Question` are set in as they are: forgetting to say where a text comes from is safe.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from longtake.errors import ConfigError, unknown
+from longtake.prompts.material import quote
+from longtake.timecode import clock
+from longtake.types import Line, Question, Segment
+
+HERE = Path(__file__).parent
+FRAMES = "frames"
+_FRAMES_SLOT = re.compile(r"\$frames\b")
+_folder: ContextVar[Path | None] = ContextVar("longtake_prompts", default=None)
+
+
+class Plain(str):
+    """Our own words, set into a prompt as they are."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """A prompt with its slots filled. ``user`` is in two parts where pictures go between them."""
+
+    system: str
+    user: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A prompt file."""
+
+    name: str
+    text: str
+
+    @property
+    def digest(self) -> str:
+        """Hash of the file's text, for the record of a run."""
+        return hashlib.blake2b(self.text.encode(), digest_size=8).hexdigest()
+
+    @property
+    def slots(self) -> frozenset[str]:
+        """The names of its slots, ``$frames`` apart."""
+        return frozenset(Template(self.text).get_identifiers()) - {FRAMES}
+
+    def render(self, **values: Any) -> Rendered:
+        """The text with every slot filled; a slot too many or too few is an error."""
+        if values.keys() != self.slots:
+            missing, extra = self.slots - values.keys(), values.keys() - self.slots
+            what = ", ".join([*(f"${name} is not filled" for name in sorted(missing)),
+                              *(f"${name} is no slot of it" for name in sorted(extra))])  # fmt: skip
+            raise ConfigError(f"prompt {self.name}: {what}", key=self.name)
+        system, rule, user = self.text.rpartition("\n---\n")
+        texts = {name: show(value, name) for name, value in values.items()}
+        parts = _FRAMES_SLOT.split(user)
+        if len(parts) > 2 or _FRAMES_SLOT.search(system):
+            raise ConfigError(f"prompt {self.name}: $frames can stand once, below the line", key=self.name)
+        return Rendered(
+            Template(system if rule else "").substitute(texts).strip(),
+            tuple(Template(part).substitute(texts).strip() for part in parts),
+        )
+
+
+def load(name: str) -> Prompt:
+    """The prompt ``method/step``, from the folder set by :func:`override` if it holds one of that name."""
+    folder = _folder.get()
+    if folder is not None and (folder / f"{name}.md").is_file():
+        return _read(name, folder)
+    return _shipped(name)
+
+
+def names() -> list[str]:
+    """Every prompt that is shipped."""
+    return sorted(path.relative_to(HERE).with_suffix("").as_posix() for path in HERE.rglob("*.md"))
+
+
+def digests(prefix: str = "") -> Mapping[str, str]:
+    """Name to hash of every prompt whose name begins with ``prefix``, as a run's spec records them."""
+    return {name: load(name).digest for name in names() if name.startswith(prefix)}
+
+
+@contextmanager
+def override(folder: Path | None) -> Iterator[None]:
+    """Inside the block, prompts in ``folder`` stand in for ours; a file that stands for none is refused."""
+    if folder is not None:
+        if not folder.is_dir():
+            raise ConfigError(f"--prompts {folder}: no such folder", key=str(folder))
+        for path in folder.rglob("*.md"):
+            name = path.relative_to(folder).with_suffix("").as_posix()
+            if name not in names():
+                raise unknown("prompt", name, names(), where=str(folder))
+            theirs, ours = _read(name, folder).slots, _shipped(name).slots
+            if theirs != ours:
+                wanted = ", ".join(f"${slot}" for slot in sorted(ours)) or "none"
+                raise ConfigError(f"{path}: its slots must be {wanted}", key=name)
+    token = _folder.set(folder)
+    try:
+        yield
+    finally:
+        _folder.reset(token)
+
+
+def show(value: Any, name: str) -> str:
+    """A slot's value as text. Plain strings are quoted as material called ``name``."""
+    if isinstance(value, Plain):
+        return str(value)
+    if isinstance(value, Question):
+        return show_question(value)
+    if isinstance(value, bool | int | float):
+        return str(value)
+    if isinstance(value, Segment):
+        return f"{clock(value.start)} to {clock(value.end)}"
+    return quote(words(value), name)
+
+
+def show_question(question: Question) -> str:
+    """A question with its options, one a line, after their letters."""
+    options = [f"{letter}. {text}" for letter, text in zip(question.letters, question.options, strict=True)]
+    return "\n".join([question.text, *options])
+
+
+def words(value: Any) -> str:
+    """A value in words, not yet quoted: lists one item a line, notes after their time."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Line):
+        return f"[{clock(value.segment.start)}] {value.text}"
+    if isinstance(value, Segment):
+        return f"{clock(value.start)} to {clock(value.end)}"
+    if isinstance(value, Mapping):
+        return "\n".join(f"{key}: {words(item)}" for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return "\n".join(words(item) for item in value)
+    dump = getattr(value, "model_dump", None)  # a pydantic reply
+    return json.dumps(dump(), ensure_ascii=False) if dump else str(value)
+
+
+@cache
+def _shipped(name: str) -> Prompt:
+    if name not in names():
+        raise unknown("prompt", name, names())
+    return _read(name, HERE)
+
+
+def _read(name: str, folder: Path) -> Prompt:
+    try:
+        return Prompt(name, (folder / f"{name}.md").read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{folder / name}.md: cannot be read ({error})", key=name) from error

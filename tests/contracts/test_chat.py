@@ -1,0 +1,86 @@
+"""What every chat keeps to, whatever stands behind it."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+
+import numpy as np
+import pytest
+from support.server import completion, serve
+
+from longtake.config import BudgetSettings
+from longtake.models.budget import Ledger
+from longtake.models.cache import Cached, ReplyStore
+from longtake.models.chat import Card, Chat, Image, Options, Reply, request_hash, say
+from longtake.models.http import Endpoint
+from longtake.models.layers import Budgeted, Carded, Gate, Limited, Retrying, Traced
+from longtake.models.openai import OpenAIChat
+from longtake.models.scripted import ScriptedChat
+from longtake.models.socratic import Description, SocraticChat
+from longtake.types import Frame
+
+MESSAGES = [say("system", "Be brief."), say("user", "Say ok.")]
+
+
+class Blind:
+    revision = "1"
+
+    def describe(self, frame: Frame, channels: Sequence[str]) -> Description:
+        return Description(tags=("thing",))
+
+
+def scripted() -> ScriptedChat:
+    return ScriptedChat(lambda *_: "<think>hm</think>ok", card=Card("scripted", context=1000))
+
+
+@pytest.fixture(
+    params=["openai", "scripted", "socratic", "traced", "budgeted", "cached", "retrying", "limited", "carded"]
+)
+def chat(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chat]:
+    with ExitStack() as stack:
+
+        def openai() -> Chat:
+            served = stack.enter_context(serve(lambda _: completion("<think>hm</think>ok")))
+            return OpenAIChat(Card("there", model="m", context=1000), Endpoint("there", served.url))
+
+        made: dict[str, Callable[[], Chat]] = {
+            "openai": openai,
+            "scripted": scripted,
+            "socratic": lambda: SocraticChat(Card("seeing"), scripted(), Blind()),
+            "traced": lambda: Traced(scripted()),
+            "budgeted": lambda: Budgeted(scripted(), Ledger(BudgetSettings(calls=99))),
+            "cached": lambda: Cached(scripted(), ReplyStore(tmp_path_factory.mktemp("cache"))),
+            "retrying": lambda: Retrying(scripted()),
+            "limited": lambda: Limited(scripted(), Gate(2)),
+            "carded": lambda: Carded(scripted(), Card("other", context=1000)),
+        }
+        yield made[request.param]()
+
+
+def test_a_reply_has_text_thinking_and_usage(chat: Chat) -> None:
+    reply = chat.complete(MESSAGES, Options())
+    assert isinstance(reply, Reply)
+    assert (reply.text, reply.thinking) == ("ok", "hm")
+    assert reply.usage.calls == 1
+    assert reply.usage.tokens_in > 0
+    assert reply.usage.tokens_out > 0
+
+
+def test_pictures_are_counted(chat: Chat) -> None:
+    picture = Image(Frame(1.0, np.zeros((8, 8, 3), np.uint8)))
+    assert chat.complete([say("user", "Look:", picture)], Options()).usage.frames == 1
+
+
+def test_the_card_is_known_before_the_first_call_and_stays(chat: Chat) -> None:
+    before = chat.card
+    chat.complete(MESSAGES, Options())
+    assert chat.card == before
+    assert before.name
+    assert before.context == 1000
+
+
+def test_messages_and_options_are_left_as_they_are(chat: Chat) -> None:
+    messages, options = list(MESSAGES), Options(seed=3, stop=("x",), schema={"type": "object"})
+    before = request_hash(chat.card, messages, options)
+    chat.complete(messages, options)
+    assert request_hash(chat.card, messages, options) == before
+    assert messages == MESSAGES

@@ -1,0 +1,132 @@
+"""Two hundred typed questions to a server that fails at 30 %: none lost, none guessed."""
+
+import json
+import random
+import re
+import threading
+from collections import Counter
+
+import pytest
+from pydantic import BaseModel, Field
+from support.clocks import TurnedClock
+from support.listening import listening
+from support.server import Request, Send, completion, serve
+
+from longtake import prompts
+from longtake.agents.ask import ask
+from longtake.agents.fanout import fanout
+from longtake.agents.run import Run
+from longtake.models.chat import Card
+from longtake.models.http import Endpoint
+from longtake.models.layers import Gate, Limited, Retrying
+from longtake.models.openai import OpenAIChat
+from longtake.models.replies import Letter
+from longtake.types import Question
+
+ASKS = 200
+RATE = 0.30
+
+
+class Guess(BaseModel):
+    choice: Letter = None
+    score: int = Field(ge=1, le=10)
+
+
+ABSTAIN = Guess.model_construct(choice=None, score=1)
+
+
+def truth(number: int) -> Guess:
+    """The only right reply to question ``number``."""
+    return Guess.model_construct(choice="ABCD"[number % 4], score=number % 10 + 1)
+
+
+class Faults:
+    """Answers rightly, or breaks in a way picked by chance."""
+
+    kinds = (
+        "429", "429 with Retry-After", "500", "hang", "reset", "truncated body", "truncated JSON",
+        "prose around JSON", "wrong types", "wrong letters", "two letters", "empty", "thinking only",
+        "thinking", "two answers",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.random = random.Random(7)
+        self.lock = threading.Lock()
+        self.made: Counter[str] = Counter()
+
+    def __call__(self, request: Request) -> Send:
+        found = re.search(r"Question number (\d+)\.", request.text)
+        assert found
+        right = truth(int(found.group(1)))
+        good = json.dumps({"choice": right.choice, "score": right.score})
+        with self.lock:
+            kind = self.random.choice(self.kinds) if self.random.random() < RATE else "none"
+            self.made[kind] += 1
+        match kind:
+            case "429":
+                return Send(429, {"error": "slow down"})
+            case "429 with Retry-After":
+                return Send(429, {"error": "slow down"}, {"Retry-After": "3"})
+            case "500":
+                return Send(500, b"<h1>oops</h1>")
+            case "hang":
+                return Send(breaks="hang")
+            case "reset":
+                send = completion(good)
+                send.breaks = "reset"
+                return send
+            case "truncated body":
+                return Send(200, json.dumps(completion(good).body)[:40].encode())
+            case "truncated JSON":
+                return completion(good[: len(good) - 3], finish="length")
+            case "prose around JSON":
+                return completion(f"Sure! Let me see {{frames}}.\n```json\n{good}\n```\nHope this helps.")
+            case "wrong types":
+                return completion('{"choice": "B", "score": "very high"}')
+            case "wrong letters":
+                return completion('{"choice": "Z", "score": 3}')
+            case "two letters":
+                return completion('{"choice": "A or B", "score": 3}')
+            case "empty":
+                return completion("")
+            case "thinking only":
+                return completion('<think>Perhaps {"choice": "A", "score": 9}', finish="length")
+            case "thinking":
+                return completion(f'<think>{{"choice": "A", "score": 9}}?</think>{good}')
+            case "two answers":
+                return completion('{"choice": "A", "score": 3}\n{"choice": "B", "score": 3}')
+        return completion(good)
+
+
+def test_200_asks_at_a_fault_rate_of_30_percent(tmp_path: object) -> None:
+    faults = Faults()
+    with serve(faults) as served, listening() as heard:
+        backend = OpenAIChat(Card("faulty", model="m"), Endpoint("faulty", served.url, timeout=0.5))
+        clock = TurnedClock()
+        run = Run({"llm": Retrying(Limited(backend, Gate(16)), clock=clock, jitter=random.Random(3))})
+
+        def one(number: int) -> Guess:
+            question = Question(f"Question number {number}.", ("one", "two", "three", "four"))
+            return ask(run["llm"], "shared/probe_faults", Guess, question=question, default=ABSTAIN)
+
+        results = fanout(one, range(ASKS), limit=16)
+    defaults = [number for number, guess in enumerate(results) if guess is ABSTAIN]
+    assert len(results) == ASKS
+    for number, guess in enumerate(results):
+        if number not in defaults:
+            assert guess == truth(number)
+    assert len(heard.notes("default_taken")) == len(defaults)
+    assert len(defaults) < ASKS * 0.1
+    assert set(faults.kinds) <= faults.made.keys(), "every kind of fault was met"
+    assert len(heard.notes("asked_again")) > 0
+    assert len(heard.notes("retry")) > 0
+    print(f"values {ASKS - len(defaults)}, defaults {len(defaults)}, requests {len(served.requests)}, "
+          f"retries {len(heard.notes('retry'))}, asked again {len(heard.notes('asked_again'))}")  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def prompt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A prompt of the test's own, so that none is shipped for it."""
+    shipped = prompts.load
+    own = prompts.Prompt("shared/probe_faults", "$question")
+    monkeypatch.setattr(prompts, "load", lambda name: own if name == own.name else shipped(name))

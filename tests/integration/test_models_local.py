@@ -1,0 +1,116 @@
+"""The real runtime on a real, very small model.
+
+``make test`` fetches it and sets LONGTAKE_REQUIRE_MODELS; elsewhere its absence skips these tests.
+"""
+
+import os
+import time
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from pydantic import BaseModel
+
+from longtake import prompts
+from longtake.agents.ask import ask
+from longtake.config import Settings, cache_folder
+from longtake.errors import ModelError
+from longtake.models import local
+from longtake.models.catalogue import Catalogue
+from longtake.models.chat import Chat, Options, Unavailable, say
+from longtake.models.probe import probe
+from longtake.models.replies import Letter
+from longtake.types import Question
+
+NAME = "local/smollm2-135m"
+FOLDER = cache_folder(Settings())  # read before any test turns LONGTAKE_CACHE elsewhere
+
+
+class Guess(BaseModel):
+    choice: Letter = None
+    mood: Literal["sure", "unsure"]
+
+
+@pytest.fixture(scope="module")
+def chat() -> Chat:
+    os.environ.setdefault("LONGTAKE_CACHE", str(FOLDER))
+    catalogue = Catalogue(Settings())
+    if not catalogue.file(NAME).is_file():
+        reason = f"{catalogue.file(NAME)} is not there: longtake models pull {NAME}"
+        if os.environ.get("LONGTAKE_REQUIRE_MODELS"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return catalogue.open(NAME)
+
+
+@pytest.fixture(autouse=True)
+def prompt(monkeypatch: pytest.MonkeyPatch) -> None:
+    shipped = prompts.load
+    own = prompts.Prompt("t/guess", "$question\n\n$notes\n\nWhich option is right?")
+    monkeypatch.setattr(prompts, "load", lambda name: own if name == own.name else shipped(name))
+
+
+def test_a_typed_reply_under_a_schema(chat: Chat) -> None:
+    question = Question("What did the dog do?", ("It barked", "It flew"))
+    guess = ask(chat, "t/guess", Guess, question=question, notes="the dog barked loudly")
+    assert guess.choice in ("A", "B")
+    assert guess.mood in ("sure", "unsure")
+
+
+def test_a_shared_beginning_is_read_once_and_counted(chat: Chat) -> None:
+    """The second prompt differs in its last words only; the runtime reports what it did not read again."""
+    notes = " ".join(f"At minute {number} the dog runs past the house." for number in range(25))
+    first = chat.complete([say("user", f"{notes}\nWho runs?")], Options(max_tokens=1))
+    second = chat.complete([say("user", f"{notes}\nPast what does it run?")], Options(max_tokens=1))
+    assert first.usage.tokens_in > 250
+    assert first.usage.tokens_cached < first.usage.tokens_in / 4
+    assert second.usage.tokens_cached > second.usage.tokens_in * 0.8
+    assert second.usage.cost == 0.0
+
+
+def test_the_models_own_tokenizer_counts(chat: Chat) -> None:
+    assert chat.count("hello world") == 2  # type: ignore[attr-defined]
+
+
+def test_a_deadline_stops_a_long_reply_and_frees_the_model(chat: Chat) -> None:
+    began = time.monotonic()
+    with pytest.raises(Unavailable) as raised:
+        chat.complete([say("user", "Count to one thousand.")], Options(max_tokens=3500, deadline=0.5))
+    assert raised.value.out_of_time
+    assert chat.complete([say("user", "Hi")], Options(max_tokens=1)).usage.tokens_out == 1
+    assert time.monotonic() - began < 60
+
+
+def test_a_prompt_beyond_the_context_is_named_as_such(chat: Chat) -> None:
+    with pytest.raises(ModelError) as raised:
+        chat.complete([say("user", "word " * 6000)], Options(max_tokens=4))
+    assert raised.value.problem == "context"
+
+
+def test_a_probe_reports_what_it_found(chat: Chat) -> None:
+    report = probe(chat.inner.inner)  # type: ignore[attr-defined]
+    assert report.reachable
+    assert report.json_schema
+    assert report.vision is False
+    assert report.context == 4096
+
+
+def test_one_server_is_shared_and_strangers_get_nothing(chat: Chat) -> None:
+    chat.complete([say("user", "Hi")], Options(max_tokens=1))
+    Catalogue(Settings()).open(NAME).complete([say("user", "Hi")], Options(max_tokens=1))
+    assert len(local._servers) == 1
+    ((server, _),) = local._servers.values()
+    import httpx
+
+    answer = httpx.post(
+        f"{server.listening_address}/v1/chat/completions", json={"messages": []}, trust_env=False
+    )
+    assert answer.status_code == 401
+
+
+def test_a_broken_file_is_an_error_and_not_a_crash(tmp_path: Path) -> None:
+    from longtake.models.chat import Card
+
+    (tmp_path / "broken.gguf").write_bytes(b"GGUF" + bytes(200))
+    with pytest.raises(ModelError, match=r"broken\.gguf cannot be loaded"):
+        local.LocalChat(Card("broken"), local.Weights(tmp_path / "broken.gguf")).complete([], Options())

@@ -1,0 +1,170 @@
+from pathlib import Path
+
+import pytest
+from support.server import completion, serve
+
+from longtake import config, registry
+from longtake.config import Layer, ModelEntry, Settings, merge
+from longtake.errors import ConfigError, ModelError
+from longtake.models.cache import ReplyStore
+from longtake.models.catalogue import KEYS, Catalogue, assign_roles, suggestions
+from longtake.models.chat import Card, Options, say
+from longtake.models.local import LocalChat, Weights
+from longtake.models.prices import HERE, price_of
+from longtake.models.scripted import ScriptedChat
+
+HELLO = [say("user", "Hello?")]
+
+
+def catalogue(offline: bool = False, **entries: ModelEntry) -> Catalogue:
+    return Catalogue(Settings(models={**config.BUILTIN_MODELS, **entries}), offline=offline)
+
+
+def made_by_family(rest: str) -> ScriptedChat:
+    return ScriptedChat(lambda *_: rest, card=Card(f"family/{rest}"))
+
+
+def test_an_endpoint_given_outright(tmp_path: Path) -> None:
+    with serve(lambda _: completion("hi")) as served:
+        chat = catalogue().open(f"{served.url}#some-model", replies=ReplyStore(tmp_path))
+        assert chat.complete(HELLO, Options()).text == "hi"
+        assert chat.complete(HELLO, Options()).cached
+    assert served.requests[0].body["model"] == "some-model"
+    assert len(served.requests) == 1
+    with pytest.raises(ConfigError, match="after a #"):
+        catalogue().open("http://127.0.0.1:8000/v1")
+
+
+def test_unknown_names_suggest_the_nearest() -> None:
+    with pytest.raises(ConfigError, match=r"did you mean 'local/qwen2\.5-1\.5b'"):
+        catalogue().open("local/qwen2.5-1.5")
+
+
+def test_entries_of_the_configuration_are_checked() -> None:
+    settings = merge(
+        [Layer({"models": {"mine": {"base_url": "http://127.0.0.1:1/v1", "model": "x"}}}, "user")]
+    )
+    assert settings.models["mine"].model == "x"
+    assert "local/qwen2.5-1.5b" in settings.models
+    with pytest.raises(ConfigError, match=r"did you mean 'models\.mine\.base_url'"):
+        merge([Layer({"models": {"mine": {"base_ur": "x"}}}, "user")])
+    tuned = merge([Layer({"models": {"local/qwen2.5-1.5b": {"threads": 3}}}, "user")])
+    assert tuned.models["local/qwen2.5-1.5b"].threads == 3
+    assert tuned.models["local/qwen2.5-1.5b"].context == 8192
+
+
+@pytest.mark.parametrize(
+    "field", ["base_url", "api_key_env", "file", "mmproj", "llm", "backend", "price_in", "price_out"]
+)
+def test_a_working_folder_binds_neither_hosts_nor_keys_nor_prices(field: str) -> None:
+    value = 0.0 if field.startswith("price") else "openai"
+    theirs = Layer({"models": {"mine": {field: value}}}, "longtake.toml", trusted=False)
+    with pytest.raises(ConfigError, match="--trust-config"):
+        merge([theirs])
+    merge([Layer(theirs.values, theirs.source, trusted=True)])
+
+
+def test_a_working_folder_may_tune() -> None:
+    tuned = merge([Layer({"models": {"mine": {"max_tokens": 9}}}, "longtake.toml", trusted=False)])
+    assert tuned.models["mine"].max_tokens == 9
+
+
+def test_where_messages_go_is_known_before_they_are_sent() -> None:
+    book = catalogue(
+        cloud=ModelEntry(base_url="https://api.openai.com/v1"),
+        here=ModelEntry(base_url="http://localhost:8000/v1"),
+        eyes=ModelEntry(backend="socratic", llm="cloud"),
+    )
+    assert book.hosts(["cloud", "here", "eyes", "local/qwen2.5-1.5b"]) == ["api.openai.com"]
+    assert book.hosts(["here", "local/smollm2-135m", "socratic/reader"]) == []
+
+
+@pytest.mark.parametrize("name", ["cloud", "https://example.com/v1#m"])
+def test_offline_forbids_to_leave_the_machine(name: str) -> None:
+    book = catalogue(offline=True, cloud=ModelEntry(base_url="https://api.openai.com/v1"))
+    with pytest.raises(ConfigError, match="--offline forbids"):
+        book.open(name)
+    book.open("http://127.0.0.1:8000/v1#m")
+
+
+def test_a_key_goes_to_its_own_host_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in KEYS.values():
+        monkeypatch.setenv(variable, "sk-marked-cloud")
+    monkeypatch.setenv("MY_KEY", "sk-marked-mine")
+    with serve(lambda _: completion("hi")) as mine, serve(lambda _: completion("hi")) as other:
+        book = catalogue(mine=ModelEntry(base_url=mine.url, api_key_env="MY_KEY"))
+        for name in ("mine", f"{mine.url}#another", f"{other.url}#another"):
+            book.open(name).complete(HELLO, Options())
+    assert [request.headers.get("Authorization") for request in mine.requests] == [
+        "Bearer sk-marked-mine"
+    ] * 2
+    assert "Authorization" not in other.requests[0].headers
+
+
+def test_built_in_keys_are_bound_to_their_host_over_https() -> None:
+    book = catalogue()
+    assert book._bound_key("https://api.openai.com/v1") == "OPENAI_API_KEY"
+    assert book._bound_key("https://api.openai.com:8443/v1") == ""
+    assert book._bound_key("http://api.openai.com/v1") == ""
+    assert book._bound_key("https://api.openai.com.evil.example/v1") == ""
+
+
+def test_a_key_that_is_named_must_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MY_KEY", raising=False)
+    with pytest.raises(ConfigError, match="MY_KEY holds no key"):
+        catalogue(mine=ModelEntry(base_url="https://x.example/v1", api_key_env="MY_KEY")).open("mine")
+
+
+def test_keys_that_are_found_are_suggested_by_name_and_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-marked")
+    found = "\n".join(suggestions())
+    assert "$OPENAI_API_KEY is set" in found
+    assert "sk-marked" not in found
+    assert "api.openai.com" not in catalogue().hosts(catalogue().names())
+
+
+def test_roles() -> None:
+    needed = ("llm", "vlm")
+    assert assign_roles(needed, [], "d") == {"llm": "d", "vlm": "d"}
+    assert assign_roles(needed, ["x"], "d") == {"llm": "x", "vlm": "x"}
+    assert assign_roles(needed, ["vlm=y", "x"], "d") == {"llm": "x", "vlm": "y"}
+    assert assign_roles(needed, ["lab/acuity=0.8"], "d")["llm"] == "lab/acuity=0.8"
+    assert assign_roles(needed, ["vlm=http://h/v1?a=b#m"], "d")["vlm"] == "http://h/v1?a=b#m"
+    with pytest.raises(ConfigError, match="did you mean 'vlm'"):
+        assign_roles(needed, ["vml=y"], "d")
+
+
+def test_families_make_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registry.chats._targets, "family", f"{__name__}:made_by_family")
+    assert catalogue().open("family/acuity=0.8").complete(HELLO, Options()).text == "acuity=0.8"
+    assert catalogue().host("family/x") == ""
+
+
+def test_prices_are_stated_whole_or_unknown() -> None:
+    assert price_of("m", ModelEntry()) is None
+    known = price_of("m", ModelEntry(price_in=1.0, price_out=2.0, price_source="price list, 2026-01-01"))
+    assert known
+    assert (known.of(1_000_000, 0, 1_000_000), known.source) == (3.0, "price list, 2026-01-01")
+    with pytest.raises(ConfigError, match="go together"):
+        price_of("m", ModelEntry(price_in=1.0))
+    with pytest.raises(ConfigError, match="negative"):
+        price_of("m", ModelEntry(price_in=-1.0, price_out=1.0))
+    assert catalogue().open("local/smollm2-135m").card.price is HERE
+
+
+def test_socratic_entries_need_a_text_model_and_a_film() -> None:
+    with pytest.raises(ConfigError, match="none is given here"):
+        catalogue().open("socratic/reader")
+    with pytest.raises(ConfigError, match="llm is not set"):
+        catalogue(eyes=ModelEntry(backend="socratic")).host("eyes")
+    with pytest.raises(ConfigError, match="must name a text model"):
+        catalogue(eyes=ModelEntry(backend="socratic", llm="socratic/reader")).host("eyes")
+
+
+def test_weights_that_are_not_there_say_how_to_get_them(tmp_path: Path) -> None:
+    chat = LocalChat(Card("local/x"), Weights(tmp_path / "missing.gguf"))
+    with pytest.raises(ModelError, match="longtake models pull local/x"):
+        chat.complete(HELLO, Options())
+    (tmp_path / "text.gguf").write_text("this is text")
+    with pytest.raises(ModelError, match="not a GGUF file"):
+        LocalChat(Card("x"), Weights(tmp_path / "text.gguf")).complete(HELLO, Options())

@@ -1,0 +1,117 @@
+import json
+from contextlib import suppress
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from longtake.models.loose_json import NotJson, objects, parse
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**12), 10**12) | st.text(max_size=12),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"a": 1}', {"a": 1}),
+        ('{"a": 1,}', {"a": 1}),
+        ("{'a': 'it'}", {"a": "it"}),
+        ("{a: true, b: None}", {"a": True, "b": None}),
+        ('{"a": [1, 2,], }', {"a": [1, 2]}),
+        ('{"a": "x\ny"}', {"a": "x\ny"}),
+        ('{"a": 1, // why\n "b": 2}', {"a": 1, "b": 2}),
+        ('{"a": -1.5e3}', {"a": -1500.0}),
+        ('{"a": "\\u00e9\\ud83d\\ude00"}', {"a": "é😀"}),
+        ("{“a”: “b”}", {"a": "b"}),
+    ],
+)
+def test_json_as_models_write_it(text: str, value: object) -> None:
+    assert parse(text).value == value
+    assert [found.value for found in objects(f"Sure! Here it is: {text} Hope that helps.")] == [value]
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "cut"),
+    [
+        ('{"a": 1, "b": "because the m', {"a": 1, "b": "because the m"}, ("b",)),
+        ('{"a": 1, "b": [1, 2', {"a": 1, "b": [1]}, None),
+        ('{"a": 1, "b": [1, 2,', {"a": 1, "b": [1, 2]}, None),
+        ('{"a": 1, "sco', {"a": 1}, None),
+        ('{"a": 1, "score"', {"a": 1}, None),
+        ('{"a": 1, "score":', {"a": 1}, None),
+        ('{"a": 1, "score": 1', {"a": 1}, None),
+        ('{"a": 1, "score": tr', {"a": 1}, None),
+        ('{"a": [{"b": "x', {"a": [{"b": "x"}]}, ("a", 0, "b")),
+    ],
+)
+def test_a_cut_off_tail_is_closed_and_nothing_is_made_up(text: str, value: object, cut: object) -> None:
+    (found,) = objects(text)
+    assert (found.value, found.cut) == (value, cut)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": maybe}',
+        '{"a": 8/10}',
+        '{"a": 1 "b": {"a": 2}}',
+        '{"a": 1, "a": 2}',
+        '{"a": NaN}',
+        '{"a": "x" or "y"}',
+        "{" + '"a":{' * 200,
+        '{"a": ' + "9" * 500 + "}",
+    ],
+)
+def test_what_is_broken_is_not_mended_by_guessing(text: str) -> None:
+    with pytest.raises(NotJson):
+        list(objects(text))
+    with pytest.raises(NotJson):
+        parse(text)
+
+
+def test_braces_in_prose_are_not_json() -> None:
+    assert [found.value for found in objects('The set {x, y} and {} then {"a": 1}')] == [{}, {"a": 1}]
+    assert list(objects("no braces at all")) == []
+
+
+@given(VALUES)
+@settings(max_examples=150, deadline=None)
+def test_valid_json_is_read_as_the_standard_reads_it(value: object) -> None:
+    text = json.dumps({"k": value})
+    assert parse(text).value == {"k": value}
+    assert [found.value for found in objects(f"text {text} text")] == [{"k": value}]
+
+
+@given(VALUES, st.integers(0, 200))
+@settings(max_examples=150, deadline=None)
+def test_a_prefix_of_json_never_holds_more_than_the_whole(value: object, length: int) -> None:
+    text = json.dumps({"k": value, "z": [1, "two", {"three": True}]}, ensure_ascii=False)
+    for found in objects(text[:length]):
+        assert_part(found.value, json.loads(text))
+
+
+def assert_part(part: object, whole: object) -> None:
+    if isinstance(part, dict):
+        assert isinstance(whole, dict)
+        for key, value in part.items():
+            assert_part(value, whole[key])
+    elif isinstance(part, list):
+        assert isinstance(whole, list)
+        for one, other in zip(part, whole, strict=False):
+            assert_part(one, other)
+    elif isinstance(part, str):
+        assert isinstance(whole, str)
+        assert whole.startswith(part)
+    else:
+        assert part == whole
+
+
+@given(st.text(alphabet="{}[]\":,\\'`/* \nabtrue01", max_size=60))
+@settings(max_examples=400, deadline=None)
+def test_no_text_breaks_the_reader(text: str) -> None:
+    with suppress(NotJson):
+        list(objects(text))

@@ -1,0 +1,131 @@
+import json
+from typing import Literal
+
+import pytest
+from pydantic import BaseModel, Field
+
+from longtake.models.replies import Letter, Unreadable, read, schema_for
+from longtake.models.thinking import split_thinking
+from longtake.types import Question
+
+QUESTION = Question("Who?", ("the man", "the dog", "the cat"))
+
+
+class Guess(BaseModel):
+    choice: Letter = None
+    reason: str = ""
+
+
+class Scored(BaseModel):
+    choice: Letter = None
+    score: int = Field(ge=1, le=10)
+    mood: Literal["good", "bad"] = "good"
+
+
+class Wish(BaseModel):
+    segment: int
+    what: str
+
+
+class Wishes(BaseModel):
+    frames: list[Wish]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"choice": "B", "reason": "it barks"}',
+        '```json\n{"choice": "B", "reason": "it barks"}\n```',
+        'Here you go:\n```\n{"choice": "(B)", "reason": "it barks",}\n```\nGood luck!',
+        "{'choice': 'Answer: B.', 'reason': 'it barks'}",
+        'I looked at {all} frames. {"choice": "the dog", "reason": "it barks"} That is all.',
+        '{"choice": "B", "reason": "it barks',
+        '```json\n{"choice": "B", "reason": "it barks"}\n```\n{"choice": "B", "reason": "it barks"}',
+        '{"choice": "B", "reason": "it barks", "extra": [1]}',
+    ],
+)
+def test_one_answer_in_many_dresses(text: str) -> None:
+    assert read(text, Guess, QUESTION) == Guess.model_construct(choice="B", reason="it barks")
+
+
+@pytest.mark.parametrize("text", ["B", "Answer: (B).", "the dog", "Let me see.\nThe answer is B."])
+def test_a_bare_letter_is_a_reply_where_nothing_else_is_needed(text: str) -> None:
+    assert read(text, Guess, QUESTION).choice == "B"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "empty"),
+        ("   \n", "empty"),
+        ('{"choice": "A or B"}', "exactly one letter of A, B, C"),
+        ('{"choice": "D"}', "exactly one letter"),
+        ('{"choice": null}', "exactly one letter"),
+        ('{"reason": "no idea"}', "exactly one letter"),
+        ('{"choice": "B', "cut off inside choice"),
+        ('{"choice": "A"} or {"choice": "B"}', "2 different answers"),
+        ('{"choice": "A" "reason": {"choice": "B"}}', "cannot be read"),
+        ('{"properties": {"choice": {"enum": ["A"]}}}', "none of the fields"),
+        ("I would say it is A or B", "exactly one letter"),
+        ('{"choice": 1}', "exactly one letter"),
+        ('{"choice": ["A", "B"]}', "exactly one letter"),
+    ],
+)
+def test_an_answer_that_was_not_given_is_not_found(text: str, why: str) -> None:
+    with pytest.raises(Unreadable, match=why):
+        read(text, Guess, QUESTION)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('{"choice": "A", "score": "high"}', "score: "),
+        ('{"choice": "A", "score": 11}', "less than or equal to 10"),
+        ('{"choice": "A", "score": 8', "score: Field required"),
+        ('{"choice": "A", "mood": "go', "cut off inside mood"),
+        ('{"choice": "A", "score": 8/10}', "cannot be read"),
+        ('{"choice": "A", "score": true}', "score: "),
+        ("A", "no JSON object"),
+    ],
+)
+def test_wrong_types_say_what_is_wrong(text: str, why: str) -> None:
+    with pytest.raises(Unreadable, match=why):
+        read(text, Scored, QUESTION)
+
+
+def test_a_list_that_was_cut_off_keeps_its_whole_items() -> None:
+    whole = '{"frames": [{"segment": 1, "what": "a cup"}, {"segment": 2, "what": "a ca'
+    assert [wish.what for wish in read(whole, Wishes).frames] == ["a cup", "a ca"]
+    with pytest.raises(Unreadable):
+        read('{"frames": [{"segment": 1, "what": "a cup"}, {"segment": 2', Wishes)
+
+
+def test_open_ended_questions_have_no_letter() -> None:
+    open_ended = Question("Why?")
+    assert read('{"choice": "B", "reason": "so"}', Guess, open_ended).choice is None
+    assert "choice" not in schema_for(Guess, open_ended)["properties"]
+    assert "choice" not in schema_for(Guess)["properties"]
+
+
+def test_the_schema_names_the_letters_and_needs_one() -> None:
+    schema = schema_for(Guess, QUESTION)
+    assert schema["properties"]["choice"] == {"type": "string", "enum": ["A", "B", "C"]}
+    assert schema["required"] == ["choice"]
+    assert schema_for(Guess, Question("?", ("x", "y")))["properties"]["choice"]["enum"] == ["A", "B"]
+    assert schema_for(Wishes)["$defs"]["Wish"]["additionalProperties"] is False
+    json.dumps(schema)
+
+
+@pytest.mark.parametrize(
+    ("text", "thinking", "answer"),
+    [
+        ("<think>A? no</think>B", "A? no", "B"),
+        ("A? no</think>B", "A? no", "B"),
+        ("<think>A? no", "A? no", ""),
+        ("<THINKING>x</THINKING>\n{}", "x", "{}"),
+        ("plain", "", "plain"),
+        ("<think>a</think>B<think>c</think>", "a\nc", "B"),
+    ],
+)
+def test_thinking_is_never_the_answer(text: str, thinking: str, answer: str) -> None:
+    assert split_thinking(text) == (thinking, answer)
