@@ -109,13 +109,15 @@ def measure(name, path, seconds):
 
 
 def make_film(path, minutes, gop):
-    """720p, 25 fps, H.264 with B-frames: panning noise with cuts, about as hard to decode as an ordinary film."""
+    """720p, 25 fps, H.264 with B-frames: pans over cloudy pictures, a cut every seven seconds."""
     import numpy as np
+    from PIL import Image
 
     from longtake.media.writer import Encoding, write_film
 
     rng = np.random.default_rng(gop)
-    scenes = [rng.integers(0, 255, (90, 320, 3), dtype=np.uint8).repeat(8, 0).repeat(8, 1) for _ in range(6)]
+    clouds = [Image.fromarray(rng.integers(0, 255, (36, 128, 3), dtype=np.uint8)) for _ in range(6)]
+    scenes = [np.asarray(cloud.resize((2560, 720), Image.Resampling.BICUBIC)) for cloud in clouds]
 
     def pictures():
         for number in range(minutes * 60 * 25):

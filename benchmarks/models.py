@@ -69,9 +69,7 @@ def opened(url: str, concurrency: int) -> Iterator[Run]:
 def timed_asks(run: Run, round_: int) -> float:
     began = time.perf_counter()
     for number in range(CALLS):
-        reply = ask(
-            run["llm"], "shared/same_meaning", Number, question=f"{round_}.{number}", answers="1: a\n2: b"
-        )
+        reply = ask(run["llm"], "shared/same_meaning", Number, question=f"{round_}.{number}", answers="1: a\n2: b")
         assert reply.number == 7
     return (time.perf_counter() - began) / CALLS
 
@@ -109,9 +107,7 @@ def main() -> None:
     with server(0.2) as url, opened(url, 32) as run:
         timed_fanout(run, -1)
         took = statistics.median(timed_fanout(run, round_) for round_ in range(ROUNDS))
-    print(
-        f"64 calls of 200 ms, 32 at a time: {took * 1e3:.0f} ms, {took / 0.4:.2f} of the ideal 400 ms (goal 1.6)"
-    )
+    print(f"64 calls of 200 ms, 32 at a time: {took * 1e3:.0f} ms, {took / 0.4:.2f} of the ideal 400 ms (goal 1.6)")
 
 
 if __name__ == "__main__":

@@ -102,9 +102,7 @@ def test_one_server_is_shared_and_strangers_get_nothing(chat: Chat) -> None:
     ((server, _),) = local._servers.values()
     import httpx
 
-    answer = httpx.post(
-        f"{server.listening_address}/v1/chat/completions", json={"messages": []}, trust_env=False
-    )
+    answer = httpx.post(f"{server.listening_address}/v1/chat/completions", json={"messages": []}, trust_env=False)
     assert answer.status_code == 401
 
 

@@ -123,9 +123,7 @@ def _only_letter(kind: type[BaseModel]) -> str | None:
     """The letter field of a type that needs nothing else."""
     properties = kind.model_json_schema().get("properties", {})
     letters = [name for name, value in properties.items() if value.get("description") == _MARK]
-    others = [
-        name for name, field in kind.model_fields.items() if field.is_required() and name not in letters
-    ]
+    others = [name for name, field in kind.model_fields.items() if field.is_required() and name not in letters]
     return letters[0] if len(letters) == 1 and not others else None
 
 

@@ -69,8 +69,7 @@ class CardImageTextEncoder(CardImageEncoder):
     def texts(self, texts: Sequence[str]) -> Array:
         """One unit row per text."""
         parts = (
-            self._text.run((self._text_output,), self._feed(some))[0]
-            for some in batches(texts, self._compute.batch)
+            self._text.run((self._text_output,), self._feed(some))[0] for some in batches(texts, self._compute.batch)
         )
         return unit(stack((_pooled(self.card, self._tower, part) for part in parts), self.dim))
 
@@ -88,9 +87,7 @@ class CardImageTextEncoder(CardImageEncoder):
         return {name: feed[name] for name in self._text.inputs if name in feed}
 
 
-def open_card(
-    card: Card, folder: Path, *, compute: Compute | None = None
-) -> CardImageEncoder | CardImageTextEncoder:
+def open_card(card: Card, folder: Path, *, compute: Compute | None = None) -> CardImageEncoder | CardImageTextEncoder:
     """The encoder a card describes: with a text side where the card has one."""
     kind = CardImageTextEncoder if card.text else CardImageEncoder
     return kind(card, folder, compute=compute)
@@ -112,8 +109,7 @@ def locate(card: Card, folder: Path, file: str) -> Path:
     raise ModelError(
         card.name,
         "unavailable",
-        f"{file} is not in {folder}; fetch it (longtake models pull {card.name})"
-        f" or copy it there from {card.repo}",
+        f"{file} is not in {folder}; fetch it (longtake models pull {card.name}) or copy it there from {card.repo}",
     )
 
 
@@ -160,7 +156,5 @@ def _pooled(card: Card, tower: Tower, values: Any) -> Any:
     rows = values[:, 0] if tower.pool == "first" else values
     if rows.ndim != 2 or rows.shape[1] != card.dim:
         shape = "×".join(map(str, values.shape))
-        raise ModelError(
-            card.name, "refused", f"{tower.file} gives {shape} values, not vectors of {card.dim}"
-        )
+        raise ModelError(card.name, "refused", f"{tower.file} gives {shape} values, not vectors of {card.dim}")
     return rows

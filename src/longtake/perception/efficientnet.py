@@ -158,12 +158,8 @@ class EfficientNetLite2:
         file = weights or packaged_weights()
         digest = sha256(file)
         if weights is None and digest != WEIGHTS_SHA256:
-            raise ModelError(
-                str(file), "refused", "not the weights this longtake knows; reinstall the package"
-            )
-        model = write_once(
-            cache / "models" / f"{self.name}-{digest[:16]}.onnx", lambda: network(_checked(file))
-        )
+            raise ModelError(str(file), "refused", "not the weights this longtake knows; reinstall the package")
+        model = write_once(cache / "models" / f"{self.name}-{digest[:16]}.onnx", lambda: network(_checked(file)))
         self._session = Session(model, self._compute)
         self.key = f"{self.name}:{digest[:16]}:{self._pixels.key}"
 

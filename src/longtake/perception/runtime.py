@@ -33,9 +33,7 @@ class Compute:
 
     def __post_init__(self) -> None:
         if self.threads < 0 or self.batch < 1:
-            raise ConfigError(
-                f"threads must be 0 or more and batch 1 or more, not {self.threads}, {self.batch}"
-            )
+            raise ConfigError(f"threads must be 0 or more and batch 1 or more, not {self.threads}, {self.batch}")
 
 
 class Session:
@@ -54,9 +52,7 @@ class Session:
             self._session = onnxruntime.InferenceSession(str(model), options, providers=providers)
         # its exceptions share no base class of their own
         except Exception as error:
-            raise ModelError(
-                str(model), "refused", f"not a usable ONNX model ({_first_line(error)})"
-            ) from error
+            raise ModelError(str(model), "refused", f"not a usable ONNX model ({_first_line(error)})") from error
         self.inputs: dict[str, Any] = {node.name: node.shape for node in self._session.get_inputs()}
         self.outputs: dict[str, Any] = {node.name: node.shape for node in self._session.get_outputs()}
         self.providers: list[str] = self._session.get_providers()
@@ -71,9 +67,7 @@ def _providers(wanted: tuple[str, ...], available: list[str]) -> list[str]:
         return [name for name in ("CUDAExecutionProvider", "CPUExecutionProvider") if name in available]
     missing = [name for name in wanted if name not in available]
     if missing:
-        raise ConfigError(
-            f"ONNX Runtime has no {missing[0]} here; it has {', '.join(available)}", key="providers"
-        )
+        raise ConfigError(f"ONNX Runtime has no {missing[0]} here; it has {', '.join(available)}", key="providers")
     return list(wanted)
 
 
