@@ -65,6 +65,26 @@ class IndexSettings:
 
 
 @dataclass(frozen=True)
+class PerceptionSettings:
+    """``[perception]``: which models see, read and hear."""
+
+    encoder: str = "conse"
+    """Pictures and texts in one space: ``conse`` (built in), or a card such as ``clip-vit-b32``."""
+    encoder_folder: str = trusted("")
+    """Where a card's files lie; empty: where ``longtake models pull`` puts them."""
+    listener: Literal["moonshine", "whisper", "none"] = "moonshine"
+    """Who hears speech: built in (extra ``speech``), faster-whisper (extra ``whisper``), or nobody."""
+    whisper_model: str = trusted("")
+    """Folder or name of the faster-whisper model."""
+    reader: bool = True
+    """Whether on-screen text is read."""
+    threads: int = 0
+    """Threads of one model; 0: one per core, at most 8."""
+    batch: int = 16
+    """Pictures encoded at once."""
+
+
+@dataclass(frozen=True)
 class ModelEntry:
     """``[models.NAME]``: a model one can ask, and where it runs.
 
@@ -144,6 +164,7 @@ class Settings:
     cache: CacheSettings = CacheSettings()
     media: MediaSettings = MediaSettings()
     index: IndexSettings = IndexSettings()
+    perception: PerceptionSettings = PerceptionSettings()
     models: Mapping[str, ModelEntry] = field(default_factory=lambda: dict(BUILTIN_MODELS))
     budget: BudgetSettings = BudgetSettings()
     methods: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

@@ -36,15 +36,17 @@ def index(films: tuple[Path, ...], subtitles: Path | None, full_hash: bool, sett
         footage = open_film(film, settings, subtitles=subtitles, full_hash=full_hash)
         say(f"{film}: {clock(footage.duration)}")
         began = time.perf_counter()
-        parts = [_announced(task) for task in tasks(footage)]
-        for part, was_done in parts:
+        parts = [(task, *_announced(task)) for task in tasks(footage)]
+        for part, was_done, estimated in parts:
             if not was_done:
+                if not estimated:
+                    _announced(part)  # known by now
                 with progress(part.name) as advance:
                     part.build(advance)
         seconds = round(time.perf_counter() - began, 3)
         reports.append({
             "film": str(film), "fingerprint": footage.fingerprint, "duration": footage.duration, "seconds": seconds,
-            "layers": [{"name": part.name, "what": part.describe(), "was_done": was} for part, was in parts],
+            "layers": [{"name": part.name, "what": part.describe(), "was_done": was} for part, was, _ in parts],
         })  # fmt: skip
         say(f"  indexed in {seconds:.1f} s")
         for gone in open_store(settings).evict(keep=footage.fingerprint):
@@ -53,8 +55,10 @@ def index(films: tuple[Path, ...], subtitles: Path | None, full_hash: bool, sett
         emit_json({"films": reports})
 
 
-def _announced(task: Task) -> tuple[Task, bool]:
+def _announced(task: Task) -> tuple[bool, bool]:
+    """Say what a task will cost; gives whether it is done, and whether the cost is known."""
     done = task.done()
-    cost = "done" if done else human_seconds(task.estimate())
+    seconds = 0.0 if done else task.estimate()
+    cost = "done" if done else "known later" if seconds is None else human_seconds(seconds)
     say(f"  {task.name:<12} {cost:<14} {task.describe()}")
-    return task, done
+    return done, seconds is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from longtake.config import Settings
 from longtake.errors import MediaError
 from longtake.events import FramesSeen, Seen, emit, note, picture
 from longtake.footage.fingerprint import fingerprint
+from longtake.footage.hearing import Hearing
 from longtake.footage.layers import (
     PACKETS,
     Advance,
@@ -26,11 +28,17 @@ from longtake.footage.layers import (
     save_video,
     with_grid,
 )
+from longtake.footage.looking import Embeddings, Looks, features, needed, probabilities
+from longtake.footage.reading import Reading
 from longtake.footage.store import FilmFolder, LayerKey, Store
 from longtake.footage.text import TextStore
 from longtake.media.images import digest, jpeg
 from longtake.media.subtitles import embedded_subtitles, read_subtitles, sidecar
 from longtake.media.video import Video, sample_times
+from longtake.perception.conse import ConSE
+from longtake.perception.efficientnet import best_tags
+from longtake.perception.protocols import ImageTextEncoder, Tag
+from longtake.perception.senses import Senses
 from longtake.types import Frame, Line, Segment
 
 
@@ -43,11 +51,13 @@ class Film:
         store: Store,
         settings: Settings | None = None,
         *,
+        senses: Senses | None = None,
         subtitles: Path | None = None,
         full_hash: bool = False,
     ) -> None:
         self.path = Path(path)
         self.settings = settings or Settings()
+        self.senses = senses or Senses(self.settings.perception, store.root)
         self.store = store
         self.fingerprint = fingerprint(self.path, full=full_hash)
         self.folder: FilmFolder = store.film(self.fingerprint)
@@ -71,6 +81,16 @@ class Film:
                 self.folder.use(self.path)
             self._video = video
         return self._video
+
+    @property
+    def name(self) -> str:
+        """The file's name."""
+        return self.path.name
+
+    @property
+    def encoder(self) -> ImageTextEncoder:
+        """The space that :meth:`embeddings` and :meth:`encode` share."""
+        return self.senses.encoder
 
     @property
     def duration(self) -> float:
@@ -115,9 +135,85 @@ class Film:
         stored = [self.folder.read(key) for key in keys]
         return [arrays["rows"] for arrays, _ in (s for s in stored if s is not None)]
 
+    def has(self, layer: FrameLayer) -> bool:
+        """Whether a frame layer is there already."""
+        return self.folder.has(with_grid(layer.key, self.settings.index.fps))
+
     def glimpses(self) -> NDArray[Any]:
         """Thumbnails, one per moment of :attr:`times`."""
         return self.layer(Glimpses())
+
+    def looking_layers(self) -> list[FrameLayer]:
+        """The frame layers that searching and the methods stand on."""
+        return [Glimpses(), *needed(self.senses.encoder, self.senses.looker)]
+
+    def embeddings(self) -> NDArray[np.float32]:
+        """A unit row per moment of :attr:`times`."""
+        encoder = self.senses.encoder
+        if isinstance(encoder, ConSE):
+            return encoder.from_probabilities(probabilities(self.layer(Looks(self.senses.looker))))
+        return np.asarray(self.layer(Embeddings(encoder)), np.float32)
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """A unit row per text, in the space of :meth:`embeddings`."""
+        return self.senses.encoder.texts(texts)
+
+    def features(self) -> NDArray[np.float32]:
+        """How each moment looks, with no text in mind."""
+        return features(self.layer(Looks(self.senses.looker)))
+
+    def meanings(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """A unit row per text, by meaning."""
+        return self.senses.sentences.texts(texts)
+
+    def tags(self, times: Sequence[float], top: int = 5) -> list[list[Tag]]:
+        """The most probable things in the picture at these moments."""
+        rows = np.clip(np.searchsorted(self.times, list(times), side="right") - 1, 0, len(self.times) - 1)
+        seen = probabilities(self.layer(Looks(self.senses.looker)))
+        return [best_tags(seen[row], top) for row in rows]
+
+    def captions(self, times: Sequence[float]) -> list[str] | None:  # noqa: ARG002
+        """A film has pictures, not captions."""
+        return None
+
+    @cached_property
+    def hearing(self) -> Hearing | None:
+        """Speech recognition for this film; ``None`` without sound or without a listener."""
+        listener = self.senses.listener if self.video.info.audio else None
+        if listener is None:
+            return None
+        return Hearing(self.path, self.text, listener, origin=self.video.origin, duration=self.duration,
+                       limits=self.settings.media)  # fmt: skip
+
+    @cached_property
+    def reading(self) -> Reading | None:
+        """On-screen text for this film; ``None`` without a reader."""
+        reader = self.senses.reader
+        return (
+            None
+            if reader is None
+            else Reading(self.video, self.text, reader, glimpses=self.glimpses(), times=self.times)
+        )
+
+    def speech(self, within: Segment | None = None) -> list[Line]:
+        """Subtitles where there are any, else what is recognised, listening now to what was not heard before."""
+        if self.subtitle_key() is not None:
+            return self.subtitles(within)
+        if self.hearing is None:
+            return []
+        if self.hearing.missing(within):
+            with self.folder.building(on_wait=self._waiting):
+                self.hearing.build(within)
+        return self.text.lines(self.hearing.key, within)
+
+    def onscreen(self, within: Segment | None = None) -> list[Line]:
+        """What can be read in the picture, reading now what was not read before."""
+        if self.reading is None:
+            return []
+        if self.reading.missing(within):
+            with self.folder.building(on_wait=self._waiting):
+                self.reading.build(within)
+        return self.text.lines(self.reading.key, within)
 
     def subtitles(self, within: Segment | None = None) -> list[Line]:
         """Lines of the given subtitle file, else of the one beside the film, else of its own stream."""

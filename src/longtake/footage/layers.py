@@ -39,8 +39,8 @@ class FrameLayer(Protocol):
         """Identity: the same key means the same rows."""
 
     @property
-    def width(self) -> int:
-        """How wide a picture it needs; a wider film is scaled down while it is decoded."""
+    def side(self) -> int:
+        """How long the shorter side of a picture must be; a larger film is scaled down while it is decoded."""
 
     def rows(self, frames: Sequence[Frame]) -> NDArray[Any]:
         """One row per frame."""
@@ -50,7 +50,7 @@ class Glimpses:
     """Thumbnails of 64 × 36: enough to see cuts, to draw a strip, to tell a still from a moving picture."""
 
     key = LayerKey("glimpses", 1, {"width": 64, "height": 36})
-    width = 256
+    side = 144
 
     def rows(self, frames: Sequence[Frame]) -> NDArray[Any]:
         """RGB pictures, n × 36 × 64 × 3."""
@@ -96,7 +96,13 @@ def build_frame_layers(
 
 
 def _stream(video: Video, times: NDArray[np.float64], layers: Sequence[FrameLayer]) -> Iterator[Frame]:
-    return video.frames(times, width=max(layer.width for layer in layers))
+    return video.frames(times, width=width_for(video, layers))
+
+
+def width_for(video: Video, layers: Sequence[FrameLayer]) -> int:
+    """The narrowest picture of a film that serves all of the layers."""
+    info = video.info
+    return -(-max(layer.side for layer in layers) * info.width // min(info.width, info.height))
 
 
 PACKETS = LayerKey("packets", 1)

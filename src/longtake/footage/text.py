@@ -10,6 +10,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from longtake.algorithms.coverage import union
 from longtake.footage.store import LayerKey
 from longtake.types import Line, Segment
 
@@ -114,14 +115,3 @@ class TextStore:
             base.execute("PRAGMA journal_mode = WAL")
             base.executescript(_SCHEMA)
             yield base
-
-
-def union(segments: Iterable[Segment]) -> list[Segment]:
-    """The same stretches with touching and overlapping ones joined."""
-    joined: list[Segment] = []
-    for segment in sorted(segments):
-        if joined and segment.start <= joined[-1].end:
-            joined[-1] = Segment(joined[-1].start, max(joined[-1].end, segment.end))
-        else:
-            joined.append(segment)
-    return joined
