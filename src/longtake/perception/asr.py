@@ -63,9 +63,7 @@ class MoonshineListener:
 
         folder = Path(moonshine_voice.__file__).parent / "assets" / "tiny-en"
         if not folder.is_dir():
-            raise ModelError(
-                "moonshine-voice", "unavailable", "this version ships without its model; install 0.0.65"
-            )
+            raise ModelError("moonshine-voice", "unavailable", "this version ships without its model; install 0.0.65")
         self._transcriber: Any = Transcriber(folder, ModelArch.TINY, options={"return_audio_data": "false"})
         self._judge = Judge(folder, compute or Compute())
         self._doubt = doubt
@@ -77,9 +75,7 @@ class MoonshineListener:
         samples = np.ascontiguousarray(samples, np.float32)
         if samples.ndim != 1:
             raise ValueError(f"samples are one channel, not an array of shape {samples.shape}")
-        said = [
-            line for offset, piece in pieces(samples) for line in self._piece(piece, offset / RATE, start)
-        ]
+        said = [line for offset, piece in pieces(samples) for line in self._piece(piece, offset / RATE, start)]
         lines: list[Line] = []
         unsupported: list[Unsupported] = []
         for stretch in stretches(said):
@@ -87,9 +83,7 @@ class MoonshineListener:
             doubt = sum(line.doubt * line.tokens for line in stretch) / tokens if tokens else 0.0
             if doubt < self._doubt:
                 span = Segment(stretch[0].segment.start, max(line.segment.end for line in stretch))
-                reason = (
-                    f"not understood as English (certainty {doubt:.2f} per token, {self._doubt:.2f} needed)"
-                )
+                reason = f"not understood as English (certainty {doubt:.2f} per token, {self._doubt:.2f} needed)"
                 unsupported.append(Unsupported(span, reason))
             else:
                 lines.extend(Line(line.segment, line.text) for line in stretch)
@@ -125,9 +119,7 @@ class Judge:
         if len(samples) < RATE // 10:
             return 0.0, 0
         mask = np.ones((1, len(samples)), np.int64)
-        (states,) = self._encoder.run(
-            ("last_hidden_state",), {"input_values": samples[None], "attention_mask": mask}
-        )
+        (states,) = self._encoder.run(("last_hidden_state",), {"input_values": samples[None], "attention_mask": mask})
         heads, width = self._decoder.inputs[self._past[0]][1], self._decoder.inputs[self._past[0]][3]
         past = {name: np.zeros((1, heads, 0, width), np.float32) for name in self._past}
         logs: list[float] = []

@@ -43,7 +43,7 @@ class CardImageEncoder:
         """One unit row per frame."""
         parts = (
             self._vision.run((self._vision_output,), {self._vision_input: self.card.pixels.prepare(some)})[0]
-            for some in batches(frames, self._compute.batch)
+            for some in batches(frames, self._vision.batch)
         )
         return unit(stack((_pooled(self.card, self.card.image, part) for part in parts), self.dim))
 
@@ -68,10 +68,7 @@ class CardImageTextEncoder(CardImageEncoder):
 
     def texts(self, texts: Sequence[str]) -> Array:
         """One unit row per text."""
-        parts = (
-            self._text.run((self._text_output,), self._feed(some))[0]
-            for some in batches(texts, self._compute.batch)
-        )
+        parts = (self._text.run((self._text_output,), self._feed(some))[0] for some in batches(texts, self._text.batch))
         return unit(stack((_pooled(self.card, self._tower, part) for part in parts), self.dim))
 
     def _feed(self, texts: Sequence[str]) -> dict[str, Any]:
@@ -88,9 +85,7 @@ class CardImageTextEncoder(CardImageEncoder):
         return {name: feed[name] for name in self._text.inputs if name in feed}
 
 
-def open_card(
-    card: Card, folder: Path, *, compute: Compute | None = None
-) -> CardImageEncoder | CardImageTextEncoder:
+def open_card(card: Card, folder: Path, *, compute: Compute | None = None) -> CardImageEncoder | CardImageTextEncoder:
     """The encoder a card describes: with a text side where the card has one."""
     kind = CardImageTextEncoder if card.text else CardImageEncoder
     return kind(card, folder, compute=compute)
@@ -112,8 +107,7 @@ def locate(card: Card, folder: Path, file: str) -> Path:
     raise ModelError(
         card.name,
         "unavailable",
-        f"{file} is not in {folder}; fetch it (longtake models pull {card.name})"
-        f" or copy it there from {card.repo}",
+        f"{file} is not in {folder}; fetch it (longtake models pull {card.name}) or copy it there from {card.repo}",
     )
 
 
@@ -160,7 +154,5 @@ def _pooled(card: Card, tower: Tower, values: Any) -> Any:
     rows = values[:, 0] if tower.pool == "first" else values
     if rows.ndim != 2 or rows.shape[1] != card.dim:
         shape = "×".join(map(str, values.shape))
-        raise ModelError(
-            card.name, "refused", f"{tower.file} gives {shape} values, not vectors of {card.dim}"
-        )
+        raise ModelError(card.name, "refused", f"{tower.file} gives {shape} values, not vectors of {card.dim}")
     return rows

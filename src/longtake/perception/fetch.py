@@ -58,9 +58,7 @@ def fetch(
             )
         # unreachable, missing, refused, disk full: the client raises errors of several libraries
         except Exception as error:
-            detail = (
-                f"{file} could not be fetched from {card.repo} ({_plain(error)}); copy it to {folder} instead"
-            )
+            detail = f"{file} could not be fetched from {card.repo} ({_plain(error)}); copy it to {folder} instead"
             raise ModelError(card.name, "unavailable", detail) from error
         fetched.append(_verified(card, file, path, told))
     record = {"repo": card.repo, "revision": card.revision, "files": [vars(item) for item in fetched]}

@@ -26,16 +26,14 @@ class Compute:
 
     threads: int = 0
     """Threads of one model; 0: one per core, at most 8."""
-    batch: int = 16
-    """Pictures in one run of a model."""
+    batch: int = 0
+    """Pictures in one run of a model; 0: 4 on a CPU, whose caches a larger one overflows, 32 on a GPU."""
     providers: tuple[str, ...] = ()
     """ONNX Runtime providers in order of preference; empty: CUDA where it is installed, then the CPU."""
 
     def __post_init__(self) -> None:
-        if self.threads < 0 or self.batch < 1:
-            raise ConfigError(
-                f"threads must be 0 or more and batch 1 or more, not {self.threads}, {self.batch}"
-            )
+        if self.threads < 0 or self.batch < 0:
+            raise ConfigError(f"threads and batch must be 0 or more, not {self.threads}, {self.batch}")
 
 
 class Session:
@@ -49,17 +47,18 @@ class Session:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = compute.threads or min(os.cpu_count() or 1, 8)
         options.log_severity_level = 3
+        # waiting threads sleep: a decoder works beside the encoder, and spinning would take its cores
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         providers = _providers(compute.providers, onnxruntime.get_available_providers())
         try:
             self._session = onnxruntime.InferenceSession(str(model), options, providers=providers)
         # its exceptions share no base class of their own
         except Exception as error:
-            raise ModelError(
-                str(model), "refused", f"not a usable ONNX model ({_first_line(error)})"
-            ) from error
+            raise ModelError(str(model), "refused", f"not a usable ONNX model ({_first_line(error)})") from error
         self.inputs: dict[str, Any] = {node.name: node.shape for node in self._session.get_inputs()}
         self.outputs: dict[str, Any] = {node.name: node.shape for node in self._session.get_outputs()}
         self.providers: list[str] = self._session.get_providers()
+        self.batch = compute.batch or (32 if "CUDAExecutionProvider" in self.providers else 4)
 
     def run(self, outputs: Sequence[str], feed: dict[str, Any]) -> list[Any]:
         """The named outputs for one batch."""
@@ -71,9 +70,7 @@ def _providers(wanted: tuple[str, ...], available: list[str]) -> list[str]:
         return [name for name in ("CUDAExecutionProvider", "CPUExecutionProvider") if name in available]
     missing = [name for name in wanted if name not in available]
     if missing:
-        raise ConfigError(
-            f"ONNX Runtime has no {missing[0]} here; it has {', '.join(available)}", key="providers"
-        )
+        raise ConfigError(f"ONNX Runtime has no {missing[0]} here; it has {', '.join(available)}", key="providers")
     return list(wanted)
 
 

@@ -48,9 +48,7 @@ class _Tensor:
     strides: tuple[int, ...]
 
 
-def _rebuild(
-    storage: _Storage, offset: int, shape: tuple[int, ...], strides: tuple[int, ...], *_: Any
-) -> _Tensor:
+def _rebuild(storage: _Storage, offset: int, shape: tuple[int, ...], strides: tuple[int, ...], *_: Any) -> _Tensor:
     if not isinstance(storage, _Storage):
         raise pickle.UnpicklingError("a tensor without a storage")
     return _Tensor(storage, int(offset), tuple(map(int, shape)), tuple(map(int, strides)))
@@ -93,17 +91,13 @@ def read_weights(path: Path) -> dict[str, NDArray[Any]]:
     except (pickle.UnpicklingError, ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
         raise ModelError(str(path), "refused", f"not a plain weights file: {error}") from error
     except (EOFError, struct.error, MemoryError, OverflowError) as error:
-        raise ModelError(
-            str(path), "refused", "not a plain weights file: it is cut off or damaged"
-        ) from error
+        raise ModelError(str(path), "refused", "not a plain weights file: it is cut off or damaged") from error
 
 
 def _read(file: IO[bytes], size: int) -> dict[str, NDArray[Any]]:
     if _Unpickler(file).load() != MAGIC or _Unpickler(file).load() != PROTOCOL:
         raise ValueError("it does not begin as one")
-    _Unpickler(
-        file
-    ).load()  # sizes of C types on the machine that wrote it; the storages do not depend on them
+    _Unpickler(file).load()  # sizes of C types on the machine that wrote it; the storages do not depend on them
     state = _Unpickler(file).load()
     keys = _Unpickler(file).load()
     if not isinstance(state, dict) or not all(isinstance(value, _Tensor) for value in state.values()):
