@@ -102,7 +102,7 @@ def test_layers_are_computed_once(footage, store, monkeypatch):
 class Counting:
     """A layer that says how often it was asked, and can be told to die."""
 
-    width = 64
+    side = 48
 
     def __init__(self, name, dies_after=None):
         self.key = LayerKey(name, 1)
