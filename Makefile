@@ -15,7 +15,8 @@ demo: $(VENV)/.ready  ## make a film, index it, show what was found
 	$(BIN)/python examples/demo.py
 
 test: $(VENV)/.ready  ## the whole suite, the installed wheel included
-	$(BIN)/python -m pytest
+	$(BIN)/python -m longtake.cli.models pull local/smollm2-135m  # 93 MB, once; the tests themselves are offline
+	LONGTAKE_REQUIRE_MODELS=1 $(BIN)/python -m pytest
 
 lint: $(VENV)/.ready  ## ruff, mypy strict, import contracts
 	$(BIN)/ruff check .
@@ -23,8 +24,9 @@ lint: $(VENV)/.ready  ## ruff, mypy strict, import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench:  ## performance against named peers, in an environment of its own
+bench: $(VENV)/.ready  ## performance against named peers, in an environment of its own
 	$(PYTHON) benchmarks/decode.py
+	$(BIN)/python benchmarks/models.py
 
 clean:
 	rm -rf $(VENV) build dist

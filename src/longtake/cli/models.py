@@ -110,3 +110,7 @@ def _show(report: Report) -> None:
         click.echo(f"  vision       {words[report.vision]}")
         click.echo(f"  context      {report.context or 'unknown'}")
         click.echo(f"  latency      {report.seconds} s for a short reply")
+
+
+if __name__ == "__main__":
+    models()
