@@ -19,7 +19,7 @@ from longtake.types import Question
 
 M = TypeVar("M", bound=BaseModel)
 
-_MARK = "option letter"
+_MARK = "x-option-letter"
 
 
 class Unreadable(ValueError):
@@ -37,7 +37,7 @@ def _letter(value: Any, info: ValidationInfo) -> str | None:
 
 
 Letter: TypeAlias = Annotated[
-    str | None, BeforeValidator(_letter), WithJsonSchema({"type": "string", "description": _MARK})
+    str | None, BeforeValidator(_letter), WithJsonSchema({"type": "string", _MARK: True})
 ]
 """The letter of an option, ``None`` where the question has none. Give such a field the default ``None``."""
 
@@ -49,11 +49,12 @@ def schema_for(kind: type[BaseModel], question: Question | None = None) -> dict[
     for node in _objects(schema):
         properties: dict[str, Any] = node.get("properties", {})
         for name, value in list(properties.items()):
-            if value.get("description") != _MARK:
+            if _MARK not in value:
                 continue
             required = [field for field in node.get("required", []) if field != name]
             if letters:
-                properties[name] = {"type": "string", "enum": list(letters)}
+                kept = {key: item for key, item in value.items() if key == "description"}
+                properties[name] = {"type": "string", "enum": list(letters), **kept}
                 node["required"] = [field for field in properties if field in {*required, name}]
             else:
                 del properties[name]
@@ -129,7 +130,7 @@ def _candidates(text: str, kind: type[BaseModel], question: Question | None) -> 
 def _only_letter(kind: type[BaseModel]) -> str | None:
     """The letter field of a type that needs nothing else."""
     properties = _plain_schema(kind).get("properties", {})
-    letters = [name for name, value in properties.items() if value.get("description") == _MARK]
+    letters = [name for name, value in properties.items() if _MARK in value]
     others = [
         name for name, field in kind.model_fields.items() if field.is_required() and name not in letters
     ]
@@ -147,7 +148,7 @@ def _validate(found: Found, kind: type[M], question: Question | None) -> M:
     value = kind.model_validate(found.value, context={"question": question})
     if question is not None and question.options:
         for name, field in schema.get("properties", {}).items():
-            if field.get("description") == _MARK and getattr(value, name) is None:
+            if _MARK in field and getattr(value, name) is None:
                 raise Unreadable(f"{name}: must be exactly one letter of {', '.join(question.letters)}")
     return value
 
