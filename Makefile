@@ -1,32 +1,40 @@
+# Everything lives in .venv and build/; nothing but Python's own venv and pip is presumed.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: demo test lint bench clean
+.PHONY: help demo test lint bench wheel-check clean
 
-# The stamp is made anew whenever what is installed changes.
+help:  ## this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+
+# Made anew whenever what is to be installed changes.
 $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) install --constraint constraints.txt --editable ".[test,lint]"
+	$(PIP) install --constraint constraints.txt --editable ".[test,lint,speech]"
 	touch $@
 
 demo: $(VENV)/.ready  ## make a film, index it, show what was found
 	$(BIN)/python examples/demo.py
 
-test: $(VENV)/.ready  ## the whole suite, the installed wheel included
-	$(BIN)/python -m longtake.cli.models pull local/smollm2-135m  # 93 MB, once; the tests themselves are offline
+test: $(VENV)/.ready wheel-check  ## the whole suite, the built wheel included
+	$(BIN)/longtake models pull local/smollm2-135m  # 93 MB, once; the tests themselves are offline
 	LONGTAKE_REQUIRE_MODELS=1 $(BIN)/python -m pytest
 
 lint: $(VENV)/.ready  ## ruff, mypy strict, import contracts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-cache
 
-bench: $(VENV)/.ready  ## performance against named peers, in an environment of its own
-	$(PYTHON) benchmarks/decode.py
+# An editable install hides missing package data, so the wheel is built and run from outside the repository.
+wheel-check: $(VENV)/.ready
+	$(BIN)/python tests/wheel_check.py
+
+bench: $(VENV)/.ready  ## performance beside named peers, in environments of their own
+	$(BIN)/python benchmarks/decode.py
 	$(BIN)/python benchmarks/models.py
 
-clean:
+clean:  ## remove the environment and everything built
 	rm -rf $(VENV) build dist

@@ -70,9 +70,7 @@ def opened(url: str, concurrency: int) -> Iterator[Run]:
 def timed_asks(run: Run, round_: int) -> float:
     began = time.perf_counter()
     for number in range(CALLS):
-        reply = ask(
-            run["llm"], "shared/same_meaning", Number, question=f"{round_}.{number}", answers="1: a\n2: b"
-        )
+        reply = ask(run["llm"], "shared/same_meaning", Number, question=f"{round_}.{number}", answers="1: a\n2: b")
         assert reply.number == 7
     return (time.perf_counter() - began) / CALLS
 
@@ -102,9 +100,7 @@ def prefix_reuse(name: str) -> None:
     chat = Catalogue(Settings()).open(name)
     chat.complete([say("user", "Hello.")], Options(max_tokens=1))
     for round_ in range(3):
-        notes = "\n".join(
-            f"[00:{n:02d}:00] In part {round_} the man moves box number {n}." for n in range(40)
-        )
+        notes = "\n".join(f"[00:{n:02d}:00] In part {round_} the man moves box number {n}." for n in range(40))
         ask_ = [say("user", f"{notes}\n\n{question}") for question in ("Who moves?", "What is moved first?")]
         first, second = (chat.complete([message], Options(max_tokens=1)).usage for message in ask_)
         print(

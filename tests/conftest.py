@@ -1,9 +1,10 @@
-"""What holds for every test."""
+"""What every test shares: closed doors to the outside, and folders of its own."""
 
 from __future__ import annotations
 
 import ipaddress
 import socket
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -44,3 +45,19 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket.socket, "connect", guarded(connect))
     monkeypatch.setattr(socket.socket, "connect_ex", guarded(connect_ex))
     monkeypatch.setattr(socket, "getaddrinfo", lookup)
+
+
+@pytest.fixture(autouse=True)
+def own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the user's cache and configuration out of the tests, and the tests out of them."""
+    home = tmp_path_factory.mktemp("user")
+    monkeypatch.setenv("LONGTAKE_CACHE", str(home / "cache"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(home)
+
+
+@pytest.fixture(scope="session")
+def film_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where films are made once for the whole run."""
+    return tmp_path_factory.mktemp("films")

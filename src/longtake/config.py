@@ -65,6 +65,26 @@ class IndexSettings:
 
 
 @dataclass(frozen=True)
+class PerceptionSettings:
+    """``[perception]``: which models see, read and hear."""
+
+    encoder: str = "conse"
+    """Pictures and texts in one space: ``conse`` (built in), or a card such as ``clip-vit-b32``."""
+    encoder_folder: str = trusted("")
+    """Where a card's files lie; empty: where ``longtake models pull`` puts them."""
+    listener: Literal["moonshine", "whisper", "none"] = "moonshine"
+    """Who hears speech: built in (extra ``speech``), faster-whisper (extra ``whisper``), or nobody."""
+    whisper_model: str = trusted("")
+    """Folder or name of the faster-whisper model."""
+    reader: bool = True
+    """Whether on-screen text is read."""
+    threads: int = 0
+    """Threads of one model; 0: one per core, at most 8."""
+    batch: int = 16
+    """Pictures encoded at once."""
+
+
+@dataclass(frozen=True)
 class ModelEntry:
     """``[models.NAME]``: a model one can ask, and where it runs.
 
@@ -144,6 +164,7 @@ class Settings:
     cache: CacheSettings = CacheSettings()
     media: MediaSettings = MediaSettings()
     index: IndexSettings = IndexSettings()
+    perception: PerceptionSettings = PerceptionSettings()
     models: Mapping[str, ModelEntry] = field(default_factory=lambda: dict(BUILTIN_MODELS))
     budget: BudgetSettings = BudgetSettings()
     methods: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -191,9 +212,7 @@ def merge(layers: Iterable[Layer], *, method_names: Iterable[str] = ()) -> Setti
     names = set(method_names)
     for layer in layers:
         sections = {key: value for key, value in layer.values.items() if key not in names}
-        if (
-            "methods" in sections
-        ):  # methods are written by their own names: [videoagent], not [methods.videoagent]
+        if "methods" in sections:  # methods are written by their own names: [videoagent], not [methods.videoagent]
             raise unknown("key", "methods", _keys(Settings) - {"methods"} | names, where=layer.source)
         settings = overlay(settings, sections, source=layer.source, trusted=layer.trusted, also=names)
         fields = {key: _mapping(layer.values[key], key, layer.source) for key in names & layer.values.keys()}
@@ -228,9 +247,7 @@ def overlay(
         old = getattr(base, key)
         entry = _entry_type(hints[key])
         if dataclasses.is_dataclass(old):
-            changes[key] = overlay(
-                old, _mapping(value, name, source), source=source, trusted=trusted, path=f"{name}."
-            )
+            changes[key] = overlay(old, _mapping(value, name, source), source=source, trusted=trusted, path=f"{name}.")
         elif entry is not None:
             table = dict(old)
             for item, fields_of_item in _mapping(value, name, source).items():

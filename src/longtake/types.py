@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Pixels: TypeAlias = NDArray[np.uint8]
+Pixels: TypeAlias = "NDArray[np.uint8]"
 
 LETTERS = string.ascii_uppercase
 """Names of the options of a multiple-choice question, in order."""

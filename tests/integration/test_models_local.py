@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from longtake import prompts
 from longtake.agents.ask import ask
-from longtake.config import Settings, cache_folder
+from longtake.config import CacheSettings, Settings, cache_folder
 from longtake.errors import ModelError
 from longtake.models import local
 from longtake.models.catalogue import Catalogue
@@ -23,7 +23,8 @@ from longtake.models.replies import Letter
 from longtake.types import Question
 
 NAME = "local/smollm2-135m"
-FOLDER = cache_folder(Settings())  # read before any test turns LONGTAKE_CACHE elsewhere
+# the cache folder of whoever runs the tests, read before each test gets one of its own
+SETTINGS = Settings(cache=CacheSettings(folder=str(cache_folder(Settings()))))
 
 
 class Guess(BaseModel):
@@ -33,8 +34,7 @@ class Guess(BaseModel):
 
 @pytest.fixture(scope="module")
 def chat() -> Chat:
-    os.environ.setdefault("LONGTAKE_CACHE", str(FOLDER))
-    catalogue = Catalogue(Settings())
+    catalogue = Catalogue(SETTINGS)
     if not catalogue.file(NAME).is_file():
         reason = f"{catalogue.file(NAME)} is not there: longtake models pull {NAME}"
         if os.environ.get("LONGTAKE_REQUIRE_MODELS"):
@@ -97,14 +97,12 @@ def test_a_probe_reports_what_it_found(chat: Chat) -> None:
 
 def test_one_server_is_shared_and_strangers_get_nothing(chat: Chat) -> None:
     chat.complete([say("user", "Hi")], Options(max_tokens=1))
-    Catalogue(Settings()).open(NAME).complete([say("user", "Hi")], Options(max_tokens=1))
+    Catalogue(SETTINGS).open(NAME).complete([say("user", "Hi")], Options(max_tokens=1))
     assert len(local._servers) == 1
     ((server, _),) = local._servers.values()
     import httpx
 
-    answer = httpx.post(
-        f"{server.listening_address}/v1/chat/completions", json={"messages": []}, trust_env=False
-    )
+    answer = httpx.post(f"{server.listening_address}/v1/chat/completions", json={"messages": []}, trust_env=False)
     assert answer.status_code == 401
 
 

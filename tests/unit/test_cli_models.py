@@ -34,9 +34,7 @@ def test_probe_reports_on_an_endpoint() -> None:
             return Send(200, {"data": [{"id": "m", "max_model_len": 32768}]})
         content = str(request.body["messages"])
         if "colour" in content:
-            return completion(
-                "Red." if len([r for r in served.requests if "colour" in str(r.body)]) == 1 else "blue"
-            )
+            return completion("Red." if len([r for r in served.requests if "colour" in str(r.body)]) == 1 else "blue")
         return completion('{"animal": "horse"}' if "animal" in content else "yes")
 
     with serve(act) as served:

@@ -17,11 +17,7 @@ def trees() -> list[tuple[Path, ast.Module]]:
 
 
 def strings(tree: ast.AST) -> set[str]:
-    return {
-        node.value
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    }
+    return {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
 
 
 def uses() -> list[tuple[str, str, set[str]]]:
@@ -36,11 +32,7 @@ def uses() -> list[tuple[str, str, set[str]]]:
             name: object = None
             if isinstance(called, ast.Name) and called.id in ("ask", "use_tools") and len(node.args) > 1:
                 name, given = getattr(node.args[1], "value", None), given - ASK
-            elif (
-                isinstance(called, ast.Attribute)
-                and called.attr == "render"
-                and isinstance(called.value, ast.Call)
-            ):
+            elif isinstance(called, ast.Attribute) and called.attr == "render" and isinstance(called.value, ast.Call):
                 name = getattr(called.value.args[0], "value", None) if called.value.args else None
             if isinstance(name, str):
                 found.append((f"{path.name}:{node.lineno}", name, given))

@@ -150,9 +150,7 @@ def converse(chat: Chat, messages: list[Message], options: Options, form: Form, 
     except Unreadable as error:
         problem = str(error)
     events.note("asked_again", prompt=options.prompt, model=chat.card.name, why=problem)
-    again = prompts.load("shared/reask").render(
-        problem=problem, form=Plain(form.instruction or "Write plain text.")
-    )
+    again = prompts.load("shared/reask").render(problem=problem, form=Plain(form.instruction or "Write plain text."))
     said = say("assistant", reply.text[:QUOTED] or "(empty)")
     try:
         reply = chat.complete([*messages, said, say("user", *again.user)], options)

@@ -158,9 +158,7 @@ def peer_scores(
     said = minutes(opinions)
 
     def judge(agent: Agent) -> dict[str, int] | None:
-        card = ask(
-            agent.chat, prompt, kind, name=Plain(agent.name), question=question, minutes=said, default=None
-        )
+        card = ask(agent.chat, prompt, kind, name=Plain(agent.name), question=question, minutes=said, default=None)
         if card is None:
             return None
         return {name: getattr(card, f"agent_{number}") for number, name in enumerate(names, start=1)}

@@ -77,9 +77,7 @@ def pull(name: str) -> None:
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     with Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task(download.file, total=download.size)
-        path = fetch(
-            name, download, folder, progress=lambda done, total: bar.update(task, completed=done, total=total)
-        )
+        path = fetch(name, download, folder, progress=lambda done, total: bar.update(task, completed=done, total=total))
     click.echo(str(path))
 
 

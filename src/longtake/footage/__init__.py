@@ -1,1 +1,1 @@
-"""footage."""
+"""A film as methods see it, and the store of what was derived from it."""

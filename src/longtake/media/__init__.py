@@ -1,1 +1,1 @@
-"""media."""
+"""A file becomes frames, sound and lines of text."""

@@ -234,9 +234,7 @@ def suggestions() -> list[str]:
         with socket.socket() as probe:
             probe.settimeout(0.2)
             if probe.connect_ex(("127.0.0.1", port)) == 0:
-                found.append(
-                    f"something answers on port {port} ({server}?): http://127.0.0.1:{port}/v1#MODEL"
-                )
+                found.append(f"something answers on port {port} ({server}?): http://127.0.0.1:{port}/v1#MODEL")
     return found
 
 

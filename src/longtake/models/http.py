@@ -110,18 +110,10 @@ class Endpoint:
         said = " ".join(_message(response.text).split())[:300]
         status = response.status
         if status in (408, 409, 425, 429) or status >= 500:
-            return Unavailable(
-                self.name, f"HTTP {status}: {said}", status=status, retry_after=response.retry_after
-            )
+            return Unavailable(self.name, f"HTTP {status}: {said}", status=status, retry_after=response.retry_after)
         if status in (401, 403):
-            remedy = (
-                f"check the key in ${self.key_env}"
-                if self.key_env
-                else "set api_key_env in the model's entry"
-            )
-            return ModelError(
-                self.name, "refused", f"{self.host} refused the key; {remedy} (HTTP {status}: {said})"
-            )
+            remedy = f"check the key in ${self.key_env}" if self.key_env else "set api_key_env in the model's entry"
+            return ModelError(self.name, "refused", f"{self.host} refused the key; {remedy} (HTTP {status}: {said})")
         if 300 <= status < 400:
             return ModelError(
                 self.name,
@@ -202,9 +194,7 @@ class Endpoint:
         except httpx.ConnectError as error:
             raise Unavailable(self.name, f"{self.host} cannot be reached; is the server running?") from error
         except httpx.HTTPError as error:
-            raise Unavailable(
-                self.name, f"the connection to {self.host} broke ({type(error).__name__})"
-            ) from error
+            raise Unavailable(self.name, f"the connection to {self.host} broke ({type(error).__name__})") from error
 
 
 def check_url(name: str, base_url: str, *, keyed: bool) -> httpx.URL:
@@ -218,9 +208,7 @@ def check_url(name: str, base_url: str, *, keyed: bool) -> httpx.URL:
     if url.userinfo:
         raise ConfigError(f"{name}: base_url holds a name or password; use api_key_env", key="base_url")
     if keyed and url.scheme == "http" and not is_loopback(url.host):
-        raise ConfigError(
-            f"{name}: a key is not sent to {url.host} without encryption; use https://", key="base_url"
-        )
+        raise ConfigError(f"{name}: a key is not sent to {url.host} without encryption; use https://", key="base_url")
     return url.copy_with(path=url.path.rstrip("/") + "/", fragment=None)
 
 

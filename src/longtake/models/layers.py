@@ -160,9 +160,7 @@ class Retrying(Layer):
                 left = None if options.deadline is None else options.deadline - (self._clock.now() - began)
                 if attempt == self._tries or pause > self._patience or (left is not None and pause >= left):
                     raise self._last(error, attempt, pause, left) from error
-                events.note(
-                    "retry", model=self.card.name, attempt=attempt, wait=round(pause, 2), why=error.detail
-                )
+                events.note("retry", model=self.card.name, attempt=attempt, wait=round(pause, 2), why=error.detail)
                 self._clock.sleep(pause)
         raise AssertionError("unreachable: the last try returns or raises")
 

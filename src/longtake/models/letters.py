@@ -81,9 +81,7 @@ def _rivals(text: str, letter: str, letters: str) -> bool:
     one = rf"[\[(\"'*_`]*(?:option\s+)?[\[(\"'*_`]*[{others}][\])\"'*_`]*(?![\w'’])"
     own = rf"[\[(\"'*_`]*(?:option\s+)?[\[(\"'*_`]*{letter}[\])\"'*_`]*"
     joined = r"\s*(?:\bor\b|\band\b|/|,|&|\+|\bversus\b|\bvs\b|\|)\s*(?:maybe|perhaps|possibly|also)?\s*"
-    return bool(
-        re.search(rf"(?<!\w){own}{joined}{one}", text) or re.search(rf"(?<!\w){one}{joined}{own}(?!\w)", text)
-    )
+    return bool(re.search(rf"(?<!\w){own}{joined}{one}", text) or re.search(rf"(?<!\w){one}{joined}{own}(?!\w)", text))
 
 
 def _confirmed(letter: str, rest: str, question: Question) -> str | None:
@@ -100,8 +98,6 @@ def _confirmed(letter: str, rest: str, question: Question) -> str | None:
     bare = rf"|(?<![\w'’])[{capitals}](?![\w'’])" if capitals else ""
     if others and re.search(rf"\([{others}]\)|\boption\s+[{others}]\b{bare}", rest):
         return None
-    if re.match(r"(?:or|and|/|but|maybe|perhaps)\b", said) or _rivals(
-        f"{letter} {rest}", letter, question.letters
-    ):
+    if re.match(r"(?:or|and|/|but|maybe|perhaps)\b", said) or _rivals(f"{letter} {rest}", letter, question.letters):
         return None
     return letter

@@ -78,9 +78,7 @@ class LocalChat:
         with self._lock:
             if self._chat is None:
                 url, key = _serve(self._card.name, self._weights)
-                self._chat = OpenAIChat(
-                    self._card, Endpoint(self._card.name, url, key=key, timeout=self._timeout)
-                )
+                self._chat = OpenAIChat(self._card, Endpoint(self._card.name, url, key=key, timeout=self._timeout))
             return self._chat
 
 

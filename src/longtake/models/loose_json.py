@@ -61,9 +61,7 @@ def objects(text: str) -> Iterator[Found]:
 def parse(text: str) -> Found:
     """The text, all of it, as one JSON value."""
     try:
-        strict = json.loads(
-            text, object_pairs_hook=_distinct, parse_constant=_not_a_number, parse_int=_integer
-        )
+        strict = json.loads(text, object_pairs_hook=_distinct, parse_constant=_not_a_number, parse_int=_integer)
         return Found(strict)
     except (ValueError, RecursionError):
         reader = _Reader(text, 0)

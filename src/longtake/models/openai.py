@@ -66,9 +66,7 @@ class OpenAIChat:
         if not self._counts:
             return None
         try:
-            response = self._endpoint.post(
-                "../tokenize", {"content": text, "prompt": text, **self._name()}, 10.0
-            )
+            response = self._endpoint.post("../tokenize", {"content": text, "prompt": text, **self._name()}, 10.0)
         except ModelError:
             self._counts = False
             return None

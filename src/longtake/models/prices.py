@@ -46,6 +46,4 @@ def price_of(name: str, entry: ModelEntry) -> Price | None:
     cached = entry.price_in if entry.price_cached is None else entry.price_cached
     if min(entry.price_in, entry.price_out, cached) < 0:
         raise ConfigError(f"models.{name}: a price cannot be negative", key=f"models.{name}")
-    return Price(
-        entry.price_in, entry.price_out, cached, entry.price_source or "set in the configuration, undated"
-    )
+    return Price(entry.price_in, entry.price_out, cached, entry.price_source or "set in the configuration, undated")

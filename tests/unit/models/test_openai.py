@@ -130,9 +130,7 @@ def test_tool_calls_go_both_ways() -> None:
         ("temperature must be 1 for this model", "temperature", None),
     ],
 )
-def test_what_a_server_refuses_is_left_out_once_and_for_all(
-    complaint: str, field: str, after: str | None
-) -> None:
+def test_what_a_server_refuses_is_left_out_once_and_for_all(complaint: str, field: str, after: str | None) -> None:
     def act(request: Request) -> Send:
         if field in request.body:
             return Send(400, {"error": {"message": complaint}})
@@ -189,9 +187,7 @@ def test_what_may_pass_is_unavailable(send: Send, retry_after: float | None) -> 
         (400, {"detail": "bad picture"}, "refused", "HTTP 400"),
     ],
 )
-def test_what_will_not_pass_is_refused_with_what_to_set(
-    status: int, body: object, problem: str, says: str
-) -> None:
+def test_what_will_not_pass_is_refused_with_what_to_set(status: int, body: object, problem: str, says: str) -> None:
     with serve(lambda _: Send(status, body)) as served, pytest.raises(ModelError, match=says) as raised:
         chat_at(served.url, key="sk-marked").complete(HELLO, Options())
     assert not isinstance(raised.value, Unavailable)

@@ -130,9 +130,7 @@ def test_a_hub_that_breaks_off_leaves_a_beginning_to_go_on_from(tmp_path: Path) 
     assert path.read_bytes() == DATA
 
 
-def test_a_full_disk_is_seen_before_anything_is_fetched(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_is_seen_before_anything_is_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pulling.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 1000})())
     carrier = Carrier()
     with pytest.raises(ModelError, match="GB free"):

@@ -1,0 +1,190 @@
+"""One frame a second out of a ten-minute 720p film: longtake beside PyAV, OpenCV and decord2.
+
+    make bench        # or: python benchmarks/decode.py [--minutes 10] [--runs 5]
+
+Makes its own environment under build/, because the peers' packages are no dependencies of ours. Every
+contender runs in a process of its own, all of them in turn, several times over; medians are printed with wall
+time, CPU time and peak memory. Read the ratios, not the seconds: they come from one run on one machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import resource
+import statistics
+import subprocess
+import sys
+import time
+import venv
+from fractions import Fraction
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+WORK = ROOT / "build" / "bench"
+PEERS = ["opencv-python-headless", "decord2"]
+
+
+def ours(path, seconds):
+    from longtake.media.video import Video
+
+    return [frame.time for frame in Video(path).sample(1.0)]
+
+
+def naive_pyav(path, seconds):
+    """What one writes first: decode everything, keep the first frame at or after each second."""
+    import av
+
+    times = []
+    with av.open(path) as container:
+        container.streams.video[0].thread_type = "AUTO"
+        for frame in container.decode(video=0):
+            if frame.time >= len(times):
+                frame.to_ndarray(format="rgb24")
+                times.append(frame.time)
+    return times
+
+
+def opencv_sequential(path, seconds):
+    import cv2
+
+    capture = cv2.VideoCapture(path)
+    fps, times, number = capture.get(cv2.CAP_PROP_FPS), [], 0
+    while capture.grab():
+        if number / fps >= len(times):
+            _, picture = capture.retrieve()
+            cv2.cvtColor(picture, cv2.COLOR_BGR2RGB)
+            times.append(number / fps)
+        number += 1
+    return times
+
+
+def opencv_seek(path, seconds):
+    import cv2
+
+    capture = cv2.VideoCapture(path)
+    fps, times = capture.get(cv2.CAP_PROP_FPS), []
+    for second in range(seconds):
+        capture.set(cv2.CAP_PROP_POS_FRAMES, round(second * fps))
+        _, picture = capture.read()
+        cv2.cvtColor(picture, cv2.COLOR_BGR2RGB)
+        times.append(second)
+    return times
+
+
+def decord2(path, seconds):
+    import decord
+
+    reader = decord.VideoReader(path)
+    fps, times = reader.get_avg_fps(), []
+    for begin in range(0, seconds, 16):  # in batches, as all frames at once would fill the memory
+        numbers = [round(s * fps) for s in range(begin, min(begin + 16, seconds))]
+        reader.get_batch(numbers).asnumpy()
+        times += [float(reader.get_frame_timestamp(n)[0]) for n in numbers]
+    return times
+
+
+def linear(path, seconds):
+    """The truth: the time of the frame on screen at each second, by decoding everything."""
+    import av
+
+    with av.open(path) as container:
+        container.streams.video[0].thread_type = "AUTO"
+        stamps = [frame.time for frame in container.decode(video=0)]
+    return [max(t for t in stamps if t <= second + 1e-6) for second in range(seconds)]
+
+
+CONTENDERS = {f.__name__: f for f in (ours, naive_pyav, opencv_sequential, opencv_seek, decord2)}
+
+
+def measure(name, path, seconds):
+    """Run one contender here and print what it cost."""
+    began = time.perf_counter()
+    times = {**CONTENDERS, "linear": linear}[name](path, seconds)
+    wall = time.perf_counter() - began
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    print(json.dumps({"wall": wall, "cpu": used.ru_utime + used.ru_stime, "mb": used.ru_maxrss / 1024, "times": times}))
+
+
+def make_film(path, minutes, gop):
+    """720p, 25 fps, H.264 with B-frames: pans over cloudy pictures, a cut every seven seconds."""
+    import numpy as np
+    from PIL import Image
+
+    from longtake.media.writer import Encoding, write_film
+
+    rng = np.random.default_rng(gop)
+    clouds = [Image.fromarray(rng.integers(0, 255, (36, 128, 3), dtype=np.uint8)) for _ in range(6)]
+    scenes = [np.asarray(cloud.resize((2560, 720), Image.Resampling.BICUBIC)) for cloud in clouds]
+
+    def pictures():
+        for number in range(minutes * 60 * 25):
+            scene, shift = scenes[number // 175 % 6], number * 3 % 1280
+            yield scene[:, shift : shift + 1280]
+
+    options = {"preset": "superfast", "bf": "3", "crf": "23"}
+    write_film(path, pictures(), Encoding(fps=Fraction(25), gop=gop, options=options))
+
+
+def call(python, *arguments):
+    done = subprocess.run([python, __file__, *map(str, arguments)], capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(done.stderr)
+    return done.stdout
+
+
+def environment():
+    """An environment with longtake and its peers; gives its Python."""
+    python = WORK / "venv" / "bin" / "python"
+    if not (WORK / "venv" / "ready").exists():
+        print("setting up the peers' environment …", flush=True)
+        venv.create(WORK / "venv", with_pip=True)
+        subprocess.run([python, "-m", "pip", "install", "-q", "-e", str(ROOT), *PEERS], check=True)
+        (WORK / "venv" / "ready").touch()
+    return str(python)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=int, default=10)
+    parser.add_argument("--runs", type=int, default=5)
+    options = parser.parse_args()
+    WORK.mkdir(parents=True, exist_ok=True)
+    python = environment()
+    print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
+    for gop in (250, 50):
+        film = WORK / f"{options.minutes}min_gop{gop}.mp4"
+        if not film.exists():
+            print(f"making {film.name} …", flush=True)
+            draft = film.with_suffix(".part.mp4")
+            call(python, "--make", draft, options.minutes, gop)
+            draft.rename(film)
+        compare(python, film, options)
+
+
+def compare(python, film, options):
+    seconds = options.minutes * 60
+    truth = json.loads(call(python, "--measure", "linear", film, seconds))["times"]
+    results = {name: [] for name in CONTENDERS}
+    for _ in range(options.runs):
+        for name in CONTENDERS:  # in turn, so that a busy moment of the machine hits all alike
+            results[name].append(json.loads(call(python, "--measure", name, film, seconds)))
+    print(f"\n{film.name}, median of {options.runs} interleaved runs")
+    print(f"{'':<20}{'wall s':>8}{'CPU s':>8}{'peak MB':>9}{'wall/ours':>11}")
+    middle = {n: {k: statistics.median(r[k] for r in rs) for k in ("wall", "cpu", "mb")} for n, rs in results.items()}
+    for name, m in middle.items():
+        ratio = m["wall"] / middle["ours"]["wall"]
+        print(f"{name:<20}{m['wall']:>8.2f}{m['cpu']:>8.2f}{m['mb']:>9.0f}{ratio:>11.2f}")
+    same = all(max(abs(a - b) for a, b in zip(r["times"], truth, strict=True)) < 1e-6 for r in results["ours"])
+    print(f"our times equal a full linear decode's: {'yes' if same else 'NO'}")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--measure"]:
+        measure(sys.argv[2], sys.argv[3], int(sys.argv[4]))
+    elif sys.argv[1:2] == ["--make"]:
+        make_film(Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))
+    else:
+        main()

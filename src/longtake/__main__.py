@@ -1,0 +1,5 @@
+"""``python -m longtake``."""
+
+from longtake.cli import main
+
+main()

@@ -1,0 +1,1 @@
+"""The mathematics of the methods: arrays in, arrays out."""

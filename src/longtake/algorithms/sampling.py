@@ -1,0 +1,28 @@
+"""Which of n things to look at."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def uniform(count: int, n: int) -> NDArray[np.int64]:
+    """``n`` indices spread evenly over ``count`` things, both ends included; all when there are fewer.
+
+    ::
+
+        uniform(9, 3)   x . . . x . . . x      one index is the middle
+    """
+    if n <= 0 or count <= 0:
+        return np.zeros(0, dtype=np.int64)
+    if n == 1:
+        return np.array([(count - 1) // 2], dtype=np.int64)
+    if n >= count:
+        return np.arange(count, dtype=np.int64)
+    return np.linspace(0, count - 1, n).astype(np.int64)
+
+
+def random(count: int, n: int, seed: int) -> NDArray[np.int64]:
+    """``n`` different indices out of ``count``, ascending; the same for the same seed."""
+    rng = np.random.default_rng(seed)
+    return np.sort(rng.choice(count, size=min(n, count), replace=False)).astype(np.int64)

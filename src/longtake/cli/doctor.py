@@ -1,0 +1,63 @@
+"""``longtake doctor``."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import click
+
+from longtake import __version__
+from longtake.build import open_store
+from longtake.cli.options import common
+from longtake.cli.output import emit_json, human_bytes, rows
+from longtake.config import Settings, user_config_file
+
+PACKAGES = ("av", "numpy", "pillow", "pydantic", "pysubs2")
+"""What longtake cannot do without."""
+
+
+@click.command()
+@common
+def doctor(settings: Settings, as_json: bool) -> None:
+    """What is installed, configured and in reach.
+
+    \b
+    Example:
+      longtake doctor
+    """
+    store = open_store(settings)
+    free = shutil.disk_usage(_existing(store.root)).free
+    used = sum(film.bytes for film in store.films())
+    configs = [str(path) for path in (user_config_file(), Path("longtake.toml").absolute()) if path.is_file()]
+    packages = {name: _version(name) for name in PACKAGES}
+    if as_json:
+        emit_json({
+            "longtake": __version__, "python": platform.python_version(), "platform": platform.platform(),
+            "packages": packages, "config_files": configs,
+            "cache": {"folder": str(store.root), "bytes": used, "limit_bytes": store.limit_bytes, "free_bytes": free},
+        })  # fmt: skip
+        return
+    rows([
+        ("longtake", __version__),
+        ("python", f"{platform.python_version()} ({sys.executable})"),
+        ("platform", platform.platform()),
+        *((name, number or "MISSING") for name, number in packages.items()),
+        ("config", ", ".join(configs) or f"none (yours would be {user_config_file()})"),
+        ("cache", f"{store.root}: {human_bytes(used)} of {human_bytes(store.limit_bytes)}, "
+            f"{human_bytes(free)} free on its disk"),
+    ])  # fmt: skip
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _existing(path: Path) -> Path:
+    return next(p for p in (path, *path.parents) if p.exists())

@@ -1,0 +1,46 @@
+"""``longtake frames``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from longtake.build import open_film
+from longtake.cli.options import common, film
+from longtake.cli.output import emit_json
+from longtake.config import Settings
+from longtake.media.images import save_png
+from longtake.timecode import clock, parse_time
+
+
+@click.command()
+@film
+@click.option("--at", "moments", required=True, metavar="TIMES", help="Times, comma-separated: 12.5,60,00:12:31.")
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path(), metavar="DIR",
+              help="Folder for the pictures; made if need be.  [default: here]")  # fmt: skip
+@click.option("--width", type=click.IntRange(min=1), metavar="PIXELS", help="Scale down to this width.")
+@common
+def frames(film: Path, moments: str, out: Path, width: int | None, settings: Settings, as_json: bool) -> None:
+    """Save the frames on screen at given times.
+
+    One PNG each, named by order and time. The time in the name is when the frame came on screen, which is at
+    or before the time asked for.
+
+    \b
+    Example:
+      longtake frames holiday.mp4 --at 12.5,60 --out stills
+    """
+    times = [parse_time(moment) for moment in moments.split(",") if moment.strip()]
+    footage = open_film(film, settings)
+    pictures = footage.at(times, width=width)
+    out.mkdir(parents=True, exist_ok=True)
+    saved = []
+    for number, (asked, frame) in enumerate(zip(times, pictures, strict=True), start=1):
+        path = out / f"{number:03d}_{clock(frame.time, millis=True).replace(':', '-')}.png"
+        save_png(frame.pixels, path)
+        saved.append({"asked": asked, "time": frame.time, "file": str(path)})
+        if not as_json:
+            click.echo(path)
+    if as_json:
+        emit_json({"film": str(film), "frames": saved})

@@ -1,0 +1,64 @@
+"""``longtake index``."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+
+from longtake.build import open_film, open_store
+from longtake.cli.options import common, full_hash
+from longtake.cli.output import emit_json, human_seconds, progress, say
+from longtake.config import Settings
+from longtake.footage.indexing import Task, tasks
+from longtake.timecode import clock
+
+
+@click.command()
+@click.argument("films", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--subtitles", type=click.Path(path_type=Path), metavar="FILE",
+              help="SRT, VTT, ASS or JSON; otherwise the file beside the film, or its own stream.")  # fmt: skip
+@full_hash
+@common
+def index(films: tuple[Path, ...], subtitles: Path | None, full_hash: bool, settings: Settings, as_json: bool) -> None:
+    """Look through films once, so that questions are quick.
+
+    Prints what each part will cost, then does the cheap parts first. Stop it at any time: the next run goes
+    on where this one was. A film that was indexed before takes no time.
+
+    \b
+    Example:
+      longtake index holiday.mp4 lectures/*.mkv
+    """
+    reports = []
+    for film in films:
+        footage = open_film(film, settings, subtitles=subtitles, full_hash=full_hash)
+        say(f"{film}: {clock(footage.duration)}")
+        began = time.perf_counter()
+        parts = [(task, *_announced(task)) for task in tasks(footage)]
+        for part, was_done, estimated in parts:
+            if not was_done:
+                if not estimated:
+                    _announced(part)  # known by now
+                with progress(part.name) as advance:
+                    part.build(advance)
+        seconds = round(time.perf_counter() - began, 3)
+        reports.append({
+            "film": str(film), "fingerprint": footage.fingerprint, "duration": footage.duration, "seconds": seconds,
+            "layers": [{"name": part.name, "what": part.describe(), "was_done": was} for part, was, _ in parts],
+        })  # fmt: skip
+        say(f"  indexed in {seconds:.1f} s")
+        for gone in open_store(settings).evict(keep=footage.fingerprint):
+            say(f"  dropped {gone.name} from the cache to stay under {settings.cache.limit_gb:g} GB")
+    if as_json:
+        emit_json({"films": reports})
+
+
+def _announced(task: Task) -> tuple[bool, bool]:
+    """Say what a task will cost; gives whether it is done, and whether the cost is known."""
+    done = task.done()
+    seconds = 0.0 if done else task.estimate()
+    cost = "done" if done else "known later" if seconds is None else human_seconds(seconds)
+    say(f"  {task.name:<12} {cost:<14} {task.describe()}")
+    return done, seconds is not None

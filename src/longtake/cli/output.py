@@ -1,0 +1,78 @@
+"""What every command prints alike."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+SCHEMA = 1
+"""Version of the ``--json`` output."""
+
+
+def escape(text: str) -> str:
+    """Text from films, files and models with control characters made visible.
+
+    A file name must not move the cursor, recolour the terminal or fake a line of output.
+    """
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+
+
+def emit_json(data: Mapping[str, Any]) -> None:
+    """One JSON object on standard output."""
+    click.echo(json.dumps({"schema": SCHEMA, **data}, ensure_ascii=False, indent=2, allow_nan=False))
+
+
+def rows(pairs: Sequence[tuple[str, str]]) -> None:
+    """Names and values in two columns."""
+    width = max((len(name) for name, _ in pairs), default=0)
+    for name, value in pairs:
+        click.echo(f"{name:<{width}}  {escape(value)}")
+
+
+def say(text: str) -> None:
+    """A word to the person at the terminal; stays out of pipes and files."""
+    click.echo(escape(text), err=True)
+
+
+def on_terminal() -> bool:
+    """Whether somebody is watching."""
+    return sys.stderr.isatty()
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Callable[[float], None]]:
+    """A bar on a terminal, nothing elsewhere; gives a function that takes the share done."""
+    if not on_terminal():
+        yield lambda share: None  # noqa: ARG005
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"),
+               TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())  # fmt: skip
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task(escape(what), total=1.0)
+        yield lambda share: bars.update(task, completed=share)
+
+
+def human_bytes(count: float) -> str:
+    """``1234567`` as ``1.2 MB``."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if abs(count) < 1000 or unit == "GB":
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    raise AssertionError
+
+
+def human_seconds(seconds: float) -> str:
+    """A rough duration: ``under 1 s``, ``about 40 s``, ``about 3 min``, ``about 1.5 h``."""
+    if seconds < 1:
+        return "under 1 s"
+    if seconds < 90:
+        return f"about {seconds:.0f} s"
+    return f"about {seconds / 60:.0f} min" if seconds < 5400 else f"about {seconds / 3600:.1f} h"

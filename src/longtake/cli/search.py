@@ -1,0 +1,69 @@
+"""``longtake search``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from longtake.build import open_film
+from longtake.cli.options import common
+from longtake.cli.output import emit_json, escape, progress, say
+from longtake.config import Settings
+from longtake.footage.searching import Search
+from longtake.footage.searching import search as find
+from longtake.timecode import clock, parse_range
+
+
+@click.command()
+@click.argument("films", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILM...")
+@click.argument("text")
+@click.option("--within", metavar="START-END", help="Only this stretch, as in 00:10:00-00:20:00.")
+@click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Most hits per film.")
+@common
+def search(films: tuple[Path, ...], text: str, within: str | None, top: int, settings: Settings, as_json: bool) -> None:
+    """Find moments by words: in pictures, on-screen text and speech.
+
+    Looks through the film once if it was not indexed; speech and on-screen text are searched as far as
+    'longtake index' has got, and the last line says how far that is. A star marks what a source is sure of.
+
+    \b
+    Example:
+      longtake search lecture.mp4 "gradient descent" --within 00:10:00-00:40:00
+    """
+    stretch = parse_range(within) if within else None
+    reports = []
+    for path in films:
+        film = open_film(path, settings)
+        with progress("frames") as advance:
+            film.frame_layers(film.looking_layers(), advance)
+        found = find(film, text, within=stretch, top=top)
+        reports.append({"film": str(path), **_plain(found)})
+        if not as_json:
+            _show(path, found, several=len(films) > 1)
+    if as_json:
+        emit_json({"text": text, "films": reports})
+
+
+def _plain(found: Search) -> dict[str, object]:
+    return {
+        "hits": [
+            {"time": h.time, "start": h.segment.start, "end": h.segment.end, "score": h.score, "sure": h.sure,
+             "sources": h.sources, "text": h.text}
+            for h in found.hits
+        ],
+        "covered": found.covered,
+    }  # fmt: skip
+
+
+def _show(path: Path, found: Search, *, several: bool) -> None:
+    if several:
+        click.echo(escape(f"{path}:"))
+    for hit in found.hits:
+        sources = ", ".join(f"{source} {score:.2f}" for source, score in hit.sources.items())
+        quoted = f"  “{hit.text}”" if hit.text else ""
+        click.echo(escape(f"{'*' if hit.sure else ' '} [{clock(hit.time)}]  {sources:<34}{quoted}"))
+    if not any(hit.sure for hit in found.hits):
+        say("nothing found with confidence")
+    shares = ", ".join(f"{source} {share:.0%}" for source, share in found.covered.items())
+    say(f"of the film known to each source: {shares}")

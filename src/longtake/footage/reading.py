@@ -1,0 +1,73 @@
+"""On-screen text as a layer: one frame is read for each visually distinct shot, and what is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longtake.algorithms.coverage import coverage
+from longtake.algorithms.shots import Survey, survey
+from longtake.footage.layers import Advance, ignore
+from longtake.footage.store import LayerKey
+from longtake.footage.text import TextStore
+from longtake.media.video import Video
+from longtake.perception.protocols import Reader
+from longtake.types import Frame, Line, Segment
+
+WIDTH = 1280
+"""Widest picture that is read; small print below this is legible, and reading costs by the pixel."""
+
+
+class Reading:
+    """One film's on-screen text. Reading costs seconds a frame, so it is done once per look, and remembered."""
+
+    def __init__(
+        self, video: Video, text: TextStore, reader: Reader, *, glimpses: NDArray[Any], times: NDArray[np.float64]
+    ) -> None:
+        self._video, self._text, self._reader = video, text, reader
+        self._glimpses, self._times = glimpses, times
+        self._step = float(times[1] - times[0]) if len(times) > 1 else video.duration
+        self.key = LayerKey("onscreen", 1, {"reader": reader.key, "step": self._step, "width": WIDTH})
+
+    @cached_property
+    def _survey(self) -> Survey:
+        return survey(np.asarray(self._glimpses))
+
+    def missing(self, within: Segment | None = None) -> list[int]:
+        """Frames that stand for a look inside ``within`` and were not read yet."""
+        within = within or Segment(0.0, self._video.duration)
+        inside = (self._times < within.end) & (self._times + self._step > within.start)
+        wanted = np.unique(self._survey.stands[inside])
+        known = self._text.covered(self.key)
+        return [int(f) for f in wanted if coverage(known, self._moment(f)) < 1.0]
+
+    def build(self, within: Segment | None = None, advance: Advance = ignore) -> None:
+        """Read what is missing, one finished frame at a time."""
+        frames = self.missing(within)
+        pictures = self._video.frames(self._times[frames], width=WIDTH) if frames else iter(())
+        for done, (number, picture) in enumerate(zip(frames, pictures, strict=True)):
+            self._keep(picture, [self._stretch(a, b) for a, b in self._survey.spans(number)])
+            advance((done + 1) / len(frames))
+
+    def at(self, times: Sequence[float]) -> None:
+        """Read the frames at exactly these moments, unless they were read before."""
+        known = self._text.covered(self.key)
+        for time in times:
+            number = int(np.clip(np.searchsorted(self._times, time, side="right") - 1, 0, len(self._times) - 1))
+            if coverage(known, self._moment(number)) < 1.0:
+                (picture,) = self._video.at([float(self._times[number])], width=WIDTH)
+                self._keep(picture, [self._moment(number)])
+
+    def _keep(self, picture: Frame, where: list[Segment]) -> None:
+        boxes = self._reader.read(picture)
+        self._text.add(self.key, [Line(stretch, box.text) for stretch in where for box in boxes], where)
+
+    def _moment(self, number: int) -> Segment:
+        return self._stretch(number, number + 1)
+
+    def _stretch(self, begin: int, end: int) -> Segment:
+        return Segment(float(self._times[begin]), min(float(self._times[end - 1]) + self._step, self._video.duration))

@@ -1,0 +1,160 @@
+"""Strong encoders, one card each: where the files are, and how pictures and texts must be given to them.
+
+Nothing on a card is guessed. Every number names its source; a hash is not on the card but recorded as the hub
+reports it when the files are fetched; a threshold is there only if a source gives it *for this model*, and so
+far none does: VideoDetective's scene cut-off of 0.82 was set on SigLIP-SO400M/14-384, not on SigLIP 2 base.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from longtake.errors import unknown
+from longtake.perception.pixels import Preprocessing
+
+Pool: TypeAlias = Literal["vector", "first"]
+
+
+@dataclass(frozen=True)
+class Tower:
+    """One ONNX file and which of its outputs is the vector."""
+
+    file: str
+    outputs: tuple[str, ...]
+    """Names to look for, the first that is there is taken."""
+    pool: Pool = "vector"
+    """``vector``: the output is one already; ``first``: a sequence whose first token stands for the whole."""
+
+
+@dataclass(frozen=True)
+class TextTower(Tower):
+    """The text side: its tokenizer and how token numbers are laid out."""
+
+    tokenizer: str = "tokenizer.json"
+    length: int = 77
+    """Most tokens, the end token included; what is longer is cut."""
+    end: int = 0
+    """Number of the token that ends every text."""
+    pad: int | None = None
+    """Token that fills every text to ``length``; ``None``: the end token, to the longest in the batch."""
+    lowercase: bool = False
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """A cut-off on this encoder's scale and who says so."""
+
+    value: float
+    source: str
+
+
+@dataclass(frozen=True)
+class Card:
+    """All there is to know about an encoder before its files are here."""
+
+    name: str
+    repo: str
+    revision: str
+    license: str
+    dim: int
+    pixels: Preprocessing
+    image: Tower
+    text: TextTower | None = None
+    logit_scale: float | None = None
+    logit_bias: float | None = None
+    thresholds: Mapping[str, Threshold] = field(default_factory=dict)
+    languages: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Everything that must be fetched."""
+        return (self.image.file, *((self.text.file, self.text.tokenizer) if self.text else ()))
+
+
+_MEAN, _STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of ImageNet
+
+CARDS: dict[str, Card] = {
+    card.name: card
+    for card in (
+        Card(
+            name="clip-vit-base-patch32",
+            repo="Xenova/clip-vit-base-patch32",
+            revision="main",
+            license="MIT (openai/CLIP)",
+            dim=512,
+            pixels=Preprocessing(
+                side=224,
+                resize=224,
+                mean=(0.48145466, 0.4578275, 0.40821073),
+                std=(0.26862954, 0.26130258, 0.27577711),
+                filter="bicubic",
+            ),
+            image=Tower("onnx/vision_model.onnx", ("image_embeds",)),
+            text=TextTower("onnx/text_model.onnx", ("text_embeds",), length=77, end=49407),
+            logit_scale=100.0,
+            languages=("en",),
+            sources=(
+                "preprocessing: openai/clip-vit-base-patch32, preprocessor_config.json",
+                "dimension, longest text: the same, config.json (projection_dim, max_position_embeddings)",
+                "end token: openai/CLIP, clip/simple_tokenizer.py (<|endoftext|> is the last of 49,408)",
+                "outputs: transformers.js, CLIPVisionModelWithProjection and CLIPTextModelWithProjection",
+                "logit scale: openai/CLIP, README.md (“cosine similarities … times 100”)",
+            ),
+        ),
+        Card(
+            name="siglip2-base-patch16-224",
+            repo="onnx-community/siglip2-base-patch16-224-ONNX",
+            revision="ba1f3b0843f24bc5417d38e19c37b287d719b2f4",
+            license="Apache-2.0",
+            dim=768,
+            pixels=Preprocessing(
+                side=224, resize=224, mean=(0.5,) * 3, std=(0.5,) * 3, filter="bilinear", fit="squash"
+            ),
+            image=Tower("onnx/vision_model.onnx", ("pooler_output", "image_embeds")),
+            text=TextTower(
+                "onnx/text_model.onnx",
+                ("pooler_output", "text_embeds"),
+                length=64,
+                end=1,
+                pad=0,
+                lowercase=True,
+            ),
+            logit_scale=math.exp(4.724453449249268),
+            logit_bias=-16.771724700927734,
+            languages=("multilingual",),
+            sources=(
+                "preprocessing: google/siglip2-base-patch16-224, preprocessor_config.json (resample 2, 0.5)",
+                "texts: google-research/big_vision issue 157 (length 64); huggingface/transformers pull 43101"
+                " (lower case, padding to 64)",
+                "revision, token numbers, outputs, logit scale exp(4.724453449249268) and bias:"
+                " the model page of SortaPhotos/siglip2-base-patch16-224-onnx, a mirror of these files",
+            ),
+        ),
+        Card(
+            name="dinov2-small",
+            repo="Xenova/dinov2-small",
+            revision="main",
+            license="Apache-2.0",
+            dim=384,
+            pixels=Preprocessing(side=224, resize=256, filter="bicubic", mean=_MEAN, std=_STD),
+            image=Tower("onnx/model.onnx", ("last_hidden_state",), pool="first"),
+            sources=(
+                "preprocessing: Xenova/dinov2-base, preprocessor_config.json (256, crop 224, resample 3)"
+                " and models derived from dinov2-small (pszemraj/dinov2-small-film-shot-classifier)",
+                "dimension: facebookresearch/dinov2, models/vision_transformer.py (vit_small, embed_dim 384)",
+            ),
+        ),
+    )
+}
+
+
+def card(name: str) -> Card:
+    """The card of that name, or an error that names the nearest."""
+    try:
+        return CARDS[name]
+    except KeyError:
+        raise unknown("encoder", name, CARDS) from None

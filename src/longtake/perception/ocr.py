@@ -1,0 +1,63 @@
+"""On-screen text by RapidOCR (PP-OCRv6 small, weights inside its wheel).
+
+Chinese, English and other Latin-script languages; no network, no display (it depends on the headless OpenCV).
+It costs about a second per frame and core, so which frames to read is decided elsewhere
+(:mod:`longtake.algorithms.shots`); it drops spaces in small print, so matching is done with spaces removed
+(:mod:`longtake.algorithms.phrases`).
+"""
+
+from __future__ import annotations
+
+import threading
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+
+from longtake.perception.protocols import TextBox
+from longtake.perception.runtime import Compute
+from longtake.types import Frame
+
+SCORE = 0.5
+"""Boxes whose text the recogniser trusts less are left out (RapidOCR's own default)."""
+
+
+class RapidReader:
+    """The built-in reader."""
+
+    def __init__(self, *, compute: Compute | None = None, score: float = SCORE) -> None:
+        from rapidocr import RapidOCR
+
+        threads = (compute or Compute()).threads
+        self._engine: Any = RapidOCR(
+            params={
+                "Global.log_level": "critical",
+                "Global.text_score": score,
+                "Global.use_cls": False,  # film text is upright
+                "EngineConfig.onnxruntime.intra_op_num_threads": threads or -1,
+            }
+        )
+        self._lock = threading.Lock()  # the engine keeps the last picture's scale in itself
+        self.key = f"rapidocr-{metadata.version('rapidocr')}:{score}"
+
+    def read(self, frame: Frame) -> list[TextBox]:
+        """The text on a frame, top to bottom, then left to right."""
+        height, width = frame.pixels.shape[:2]
+        picture = np.ascontiguousarray(frame.pixels[:, :, ::-1])  # it expects OpenCV's order
+        with self._lock:
+            found = self._engine(picture)
+        if found.txts is None:
+            return []
+        boxes = [
+            TextBox(text, _share(corners, width, height), float(score))
+            for text, corners, score in zip(found.txts, found.boxes, found.scores, strict=True)
+            if text.strip()
+        ]
+        return sorted(boxes, key=lambda box: (box.box[1], box.box[0]))
+
+
+def _share(corners: Any, width: int, height: int) -> tuple[float, float, float, float]:
+    points = np.clip(np.asarray(corners, np.float64) / (width, height), 0, 1)
+    left, top = points.min(axis=0)
+    right, bottom = points.max(axis=0)
+    return float(left), float(top), float(right), float(bottom)

@@ -1,0 +1,67 @@
+"""Frames made into what a vision model takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+
+from longtake.types import Frame
+
+if TYPE_CHECKING:
+    from longtake.perception.protocols import Array
+
+Fit: TypeAlias = Literal["crop", "squash"]
+Filter: TypeAlias = Literal["bilinear", "bicubic"]
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """Resize, crop, normalise.
+
+    ``crop`` scales the shorter side to ``resize`` and takes the middle square of ``side``; ``squash`` scales
+    the whole picture to that square, whatever its shape, so that nothing at a wide frame's edges is lost.
+    """
+
+    side: int
+    resize: int
+    mean: tuple[float, float, float]
+    std: tuple[float, float, float]
+    filter: Filter = "bicubic"
+    fit: Fit = "crop"
+
+    @property
+    def key(self) -> str:
+        """Everything that changes the output, as text."""
+        return f"{self.fit}{self.resize}:{self.side}:{self.filter}:{self.mean}:{self.std}".replace(" ", "")
+
+    @property
+    def size(self) -> int:
+        """The shorter side that a frame needs."""
+        return self.side if self.fit == "squash" else self.resize
+
+    def prepare(self, frames: Sequence[Frame]) -> Array:
+        """Frames × 3 × side × side, float32."""
+        pixels = np.stack([self._square(frame.pixels) for frame in frames])
+        scale = 1 / (255 * np.asarray(self.std, np.float32))
+        shift = np.asarray(self.mean, np.float32) / np.asarray(self.std, np.float32)
+        values = pixels * scale.astype(np.float32) - shift
+        return np.ascontiguousarray(values.transpose(0, 3, 1, 2), dtype=np.float32)
+
+    def _square(
+        self, pixels: np.ndarray[tuple[int, ...], np.dtype[np.uint8]]
+    ) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
+        from PIL import Image
+
+        filters = {"bilinear": Image.Resampling.BILINEAR, "bicubic": Image.Resampling.BICUBIC}
+        height, width = pixels.shape[:2]
+        picture = Image.fromarray(np.ascontiguousarray(pixels))
+        if self.fit == "squash":
+            return np.asarray(picture.resize((self.side, self.side), filters[self.filter]))
+        # cut on the source and scaled in one step: what is cut away need not be resized
+        span = min(width, height) * self.side / self.resize
+        left, top = (width - span) / 2, (height - span) / 2
+        box = (left, top, left + span, top + span)
+        return np.asarray(picture.resize((self.side, self.side), filters[self.filter], box=box))

@@ -1,0 +1,24 @@
+"""A clip's score from its frames' vectors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from longtake.perception.runtime import unit
+
+if TYPE_CHECKING:
+    from longtake.perception.protocols import Array
+
+
+class MeanPooling:
+    """The mean of the frames' vectors, scaled to length one, against each text."""
+
+    key = "mean"
+
+    def scores(self, frames: Array, texts: Array) -> Array:
+        """One cosine per text; a clip without frames scores 0 for every text."""
+        if len(frames) == 0:
+            return np.zeros(len(texts), np.float32)
+        return np.asarray(texts @ unit(frames.mean(axis=0, keepdims=True))[0], np.float32)

@@ -1,0 +1,77 @@
+"""Speech into words by faster-whisper, where its model is on disk or a hub is reachable (extra ``whisper``).
+
+Many languages, and it says which one it heard.
+"""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from longtake.errors import MissingExtra, ModelError
+from longtake.perception.protocols import Heard
+from longtake.perception.runtime import Compute
+from longtake.types import Line, Segment
+
+if TYPE_CHECKING:
+    from longtake.perception.protocols import Samples
+
+
+class WhisperListener:
+    """Any CTranslate2 Whisper model: a size such as ``base``, or a folder."""
+
+    def __init__(
+        self,
+        model: str | Path = "base",
+        *,
+        cache: Path | None = None,
+        download: bool = False,
+        compute: Compute | None = None,
+    ) -> None:
+        try:
+            from faster_whisper import WhisperModel
+        except ImportError as error:
+            raise MissingExtra("whisper", "speech recognition by Whisper") from error
+        threads = (compute or Compute()).threads
+        try:
+            engine = WhisperModel(
+                str(model),
+                cpu_threads=threads,
+                download_root=str(cache) if cache else None,
+                local_files_only=not download,
+            )
+        # the hub's and the runtime's errors share no base class
+        except Exception as error:
+            detail = f"cannot be loaded ({error}); give a folder, or allow the download"
+            raise ModelError(f"whisper {model}", "unavailable", detail) from error
+        self._set(engine, f"faster-whisper:{Path(model).name}")
+
+    @classmethod
+    def around(cls, engine: Any, key: str) -> WhisperListener:
+        """A listener around an engine that is already loaded."""
+        listener = cls.__new__(cls)
+        listener._set(engine, key)
+        return listener
+
+    def _set(self, engine: Any, key: str) -> None:
+        self._engine = engine
+        self._lock = threading.Lock()
+        self.key = key
+        self.languages: tuple[str, ...] = tuple(engine.supported_languages)
+
+    def listen(self, samples: Samples, start: float = 0.0) -> Heard:
+        """Lines in the language that is spoken, with their film times."""
+        samples = np.ascontiguousarray(samples, np.float32)
+        if len(samples) == 0:
+            return Heard()
+        with self._lock:  # segments are decoded while they are iterated
+            segments, info = self._engine.transcribe(samples, vad_filter=True)
+            lines = tuple(
+                Line(Segment(start + part.start, start + max(part.end, part.start)), part.text.strip())
+                for part in segments
+                if part.text.strip()
+            )
+        return Heard(lines, (), info.language if lines else None)

@@ -1,0 +1,115 @@
+"""One suite over every kind of film: the right picture with the right time, whatever the container."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import av
+import numpy as np
+import pytest
+from films import FILMS, read_number
+
+from longtake.config import MediaSettings
+from longtake.media.packets import PacketTable
+from longtake.media.plan import plan
+from longtake.media.video import Video
+from longtake.types import Segment
+
+
+@pytest.fixture(params=FILMS, ids=lambda film: film.name)
+def film(request):
+    return request.param
+
+
+@pytest.fixture
+def video(film, film_folder):
+    return Video(film.make(film_folder))
+
+
+def truth_at(film, time):
+    """Number of the frame on screen at ``time``."""
+    return max(0, int(np.searchsorted(film.truth, time + 1e-6, side="right")) - 1)
+
+
+def test_every_frame_has_its_true_time(film, video):
+    assert len(video.table) == film.count
+    np.testing.assert_allclose(video.table.times, film.truth, atol=1.5e-3)
+    assert np.all(np.diff(video.table.times) > 0)
+
+
+def test_length_reaches_the_end_of_the_last_frame(film, video):
+    assert film.truth[-1] < video.duration <= film.truth[-1] + 0.5
+
+
+def test_at_gives_the_frame_on_screen(film, video):
+    rng = random.Random(7)
+    times = [rng.uniform(0, film.truth[-1]) for _ in range(12)]
+    frames = video.at(times)
+    assert [read_number(f.pixels) for f in frames] == [truth_at(film, t) for t in times]
+    for asked, frame in zip(times, frames, strict=True):
+        assert frame.time <= asked + 1e-3 or read_number(frame.pixels) == 0
+
+
+def test_at_gives_the_exact_frame_at_its_own_time(film, video):
+    wanted = [0, film.count // 3, film.count - 1]
+    frames = video.at([film.truth[n] + 1e-3 for n in wanted])
+    assert [read_number(f.pixels) for f in frames] == wanted
+
+
+def test_repeated_and_unsorted_times(film, video):
+    late, early = film.truth[-1], film.truth[0]
+    frames = video.at([late + 1e-3, early, late + 1e-3])
+    assert [read_number(f.pixels) for f in frames] == [film.count - 1, 0, film.count - 1]
+
+
+@pytest.mark.parametrize("fps", [0.5, 2.0, 7.0])
+def test_sampling_equals_a_linear_decode(film, video, fps):
+    frames = list(video.sample(fps))
+    ticks = np.arange(int(np.ceil(video.duration * fps - 1e-9))) / fps
+    assert [read_number(f.pixels) for f in frames] == [truth_at(film, t) for t in ticks]
+
+
+def test_sampling_a_stretch(film, video):
+    middle = Segment(video.duration * 0.41, video.duration * 0.63)
+    first = math.ceil(middle.start * 5)
+    for number, frame in enumerate(video.sample(5.0, within=middle), start=first):
+        assert read_number(frame.pixels) == truth_at(film, number / 5)
+
+
+def test_keyframes_carry_their_own_time(film, video):
+    asked = [video.duration * share for share in (0.0, 0.3, 0.9)]
+    for frame in video.keyframes(asked):
+        assert read_number(frame.pixels) == truth_at(film, frame.time)
+
+
+def test_one_worker_and_many_agree(film, film_folder):
+    path = film.make(film_folder)
+    numbers = [
+        [read_number(f.pixels) for f in Video(path, limits=MediaSettings(workers=n)).sample(3.0)] for n in (1, 4)
+    ]
+    assert numbers[0] == numbers[1]
+
+
+def test_scaled_frames_keep_their_shape(film, video):
+    frame = video.at([0.0], width=64)[0]
+    assert frame.pixels.shape == (48, 64, 3)
+    assert video.at([0.0], width=4000)[0].pixels.shape == (96, 128, 3)
+
+
+def test_plan_decodes_less_than_everything_for_one_late_frame(film, video):
+    table: PacketTable = video.table
+    runs = plan(table, [int(table.order[-1])])
+    decoded = sum(run.last - run.first + 1 for run in runs)
+    groups = len(table.keys)
+    assert decoded <= len(table.pts) / groups * 3 + 8
+
+
+def test_our_times_are_those_of_a_full_linear_decode(film, film_folder):
+    path = film.make(film_folder)
+    with av.open(str(path)) as container:
+        stamps = [None if f.pts is None else float(f.pts * f.time_base) for f in container.decode(video=0)]
+    table = Video(path).table
+    assert len(stamps) == len(table)
+    if table.timed:
+        assert stamps == pytest.approx([(t + table.origin) * table.tick for t in sorted(table.pts[table.order])])

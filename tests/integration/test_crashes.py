@@ -1,0 +1,102 @@
+"""Nothing is lost or corrupted when a process dies or two work on one film."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from films import Recipe, x264
+
+from longtake.footage.film import Film
+from longtake.footage.store import Store
+
+FILM = Recipe("ten_minutes.mp4", x264(fps=Fraction(5), gop=10, options={"preset": "ultrafast"}), count=5 * 600)
+
+
+@pytest.fixture(scope="module")
+def film(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("crash")
+    path = FILM.make(folder)
+    path.with_suffix(".srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nHello\n")
+    return path
+
+
+def index(film, cache):
+    return subprocess.Popen(
+        [sys.executable, "-m", "longtake", "index", str(film), "--json"],
+        env={**os.environ, "LONGTAKE_CACHE": str(cache)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def contents(film, cache):
+    """Every finished layer's bytes, and the lines."""
+    footage = Film(film, Store(cache))
+    layers = footage.folder.path / "layers"
+    arrays = {str(p.relative_to(layers)): np.load(p) for p in sorted(layers.glob("*/*.npy"))}
+    return arrays, footage.subtitles()
+
+
+def assert_same(one, two):
+    assert one[0].keys() == two[0].keys()
+    for name, array in one[0].items():
+        assert np.array_equal(array, two[0][name]), name
+    assert one[1] == two[1]
+
+
+@pytest.fixture(scope="module")
+def unbroken(film, tmp_path_factory):
+    cache = tmp_path_factory.mktemp("unbroken")
+    out, err = index(film, cache).communicate(timeout=120)
+    assert json.loads(out)["films"], err
+    return contents(film, cache)
+
+
+def test_index_killed_at_thirty_random_moments(film, unbroken, tmp_path):
+    rng = random.Random(11)
+    cache, killed = tmp_path / "cache", 0
+    for _ in range(30):
+        process = index(film, cache)
+        try:
+            process.communicate(timeout=rng.uniform(0.1, 1.4))
+            Store(cache).clear(Film(film, Store(cache)).fingerprint)  # it was quicker than the axe: begin anew
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+            killed += 1
+    assert killed >= 10
+    out, err = index(film, cache).communicate(timeout=120)
+    assert json.loads(out)["films"], err
+    assert_same(contents(film, cache), unbroken)
+    folder = Film(film, Store(cache)).folder.path
+    assert not list(folder.glob("layers/.*"))
+    assert not list(folder.glob("parts/*"))
+
+
+def test_two_indexers_at_once_make_one_set_of_layers(film, unbroken, tmp_path):
+    cache = tmp_path / "cache"
+    pair = [index(film, cache), index(film, cache)]
+    for process in pair:
+        out, err = process.communicate(timeout=120)
+        assert process.returncode == 0, err
+        assert json.loads(out)["films"]
+    assert_same(contents(film, cache), unbroken)
+
+
+def test_interrupt_keeps_what_was_finished(film, tmp_path):
+    process = index(film, tmp_path / "cache")
+    try:
+        process.communicate(timeout=0.8)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode in (0, 130, -signal.SIGINT)
+    assert b"Traceback" not in err or process.returncode == -signal.SIGINT

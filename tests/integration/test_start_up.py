@@ -1,0 +1,39 @@
+"""Starting must not feel like loading."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+HEAVY = ("av", "numpy", "PIL", "pydantic", "onnxruntime", "torch", "scipy", "rich", "httpx")
+
+
+def python(code):
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def best_of(runs, code):
+    """The least of several timings: what the code costs, not what the machine was doing besides."""
+    timed = f"import time; t = time.perf_counter()\n{code}\nprint(time.perf_counter() - t)"
+    return min(float(python(timed).splitlines()[-1]) for _ in range(runs))
+
+
+def test_importing_loads_no_runtime():
+    loaded = python("import sys, longtake; print(*sys.modules)").split()
+    assert not set(HEAVY) & set(loaded)
+
+
+def test_importing_is_instant():
+    assert best_of(5, "import longtake") < 0.3
+
+
+def test_help_is_instant_and_loads_no_runtime():
+    code = (
+        "import contextlib, io, sys\n"
+        "from longtake import cli\n"
+        "with contextlib.redirect_stdout(io.StringIO()): assert cli.run(['--help']) == 0"
+    )
+    assert best_of(5, code) < 0.5
+    loaded = python(code + "\nprint(*sys.modules)").split()
+    assert not set(HEAVY) & set(loaded)

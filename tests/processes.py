@@ -1,0 +1,20 @@
+"""What tests run in processes of their own; a spawned process can import this, but not a test module."""
+
+from __future__ import annotations
+
+from longtake.footage.store import LayerKey, Store
+from longtake.footage.text import TextStore
+from longtake.types import Line, Segment
+
+
+def hold_film(root, fingerprint, held, release):
+    """Hold the right to build a film until told otherwise."""
+    with Store(root).film(fingerprint).building():
+        held.set()
+        release.wait(30)
+
+
+def write_line(path, number):
+    """Add one line to a text store."""
+    segment = Segment(number, number + 1)
+    TextStore(path).add(LayerKey("speech", 1), [Line(segment, f"line {number}")], [segment])

@@ -1,0 +1,23 @@
+"""What the package says it offers is what it offers."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+
+import pytest
+
+import longtake
+
+MODULES = [m.name for m in pkgutil.walk_packages(longtake.__path__, "longtake.") if m.name != "longtake.__main__"]
+
+
+def test_all_is_what_is_exported():
+    public = {n for n, v in vars(longtake).items() if not n.startswith("_") and not inspect.ismodule(v)}
+    assert public == set(longtake.__all__) - {"__version__"}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_module_says_what_it_is(name):
+    assert importlib.import_module(name).__doc__

@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+import numpy as np
+import pytest
+from films import FILMS, read_number
+from PIL import Image
+
+from longtake import cli
+from longtake.cli.output import escape, human_bytes, human_seconds
+
+
+@pytest.fixture
+def film(film_folder):
+    return FILMS[0].make(film_folder)
+
+
+@pytest.fixture
+def run(capsys):
+    def run(*arguments):
+        code = cli.run([str(a) for a in arguments])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run
+
+
+def ok(result):
+    code, out, err = result
+    assert code == 0, err
+    return out
+
+
+def test_info(run, film):
+    text = ok(run("info", film))
+    assert "00:00:12.000" in text
+    assert "128×96" in text
+    facts = json.loads(ok(run("info", film, "--json")))
+    assert facts["schema"] == 1
+    assert facts["duration"] == pytest.approx(12.0)
+    assert facts["frames"] == 120
+
+
+def test_frames_are_named_by_order_and_time(run, film, tmp_path):
+    out = ok(run("frames", film, "--at", "11.95,0,00:00:03.05", "--out", tmp_path / "new" / "stills"))
+    paths = out.split()
+    assert [os.path.basename(p) for p in paths] == [  # noqa: PTH119
+        "001_00-00-11.900.png", "002_00-00-00.000.png", "003_00-00-03.000.png",
+    ]  # fmt: skip
+    assert [read_number(np.asarray(Image.open(p))) for p in paths] == [119, 0, 30]
+
+
+def test_index_twice_then_clear(run, film):
+    first = json.loads(ok(run("index", film, "--json")))["films"][0]
+    assert [layer["was_done"] for layer in first["layers"]] == [True, False]
+    second = json.loads(ok(run("index", film, "--json")))["films"][0]
+    assert all(layer["was_done"] for layer in second["layers"])
+    listed = json.loads(ok(run("cache", "list", "--json")))
+    assert [f["name"] for f in listed["films"]] == [film.name]
+    assert json.loads(ok(run("cache", "clear", film, "--json")))["cleared"] == [first["fingerprint"]]
+    assert json.loads(ok(run("cache", "list", "--json")))["films"] == []
+
+
+def test_index_prints_an_estimate_to_stderr(run, film):
+    code, out, err = run("index", film)
+    assert (code, out) == (0, "")
+    assert "frames" in err
+    assert "indexed in" in err
+
+
+def test_doctor(run):
+    facts = json.loads(ok(run("doctor", "--json")))
+    assert facts["packages"]["av"]
+    assert facts["cache"]["free_bytes"] > 0
+    assert "cache" in ok(run("doctor"))
+
+
+@pytest.mark.parametrize("command", list(cli.COMMANDS))
+def test_every_command_has_help_with_an_example(run, command):
+    text = ok(run(command, "--help"))
+    assert "Example:" in text
+    assert f"longtake {command}" in text
+
+
+def test_command_summaries_match_their_help(run):
+    for name, summary in cli.COMMANDS.items():
+        assert summary in " ".join(ok(run(name, "--help")).split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["inof", "x"], 2, "did you mean 'info'"),
+        (["info"], 2, "Missing argument"),
+        (["info", "nowhere.mp4"], 2, "no such file"),
+        (["frames", "{film}", "--at", "soon"], 2, "not a time"),
+        (["frames", "{film}", "--at", "99"], 2, "outside the film"),
+        (["index", "{film}", "--set", "index.fsp=2"], 2, "did you mean 'index.fps'"),
+        (["index", "{film}", "--subtitles", "none.srt"], 2, "none.srt"),
+        (["cache", "clear"], 2, "--all"),
+        (["cache", "clear", "nowhere.mp4"], 2, "no such file"),
+    ],
+)
+def test_mistakes_are_answered_in_a_line_or_two(run, film, arguments, code, says):
+    got, out, err = run(*(a.format(film=film) for a in arguments))
+    assert got == code
+    assert says in err
+    assert "Traceback" not in err
+    assert len(err.strip().splitlines()) <= 4
+    assert out == ""
+
+
+def test_full_disk_is_said_plainly(run, film, monkeypatch):
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    code, _, err = run("index", film)
+    assert code == 1
+    assert "disk is full" in err
+
+
+def test_interrupt_exits_130(run, film, monkeypatch):
+    def stop(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("longtake.footage.film.build_frame_layers", stop)
+    code, _, err = run("index", film)
+    assert code == 130
+    assert "what was finished is kept" in err
+
+
+def test_internal_errors_hide_the_traceback_until_asked(run, film, monkeypatch):
+    def break_down(*args, **kwargs):
+        raise RuntimeError("boom")
+
+    monkeypatch.setattr("longtake.cli.info.open_film", break_down)
+    code, _, err = run("info", film)
+    assert code == 1
+    assert "RuntimeError: boom" in err
+    assert "Traceback" not in err
+    monkeypatch.setattr(sys, "argv", ["longtake", "info", str(film), "--debug"])
+    assert "Traceback" in run("info", film, "--debug")[2]
+
+
+def test_control_characters_are_shown_not_obeyed(run, tmp_path, film):
+    hostile = tmp_path / "a\x1b[2Jb\r.mp4"
+    hostile.write_bytes(film.read_bytes())
+    out = ok(run("info", hostile))
+    assert "\x1b" not in out
+    assert "\\x1b[2Jb\\r" in out
+    assert escape("ok\u202e\x07\nnext") == "ok\\u202e\\x07\nnext"
+
+
+def test_rough_figures():
+    assert [human_seconds(s) for s in (0.2, 40, 200, 9000)] == ["under 1 s", "about 40 s", "about 3 min", "about 2.5 h"]
+    assert [human_bytes(b) for b in (12, 1500, 2.5e6, 7e12)] == ["12 B", "1.5 kB", "2.5 MB", "7000.0 GB"]

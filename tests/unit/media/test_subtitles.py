@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+
+import av
+import pytest
+from films import numbered
+
+from longtake.config import MediaSettings
+from longtake.errors import MediaError
+from longtake.media.subtitles import embedded_subtitles, read_subtitles, sidecar
+from longtake.media.video import Video
+from longtake.types import Line, Segment
+
+SRT = "1\n00:00:01,000 --> 00:00:02,500\n<i>Hello</i>,\nyou there.\n\n2\n00:01:00,000 --> 00:01:04,000\nBye.\n"
+VTT = "WEBVTT\n\n00:01.000 --> 00:02.500\n<v Ann>Hello, you there.</v>\n\n01:00.000 --> 01:04.000\nBye.\n"
+ASS = (
+    "[Script Info]\nScriptType: v4.00+\n\n[Events]\n"
+    "Format: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text\n"
+    "Dialogue: 0,0:01:00.00,0:01:04.00,Default,,0,0,0,,Bye.\n"
+    "Comment: 0,0:00:30.00,0:00:31.00,Default,,0,0,0,,not shown\n"
+    "Dialogue: 0,0:00:01.00,0:00:02.50,Default,,0,0,0,,{\\an8}Hello,\\Nyou there.\n"
+)
+JSON_CLOCK = json.dumps([
+    {"start": "00:00:01.000", "end": "00:00:02.500", "line": "Hello, you there."},
+    {"start": "00:01:00.000", "end": "00:01:04.000", "line": "Bye."},
+])  # fmt: skip
+JSON_STAMPS = json.dumps([
+    {"timestamp": [1.0, 2.5], "text": "Hello, you there."}, {"timestamp": [60.0, 64.0], "text": "Bye."},
+])  # fmt: skip
+EXPECTED = [Line(Segment(1.0, 2.5), "Hello, you there."), Line(Segment(60.0, 64.0), "Bye.")]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("a.srt", SRT), ("a.vtt", VTT), ("a.ass", ASS), ("a.json", JSON_CLOCK), ("b.json", JSON_STAMPS),
+     ("bom.srt", "\ufeff" + SRT), ("crlf.srt", SRT.replace("\n", "\r\n"))],
+)  # fmt: skip
+def test_formats(tmp_path, name, text):
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    assert read_subtitles(tmp_path / name) == EXPECTED
+
+
+def test_open_end_of_a_benchmark_line(tmp_path):
+    (tmp_path / "a.json").write_text(json.dumps([{"timestamp": [3.0, None], "text": "so"}]))
+    assert read_subtitles(tmp_path / "a.json") == [Line(Segment(3.0, 3.0), "so")]
+
+
+@pytest.mark.parametrize("name", ["a.srt", "a.json"])
+def test_not_subtitles(tmp_path, name):
+    (tmp_path / name).write_text("nothing of the kind")
+    with pytest.raises(MediaError) as caught:
+        read_subtitles(tmp_path / name)
+    assert caught.value.problem == "unreadable"
+
+
+def test_size_limit(tmp_path):
+    (tmp_path / "a.srt").write_text(SRT * 2000)
+    with pytest.raises(MediaError) as caught:
+        read_subtitles(tmp_path / "a.srt", MediaSettings(max_subtitle_mb=0.1))
+    assert caught.value.problem == "too_large"
+
+
+def test_bytes_that_are_not_utf8_do_not_end_the_film(tmp_path):
+    (tmp_path / "a.srt").write_bytes(SRT.replace("Bye", "Adieu, p\xe9ch\xe9").encode("latin-1"))
+    assert read_subtitles(tmp_path / "a.srt")[1].text.startswith("Adieu")
+
+
+@pytest.fixture
+def film_with_subtitles(tmp_path):
+    """A Matroska film with two text streams, its clock starting at five seconds."""
+    path = tmp_path / "film.mkv"
+    (tmp_path / "one.srt").write_text(SRT)
+    (tmp_path / "two.srt").write_text(SRT.replace("Hello", "Hallo"))
+    with av.open(str(path), "w") as file:
+        picture = file.add_stream("libx264", rate=10)
+        picture.width, picture.height, picture.pix_fmt = 128, 96, "yuv420p"
+        sources = [av.open(str(tmp_path / name)) for name in ("one.srt", "two.srt")]
+        texts = [file.add_stream_from_template(source.streams[0]) for source in sources]
+        for i in range(40):
+            frame = av.VideoFrame.from_ndarray(numbered(i), format="rgb24")
+            frame.pts, frame.time_base = 50 + i, Fraction(1, 10)
+            file.mux(picture.encode(frame))
+        file.mux(picture.encode(None))
+        for source, text in zip(sources, texts, strict=True):
+            for packet in source.demux():
+                if packet.pts is not None:
+                    packet.stream = text
+                    packet.pts += 5000
+                    packet.dts = packet.pts
+                    file.mux(packet)
+            source.close()
+    return path
+
+
+def test_streams_inside_the_film_share_its_clock(film_with_subtitles):
+    video = Video(film_with_subtitles)
+    assert video.origin == pytest.approx(5.0)
+    assert embedded_subtitles(film_with_subtitles, origin=video.origin) == EXPECTED
+    second = video.info.subtitles[1].index
+    lines = embedded_subtitles(film_with_subtitles, origin=video.origin, index=second)
+    assert lines[0].text == "Hallo, you there."
+
+
+def test_embedded_size_limit(film_with_subtitles):
+    with pytest.raises(MediaError) as caught:
+        embedded_subtitles(film_with_subtitles, origin=5.0, limits=MediaSettings(max_subtitle_mb=1e-5))
+    assert caught.value.problem == "too_large"
+
+
+def test_sidecar_is_found_by_name(tmp_path):
+    film = tmp_path / "film [1080p].mp4"
+    assert sidecar(film) is None
+    other = tmp_path / "film [1080p].en.vtt"
+    other.touch()
+    assert sidecar(film) == other
+    (tmp_path / "film [1080p].srt").touch()
+    assert sidecar(film) == tmp_path / "film [1080p].srt"
+    (tmp_path / "film 2.srt").touch()
+    assert sidecar(tmp_path / "film 3.mp4") is None

@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import contextvars
+import threading
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from longtake import events, trace
+from longtake.errors import RunError
+from longtake.events import (
+    Answered,
+    ChatCalled,
+    Failed,
+    FramesSeen,
+    Noted,
+    RunStarted,
+    ScoresSet,
+    Seen,
+    StepBegan,
+    StepEnded,
+    Stream,
+    ToolCalled,
+    note,
+    step,
+)
+from longtake.sinks.jsonl import JsonlSink
+from longtake.types import Answer, Evidence, Segment, Usage
+
+EVERY_KIND = [
+    RunStarted(method="m", question="q?", options=("a", "b"), film="f.mp4", fields={"n": 5}, models={"llm": "x"}),
+    StepBegan(name="look", data={"round": 1}),
+    ChatCalled(model="x", messages=({"role": "user", "text": "hi"},), reply="yo", usage=Usage(calls=1, cost=None)),
+    ToolCalled(name="search", arguments={"text": "cup"}, result="found"),
+    FramesSeen(purpose="first look", frames=(Seen(1.5, "abc"),)),
+    ScoresSet(label="belief", segments=(Segment(0, 1),), values=(0.5,)),
+    Noted(label="default_taken", data={"step": "grade"}),
+    StepEnded(step=2, seconds=0.5, error="ModelError"),
+    Answered(answer=Answer("B", "text", evidence=(Evidence(Segment(1, 2), "frame", "x", 0.9),)), usage=Usage(frames=3)),
+    Failed(error="ModelError", message="gone"),
+]
+
+
+class Keeper:
+    def __init__(self):
+        self.events = []
+        self.pictures = {}
+
+    def handle(self, event):
+        self.events.append(event)
+
+    def picture(self, digest, jpeg):
+        self.pictures[digest] = jpeg()
+
+    def close(self):
+        pass
+
+
+def test_every_kind_of_event_is_covered_here():
+    assert {type(e) for e in EVERY_KIND} == set(events.Event.__args__)
+
+
+def test_a_trace_reads_back_as_written(tmp_path):
+    keeper, path = Keeper(), tmp_path / "run.jsonl"
+    stream = Stream(keeper, JsonlSink(path))
+    for event in EVERY_KIND:
+        stream.emit(event)
+    stream.picture("abc", lambda: b"\xff\xd8jpeg")
+    stream.picture("abc", lambda: pytest.fail("encoded twice"))
+    stream.close()
+    read = trace.read(path)
+    assert read.events == tuple(keeper.events)
+    assert read.pictures == {"abc": b"\xff\xd8jpeg"}
+    assert read.complete
+
+
+@given(cut=st.integers(1, 400))
+def test_a_trace_cut_off_anywhere_after_its_first_line_still_reads(tmp_path_factory, cut):
+    path = tmp_path_factory.mktemp("t") / "run.jsonl"
+    stream = Stream(JsonlSink(path))
+    for number in range(5):
+        stream.emit(Noted(label="n", data={"number": number}))
+    stream.close()
+    data = path.read_bytes()
+    head = data.index(b"\n") + 1
+    path.write_bytes(data[: max(head, len(data) - cut)])
+    read = trace.read(path)
+    assert [e.data["number"] for e in read.events] == list(range(len(read.events)))
+    assert read.complete == path.read_bytes().endswith(b"\n")
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"not json\n", b'{"longtake_trace": 99}\n', b'{"longtake_trace": 1}\n{"kind": "nonsense"}\n']
+)
+def test_other_files_are_refused(tmp_path, content):
+    (tmp_path / "x").write_bytes(content)
+    with pytest.raises(RunError):
+        trace.read(tmp_path / "x")
+
+
+def test_steps_nest_and_report_their_errors():
+    keeper = Keeper()
+
+    def stumble():
+        with step("outer"), step("inner", round=2):
+            note("hello", n=1)
+            raise ValueError
+
+    with Stream(keeper).active(), pytest.raises(ValueError):  # noqa: PT011
+        stumble()
+    outer, inner, noted, inner_end, outer_end = keeper.events
+    assert (outer.parent, inner.parent, noted.parent) == (None, outer.id, inner.id)
+    assert (inner_end.step, inner_end.error) == (inner.id, "ValueError")
+    assert (outer_end.step, outer_end.parent) == (outer.id, None)
+
+
+def test_a_failing_sink_is_dropped_and_the_run_goes_on():
+    class Broken(Keeper):
+        def handle(self, event):
+            raise OSError("disk full")
+
+    keeper = Keeper()
+    stream = Stream(Broken(), keeper)
+    with pytest.warns(RuntimeWarning, match="Broken was dropped: disk full"):
+        stream.emit(Noted(label="one"))
+    stream.emit(Noted(label="two"))
+    assert [e.label for e in keeper.events] == ["one", "two"]
+
+
+def test_threads_get_distinct_ids_and_keep_their_step():
+    keeper = Keeper()
+    with Stream(keeper).active(), step("all"):
+        threads = [threading.Thread(target=contextvars.copy_context().run, args=(note, f"t{i}")) for i in range(20)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    ids = [e.id for e in keeper.events]
+    assert len(set(ids)) == len(ids)
+    assert {e.parent for e in keeper.events if isinstance(e, Noted)} == {keeper.events[0].id}
+
+
+def test_without_a_stream_nothing_happens():
+    note("nobody listens")
+    with step("nor here"):
+        pass
