@@ -80,8 +80,8 @@ class PerceptionSettings:
     """Whether on-screen text is read."""
     threads: int = 0
     """Threads of one model; 0: one per core, at most 8."""
-    batch: int = 16
-    """Pictures encoded at once."""
+    batch: int = 0
+    """Pictures encoded at once; 0: few on a CPU, more on a GPU."""
 
 
 @dataclass(frozen=True)

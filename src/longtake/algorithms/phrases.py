@@ -46,3 +46,16 @@ def _edits(needle: str, hay: str) -> int:
             diagonal, column[row] = column[row], here
         fewest = min(fewest, column[-1])
     return fewest
+
+
+def place(phrase: str, text: str) -> float:
+    """Where in ``text`` the phrase begins, as a share of its letters, 0 to 1; 0 where it cannot be told.
+
+    Of a phrase that is not there verbatim, its longest word that is there tells.
+    """
+    hay = squeeze(text)
+    words = sorted(map(squeeze, phrase.split()), key=len, reverse=True)
+    for needle in (squeeze(phrase), *words):
+        if len(needle) >= SHORTEST and (begin := hay.find(needle)) >= 0:
+            return begin / len(hay)
+    return 0.0

@@ -30,6 +30,8 @@ STANDS_OUT = 5.0
 Of the built-in encoder, against 1,000 class names: nonsense reached about 4, known things 6 to 11. Of others,
 against the film's own moments, by median and MAD.
 """
+NEAR = 0.6
+"""Share of a phrase's letters from which a line is worth showing."""
 KEEP = 50
 """Hits of one source that are ranked."""
 
@@ -141,7 +143,15 @@ def _lines(film: Film, text: str, key: LayerKey | None, stretch: Segment) -> lis
         return []
     shortlist = {m.line: m.score for m in film.text.match(text, [key], within=stretch, limit=KEEP)}
     # reading drops spaces and mishears letters, which an index of words cannot find
-    near = {line: phrases.match(text, line.text) for line in film.text.lines(key, stretch)}
-    best = {line: max(near[line], 0.0) for line in near if near[line] >= 0.6 or line in shortlist}
+    lines = film.text.lines(key, stretch)
+    near = {words: phrases.match(text, words) for words in {line.text for line in lines}}
+    best = {line: near[line.text] for line in lines if near[line.text] >= NEAR or line in shortlist}
     ranked = sorted(best, key=lambda line: (-best[line], -shortlist.get(line, 0.0), line.segment.start))
-    return [_Found(line.segment.start, best[line], best[line] >= PHRASE, line) for line in ranked[:KEEP]]
+    return [_Found(_moment(line, text, key), best[line], best[line] >= PHRASE, line) for line in ranked[:KEEP]]
+
+
+def _moment(line: Line, text: str, key: LayerKey) -> float:
+    """When the words are said, as far as their place in a long line tells; a sign is there all along."""
+    if key.name == "onscreen":
+        return line.segment.start
+    return line.segment.start + line.segment.duration * phrases.place(text, line.text)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -55,20 +56,26 @@ class MoonshineListener:
 
     def __init__(self, *, compute: Compute | None = None, doubt: float = DOUBT) -> None:
         try:
-            from moonshine_voice import ModelArch
-            from moonshine_voice.transcriber import Transcriber
-        except ImportError as error:
+            version = metadata.version("moonshine-voice")
+        except metadata.PackageNotFoundError as error:
             raise MissingExtra("speech", "speech recognition") from error
+        self._compute = compute or Compute()
+        self._doubt = doubt
+        self._lock = threading.Lock()  # one native handle with state of its own
+        self.key = f"moonshine-tiny-en-{version}:{doubt}"
+
+    @cached_property
+    def _engines(self) -> tuple[Any, Judge]:
+        """The transcriber and its judge, loaded when there is something to hear."""
         import moonshine_voice
+        from moonshine_voice import ModelArch
+        from moonshine_voice.transcriber import Transcriber
 
         folder = Path(moonshine_voice.__file__).parent / "assets" / "tiny-en"
         if not folder.is_dir():
             raise ModelError("moonshine-voice", "unavailable", "this version ships without its model; install 0.0.65")
-        self._transcriber: Any = Transcriber(folder, ModelArch.TINY, options={"return_audio_data": "false"})
-        self._judge = Judge(folder, compute or Compute())
-        self._doubt = doubt
-        self._lock = threading.Lock()  # one native handle with state of its own
-        self.key = f"moonshine-tiny-en-{metadata.version('moonshine-voice')}:{doubt}"
+        transcriber = Transcriber(folder, ModelArch.TINY, options={"return_audio_data": "false"})
+        return transcriber, Judge(folder, self._compute)
 
     def listen(self, samples: Samples, start: float = 0.0) -> Heard:
         """English lines with their film times; other speech is reported, not transcribed."""
@@ -91,7 +98,8 @@ class MoonshineListener:
 
     def _piece(self, piece: Samples, offset: float, start: float) -> list[_Said]:
         with self._lock:
-            transcript = self._transcriber.transcribe_without_streaming(piece.tolist(), RATE)
+            transcriber, judge = self._engines
+            transcript = transcriber.transcribe_without_streaming(piece.tolist(), RATE)
         found = []
         for line in transcript.lines:
             text = line.text.strip()
@@ -99,7 +107,7 @@ class MoonshineListener:
             if not text or end <= begin:
                 continue
             judged = piece[int(begin * RATE) : int(min(end, begin + _SAMPLE) * RATE)]
-            doubt, tokens = self._judge.doubt(judged)
+            doubt, tokens = judge.doubt(judged)
             at = start + offset
             found.append(_Said(Segment(at + begin, at + end), text, doubt, tokens))
         return found

@@ -43,7 +43,7 @@ class CardImageEncoder:
         """One unit row per frame."""
         parts = (
             self._vision.run((self._vision_output,), {self._vision_input: self.card.pixels.prepare(some)})[0]
-            for some in batches(frames, self._compute.batch)
+            for some in batches(frames, self._vision.batch)
         )
         return unit(stack((_pooled(self.card, self.card.image, part) for part in parts), self.dim))
 
@@ -68,9 +68,7 @@ class CardImageTextEncoder(CardImageEncoder):
 
     def texts(self, texts: Sequence[str]) -> Array:
         """One unit row per text."""
-        parts = (
-            self._text.run((self._text_output,), self._feed(some))[0] for some in batches(texts, self._compute.batch)
-        )
+        parts = (self._text.run((self._text_output,), self._feed(some))[0] for some in batches(texts, self._text.batch))
         return unit(stack((_pooled(self.card, self._tower, part) for part in parts), self.dim))
 
     def _feed(self, texts: Sequence[str]) -> dict[str, Any]:

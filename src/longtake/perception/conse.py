@@ -1,9 +1,12 @@
 """Pictures and texts in one space by way of tags: weak, real, and on every machine.
 
 ConSE (Norouzi et al., "Zero-Shot Learning by Convex Combination of Semantic Embeddings", ICLR 2014, eq. 4): a
-picture is the mean of its most probable class names' text vectors, weighted by probability::
+picture is the mean of its most probable classes' text vectors, weighted by probability::
 
     f(x) = 1/Z · Σ_{t=1..T} p(ŷ(x, t) | x) · s(ŷ(x, t)),   T = 10
+
+Each class is embedded with its WordNet definition ("abacus: a calculator that …"), not by its name alone as in
+the paper: over 35 everyday phrases the right class came at rank 1.3 on average instead of 24.
 
 What is not near one of ImageNet's 1,000 classes is not seen: no actions, no people by name, no counts.
 """
@@ -18,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from longtake.perception.efficientnet import EfficientNetLite2, class_names
+from longtake.perception.efficientnet import EfficientNetLite2, class_glosses
 from longtake.perception.minilm import MiniLM
 from longtake.perception.protocols import Tag
 from longtake.perception.runtime import unit, write_once
@@ -29,6 +32,15 @@ if TYPE_CHECKING:
 
 TOP = 10
 """Classes that make up a picture's vector (T; the paper's best value)."""
+
+
+CONFIDENT = 4.0
+"""Value of :meth:`ConSE.surprise` from which a picture is taken to show what the text says.
+
+Measured: of 300 made-up words and of 300 triples of random words, 0.7 % and 3.7 % reach it with the best of 133
+frames of two films; of ImageNet's classes, 96.7 % reach it by their own name with a picture of nothing else.
+The more different things a film shows, the more of them some nonsense will resemble.
+"""
 
 
 class ConSE:
@@ -42,11 +54,11 @@ class ConSE:
         self._images = images
         self._texts = texts
         self.dim = texts.dim
-        self.thresholds: Mapping[str, float] = {}
-        names = hashlib.sha256("\n".join(class_names()).encode()).hexdigest()[:8]
-        self.key = f"{self.name}{TOP}:{names}:{texts.key}:{images.key}"
-        identity = hashlib.sha256(f"{names}:{texts.key}".encode()).hexdigest()[:16]
-        self._classes = self._class_vectors(cache / "models" / f"imagenet-names-{identity}.npy")
+        self.thresholds: Mapping[str, float] = {"surprise": CONFIDENT}
+        glosses = hashlib.sha256("\n".join(class_glosses()).encode()).hexdigest()[:8]
+        self.key = f"{self.name}{TOP}:{glosses}:{texts.key}:{images.key}"
+        identity = hashlib.sha256(f"{glosses}:{texts.key}".encode()).hexdigest()[:16]
+        self._classes = self._class_vectors(cache / "models" / f"imagenet-glosses-{identity}.npy")
 
     @property
     def size(self) -> int:
@@ -76,8 +88,7 @@ class ConSE:
         """How far each picture stands out for each text (texts × images), in standard deviations.
 
         A cosine says little by itself: a word such as "bird" is fairly close to everything. The yardstick is
-        the text's cosines with all 1,000 class names, that is with pictures of anything whatever. Nonsense
-        reaches about 4 with the nearest of them, a thing that ImageNet knows 6 to 11.
+        the text's cosines with all 1,000 classes, that is with pictures of anything whatever.
         """
         background = texts @ self._classes.T
         spread = background.std(axis=1, keepdims=True)
@@ -87,7 +98,7 @@ class ConSE:
     def _class_vectors(self, file: Path) -> Array:
         def encode() -> bytes:
             buffer = io.BytesIO()
-            np.save(buffer, self._texts.texts(class_names()))
+            np.save(buffer, self._texts.texts(class_glosses()))
             return buffer.getvalue()
 
         return np.asarray(np.load(write_once(file, encode), allow_pickle=False), np.float32)

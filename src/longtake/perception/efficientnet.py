@@ -53,13 +53,19 @@ WEIGHTS_SHA256 = "9656183eaeafe8cbf0cf560089305d34668787f6a26377ccbe5be192ed3f85
 
 def class_names() -> tuple[str, ...]:
     """The 1,000 class names in the network's order, synonyms separated by commas."""
-    return _class_names()
+    return tuple(names for names, _ in _classes())
+
+
+def class_glosses() -> tuple[str, ...]:
+    """The classes as a dictionary has them: ``abacus: a calculator that …``."""
+    return tuple(f"{names.split(',')[0]}: {definition}" for names, definition in _classes())
 
 
 @lru_cache(maxsize=1)
-def _class_names() -> tuple[str, ...]:
+def _classes() -> tuple[tuple[str, str], ...]:
     text = resources.files("longtake.perception").joinpath("data/imagenet_classes.txt").read_text("utf-8")
-    return tuple(line for line in text.splitlines() if line and not line.startswith("#"))
+    lines = (line.partition("\t") for line in text.splitlines() if not line.startswith("#"))
+    return tuple((names, definition) for names, _, definition in lines)
 
 
 def packaged_weights() -> Path:
@@ -151,7 +157,6 @@ class EfficientNetLite2:
     def __init__(
         self, cache: Path, *, fit: Fit = "squash", compute: Compute | None = None, weights: Path | None = None
     ) -> None:
-        self._compute = compute or Compute()
         self._pixels = Preprocessing(
             side=SIDE, resize=round(SIDE / 0.89), mean=(0.5,) * 3, std=(0.5,) * 3, filter="bicubic", fit=fit
         )
@@ -160,7 +165,7 @@ class EfficientNetLite2:
         if weights is None and digest != WEIGHTS_SHA256:
             raise ModelError(str(file), "refused", "not the weights this longtake knows; reinstall the package")
         model = write_once(cache / "models" / f"{self.name}-{digest[:16]}.onnx", lambda: network(_checked(file)))
-        self._session = Session(model, self._compute)
+        self._session = Session(model, compute or Compute())
         self.key = f"{self.name}:{digest[:16]}:{self._pixels.key}"
 
     @property
@@ -180,7 +185,7 @@ class EfficientNetLite2:
         """Features (unit rows) and class probabilities in one pass."""
         parts = [
             self._session.run(("features", "probabilities"), {"pixels": self._pixels.prepare(some)})
-            for some in batches(frames, self._compute.batch)
+            for some in batches(frames, self._session.batch)
         ]
         features = stack((part[0] for part in parts), FEATURES)
         return unit(features), stack((part[1] for part in parts), CLASSES)

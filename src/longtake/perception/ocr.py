@@ -9,6 +9,7 @@ It costs about a second per frame and core, so which frames to read is decided e
 from __future__ import annotations
 
 import threading
+from functools import cached_property
 from importlib import metadata
 from typing import Any
 
@@ -26,19 +27,24 @@ class RapidReader:
     """The built-in reader."""
 
     def __init__(self, *, compute: Compute | None = None, score: float = SCORE) -> None:
-        from rapidocr import RapidOCR
-
-        threads = (compute or Compute()).threads
-        self._engine: Any = RapidOCR(
-            params={
-                "Global.log_level": "critical",
-                "Global.text_score": score,
-                "Global.use_cls": False,  # film text is upright
-                "EngineConfig.onnxruntime.intra_op_num_threads": threads or -1,
-            }
-        )
+        self._threads = (compute or Compute()).threads
+        self._score = score
         self._lock = threading.Lock()  # the engine keeps the last picture's scale in itself
         self.key = f"rapidocr-{metadata.version('rapidocr')}:{score}"
+
+    @cached_property
+    def _engine(self) -> Any:
+        """Loaded when there is something to read: it takes a second."""
+        from rapidocr import RapidOCR
+
+        return RapidOCR(
+            params={
+                "Global.log_level": "critical",
+                "Global.text_score": self._score,
+                "Global.use_cls": False,  # film text is upright
+                "EngineConfig.onnxruntime.intra_op_num_threads": self._threads or -1,
+            }
+        )
 
     def read(self, frame: Frame) -> list[TextBox]:
         """The text on a frame, top to bottom, then left to right."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -26,40 +28,75 @@ class Compute:
 
     threads: int = 0
     """Threads of one model; 0: one per core, at most 8."""
-    batch: int = 16
-    """Pictures in one run of a model."""
+    batch: int = 0
+    """Pictures in one run of a model; 0: 4 on a CPU, whose caches a larger one overflows, 32 on a GPU."""
     providers: tuple[str, ...] = ()
     """ONNX Runtime providers in order of preference; empty: CUDA where it is installed, then the CPU."""
 
     def __post_init__(self) -> None:
-        if self.threads < 0 or self.batch < 1:
-            raise ConfigError(f"threads must be 0 or more and batch 1 or more, not {self.threads}, {self.batch}")
+        if self.threads < 0 or self.batch < 0:
+            raise ConfigError(f"threads and batch must be 0 or more, not {self.threads}, {self.batch}")
 
 
 class Session:
-    """A loaded ONNX model; :meth:`run` may be called from several threads."""
+    """An ONNX model, loaded when first used; :meth:`run` may be called from several threads.
+
+    Late, because a film that is already indexed is searched without ever running most of its models.
+    """
 
     def __init__(self, model: Path, compute: Compute) -> None:
-        import onnxruntime
+        self._model, self._compute = model, compute
+        self._loading = threading.Lock()
+        self._loaded: Any = None
 
-        # the GPU build warns on stderr about every node it leaves to the CPU; errors are raised anyway
-        onnxruntime.set_default_logger_severity(3)
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = compute.threads or min(os.cpu_count() or 1, 8)
-        options.log_severity_level = 3
-        providers = _providers(compute.providers, onnxruntime.get_available_providers())
-        try:
-            self._session = onnxruntime.InferenceSession(str(model), options, providers=providers)
-        # its exceptions share no base class of their own
-        except Exception as error:
-            raise ModelError(str(model), "refused", f"not a usable ONNX model ({_first_line(error)})") from error
-        self.inputs: dict[str, Any] = {node.name: node.shape for node in self._session.get_inputs()}
-        self.outputs: dict[str, Any] = {node.name: node.shape for node in self._session.get_outputs()}
-        self.providers: list[str] = self._session.get_providers()
+    @property
+    def _session(self) -> Any:
+        with self._loading:
+            if self._loaded is None:
+                self._loaded = _load(self._model, self._compute)
+            return self._loaded
+
+    @cached_property
+    def inputs(self) -> dict[str, Any]:
+        """Shapes of what it takes, by name."""
+        return {node.name: node.shape for node in self._session.get_inputs()}
+
+    @cached_property
+    def outputs(self) -> dict[str, Any]:
+        """Shapes of what it gives, by name."""
+        return {node.name: node.shape for node in self._session.get_outputs()}
+
+    @cached_property
+    def providers(self) -> list[str]:
+        """What runs it, in order of preference."""
+        return list(self._session.get_providers())
+
+    @cached_property
+    def batch(self) -> int:
+        """Pictures in one run, where the settings leave it open: a GPU wants many, a CPU's cache few."""
+        return self._compute.batch or (32 if "CUDAExecutionProvider" in self.providers else 4)
 
     def run(self, outputs: Sequence[str], feed: dict[str, Any]) -> list[Any]:
         """The named outputs for one batch."""
         return list(self._session.run(list(outputs), feed))
+
+
+def _load(model: Path, compute: Compute) -> Any:
+    import onnxruntime
+
+    # the GPU build warns on stderr about every node it leaves to the CPU; errors are raised anyway
+    onnxruntime.set_default_logger_severity(3)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = compute.threads or min(os.cpu_count() or 1, 8)
+    options.log_severity_level = 3
+    # waiting threads sleep: a decoder works beside the encoder, and spinning would take its cores
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    providers = _providers(compute.providers, onnxruntime.get_available_providers())
+    try:
+        return onnxruntime.InferenceSession(str(model), options, providers=providers)
+    # its exceptions share no base class of their own
+    except Exception as error:
+        raise ModelError(str(model), "refused", f"not a usable ONNX model ({_first_line(error)})") from error
 
 
 def _providers(wanted: tuple[str, ...], available: list[str]) -> list[str]:

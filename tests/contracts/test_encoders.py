@@ -1,0 +1,134 @@
+"""What every encoder promises, asked of every encoder."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import tinymodels
+from drawings import as_frame, honeycomb, noise
+
+from longtake.perception.cardencoder import open_card
+from longtake.perception.cards import CARDS
+from longtake.perception.catalogue import image_encoder, names
+from longtake.perception.minilm import MiniLM
+from longtake.perception.protocols import ImageEncoder, ImageTextEncoder, TextEncoder
+from longtake.perception.runtime import Compute
+
+SMALL = Compute(threads=2, batch=3)
+TEXTS = ["a red car", "the dog runs", "street", "a red car runs the street " * 30, ""]
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("models")
+
+
+@pytest.fixture(scope="module", params=names())
+def encoder(request, cache):
+    if request.param in CARDS:
+        card = CARDS[request.param]
+        return open_card(card, tinymodels.folder_for(card, cache / request.param), compute=SMALL)
+    return image_encoder(request.param, cache, compute=SMALL)
+
+
+@pytest.fixture(scope="module", params=["minilm", *(name for name in names() if name in CARDS and CARDS[name].text)])
+def texter(request, cache):
+    if request.param == "minilm":
+        return MiniLM(compute=SMALL)
+    card = CARDS[request.param]
+    return open_card(card, tinymodels.folder_for(card, cache / f"text-{request.param}"), compute=SMALL)
+
+
+@pytest.fixture(scope="module")
+def frames():
+    sizes = [(90, 160), (1, 1), (301, 77), (17, 640), (360, 640)]
+    return [as_frame(honeycomb()), *(noise(high, wide, seed) for seed, (high, wide) in enumerate(sizes))]
+
+
+def test_rows_are_unit_and_finite(encoder, frames):
+    rows = encoder.images(frames)
+    assert rows.shape == (len(frames), encoder.dim)
+    assert rows.dtype == np.float32
+    assert np.linalg.norm(rows, axis=1) == pytest.approx(1, abs=1e-5)
+
+
+def test_no_frames_give_no_rows_of_the_right_width(encoder):
+    rows = encoder.images([])
+    assert rows.shape == (0, encoder.dim)
+    assert rows.dtype == np.float32
+
+
+def test_the_same_frames_give_the_same_rows(encoder, frames):
+    assert np.array_equal(encoder.images(frames), encoder.images(frames))
+
+
+def test_company_in_the_batch_changes_nothing(encoder, frames):
+    together = encoder.images(frames)
+    alone = np.concatenate([encoder.images([frame]) for frame in frames])
+    assert together == pytest.approx(alone, abs=2e-4)
+
+
+def test_different_pictures_give_different_rows(encoder, frames):
+    rows = encoder.images([frames[0], frames[1]])
+    assert float(rows[0] @ rows[1]) < 0.999
+
+
+def test_frames_are_not_changed(encoder):
+    frame = noise(40, 60)
+    before = frame.pixels.copy()
+    encoder.images([frame])
+    assert np.array_equal(frame.pixels, before)
+
+
+def test_a_view_with_odd_strides_is_the_same_picture(encoder):
+    whole = noise(80, 120)
+    mirrored = type(whole)(0.0, whole.pixels[:, ::-1][:, ::-1])
+    assert np.array_equal(encoder.images([whole]), encoder.images([mirrored]))
+
+
+def test_threads_may_share_an_encoder(encoder, frames):
+    expected = encoder.images(frames)
+    with ThreadPoolExecutor(4) as pool:
+        for rows in pool.map(lambda _: encoder.images(frames), range(4)):
+            assert rows == pytest.approx(expected, abs=2e-4)
+
+
+def test_it_says_who_it_is(encoder):
+    assert isinstance(encoder, ImageEncoder)
+    assert encoder.name in names()
+    assert encoder.key.startswith(encoder.name)
+    assert 200 <= encoder.size <= 400
+
+
+def test_the_two_sides_share_a_space(encoder):
+    if isinstance(encoder, ImageTextEncoder):
+        assert encoder.texts(["a red car"]).shape == (1, encoder.dim)
+        assert all(np.isfinite(value) for value in encoder.thresholds.values())
+
+
+def test_texts_are_unit_rows_whatever_their_length(texter):
+    rows = texter.texts(TEXTS[:4])
+    assert isinstance(texter, TextEncoder)
+    assert rows.shape == (4, texter.dim)
+    assert rows.dtype == np.float32
+    assert np.linalg.norm(rows, axis=1) == pytest.approx(1, abs=1e-5)
+
+
+def test_an_empty_text_gives_a_finite_row(texter):
+    assert np.isfinite(texter.texts([""])).all()
+
+
+def test_no_texts_give_no_rows_of_the_right_width(texter):
+    assert texter.texts([]).shape == (0, texter.dim)
+
+
+def test_company_of_texts_changes_nothing(texter):
+    alone = np.concatenate([texter.texts([text]) for text in TEXTS])
+    assert texter.texts(TEXTS) == pytest.approx(alone, abs=1e-4)
+
+
+def test_different_texts_give_different_rows(texter):
+    rows = texter.texts(["a red car", "the dog runs"])
+    assert float(rows[0] @ rows[1]) < 0.99

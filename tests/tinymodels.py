@@ -1,0 +1,100 @@
+"""Tiny ONNX models with the inputs and outputs of the real ones, so that loading code can be tested offline."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import Whitespace
+
+from longtake.perception.cards import Card
+
+VOCABULARY = 64
+
+
+def _save(path: Path, nodes, inputs, outputs, weights) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    tensors = [numpy_helper.from_array(value, name) for name, value in weights.items()]
+    graph = helper.make_graph(nodes, "tiny", inputs, outputs, tensors)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    onnx.checker.check_model(model, full_check=True)
+    onnx.save(model, path)
+
+
+def vision(path: Path, card: Card) -> None:
+    """Quarters of the picture, averaged and mixed into ``card.dim`` numbers (a sequence where the card pools)."""
+    random = np.random.default_rng(1)
+    side, dim = card.pixels.side, card.dim
+    quarter = side // 2
+    weights = {"mix": random.normal(size=(12, dim)).astype(np.float32)}
+    nodes = [
+        helper.make_node(
+            "AveragePool", ["pixel_values"], ["pooled"], kernel_shape=[quarter] * 2, strides=[quarter] * 2
+        ),
+        helper.make_node("Flatten", ["pooled"], ["flat"], axis=1),
+        helper.make_node("MatMul", ["flat", "mix"], ["vector"]),
+    ]
+    output, shape = card.image.outputs[0], ["batch", dim]
+    if card.image.pool == "first":  # the vector, then a patch token that must not be taken
+        weights["axis"] = np.array([1], np.int64)
+        weights["two"] = np.array([2.0], np.float32)
+        nodes += [
+            helper.make_node("Unsqueeze", ["vector", "axis"], ["first"]),
+            helper.make_node("Pow", ["first", "two"], ["second"]),
+            helper.make_node("Concat", ["first", "second"], [output], axis=1),
+        ]
+        shape = ["batch", 2, dim]
+    else:
+        nodes.append(helper.make_node("Identity", ["vector"], [output]))
+    _save(
+        path,
+        nodes,
+        [helper.make_tensor_value_info("pixel_values", TensorProto.FLOAT, ["batch", 3, side, side])],
+        [helper.make_tensor_value_info(output, TensorProto.FLOAT, shape)],
+        weights,
+    )
+
+
+def text(path: Path, card: Card) -> None:
+    """The mean of the tokens' vectors; padding counts, as it does in SigLIP, unless it is the end token."""
+    random = np.random.default_rng(2)
+    table = random.normal(size=(VOCABULARY, card.dim)).astype(np.float32)
+    # padding must count, yet not drown the words of a short text
+    table[card.text.end % VOCABULARY if card.text.pad is None else card.text.pad] *= (
+        0.0 if card.text.pad is None else 0.05
+    )
+    weights = {"table": table, "size": np.array(VOCABULARY, np.int64)}
+    nodes = [
+        helper.make_node("Mod", ["input_ids", "size"], ["ids"]),
+        helper.make_node("Gather", ["table", "ids"], ["tokens"]),
+        helper.make_node("ReduceMean", ["tokens"], [card.text.outputs[0]], axes=[1], keepdims=0),
+    ]
+    _save(
+        path,
+        nodes,
+        [helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["batch", "sequence"])],
+        [helper.make_tensor_value_info(card.text.outputs[0], TensorProto.FLOAT, ["batch", card.dim])],
+        weights,
+    )
+
+
+def tokenizer(path: Path) -> None:
+    words = ["[UNK]", "a", "red", "car", "dog", "runs", "the", "street", "Red", "Car"]
+    made = Tokenizer(WordLevel({word: 10 + number for number, word in enumerate(words)}, unk_token="[UNK]"))
+    made.pre_tokenizer = Whitespace()
+    made.enable_padding(length=9, pad_id=7)  # a setting of its own, which the card must override
+    path.parent.mkdir(parents=True, exist_ok=True)
+    made.save(str(path))
+
+
+def folder_for(card: Card, folder: Path) -> Path:
+    """A folder that holds a tiny model of the card's signature."""
+    vision(folder / card.image.file, card)
+    if card.text:
+        text(folder / card.text.file, card)
+        tokenizer(folder / card.text.tokenizer)
+    return folder

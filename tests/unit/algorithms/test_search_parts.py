@@ -1,0 +1,94 @@
+"""Fusion, coverage, phrases: by hand-made numbers, and by what must always hold."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from longtake.algorithms.coverage import coverage, union
+from longtake.algorithms.fusion import best_possible, by_moment, reciprocal_rank
+from longtake.algorithms.phrases import match, squeeze
+from longtake.types import Segment
+
+
+def test_reciprocal_rank_by_hand():
+    fused = reciprocal_rank([["a", "b", "c"], ["b", "d"]])
+    assert fused == [
+        ("b", pytest.approx(1 / 62 + 1 / 61)),
+        ("a", pytest.approx(1 / 61)),
+        ("d", pytest.approx(1 / 62)),
+        ("c", pytest.approx(1 / 63)),
+    ]
+
+
+def test_weights_and_repeats():
+    assert reciprocal_rank([["a", "a", "b"]]) == [("a", pytest.approx(1 / 61)), ("b", pytest.approx(1 / 62))]
+    assert reciprocal_rank([["a"], ["b"]], weights=[1, 2])[0][0] == "b"
+    assert reciprocal_rank([]) == []
+    with pytest.raises(ValueError, match="1 weights for 2"):
+        reciprocal_rank([["a"], ["b"]], weights=[1])
+
+
+@given(st.lists(st.lists(st.integers(0, 9), unique=True), min_size=1, max_size=4))
+def test_no_score_exceeds_the_best_possible(rankings):
+    fused = reciprocal_rank(rankings)
+    assert {item for item, _ in fused} == {item for ranking in rankings for item in ranking}
+    assert all(0 < score <= best_possible(len(rankings)) + 1e-12 for _, score in fused)
+
+
+def test_sources_that_agree_on_a_moment_lift_it():
+    fused = by_moment({"frame": [10.0, 50.0], "speech": [51.0, 90.0], "onscreen": [10.5]}, apart=2)
+    assert [moment[0] for moment in fused] == [10.0, 51.0, 90.0]
+    assert fused[0][2] == {"frame": 10.0, "onscreen": 10.5}
+    assert fused[1][1] == pytest.approx(1 / 62 + 1 / 61)
+
+
+def test_a_source_counts_once_for_a_moment():
+    assert by_moment({"frame": [10.0, 10.5, 11.0]}) == [(10.0, pytest.approx(1 / 61), {"frame": 10.0})]
+
+
+def test_union_joins_what_overlaps_or_touches():
+    segments = [Segment(5, 7), Segment(0, 2), Segment(2, 3), Segment(6, 9), Segment(4, 4)]
+    assert union(segments) == [Segment(0, 3), Segment(5, 9)]
+
+
+def test_coverage_by_hand():
+    assert coverage([Segment(0, 2), Segment(1, 4), Segment(8, 20)], Segment(0, 10)) == pytest.approx(0.6)
+    assert coverage([], Segment(0, 10)) == 0
+    assert coverage([], Segment(3, 3)) == 1
+
+
+@given(st.lists(st.tuples(st.floats(0, 100), st.floats(0, 100)).map(lambda p: Segment(min(p), max(p)))))
+def test_coverage_is_a_share_and_grows(segments):
+    within = Segment(20, 80)
+    shares = [coverage(segments[:n], within) for n in range(len(segments) + 1)]
+    assert all(0 <= share <= 1 for share in shares)
+    assert all(after >= before - 1e-9 for before, after in pairwise(shares))
+
+
+@pytest.mark.parametrize(
+    ("phrase", "text", "score"),
+    [
+        ("all rights reserved", "ALLRIGHTS RESERVED.", 1),
+        ("Café Müller", "CAFE MULLER", 1),
+        ("rights", "the rightsholder", 1),
+        ("creative commons", "Using creative comments.", 1 - 2 / 15),
+        ("abc", "", 0),
+        ("", "abc", 0),
+        ("is", "this", 0),
+        ("is", "this IS it", 1),
+        ("kitten", "sitting", 1 - 2 / 6),
+    ],
+)
+def test_phrases_match_as_they_should(phrase, text, score):
+    assert match(phrase, text) == pytest.approx(score)
+
+
+@given(st.text(max_size=30), st.text(max_size=60))
+def test_a_match_is_a_share_and_every_text_holds_itself(phrase, text):
+    assert 0 <= match(phrase, text) <= 1
+    if len(squeeze(text)) >= 3:
+        assert match(text, f"x{text}y") == 1

@@ -1,0 +1,99 @@
+"""Which frames get the expensive look."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from drawings import card
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from longtake.algorithms.shots import distinct, runs, survey
+
+
+def thumbnail(picture: Image.Image) -> np.ndarray:
+    return np.asarray(picture.convert("RGB").resize((64, 36), Image.Resampling.BILINEAR))
+
+
+def plain(*colours: tuple[int, int, int]) -> np.ndarray:
+    return np.stack([np.full((36, 64, 3), colour, np.uint8) for colour in colours])
+
+
+RED, GREEN, BLUE = (200, 20, 20), (20, 200, 20), (20, 20, 200)
+
+
+def test_one_frame_per_distinct_shot():
+    film = plain(RED, RED, RED, GREEN, GREEN, GREEN, RED, RED, BLUE)
+    found = survey(film)
+    assert found.chosen.tolist() == [1, 4, 8]
+    assert found.stands.tolist() == [1, 1, 1, 4, 4, 4, 1, 1, 8]
+
+
+def test_share_counts_what_a_frame_stands_for():
+    found = survey(plain(RED, RED, GREEN, RED))
+    assert found.share(found.chosen) == 1
+    assert found.share(found.chosen[:1]) == pytest.approx(3 / 4)
+    assert found.share(np.zeros(0, np.int64)) == 0
+    assert found.spans(int(found.chosen[0])) == [(0, 2), (3, 4)]
+
+
+def test_cards_of_text_on_one_ground_are_told_apart():
+    cards = [card("MUSIC AND SOUND"), card("The John Foundation"), card("VERY SPECIAL THANKS")]
+    film = np.stack([thumbnail(picture) for picture in cards for _ in range(3)])
+    assert distinct(film).tolist() == [1, 4, 7]
+
+
+def test_a_caption_on_a_still_picture_is_a_new_look():
+    film = plain(*[BLUE] * 8)
+    film[4:, 30:33, 20:44] = 255
+    assert distinct(film).tolist() == [2, 6]
+
+
+def test_a_moving_thing_on_a_moving_picture_is_not_a_new_look():
+    random = np.random.default_rng(0)
+    film = np.stack([np.clip(plain(GREEN)[0] + random.normal(0, 12, (36, 64, 3)), 0, 255) for _ in range(9)])
+    for number, frame in enumerate(film):
+        frame[10:16, 4 + number * 5 : 10 + number * 5] = 240
+    assert len(distinct(film.astype(np.uint8))) == 1
+
+
+def test_the_settled_frame_is_read_not_the_fade():
+    film = plain(*[(20, 20, 20 + min(step, 4) * 2) for step in range(9)])
+    assert distinct(film).tolist()[0] >= 5
+
+
+def test_a_slow_change_is_looked_at_again():
+    film = plain(*[(step * 4, 100, 255 - step * 4) for step in range(60)])
+    assert len(distinct(film)) >= 4
+    assert max(end - begin for begin, end in runs(np.zeros((35, 9, 16, 3), np.float32))) <= 10
+
+
+def test_most_keeps_the_frames_that_differ_most():
+    film = plain(RED, (190, 40, 30), GREEN, (30, 190, 40), BLUE)
+    kept = distinct(film, most=3)
+    assert kept.tolist() == sorted(kept.tolist())
+    assert [int(film[number, 0, 0].argmax()) for number in kept] == [0, 1, 2]
+
+
+def test_no_frames_and_one_frame():
+    assert distinct(np.zeros((0, 36, 64, 3), np.uint8)).tolist() == []
+    assert survey(np.zeros((0, 36, 64, 3), np.uint8)).share(np.zeros(0, np.int64)) == 1
+    assert distinct(plain(RED)).tolist() == [0]
+
+
+def test_what_is_no_film_is_refused():
+    with pytest.raises(ValueError, match="frames × height"):
+        distinct(np.zeros((4, 36, 64), np.uint8))
+    with pytest.raises(ValueError, match="too small"):
+        distinct(np.zeros((4, 4, 4, 3), np.uint8))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.sampled_from([RED, GREEN, BLUE, (0, 0, 0), (250, 250, 250)]), max_size=40))
+def test_every_frame_has_one_that_stands_for_it_and_looks_like_it(colours):
+    film = plain(*colours) if colours else np.zeros((0, 36, 64, 3), np.uint8)
+    found = survey(film)
+    assert set(found.stands.tolist()) == set(found.chosen.tolist())
+    assert found.chosen.tolist() == sorted(set(found.chosen.tolist()))
+    assert np.array_equal(film[found.stands], film)

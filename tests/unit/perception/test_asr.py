@@ -1,0 +1,135 @@
+"""Hearing English, and admitting when it is not."""
+
+from __future__ import annotations
+
+import sys
+import wave
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from longtake.errors import MissingExtra
+from longtake.perception.asr import RATE, MoonshineListener, _Said, pieces, stretches
+from longtake.perception.language import two_letters, understands
+from longtake.perception.protocols import Listener
+from longtake.perception.whisper import WhisperListener
+from longtake.types import Segment
+
+
+@pytest.fixture(scope="module")
+def speech():
+    """The opening of "A Tale of Two Cities", a recording that comes with the recogniser."""
+    moonshine = pytest.importorskip("moonshine_voice")
+    with wave.open(str(Path(moonshine.__file__).parent / "assets/two_cities.wav")) as file:
+        raw = np.frombuffer(file.readframes(file.getnframes()), "<i2").astype(np.float32) / 32768
+        if file.getnchannels() > 1:
+            raw = raw.reshape(-1, file.getnchannels()).mean(axis=1)
+        step = file.getframerate() / RATE
+    return np.interp(np.arange(0, len(raw), step), np.arange(len(raw)), raw).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def listener():
+    pytest.importorskip("moonshine_voice")
+    return MoonshineListener()
+
+
+def test_english_is_transcribed_at_its_film_time(listener, speech):
+    heard = listener.listen(speech[: 12 * RATE], start=100)
+    text = " ".join(line.text for line in heard.lines).lower()
+    assert isinstance(listener, Listener)
+    assert "best of times" in text
+    assert heard.language == "en"
+    assert heard.unsupported == ()
+    assert 100 <= heard.lines[0].segment.start < 103
+    assert heard.lines[-1].segment.end <= 112
+
+
+def test_what_is_not_english_is_reported_and_not_transcribed(listener, speech):
+    backwards = np.ascontiguousarray(speech[: 15 * RATE][::-1])  # the sounds of speech, in no language
+    heard = listener.listen(backwards, start=50)
+    assert heard.lines == ()
+    assert heard.language is None
+    assert heard.unsupported
+    assert heard.unsupported[0].segment.start >= 50
+    assert "not understood as English" in heard.unsupported[0].reason
+
+
+def test_silence_and_no_sound_give_nothing(listener):
+    assert listener.listen(np.zeros(RATE, np.float32)).lines == ()
+    assert listener.listen(np.zeros(0, np.float32)).lines == ()
+
+
+def test_two_channels_are_refused(listener):
+    with pytest.raises(ValueError, match="one channel"):
+        listener.listen(np.zeros((RATE, 2), np.float32))
+
+
+def test_without_the_extra_the_install_line_is_given(monkeypatch):
+    monkeypatch.setitem(sys.modules, "moonshine_voice", None)
+    with pytest.raises(MissingExtra, match=r'pip install "longtake\[speech\]"'):
+        MoonshineListener()
+    monkeypatch.setitem(sys.modules, "faster_whisper", None)
+    with pytest.raises(MissingExtra, match=r'pip install "longtake\[whisper\]"'):
+        WhisperListener()
+
+
+def test_long_sound_is_cut_where_it_is_quiet():
+    sound = np.full(25 * RATE, 0.5, np.float32)
+    quiet = int(9.25 * RATE)
+    sound[quiet : quiet + RATE // 5] = 0
+    found = pieces(sound, longest=10)
+    assert found[0][0] == 0
+    assert found[1][0] == pytest.approx(9.3 * RATE, abs=RATE * 0.1)
+    assert np.concatenate([piece for _, piece in found]).shape == sound.shape
+    assert max(len(piece) for _, piece in found) <= 10 * RATE
+    assert [begin for begin, _ in found] == list(np.cumsum([0, *(len(piece) for _, piece in found[:-1])]))
+
+
+def test_lines_are_judged_by_the_half_minute():
+    said = [_Said(Segment(t, t + 8), "x", -0.1, 5) for t in (0, 10, 20, 30, 62)]
+    assert [len(group) for group in stretches(said)] == [3, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("code", "short"),
+    [
+        ("eng", "en"),
+        ("en-US", "en"),
+        ("EN", "en"),
+        ("fre", "fr"),
+        ("zho", "zh"),
+        ("und", None),
+        (None, None),
+        ("", None),
+    ],
+)
+def test_language_codes_are_understood(code, short):
+    assert two_letters(code) == short
+
+
+def test_a_declared_foreign_language_is_not_for_an_english_listener(listener):
+    assert understands(listener, "eng")
+    assert understands(listener, "und")
+    assert not understands(listener, "deu")
+
+
+class Engine:
+    """Behaves as faster-whisper's model does: lazily decoded segments and what it knows of the language."""
+
+    supported_languages = ("en", "de")
+
+    def transcribe(self, samples, vad_filter):
+        assert vad_filter
+        length = len(samples) / RATE
+        parts = [(0.0, length / 2, " Guten Tag "), (length / 2, length, "  ")]
+        segments = (SimpleNamespace(start=a, end=b, text=text) for a, b, text in parts)
+        return segments, SimpleNamespace(language="de")
+
+
+def test_whisper_lines_are_moved_to_film_time_and_carry_the_language():
+    heard = WhisperListener.around(Engine(), "test").listen(np.zeros(4 * RATE, np.float32), start=60)
+    assert [(line.segment, line.text) for line in heard.lines] == [(Segment(60, 62), "Guten Tag")]
+    assert heard.language == "de"

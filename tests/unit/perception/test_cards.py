@@ -1,0 +1,241 @@
+"""Cards, what is loaded from them, and how their files are fetched."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+import tinymodels
+from drawings import noise
+
+from longtake.errors import ConfigError, ModelError
+from longtake.perception.cardencoder import CardImageTextEncoder, identity, lay_out, open_card
+from longtake.perception.cards import CARDS, TextTower, card
+from longtake.perception.catalogue import card_folder, image_encoder, image_text_encoder, names
+from longtake.perception.fetch import RECORD, fetch
+from longtake.perception.pixels import Preprocessing
+from longtake.perception.runtime import Compute
+
+CLIP, SIGLIP, DINO = CARDS["clip-vit-base-patch32"], CARDS["siglip2-base-patch16-224"], CARDS["dinov2-small"]
+
+
+@pytest.mark.parametrize("made", CARDS.values(), ids=CARDS)
+def test_every_card_names_its_sources_and_invents_no_threshold(made):
+    assert made.sources
+    assert made.license
+    assert all(cut.source for cut in made.thresholds.values())
+
+
+def test_the_values_that_change_results_silently():
+    assert (CLIP.dim, SIGLIP.dim, DINO.dim) == (512, 768, 384)
+    assert CLIP.logit_scale == 100
+    assert SIGLIP.logit_scale == pytest.approx(112.669, abs=1e-3)
+    assert SIGLIP.logit_bias == pytest.approx(-16.7717, abs=1e-4)
+    assert (SIGLIP.pixels.fit, CLIP.pixels.fit, DINO.pixels.resize) == ("squash", "crop", 256)
+    assert SIGLIP.text.lowercase
+    assert not CLIP.text.lowercase
+
+
+def test_an_unknown_card_names_the_nearest():
+    with pytest.raises(ConfigError, match="siglip2-base-patch16-224"):
+        card("siglip2-base-patch16-22")
+    with pytest.raises(ConfigError, match="did you mean 'conse'"):
+        image_encoder("cones", Path("nowhere"))
+
+
+def test_a_missing_file_says_how_to_get_it(tmp_path):
+    with pytest.raises(ModelError, match=r"longtake models pull dinov2-small\) or copy it there from Xenova"):
+        image_encoder("dinov2-small", tmp_path)
+
+
+def test_files_may_lie_flat(tmp_path):
+    tinymodels.vision(tmp_path / "model.onnx", DINO)
+    assert open_card(DINO, tmp_path).images([noise(30, 40)]).shape == (1, 384)
+
+
+def test_the_first_token_stands_for_the_picture(tmp_path):
+    tinymodels.folder_for(DINO, tmp_path)
+    encoder = open_card(DINO, tmp_path)
+    sequence = encoder._vision.run(("last_hidden_state",), {"pixel_values": DINO.pixels.prepare([noise(30, 40)])})[0]
+    first = sequence[:, 0] / np.linalg.norm(sequence[:, 0])
+    assert encoder.images([noise(30, 40)]) == pytest.approx(first, abs=1e-5)
+
+
+def test_an_encoder_of_pictures_only_is_refused_for_search(tmp_path):
+    tinymodels.folder_for(DINO, card_folder("dinov2-small", tmp_path))
+    with pytest.raises(ConfigError, match="sees pictures only; for search use one of: conse, clip"):
+        image_text_encoder("dinov2-small", tmp_path)
+
+
+def test_a_model_of_another_shape_is_refused(tmp_path):
+    tinymodels.vision(tmp_path / "onnx/vision_model.onnx", DINO)
+    with pytest.raises(ModelError, match="gives last_hidden_state, not image_embeds"):
+        open_card(CLIP, tmp_path)
+    tinymodels.vision(tmp_path / "onnx/model.onnx", CARDS["clip-vit-base-patch32"])
+    with pytest.raises(ModelError, match="not last_hidden_state"):
+        open_card(DINO, tmp_path)
+
+
+def test_a_damaged_model_is_refused_by_name(tmp_path):
+    (tmp_path / "model.onnx").write_bytes(b"nothing of the kind")
+    with pytest.raises(ModelError, match=r"model\.onnx: not a usable ONNX model"):
+        open_card(DINO, tmp_path)
+
+
+def test_a_provider_that_is_not_there_is_named(tmp_path):
+    tinymodels.folder_for(DINO, tmp_path)
+    with pytest.raises(ConfigError, match=r"no RocketExecutionProvider here; it has .*CPUExecutionProvider"):
+        open_card(DINO, tmp_path, compute=Compute(providers=("RocketExecutionProvider",)))
+
+
+def test_texts_are_lower_cased_where_the_card_says_so(tmp_path):
+    siglip = open_card(SIGLIP, tinymodels.folder_for(SIGLIP, tmp_path / "s"))
+    clip = open_card(CLIP, tinymodels.folder_for(CLIP, tmp_path / "c"))
+    assert isinstance(siglip, CardImageTextEncoder)
+    assert isinstance(clip, CardImageTextEncoder)
+    assert np.array_equal(siglip.texts(["Red Car"]), siglip.texts(["red car"]))
+    assert not np.allclose(clip.texts(["Red Car"]), clip.texts(["red car"]), atol=1e-3)
+
+
+def test_texts_are_padded_to_the_length_the_model_was_trained_on(tmp_path):
+    siglip = open_card(SIGLIP, tinymodels.folder_for(SIGLIP, tmp_path / "s"))
+    clip = open_card(CLIP, tinymodels.folder_for(CLIP, tmp_path / "c"))
+    ids = siglip._feed(["a dog", "a red car runs"])["input_ids"]
+    assert ids.shape == (2, 64)
+    assert ids[0].tolist() == [11, 14, 1] + [0] * 61
+    assert clip._feed(["a dog", "a red car runs"])["input_ids"].tolist() == [
+        [11, 14, 49407, 49407, 49407],
+        [11, 12, 13, 15, 49407],
+    ]
+
+
+def test_a_long_text_keeps_its_end():
+    tower = TextTower("f", ("o",), length=4, end=9)
+    assert lay_out([1, 2], tower) == [1, 2, 9]
+    assert lay_out([1, 2, 9], tower) == [1, 2, 9]
+    assert lay_out([1, 2, 3, 4, 5, 9], tower) == [1, 2, 3, 9]
+    assert lay_out([], tower) == [9]
+
+
+def test_the_key_changes_with_the_weights(tmp_path):
+    tinymodels.folder_for(DINO, tmp_path)
+    before = open_card(DINO, tmp_path).key
+    file = tmp_path / DINO.image.file
+    file.write_bytes(file.read_bytes() + b"\x0a\x00")  # one more, empty, string field
+    assert identity(file) not in before
+
+
+def test_normalised_pixels_are_those_of_the_formula():
+    frame = type(noise(1, 1))(0.0, np.full((8, 8, 3), (0, 128, 255), np.uint8))
+    pixels = Preprocessing(side=4, resize=4, mean=(0.5, 0.4, 0.3), std=(0.5, 0.2, 0.1))
+    (picture,) = pixels.prepare([frame])
+    assert picture.shape == (3, 4, 4)
+    expected = [(0 - 0.5) / 0.5, (128 / 255 - 0.4) / 0.2, (1 - 0.3) / 0.1]
+    assert picture.mean(axis=(1, 2)) == pytest.approx(expected, abs=1e-5)
+
+
+def test_the_middle_is_what_is_cropped():
+    pixels = np.zeros((100, 300, 3), np.uint8)
+    pixels[:, 100:200] = 255
+    frame = type(noise(1, 1))(0.0, pixels)
+    cropped = Preprocessing(side=10, resize=10, mean=(0,) * 3, std=(1,) * 3).prepare([frame])
+    squashed = Preprocessing(side=10, resize=10, mean=(0,) * 3, std=(1,) * 3, fit="squash").prepare([frame])
+    assert cropped[:, :, :, 1:-1].min() == 1  # the filter reaches one pixel beyond the cut
+    assert squashed.mean() == pytest.approx(1 / 3, abs=0.05)
+
+
+class Hub(BaseHTTPRequestHandler):
+    """A model hub on loopback: large files carry their SHA-256, small ones a git hash."""
+
+    files: ClassVar[dict[str, bytes]] = {}
+    lie: ClassVar[bool] = False
+    tokens: ClassVar[list[str | None]] = []
+
+    def respond(self, body: bool) -> None:
+        type(self).tokens.append(self.headers.get("Authorization"))
+        content = self.files.get(self.path.partition("/resolve/")[2].partition("/")[2])
+        if content is None:
+            self.send_response(404)
+            self.send_header("X-Error-Code", "EntryNotFound")
+            self.end_headers()
+            return
+        digest = hashlib.sha256(content + b"!" * self.lie).hexdigest()
+        self.send_response(200)
+        self.send_header("ETag", f'"{digest}"')
+        self.send_header("X-Repo-Commit", "c" * 40)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        if body:
+            self.wfile.write(content)
+
+    def do_HEAD(self) -> None:
+        self.respond(body=False)
+
+    def do_GET(self) -> None:
+        self.respond(body=True)
+
+    def log_message(self, *_: object) -> None:
+        """Keep quiet."""
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    source = tinymodels.folder_for(CLIP, tmp_path / "source")
+    files = {file: (source / file).read_bytes() for file in CLIP.files}
+    handler = type("OwnHub", (Hub,), {"files": files, "tokens": [], "lie": False})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setenv("HF_TOKEN", "secret")
+    yield handler, f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def test_fetched_files_are_recorded_and_load(hub, tmp_path):
+    _, endpoint = hub
+    told: list[tuple[str, int]] = []
+    folder = tmp_path / "fetched"
+    fetched = fetch(CLIP, folder, endpoint=endpoint, progress=lambda file, size: told.append((file, size)))
+    record = json.loads((folder / RECORD).read_text())
+    assert [file for file, _ in told] == list(CLIP.files)
+    assert all(size > 0 for _, size in told)
+    assert [item["sha256"] for item in record["files"]] == [item.hub for item in fetched]
+    assert {item.commit for item in fetched} == {"c" * 40}
+    assert open_card(CLIP, folder).images([noise(20, 20)]).shape == (1, 512)
+
+
+def test_no_token_is_sent(hub, tmp_path):
+    handler, endpoint = hub
+    fetch(CLIP, tmp_path / "fetched", endpoint=endpoint)
+    assert handler.tokens
+    assert set(handler.tokens) == {None}
+
+
+def test_a_file_that_is_not_what_the_hub_says_is_refused(hub, tmp_path):
+    handler, endpoint = hub
+    handler.lie = True
+    with pytest.raises(ModelError, match="SHA-256 differs"):
+        fetch(CLIP, tmp_path / "fetched", endpoint=endpoint)
+    assert not (tmp_path / "fetched" / CLIP.image.file).exists()
+
+
+def test_a_hub_without_the_file_or_no_hub_at_all_is_one_plain_error(hub, tmp_path):
+    handler, endpoint = hub
+    del handler.files[CLIP.image.file]
+    with pytest.raises(ModelError, match=r"onnx/vision_model\.onnx could not be fetched from Xenova/clip"):
+        fetch(CLIP, tmp_path / "fetched", endpoint=endpoint)
+    with pytest.raises(ModelError, match="could not be fetched"):
+        fetch(CLIP, tmp_path / "fetched", endpoint="http://127.0.0.1:9")
+
+
+def test_names_are_unique_and_the_built_in_ones_come_first():
+    assert names()[:2] == ["conse", "efficientnet-lite2"]
+    assert len(set(names())) == len(names())
+    assert math.isfinite(SIGLIP.logit_scale)

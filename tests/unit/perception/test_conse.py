@@ -1,0 +1,99 @@
+"""Texts, and pictures by way of their tags."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from drawings import KNOWN, as_frame
+
+from longtake.perception.catalogue import image_text_encoder
+from longtake.perception.conse import CONFIDENT, TOP, ConSE
+from longtake.perception.efficientnet import class_glosses
+from longtake.perception.minilm import MiniLM, bert_tokenizer
+from longtake.perception.pooling import MeanPooling
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory) -> ConSE:
+    made = image_text_encoder("conse", tmp_path_factory.mktemp("models"))
+    assert isinstance(made, ConSE)
+    return made
+
+
+@pytest.fixture(scope="module")
+def shots(encoder):
+    return encoder.images([as_frame(draw()) for draw in KNOWN.values()])
+
+
+QUERIES = {
+    "honeycomb": "bees make honey",
+    "abacus": "counting with beads",
+    "jack-o'-lantern": "a halloween pumpkin",
+    "crossword puzzle": "a word game on paper",
+    "traffic light": "red light at a street crossing",
+}
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_a_description_finds_its_picture(encoder, shots, name):
+    (text,) = encoder.texts([QUERIES[name]])
+    assert list(KNOWN)[int((shots @ text).argmax())] == name
+
+
+def test_what_is_there_stands_out_and_nonsense_does_not(encoder, shots):
+    real = encoder.surprise(encoder.texts(list(KNOWN)), shots)
+    nonsense = encoder.surprise(encoder.texts(["xqzzt blorf", "purple quantum tax", "the of and to"]), shots)
+    assert np.median(np.diag(real)) > CONFIDENT > nonsense.max()
+    assert np.diag(real).min() > nonsense.max()
+    assert encoder.thresholds == {"surprise": CONFIDENT}
+
+
+def test_a_certain_picture_is_its_class(encoder):
+    row = np.zeros((1, 1000), np.float32)
+    row[0, 652] = 1
+    (picture,) = encoder.from_probabilities(row)
+    (text,) = encoder.texts([class_glosses()[652]])
+    assert picture @ text == pytest.approx(1, abs=1e-5)
+
+
+def test_only_the_most_probable_classes_count(encoder):
+    row = np.linspace(0.001, 0.002, 1000, dtype=np.float32)[None]
+    top_only = row.copy()
+    top_only[0, : 1000 - TOP] = 0
+    assert encoder.from_probabilities(row) == pytest.approx(encoder.from_probabilities(top_only), abs=1e-6)
+
+
+def test_class_vectors_are_kept(encoder, tmp_path):
+    images, texts = encoder._images, encoder._texts
+    ConSE(tmp_path, images=images, texts=texts)
+    (file,) = (tmp_path / "models").glob("imagenet-glosses-*.npy")
+    kept = np.load(file)
+    kept[0] = 0
+    np.save(file, kept)
+    assert not ConSE(tmp_path, images=images, texts=texts)._classes[0].any()
+
+
+def test_meaning_orders_texts():
+    rows = MiniLM().texts(["a dog runs on grass", "a puppy playing outside", "the stock market fell"])
+    assert rows[0] @ rows[1] > 0.4 > rows[0] @ rows[2]
+
+
+def test_word_pieces_are_those_of_bert():
+    ids = bert_tokenizer().encode("Hello, wörld! naïve café").ids
+    assert ids == [101, 7592, 1010, 2088, 999, 15743, 7668, 102]
+
+
+def test_text_that_looks_like_a_special_token_stays_text():
+    ids = bert_tokenizer().encode("[SEP]").ids
+    assert ids[0] == 101
+    assert ids.count(102) == 1
+
+
+def test_a_clip_is_the_mean_of_its_frames():
+    frames = np.array([[1, 0], [0, 1]], np.float32)
+    scores = MeanPooling().scores(frames, np.array([[1, 0], [-1, 0], [0.6, 0.8]], np.float32))
+    assert scores == pytest.approx([0.70711, -0.70711, 0.98995], abs=1e-4)
+
+
+def test_a_clip_without_frames_scores_nothing():
+    assert MeanPooling().scores(np.zeros((0, 2), np.float32), np.ones((3, 2), np.float32)).tolist() == [0, 0, 0]
