@@ -19,7 +19,8 @@ demo: $(VENV)/.ready  ## make a film, index it, show what was found
 	$(BIN)/python examples/demo.py
 
 test: $(VENV)/.ready wheel-check  ## the whole suite, the built wheel included
-	$(BIN)/python -m pytest
+	$(BIN)/longtake models pull local/smollm2-135m  # 93 MB, once; the tests themselves are offline
+	LONGTAKE_REQUIRE_MODELS=1 $(BIN)/python -m pytest
 
 lint: $(VENV)/.ready  ## ruff, mypy strict, import contracts
 	$(BIN)/ruff check .
@@ -33,6 +34,7 @@ wheel-check: $(VENV)/.ready
 
 bench: $(VENV)/.ready  ## performance beside named peers, in environments of their own
 	$(BIN)/python benchmarks/decode.py
+	$(BIN)/python benchmarks/models.py
 
 clean:  ## remove the environment and everything built
 	rm -rf $(VENV) build dist

@@ -278,8 +278,8 @@ def coerce(hint: Any, value: Any, *, name: str, source: str) -> Any:
 def parse_assignment(text: str) -> dict[str, Any]:
     """``a.b=3`` as ``{"a": {"b": 3}}``; the value is read as TOML, and as plain text where it is none."""
     key, equals, raw = text.partition("=")
-    parts = [part.strip() for part in key.split(".")]
-    if not equals or not all(parts):
+    parts = _key_parts(key)
+    if not equals or not parts:
         raise ConfigError(f"--set {text}: write key=value, as in cache.limit_gb=5", key=text)
     try:
         value: Any = tomllib.loads(f"v = {raw.strip()}")["v"]
@@ -288,6 +288,19 @@ def parse_assignment(text: str) -> dict[str, Any]:
     for part in reversed(parts):
         value = {part: value}
     return typing.cast("dict[str, Any]", value)
+
+
+def _key_parts(key: str) -> list[str]:
+    """``a.b`` as its parts; a part with dots of its own is quoted, as in TOML. Empty: not a key."""
+    try:
+        node: Any = tomllib.loads(f"{key} = 0")
+    except tomllib.TOMLDecodeError:
+        return []
+    parts = []
+    while isinstance(node, dict):
+        ((part, node),) = node.items()
+        parts.append(part)
+    return parts
 
 
 def cache_folder(settings: Settings) -> Path:

@@ -41,7 +41,11 @@ def truth(number: int) -> Guess:
 
 
 class Faults:
-    """Answers rightly, or breaks in a way picked by chance."""
+    """Answers rightly, or breaks in a way picked by chance.
+
+    Chance depends on the question and on how often it was asked, so that the order in which threads come
+    does not change what happens.
+    """
 
     kinds = (
         "429", "429 with Retry-After", "500", "hang", "reset", "truncated body", "truncated JSON",
@@ -50,17 +54,20 @@ class Faults:
     )  # fmt: skip
 
     def __init__(self) -> None:
-        self.random = random.Random(7)
+        self.times: Counter[int] = Counter()
         self.lock = threading.Lock()
         self.made: Counter[str] = Counter()
 
     def __call__(self, request: Request) -> Send:
         found = re.search(r"Question number (\d+)\.", request.text)
         assert found
-        right = truth(int(found.group(1)))
+        number = int(found.group(1))
+        right = truth(number)
         good = json.dumps({"choice": right.choice, "score": right.score})
         with self.lock:
-            kind = self.random.choice(self.kinds) if self.random.random() < RATE else "none"
+            self.times[number] += 1
+            chance = random.Random(f"{number}, {self.times[number]}")
+            kind = chance.choice(self.kinds) if chance.random() < RATE else "none"
             self.made[kind] += 1
         match kind:
             case "429":

@@ -8,22 +8,27 @@ import time
 from pathlib import Path
 from typing import Literal
 
+import httpx
 import pytest
 from pydantic import BaseModel
 
 from longtake import prompts
 from longtake.agents.ask import ask
-from longtake.config import Settings, cache_folder
+from longtake.config import CacheSettings, Settings, cache_folder
 from longtake.errors import ModelError
+from longtake.events import Stream
 from longtake.models import local
 from longtake.models.catalogue import Catalogue
-from longtake.models.chat import Chat, Options, Unavailable, say
+from longtake.models.chat import Card, Chat, Options, Unavailable, say
+from longtake.models.layers import Traced
 from longtake.models.probe import probe
 from longtake.models.replies import Letter
+from longtake.sinks.jsonl import JsonlSink
 from longtake.types import Question
 
 NAME = "local/smollm2-135m"
-FOLDER = cache_folder(Settings())  # read before any test turns LONGTAKE_CACHE elsewhere
+# the cache folder of whoever runs the tests, read before each test gets one of its own
+SETTINGS = Settings(cache=CacheSettings(folder=str(cache_folder(Settings()))))
 
 
 class Guess(BaseModel):
@@ -33,8 +38,7 @@ class Guess(BaseModel):
 
 @pytest.fixture(scope="module")
 def chat() -> Chat:
-    os.environ.setdefault("LONGTAKE_CACHE", str(FOLDER))
-    catalogue = Catalogue(Settings())
+    catalogue = Catalogue(SETTINGS)
     if not catalogue.file(NAME).is_file():
         reason = f"{catalogue.file(NAME)} is not there: longtake models pull {NAME}"
         if os.environ.get("LONGTAKE_REQUIRE_MODELS"):
@@ -97,18 +101,31 @@ def test_a_probe_reports_what_it_found(chat: Chat) -> None:
 
 def test_one_server_is_shared_and_strangers_get_nothing(chat: Chat) -> None:
     chat.complete([say("user", "Hi")], Options(max_tokens=1))
-    Catalogue(Settings()).open(NAME).complete([say("user", "Hi")], Options(max_tokens=1))
+    Catalogue(SETTINGS).open(NAME).complete([say("user", "Hi")], Options(max_tokens=1))
     assert len(local._servers) == 1
     ((server, _),) = local._servers.values()
-    import httpx
-
     answer = httpx.post(f"{server.listening_address}/v1/chat/completions", json={"messages": []}, trust_env=False)
     assert answer.status_code == 401
 
 
-def test_a_broken_file_is_an_error_and_not_a_crash(tmp_path: Path) -> None:
-    from longtake.models.chat import Card
+def test_the_servers_own_key_is_written_nowhere(chat: Chat, tmp_path: Path) -> None:
+    stream = Stream(JsonlSink(tmp_path / "trace.jsonl"))
+    with stream.active():
+        Traced(chat).complete([say("user", "Hi")], Options(max_tokens=1))
+    stream.close()
+    ((_, key),) = local._servers.values()
+    assert key not in (tmp_path / "trace.jsonl").read_text()
+    assert key not in repr(vars(chat.inner.inner))  # type: ignore[attr-defined]
 
+
+def test_a_projector_that_does_not_fit_is_an_error_and_not_a_crash(chat: Chat, tmp_path: Path) -> None:
+    (tmp_path / "mmproj.gguf").write_bytes(b"GGUF" + bytes(200))
+    weights = local.Weights(Catalogue(SETTINGS).file(NAME), mmproj=tmp_path / "mmproj.gguf", context=512)
+    with pytest.raises(ModelError, match="cannot be loaded"):
+        local.LocalChat(Card("blind"), weights).complete([], Options())
+
+
+def test_a_broken_file_is_an_error_and_not_a_crash(tmp_path: Path) -> None:
     (tmp_path / "broken.gguf").write_bytes(b"GGUF" + bytes(200))
     with pytest.raises(ModelError, match=r"broken\.gguf cannot be loaded"):
         local.LocalChat(Card("broken"), local.Weights(tmp_path / "broken.gguf")).complete([], Options())

@@ -32,6 +32,8 @@ M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
 REQUIRED: Any = object()
 """Stands for "no default": an unreadable reply raises."""
+QUOTED = 2000
+"""Characters of an unreadable reply that are shown to the model again."""
 
 
 @overload
@@ -117,7 +119,8 @@ def compose(
     reply_tokens: int,
 ) -> list[Message]:
     """The messages of a prompt, trimmed to the model's context."""
-    pictures = [Image(frame, chat.card.max_pixels) for frame in frames]
+    card = chat.card
+    pictures = [Image(frame, card.max_pixels, card.picture_tokens) for frame in frames]
     if pictures and chat.card.vision is False:
         raise ModelError(chat.card.name, "refused", f"takes no pictures, and {prompt} shows {len(pictures)}")
 
@@ -148,14 +151,17 @@ def converse(chat: Chat, messages: list[Message], options: Options, form: Form, 
         problem = str(error)
     events.note("asked_again", prompt=options.prompt, model=chat.card.name, why=problem)
     again = prompts.load("shared/reask").render(problem=problem, form=Plain(form.instruction or "Write plain text."))
-    said = say("assistant", reply.text or "(empty)")
-    reply = chat.complete([*messages, said, say("user", *again.user)], options)
+    said = say("assistant", reply.text[:QUOTED] or "(empty)")
     try:
+        reply = chat.complete([*messages, said, say("user", *again.user)], options)
         return form.read(reply)
-    except Unreadable as error:
+    except (Unreadable, ModelError) as error:
+        # a prompt that just fitted may be too long with the question why
+        if isinstance(error, ModelError) and error.problem != "context":
+            raise
         if default is REQUIRED:
             raise ModelError(
-                chat.card.name, "unreadable", f"the reply to {options.prompt} cannot be used: {error}"
+                chat.card.name, "unreadable", f"the reply to {options.prompt} cannot be used: {problem}"
             ) from error
         events.note(
             "default_taken",

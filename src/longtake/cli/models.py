@@ -10,24 +10,33 @@ from typing import TYPE_CHECKING
 import click
 
 from longtake import config
+from longtake.cli.options import common
 
 if TYPE_CHECKING:
+    from longtake.config import Settings
     from longtake.models.catalogue import Catalogue
     from longtake.models.probe import Report
 
 
 @click.group()
 def models() -> None:
-    """List, probe and fetch models."""
+    """List, probe and fetch language models.
+
+    \b
+    Example:
+      longtake models list
+      longtake models pull local/qwen2.5-1.5b
+      longtake models probe local/qwen2.5-1.5b
+    """
 
 
 @models.command("list")
-@click.option("--json", "as_json", is_flag=True, help="Machine-readable, on stdout.")
-def list_models(as_json: bool) -> None:
+@common
+def list_models(settings: Settings, as_json: bool) -> None:
     """Show every model that can be named, and what else was found on this machine."""
-    from longtake.models.catalogue import suggestions
+    from longtake.models.catalogue import Catalogue, suggestions
 
-    catalogue = _catalogue()
+    catalogue = Catalogue(settings)
     rows = [_row(catalogue, name) for name in catalogue.names()]
     if as_json:
         click.echo(json.dumps({"schema": 1, "models": rows, "suggestions": suggestions()}, indent=2))
@@ -43,17 +52,19 @@ def list_models(as_json: bool) -> None:
 @models.command()
 @click.argument("name")
 @click.option("--offline", is_flag=True, help="Refuse a model that is not on this machine.")
-@click.option("--json", "as_json", is_flag=True, help="Machine-readable, on stdout.")
-def probe(name: str, offline: bool, as_json: bool) -> None:
+@common
+def probe(name: str, offline: bool, settings: Settings, as_json: bool) -> None:
     """Ask a model a few short questions and report what it can do."""
     from longtake.errors import ModelError
+    from longtake.models.catalogue import Catalogue
     from longtake.models.probe import probe as ask
 
-    catalogue = _catalogue(offline=offline)
+    catalogue = Catalogue(settings, offline=offline)
+    entry = catalogue.entry(name)
+    chat = catalogue.backend(entry.llm if entry.backend == "socratic" else name)
     if host := catalogue.host(name):
         click.echo(f"asking {host}", err=True)
-    entry = catalogue.entry(name)
-    report = ask(catalogue.backend(entry.llm if entry.backend == "socratic" else name))
+    report = ask(chat)
     if as_json:
         click.echo(json.dumps({"schema": 1, **dataclasses.asdict(report)}, indent=2))
     else:
@@ -64,7 +75,8 @@ def probe(name: str, offline: bool, as_json: bool) -> None:
 
 @models.command()
 @click.argument("name")
-def pull(name: str) -> None:
+@common
+def pull(name: str, settings: Settings, as_json: bool) -> None:
     """Fetch a built-in model's weights: resumable, and kept only if their hash is right."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
@@ -73,18 +85,12 @@ def pull(name: str) -> None:
     from longtake.models.weights import download_of
 
     download = download_of(name)
-    folder = config.cache_folder(config.load()) / "models"
+    folder = config.cache_folder(settings) / "models"
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     with Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task(download.file, total=download.size)
         path = fetch(name, download, folder, progress=lambda done, total: bar.update(task, completed=done, total=total))
-    click.echo(str(path))
-
-
-def _catalogue(*, offline: bool = False) -> Catalogue:
-    from longtake.models.catalogue import Catalogue
-
-    return Catalogue(config.load(), offline=offline)
+    click.echo(json.dumps({"schema": 1, "model": name, "file": str(path)}) if as_json else str(path))
 
 
 def _row(catalogue: Catalogue, name: str) -> dict[str, str]:

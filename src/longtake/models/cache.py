@@ -58,6 +58,9 @@ class ReplyStore:
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
             self._connection = sqlite3.connect(self.path, timeout=WAIT, check_same_thread=False)
+            # a write-ahead log need not wait for the disk at every reply, and a crash cannot harm it
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._connection.execute("PRAGMA synchronous = NORMAL")
             self._connection.execute(
                 "CREATE TABLE IF NOT EXISTS replies "
                 "(request TEXT PRIMARY KEY, model TEXT, prompt TEXT, reply TEXT NOT NULL, made REAL)"

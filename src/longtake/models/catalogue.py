@@ -117,7 +117,9 @@ class Catalogue:
             llm = self.open(self._llm(name, entry))
             chat: Chat = SocraticChat(card, llm, witness, channels or entry.channels)
             return Cached(chat, replies) if replies else chat
-        chat = Retrying(Limited(self.backend(name), self._gate(name, entry)))
+        # what takes a local model too long once will do so again
+        tries = 2 if entry.backend == "local" else 5
+        chat = Retrying(Limited(self.backend(name), self._gate(name, entry)), tries=tries)
         return Cached(chat, replies) if replies else chat
 
     def backend(self, name: str) -> Chat:

@@ -38,6 +38,8 @@ class Image:
 
     frame: Frame
     max_pixels: int = MAX_PIXELS
+    tokens: int | None = None
+    """What it costs in the model it is for; ``None``: estimated from its size."""
 
     @cached_property
     def jpeg(self) -> bytes:
@@ -145,6 +147,8 @@ class Card:
     context: int | None = None
     """Tokens of prompt and reply together; ``None``: unknown."""
     max_pixels: int = MAX_PIXELS
+    picture_tokens: int | None = None
+    """Most tokens of one picture; ``None``: unknown, estimated from its size."""
     vision: bool | None = None
     """Whether it takes pictures; ``None``: unknown."""
     price: Price | None = None

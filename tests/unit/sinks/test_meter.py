@@ -1,0 +1,24 @@
+from pathlib import Path
+
+from longtake.events import Stream, note
+from longtake.models.cache import Cached, ReplyStore
+from longtake.models.chat import Card, Options, say
+from longtake.models.layers import Traced
+from longtake.models.prices import Price
+from longtake.models.scripted import ScriptedChat
+from longtake.sinks.meter import Meter
+
+
+def test_usage_is_summed_by_model_and_prompt_and_a_cached_reply_costs_nothing(tmp_path: Path) -> None:
+    meter = Meter()
+    store = ReplyStore(tmp_path)
+    priced = ScriptedChat(lambda *_: "ok", card=Card("a", price=Price(1e6, 1e6, 1e6, "test")))
+    with Stream(meter).active():
+        chat = Traced(Cached(priced, store))
+        once = chat.complete([say("user", "x")], Options(prompt="p"))
+        chat.complete([say("user", "x")], Options(prompt="p"))
+        note("retry")
+    assert meter.total == once.usage == meter.by_model["a"] == meter.by_prompt["p"]
+    assert once.usage.cost == once.usage.tokens_in + once.usage.tokens_out
+    assert meter.cached == 1
+    assert meter.notes == {"retry": 1}
