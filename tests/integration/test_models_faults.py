@@ -67,7 +67,8 @@ class Faults:
         with self.lock:
             self.times[number] += 1
             chance = random.Random(f"{number}, {self.times[number]}")
-            kind = chance.choice(self.kinds) if chance.random() < RATE else "none"
+            turn = (number + self.times[number]) % len(self.kinds)  # so that every kind has its turns
+            kind = self.kinds[turn] if chance.random() < RATE else "none"
             self.made[kind] += 1
         match kind:
             case "429":
@@ -108,7 +109,7 @@ class Faults:
 def test_200_asks_at_a_fault_rate_of_30_percent(tmp_path: object) -> None:
     faults = Faults()
     with serve(faults) as served, listening() as heard:
-        backend = OpenAIChat(Card("faulty", model="m"), Endpoint("faulty", served.url, timeout=0.5))
+        backend = OpenAIChat(Card("faulty", model="m"), Endpoint("faulty", served.url, timeout=1.5))
         clock = TurnedClock()
         run = Run({"llm": Retrying(Limited(backend, Gate(16)), clock=clock, jitter=random.Random(3))})
 
