@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from longtake.footage.store import LayerKey, Store
 from longtake.footage.text import TextStore
+from longtake.models.cache import ReplyStore
 from longtake.types import Line, Segment
 
 
@@ -18,3 +19,10 @@ def write_line(path, number):
     """Add one line to a text store."""
     segment = Segment(number, number + 1)
     TextStore(path).add(LayerKey("speech", 1), [Line(segment, f"line {number}")], [segment])
+
+
+def fill_reply_cache(folder, start):
+    """Write forty replies, twenty of which another process writes too."""
+    store = ReplyStore(folder)
+    for number in range(start, start + 40):
+        store.put(str(number % 60), "m", "p", {"text": str(number % 60)})

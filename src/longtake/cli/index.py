@@ -11,7 +11,7 @@ from longtake.build import open_film, open_store
 from longtake.cli.options import common, full_hash
 from longtake.cli.output import emit_json, human_seconds, progress, say
 from longtake.config import Settings
-from longtake.footage.indexing import Task, tasks
+from longtake.footage.indexing import TASKS, Task, tasks
 from longtake.timecode import clock
 
 
@@ -19,9 +19,18 @@ from longtake.timecode import clock
 @click.argument("films", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--subtitles", type=click.Path(path_type=Path), metavar="FILE",
               help="SRT, VTT, ASS or JSON; otherwise the file beside the film, or its own stream.")  # fmt: skip
+@click.option("--only", multiple=True, type=click.Choice(TASKS), metavar="PART",
+              help=f"Only this part, of {', '.join(TASKS)}; repeatable.")  # fmt: skip
 @full_hash
 @common
-def index(films: tuple[Path, ...], subtitles: Path | None, full_hash: bool, settings: Settings, as_json: bool) -> None:
+def index(
+    films: tuple[Path, ...],
+    subtitles: Path | None,
+    only: tuple[str, ...],
+    full_hash: bool,
+    settings: Settings,
+    as_json: bool,
+) -> None:
     """Look through films once, so that questions are quick.
 
     Prints what each part will cost, then does the cheap parts first. Stop it at any time: the next run goes
@@ -36,7 +45,7 @@ def index(films: tuple[Path, ...], subtitles: Path | None, full_hash: bool, sett
         footage = open_film(film, settings, subtitles=subtitles, full_hash=full_hash)
         say(f"{film}: {clock(footage.duration)}")
         began = time.perf_counter()
-        parts = [(task, *_announced(task)) for task in tasks(footage)]
+        parts = [(task, *_announced(task)) for task in tasks(footage) if not only or task.name in only]
         for part, was_done, estimated in parts:
             if not was_done:
                 if not estimated:

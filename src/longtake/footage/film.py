@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from longtake.algorithms import sampling
 from longtake.config import Settings
-from longtake.errors import MediaError
 from longtake.events import FramesSeen, Seen, emit, note, picture
 from longtake.footage.fingerprint import fingerprint
 from longtake.footage.hearing import Hearing
@@ -32,6 +31,7 @@ from longtake.footage.looking import Embeddings, Looks, features, needed, probab
 from longtake.footage.reading import Reading
 from longtake.footage.store import FilmFolder, LayerKey, Store
 from longtake.footage.text import TextStore
+from longtake.media.container import check_plain_file
 from longtake.media.images import digest, jpeg
 from longtake.media.subtitles import embedded_subtitles, read_subtitles, sidecar
 from longtake.media.video import Video, sample_times
@@ -230,10 +230,8 @@ class Film:
         """The layer that holds the subtitles; ``None`` when the film has none."""
         source = self.subtitle_file
         if source is not None:
-            try:
-                content = hashlib.blake2b(source.read_bytes(), digest_size=8).hexdigest()
-            except OSError as error:
-                raise MediaError(source, "unreadable", f"cannot be read ({error.strerror})") from error
+            check_plain_file(source)
+            content = hashlib.blake2b(source.read_bytes(), digest_size=8).hexdigest()
             return LayerKey("subtitles", 1, {"file": content, "suffix": source.suffix})
         if self.video.info.subtitles:
             return LayerKey("subtitles", 1, {"stream": self.video.info.subtitles[0].index})

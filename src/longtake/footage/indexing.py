@@ -16,6 +16,10 @@ PROBE_SECONDS = 8.0
 """Stretch in the middle of the film on which the speed is measured."""
 
 
+TASKS = ("subtitles", "frames", "speech", "onscreen")
+"""Names of the parts, cheapest first."""
+
+
 class Task(Protocol):
     """One part of indexing."""
 

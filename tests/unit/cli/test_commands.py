@@ -12,6 +12,9 @@ from PIL import Image
 from longtake import cli
 from longtake.cli.output import escape, human_bytes, human_seconds
 
+QUICK = ("--only", "subtitles", "--only", "frames")
+"""Reading and listening have tests of their own, and take their time."""
+
 
 @pytest.fixture
 def film(film_folder):
@@ -54,9 +57,9 @@ def test_frames_are_named_by_order_and_time(run, film, tmp_path):
 
 
 def test_index_twice_then_clear(run, film):
-    first = json.loads(ok(run("index", film, "--json")))["films"][0]
+    first = json.loads(ok(run("index", film, "--json", *QUICK)))["films"][0]
     assert [layer["was_done"] for layer in first["layers"]] == [True, False]
-    second = json.loads(ok(run("index", film, "--json")))["films"][0]
+    second = json.loads(ok(run("index", film, "--json", *QUICK)))["films"][0]
     assert all(layer["was_done"] for layer in second["layers"])
     listed = json.loads(ok(run("cache", "list", "--json")))
     assert [f["name"] for f in listed["films"]] == [film.name]
@@ -65,7 +68,7 @@ def test_index_twice_then_clear(run, film):
 
 
 def test_index_prints_an_estimate_to_stderr(run, film):
-    code, out, err = run("index", film)
+    code, out, err = run("index", film, *QUICK)
     assert (code, out) == (0, "")
     assert "frames" in err
     assert "indexed in" in err
@@ -99,7 +102,7 @@ def test_command_summaries_match_their_help(run):
         (["frames", "{film}", "--at", "soon"], 2, "not a time"),
         (["frames", "{film}", "--at", "99"], 2, "outside the film"),
         (["index", "{film}", "--set", "index.fsp=2"], 2, "did you mean 'index.fps'"),
-        (["index", "{film}", "--subtitles", "none.srt"], 2, "none.srt"),
+        (["index", "{film}", "--subtitles", "none.srt"], 2, "none.srt: no such file"),
         (["cache", "clear"], 2, "--all"),
         (["cache", "clear", "nowhere.mp4"], 2, "no such file"),
     ],
@@ -128,7 +131,7 @@ def test_interrupt_exits_130(run, film, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("longtake.footage.film.build_frame_layers", stop)
-    code, _, err = run("index", film)
+    code, _, err = run("index", film, *QUICK)
     assert code == 130
     assert "what was finished is kept" in err
 

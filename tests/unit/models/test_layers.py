@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from processes import fill_reply_cache
 from support.clocks import TurnedClock
 from support.listening import listening
 
@@ -164,15 +165,9 @@ def test_a_broken_cache_costs_a_call_and_says_so(tmp_path: Path) -> None:
     assert heard.notes("cache_failed")
 
 
-def fill(folder: Path, start: int) -> None:
-    store = ReplyStore(folder)
-    for number in range(start, start + 40):
-        store.put(str(number % 60), "m", "p", {"text": str(number % 60)})
-
-
 def test_two_processes_write_one_cache(tmp_path: Path) -> None:
     fork = multiprocessing.get_context("spawn")
-    workers = [fork.Process(target=fill, args=(tmp_path, start)) for start in (0, 20)]
+    workers = [fork.Process(target=fill_reply_cache, args=(tmp_path, start)) for start in (0, 20)]
     for worker in workers:
         worker.start()
     for worker in workers:

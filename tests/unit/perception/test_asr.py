@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import wave
+from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -68,7 +69,10 @@ def test_two_channels_are_refused(listener):
 
 
 def test_without_the_extra_the_install_line_is_given(monkeypatch):
-    monkeypatch.setitem(sys.modules, "moonshine_voice", None)
+    def absent(name):
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "version", absent)
     with pytest.raises(MissingExtra, match=r'pip install "longtake\[speech\]"'):
         MoonshineListener()
     monkeypatch.setitem(sys.modules, "faster_whisper", None)
