@@ -52,7 +52,15 @@ class Registry:
                 self._targets.setdefault(point.name, point.value)
 
 
-methods = Registry("method", "longtake.methods", {})
+methods = Registry(
+    "method",
+    "longtake.methods",
+    {
+        "uniform": "longtake.methods.baselines:Uniform",
+        "blind": "longtake.methods.baselines:Blind",
+        "videoagent": "longtake.methods.videoagent:VideoAgent",
+    },
+)
 """Ways to answer a question about a film."""
 
 chats = Registry("model family", "longtake.models", {})
