@@ -35,6 +35,12 @@ def own_folders(tmp_path_factory, monkeypatch):
 
 
 @pytest.fixture(scope="session")
+def model_cache(tmp_path_factory) -> Path:
+    """Where built-in models are prepared once for the whole run."""
+    return tmp_path_factory.mktemp("models")
+
+
+@pytest.fixture(scope="session")
 def film_folder(tmp_path_factory) -> Path:
     """Where films are made once for the whole run."""
     return tmp_path_factory.mktemp("films")
