@@ -9,7 +9,6 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from longtake.algorithms import sampling
 from longtake.errors import MediaError
 from longtake.types import Frame, Line, Segment
 
@@ -55,7 +54,7 @@ class CaptionedFootage:
     @cached_property
     def times(self) -> NDArray[np.float64]:
         """The moments that have a caption."""
-        return np.arange(len(self._captions)) * self._step
+        return np.arange(len(self._captions), dtype=np.float64) * self._step
 
     def captions(self, times: Sequence[float]) -> list[str] | None:
         """The captions at these moments."""
@@ -93,14 +92,17 @@ class CaptionedFootage:
         """Nothing is known of what can be read."""
         return []
 
-    def at(self, times: Sequence[float], *, width: int | None = None, purpose: str = "") -> list[Frame]:  # noqa: ARG002
+    def at(self, times: Sequence[float], *, width: int | None = None, purpose: str = "") -> list[Frame]:
         """There are no pictures."""
-        raise MediaError(self.name, "no_video", "is made of captions; it has no pictures to show")
+        return self._none(times, width, purpose)
 
     def uniform(self, n: int, *, within: Segment | None = None, width: int | None = None) -> list[Frame]:
         """There are no pictures."""
-        return self.at(self.times[sampling.uniform(len(self.times), n)].tolist(), width=width)
+        return self._none(n, within, width)
 
     def random(self, n: int, *, within: Segment | None = None, seed: int = 0, width: int | None = None) -> list[Frame]:
         """There are no pictures."""
-        return self.at(self.times[sampling.random(len(self.times), n, seed)].tolist(), width=width)
+        return self._none(n, within, width, seed)
+
+    def _none(self, *asked: object) -> list[Frame]:
+        raise MediaError(self.name, "no_video", "is made of captions; it has no pictures to show")
