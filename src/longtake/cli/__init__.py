@@ -14,6 +14,9 @@ from longtake import __version__
 from longtake.errors import LongtakeError
 
 COMMANDS = {
+    "ask": "Ask a question about a film; get an answer with evidence.",
+    "methods": "The methods, or one of them with its fields, paper, roles and cost.",
+    "replay": "Show a recorded run again, offline; or repeat it on its recorded replies.",
     "info": "What a film is: length, picture, sound, subtitles.",
     "frames": "Save the frames on screen at given times.",
     "index": "Look through films once, so that questions are quick.",

@@ -76,6 +76,7 @@ def solve(method: Method, footage: Footage, question: Question, run: Run) -> Res
             film=footage.name,
             fields=fields_of(method),
             models=run.names,
+            cards=run.cards,
             seed=run.seed,
         )
     )
