@@ -68,6 +68,11 @@ class Run:
         return roles | {f"team.{agent.name}": agent.chat.card.name for agent in self.team}
 
     @property
+    def chats(self) -> list[Chat]:
+        """Every model of the run."""
+        return [*self._models.values(), *(agent.chat for agent in self.team)]
+
+    @property
     def cards(self) -> Mapping[str, Mapping[str, Any]]:
         """What is known of each model, as plain data, under the names of :attr:`names`."""
         roles = {role: asdict(chat.card) for role, chat in self._models.items()}

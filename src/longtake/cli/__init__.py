@@ -15,6 +15,8 @@ from longtake.errors import LongtakeError
 
 COMMANDS = {
     "ask": "Ask a question about a film; get an answer with evidence.",
+    "compare": "Several methods on one question, side by side.",
+    "estimate": "What a question can cost at most, before it is asked.",
     "methods": "The methods, or one of them with its fields, paper, roles and cost.",
     "replay": "Show a recorded run again, offline; or repeat it on its recorded replies.",
     "info": "What a film is: length, picture, sound, subtitles.",

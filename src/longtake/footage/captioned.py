@@ -92,9 +92,9 @@ class CaptionedFootage:
         """Nothing is known of what can be read."""
         return []
 
-    def at(self, times: Sequence[float], *, width: int | None = None, purpose: str = "") -> list[Frame]:
+    def at(self, times: Sequence[float], *, width: int | None = None) -> list[Frame]:
         """There are no pictures."""
-        return self._none(len(times), width, purpose)
+        return self._none(len(times), width)
 
     def uniform(self, n: int, *, within: Segment | None = None, width: int | None = None) -> list[Frame]:
         """There are no pictures."""
