@@ -12,7 +12,7 @@ from longtake.types import Question
 TOKENS_PER_WORD = 1.4
 """English text in the usual vocabularies; an estimate, as the whole is."""
 PICTURE_TOKENS = 765
-"""Where an endpoint does not say: a picture of 768 × 768 in 512-pixel tiles at 170 tokens, plus 85."""
+"""Where an endpoint does not say: four tiles of 512 pixels at 170 tokens, plus 85 (OpenAI's vision guide, GPT-4o)."""
 
 
 @dataclass(frozen=True)
