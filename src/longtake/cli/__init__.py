@@ -23,6 +23,9 @@ COMMANDS = {
     "frames": "Save the frames on screen at given times.",
     "index": "Look through films once, so that questions are quick.",
     "search": "Find moments by words: in pictures, on-screen text and speech.",
+    "eval": "Run a method over a benchmark, and score it.",
+    "report": "Score runs and set them side by side, as Markdown.",
+    "benchmarks": "The benchmarks: what to download, where to put it, on which terms.",
     "models": "List, probe and fetch language models.",
     "cache": "See and clear what was derived from films.",
     "doctor": "What is installed, configured and in reach.",
@@ -40,7 +43,7 @@ class _LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module = importlib.import_module(f"longtake.cli.{cmd_name}")
-        command = getattr(module, cmd_name)
+        command = getattr(module, "eval_command" if cmd_name == "eval" else cmd_name)
         assert isinstance(command, click.Command)
         return command
 
