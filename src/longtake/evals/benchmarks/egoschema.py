@@ -49,7 +49,7 @@ ABOUT = About(
     verified=False, load=load, options=OPTIONS,
 )  # fmt: skip
 CAPTIONS = About(
-    "egoschema-captions", "EgoSchema from LaViLa captions", "annotations, and captions as VideoAgent's authors released",
-    "subset_anno.json, lavila_subset.json (video → one caption a second)", "none stated",
+    "egoschema-captions", "EgoSchema from LaViLa captions", "annotations, and captions as VideoAgent's authors gave",
+    "subset_anno.json, lavila_subset.json (one caption a second)", "none stated",
     verified=True, load=load_captions, options=OPTIONS,
 )  # fmt: skip

@@ -50,7 +50,7 @@ ABOUT = About(
     verified=True, load=load, options=OPTIONS,
 )  # fmt: skip
 CAPTIONS = About(
-    "nextqa-captions", "NExT-QA from captions at 1 fps", "annotations, and captions as VideoAgent's authors released",
+    "nextqa-captions", "NExT-QA from captions at 1 fps", "annotations, and captions as VideoAgent's authors gave",
     "val.csv, captions_1fps.json (video → second → caption)", "MIT (annotations)",
     verified=True, load=load_captions, options=OPTIONS,
 )  # fmt: skip
