@@ -58,11 +58,12 @@ class Casting:
     replies: bool = True
     """Keep replies in the film's folder and use them again."""
 
-    def names(self, roles: Sequence[str]) -> dict[str, str]:
-        """Role to model name, the team apart."""
+    def names(self, roles: Sequence[str], *, pictures: bool = True) -> dict[str, str]:
+        """Role to model name, the team apart. Without pictures, seeing is reading: the text model does."""
         wanted = [role for role in roles if role != "team"]
         named = assign_roles(wanted, [m for m in self.models if not m.startswith("team=")], "")
-        return {role: name or DEFAULT_MODELS[role] for role, name in named.items()}
+        default = DEFAULT_MODELS if pictures else dict.fromkeys(DEFAULT_MODELS, DEFAULT_MODELS["llm"])
+        return {role: name or default[role] for role, name in named.items()}
 
     def members(self) -> Sequence[Member]:
         """The team: as the file says, else three of one model where one is named for all, else the built-in one."""
@@ -87,7 +88,7 @@ def open_run(method: Method, footage: Footage, settings: Settings, casting: Cast
     replies = ReplyStore(film.folder.path) if film and casting.replies else None
     models: dict[str, Chat] = {
         role: catalogue.open(name, witness=witness, replies=replies)
-        for role, name in casting.names(method.roles).items()
+        for role, name in casting.names(method.roles, pictures=footage.captions([0.0]) is None).items()
     }
     team: Sequence[Agent] = ()
     if "team" in method.roles:
