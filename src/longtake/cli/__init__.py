@@ -17,6 +17,7 @@ COMMANDS = {
     "info": "What a film is: length, picture, sound, subtitles.",
     "frames": "Save the frames on screen at given times.",
     "index": "Look through films once, so that questions are quick.",
+    "events": "Divide a film into blocks where what is to be seen changes.",
     "search": "Find moments by words: in pictures, on-screen text and speech.",
     "models": "List, probe and fetch language models.",
     "cache": "See and clear what was derived from films.",
