@@ -62,6 +62,7 @@ methods = Registry(
         "uniform": "longtake.methods.baselines:Uniform",
         "blind": "longtake.methods.baselines:Blind",
         "videoagent": "longtake.methods.videoagent:VideoAgent",
+        "a4vl": "longtake.methods.a4vl:A4VL",
     },
 )
 """Ways to answer a question about a film."""

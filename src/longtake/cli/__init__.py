@@ -22,6 +22,7 @@ COMMANDS = {
     "info": "What a film is: length, picture, sound, subtitles.",
     "frames": "Save the frames on screen at given times.",
     "index": "Look through films once, so that questions are quick.",
+    "events": "Divide a film into blocks where what is to be seen changes.",
     "search": "Find moments by words: in pictures, on-screen text and speech.",
     "eval": "Run a method over a benchmark, and score it.",
     "report": "Score runs and set them side by side, as Markdown.",
