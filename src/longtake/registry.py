@@ -55,5 +55,5 @@ class Registry:
 methods = Registry("method", "longtake.methods", {})
 """Ways to answer a question about a film."""
 
-chats = Registry("model family", "longtake.models", {})
+chats = Registry("model family", "longtake.models", {"lab": "longtake.lab.acuity:make"})
 """Makers of models whose names begin with the family's: ``lab/acuity=0.8`` is made by ``lab``."""
