@@ -19,6 +19,7 @@ COMMANDS = {
     "index": "Look through films once, so that questions are quick.",
     "search": "Find moments by words: in pictures, on-screen text and speech.",
     "models": "List, probe and fetch language models.",
+    "lab": "Films with known truth, and simulated models, to measure methods with.",
     "cache": "See and clear what was derived from films.",
     "doctor": "What is installed, configured and in reach.",
 }

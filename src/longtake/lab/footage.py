@@ -11,13 +11,11 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from longtake.algorithms import sampling
-from longtake.events import FramesSeen, Seen, emit, picture
 from longtake.lab.chance import numbers
 from longtake.lab.drawing import Painter
 from longtake.lab.encoder import LabEncoder
 from longtake.lab.profile import PROFILE
 from longtake.lab.script import Script
-from longtake.media.images import digest, jpeg
 from longtake.media.video import sample_times
 from longtake.types import Frame, Line, Pixels, Segment
 
@@ -56,21 +54,19 @@ class LabFootage:
         """The grid, one moment a second by default."""
         return sample_times(self.duration, self._fps)
 
-    def at(self, times: Sequence[float], *, width: int | None = None, purpose: str = "") -> list[Frame]:
+    def at(self, times: Sequence[float], *, width: int | None = None) -> list[Frame]:
         """The frames on screen at these moments."""
-        frames = [self._frame(time, width or self._width) for time in times]
-        emit(FramesSeen(purpose=purpose, frames=tuple(_offered(frame) for frame in frames)))
-        return frames
+        return [self._frame(time, width or self._width) for time in times]
 
     def uniform(self, n: int, *, within: Segment | None = None, width: int | None = None) -> list[Frame]:
         """``n`` frames of the grid spread evenly, ends included."""
         grid = self._grid(within)
-        return self.at(grid[sampling.uniform(len(grid), n)].tolist(), width=width, purpose="uniform")
+        return self.at(grid[sampling.uniform(len(grid), n)].tolist(), width=width)
 
     def random(self, n: int, *, within: Segment | None = None, seed: int = 0, width: int | None = None) -> list[Frame]:
         """``n`` different frames of the grid, the same for the same seed, in time order."""
         grid = self._grid(within)
-        return self.at(grid[sampling.random(len(grid), n, seed)].tolist(), width=width, purpose="random")
+        return self.at(grid[sampling.random(len(grid), n, seed)].tolist(), width=width)
 
     def embeddings(self) -> NDArray[np.float32]:
         """A unit row per moment of the grid."""
@@ -126,12 +122,6 @@ class LabFootage:
         with self._lock:  # shapes are drawn once and kept, by whoever comes first
             pixels = self._painter.frame(shown)
         return Frame(shown, _scaled(pixels, width))
-
-
-def _offered(frame: Frame) -> Seen:
-    name = digest(frame.pixels)
-    picture(name, lambda: jpeg(frame.pixels))
-    return Seen(frame.time, name)
 
 
 def _scaled(pixels: Pixels, width: int | None) -> Pixels:
