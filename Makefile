@@ -12,7 +12,7 @@ help:  ## this list
 # Made anew whenever what is to be installed changes.
 $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) install --constraint constraints.txt --editable ".[test,lint,speech]"
+	$(PIP) install --constraint constraints.txt --editable ".[test,lint,speech,plot]"
 	touch $@
 
 demo: $(VENV)/.ready  ## make a film, index it, show what was found
@@ -35,6 +35,8 @@ wheel-check: $(VENV)/.ready
 bench: $(VENV)/.ready  ## performance beside named peers, in environments of their own
 	$(BIN)/python benchmarks/decode.py
 	$(BIN)/python benchmarks/models.py
+	$(BIN)/python benchmarks/partition.py
+	$(BIN)/python benchmarks/events_f1.py
 
 clean:  ## remove the environment and everything built
 	rm -rf $(VENV) build dist

@@ -58,6 +58,12 @@ def own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mo
 
 
 @pytest.fixture(scope="session")
+def model_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where built-in models are prepared once for the whole run."""
+    return tmp_path_factory.mktemp("models")
+
+
+@pytest.fixture(scope="session")
 def film_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where films are made once for the whole run."""
     return tmp_path_factory.mktemp("films")

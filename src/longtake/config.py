@@ -91,8 +91,9 @@ class ModelEntry:
     What decides where pictures go, with which key, and at which price, is ``trusted``.
     """
 
-    backend: Literal["openai", "local", "socratic"] = trusted("openai")
-    """An OpenAI-compatible server, a GGUF file run here, or a text model that sees through perception."""
+    backend: Literal["openai", "local", "socratic", "senses"] = trusted("openai")
+    """An OpenAI-compatible server, a GGUF file run here, a text model that sees through perception, or
+    perception alone, which can describe a picture and do nothing else."""
     model: str = ""
     """The model's name at the endpoint; empty: the entry's own name."""
     base_url: str = trusted("")
@@ -136,6 +137,7 @@ BUILTIN_MODELS: Mapping[str, ModelEntry] = {
     "local/qwen2.5-1.5b": ModelEntry(backend="local", context=8192, max_tokens=512, timeout=900.0),
     "local/smollm2-135m": ModelEntry(backend="local", context=4096, max_tokens=256, timeout=300.0),
     "socratic/qwen2.5-1.5b": ModelEntry(backend="socratic", llm="local/qwen2.5-1.5b"),
+    "senses": ModelEntry(backend="senses"),
     "socratic/reader": ModelEntry(backend="socratic", llm="local/qwen2.5-1.5b", channels=("onscreen",)),
     "socratic/listener": ModelEntry(backend="socratic", llm="local/qwen2.5-1.5b", channels=("speech",)),
     "socratic/looker": ModelEntry(backend="socratic", llm="local/qwen2.5-1.5b", channels=("tags",)),

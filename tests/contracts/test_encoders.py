@@ -20,25 +20,20 @@ SMALL = Compute(threads=2, batch=3)
 TEXTS = ["a red car", "the dog runs", "street", "a red car runs the street " * 30, ""]
 
 
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory):
-    return tmp_path_factory.mktemp("models")
-
-
 @pytest.fixture(scope="module", params=names())
-def encoder(request, cache):
+def encoder(request, model_cache, tmp_path_factory):
     if request.param in CARDS:
         card = CARDS[request.param]
-        return open_card(card, tinymodels.folder_for(card, cache / request.param), compute=SMALL)
-    return image_encoder(request.param, cache, compute=SMALL)
+        return open_card(card, tinymodels.folder_for(card, tmp_path_factory.mktemp(request.param)), compute=SMALL)
+    return image_encoder(request.param, model_cache, compute=SMALL)
 
 
 @pytest.fixture(scope="module", params=["minilm", *(name for name in names() if name in CARDS and CARDS[name].text)])
-def texter(request, cache):
+def texter(request, tmp_path_factory):
     if request.param == "minilm":
         return MiniLM(compute=SMALL)
     card = CARDS[request.param]
-    return open_card(card, tinymodels.folder_for(card, cache / f"text-{request.param}"), compute=SMALL)
+    return open_card(card, tinymodels.folder_for(card, tmp_path_factory.mktemp(request.param)), compute=SMALL)
 
 
 @pytest.fixture(scope="module")

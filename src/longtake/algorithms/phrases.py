@@ -7,6 +7,9 @@ both sides are squeezed to letters and digits, and the best-matching stretch of 
 from __future__ import annotations
 
 import unicodedata
+from typing import NamedTuple
+
+from longtake.types import Line
 
 EXACT = 1.0
 SHORTEST = 3
@@ -19,43 +22,65 @@ def squeeze(text: str) -> str:
     return "".join(letter for letter in plain if letter.isalnum())
 
 
+class Place(NamedTuple):
+    """Where a phrase stands in a text, as shares of the text's letters, and how well it fits, 0 to 1."""
+
+    score: float
+    begin: float
+    end: float
+
+
+NOWHERE = Place(0.0, 0.0, 0.0)
+
+
 def match(phrase: str, text: str) -> float:
-    """How well ``text`` holds ``phrase``, 0 to 1: ``1 − edits ÷ length``.
+    """How well ``text`` holds ``phrase``, 0 to 1: the score of :func:`find`."""
+    return find(phrase, text).score
+
+
+def find(phrase: str, text: str) -> Place:
+    """The stretch of ``text`` that fits ``phrase`` best; its score is ``1 − edits ÷ length``.
 
     Verbatim up to case, spaces and marks is 1. Edits are insertions, deletions and substitutions between the
-    squeezed phrase and the stretch of the squeezed text that fits it best (Sellers 1980).
+    squeezed phrase and the stretch of the squeezed text that fits it best (Sellers 1980). The place tells when,
+    within a long line of speech, the phrase was said: words take about as long as they have letters.
     """
     needle, hay = squeeze(phrase), squeeze(text)
     if not needle or not hay:
-        return 0.0
+        return NOWHERE
     if len(needle) < SHORTEST:
-        return EXACT if needle in {squeeze(word) for word in text.split()} else 0.0
-    if needle in hay:
-        return EXACT
-    return max(0.0, 1 - _edits(needle, hay) / len(needle))
+        return _word(needle, text)
+    position = hay.find(needle)
+    if position >= 0:
+        return Place(EXACT, position / len(hay), (position + len(needle)) / len(hay))
+    edits, end = _edits(needle, hay)
+    score = 1 - edits / len(needle)
+    return Place(score, max(0, end - len(needle)) / len(hay), end / len(hay)) if score > 0 else NOWHERE
 
 
-def _edits(needle: str, hay: str) -> int:
-    """Fewest edits between ``needle`` and any stretch of ``hay``."""
+def said_at(phrase: str, line: Line) -> float:
+    """The moment within a line at which ``phrase`` begins, as near as its place in the text tells."""
+    return line.segment.start + find(phrase, line.text).begin * line.segment.duration
+
+
+def _word(needle: str, text: str) -> Place:
+    words = [squeeze(word) for word in text.split()]
+    if needle not in words:
+        return NOWHERE
+    before = sum(map(len, words[: words.index(needle)]))
+    total = sum(map(len, words))
+    return Place(EXACT, before / total, (before + len(needle)) / total)
+
+
+def _edits(needle: str, hay: str) -> tuple[int, int]:
+    """Fewest edits between ``needle`` and any stretch of ``hay``, and where the first such stretch ends."""
     column = list(range(len(needle) + 1))
-    fewest = column[-1]
-    for letter in hay:
+    fewest, best = column[-1], 0
+    for position, letter in enumerate(hay, start=1):
         diagonal, column[0] = column[0], 0  # a stretch may begin anywhere
         for row, wanted in enumerate(needle, start=1):
             here = min(diagonal + (letter != wanted), column[row] + 1, column[row - 1] + 1)
             diagonal, column[row] = column[row], here
-        fewest = min(fewest, column[-1])
-    return fewest
-
-
-def place(phrase: str, text: str) -> float:
-    """Where in ``text`` the phrase begins, as a share of its letters, 0 to 1; 0 where it cannot be told.
-
-    Of a phrase that is not there verbatim, its longest word that is there tells.
-    """
-    hay = squeeze(text)
-    words = sorted(map(squeeze, phrase.split()), key=len, reverse=True)
-    for needle in (squeeze(phrase), *words):
-        if len(needle) >= SHORTEST and (begin := hay.find(needle)) >= 0:
-            return begin / len(hay)
-    return 0.0
+        if column[-1] < fewest:
+            fewest, best = column[-1], position
+    return fewest, best

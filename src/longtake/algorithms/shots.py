@@ -125,7 +125,7 @@ def survey(thumbnails: NDArray[np.uint8], *, longest: int = LONGEST) -> Survey:
     for begin, end in runs(seen, longest=longest):
         frame = begin + _settled(seen[begin:end])
         known = chosen[-MEMORY:]
-        alike = np.flatnonzero(_alike(seen[known], seen[frame], bool(calm[frame])))
+        alike = np.flatnonzero(_alike(seen[known], calm[known], seen[frame], bool(calm[frame])))
         if len(alike) == 0:
             chosen.append(frame)
         stands[begin:end] = known[alike[-1]] if len(alike) else frame
@@ -152,10 +152,11 @@ def farthest(seen: Floats, count: int) -> Ints:
     return np.asarray(order, np.int64)
 
 
-def _alike(known: Floats, look: Floats, calm: bool) -> NDArray[np.bool_]:
-    if calm:
-        return np.asarray(still_distance(known, look[None]) < CARD_CHANGE, np.bool_)
-    return np.asarray(moving_distance(known, look[None]) < 1, np.bool_)
+def _alike(known: Floats, known_calm: NDArray[np.bool_], look: Floats, calm: bool) -> NDArray[np.bool_]:
+    same = still_distance(known, look[None]) < CARD_CHANGE
+    if not calm:  # a card of text stands for cards like it, never for something that moves on a like ground
+        same |= (moving_distance(known, look[None]) < 1) & ~known_calm
+    return np.asarray(same, np.bool_)
 
 
 def _settled(run: Floats) -> int:

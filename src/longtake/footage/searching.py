@@ -17,7 +17,7 @@ from longtake.algorithms.coverage import coverage
 from longtake.algorithms.fusion import by_moment
 from longtake.footage.film import Film
 from longtake.footage.store import LayerKey
-from longtake.perception.conse import ConSE
+from longtake.perception.conse import CONFIDENT, ConSE
 from longtake.types import Line, Segment
 
 APART = 3.0
@@ -25,11 +25,7 @@ APART = 3.0
 PHRASE = 0.8
 """Share of a phrase's letters that must be there to be sure of it, misreadings allowed."""
 STANDS_OUT = 5.0
-"""Standard deviations by which a picture must stand out to be sure of it.
-
-Of the built-in encoder, against 1,000 class names: nonsense reached about 4, known things 6 to 11. Of others,
-against the film's own moments, by median and MAD.
-"""
+"""Spreads (MAD) from the film's median by which a picture must stand out, for encoders without a yardstick."""
 NEAR = 0.6
 """Share of a phrase's letters from which a line is worth showing."""
 KEEP = 50
@@ -77,20 +73,25 @@ def search(film: Film, text: str, *, within: Segment | None = None, top: int = 1
         "speech": _lines(film, text, _speech_key(film), stretch),
         "onscreen": _lines(film, text, film.reading.key if film.reading else None, stretch),
     }
-    rankings = {source: [f.time for f in hits] for source, hits in found.items()}
+    # what a source is not sure of must not outvote what another is sure of
+    sure = _fuse({source: [f for f in hits if f.sure] for source, hits in found.items()})
+    rest = [hit for hit in _fuse(found) if all(abs(hit.time - known.time) > APART for known in sure)]
+    return Search([*sure, *rest][:top], covered(film, stretch))
+
+
+def _fuse(found: dict[str, list[_Found]]) -> list[Hit]:
+    """Moments by reciprocal rank over the sources that found them."""
     hits = []
-    for time, score, members in by_moment(rankings, apart=APART):
+    for time, score, members in by_moment({s: [f.time for f in fs] for s, fs in found.items()}, apart=APART):
         parts = {s: next(f for f in found[s] if f.time == t) for s, t in members.items()}
-        worded = [f for f in parts.values() if f.line is not None]
-        best = max(worded, key=lambda f: f.score, default=None)
-        segment = best.line.segment if best and best.line else Segment(time, time)
+        best = max((f for f in parts.values() if f.line is not None), key=lambda f: f.score, default=None)
+        line = best.line if best else None
         hits.append(
             Hit(best.time if best else time, score, any(f.sure for f in parts.values()),
-                {s: f.score for s, f in parts.items()}, segment, best.line.text if best and best.line else "")
+                {s: f.score for s, f in parts.items()}, line.segment if line else Segment(time, time),
+                line.text if line else "")
         )  # fmt: skip
-    # what a source is sure of comes before any first place that is only the best of nothing
-    hits.sort(key=lambda hit: (not hit.sure, -hit.score, hit.time))
-    return Search(hits[:top], covered(film, stretch))
+    return hits
 
 
 def covered(film: Film, within: Segment | None = None) -> dict[str, float]:
@@ -115,14 +116,15 @@ def _images(film: Film, text: str, stretch: Segment) -> list[_Found]:
     vectors, query = film.embeddings(), film.encode([text])
     encoder = film.senses.encoder
     if isinstance(encoder, ConSE):
-        scores = encoder.surprise(query, vectors)[0]
+        scores, sure = encoder.surprise(query, vectors)[0], CONFIDENT
     else:
         cosines = vectors @ query[0]
         spread = 1.4826 * float(np.median(np.abs(cosines - np.median(cosines))))
         scores = (cosines - np.median(cosines)) / spread if spread > 0 else np.zeros_like(cosines)
+        sure = STANDS_OUT
     inside = np.flatnonzero((film.times >= stretch.start) & (film.times < stretch.end))
     return [
-        _Found(float(film.times[i]), float(scores[i]), bool(scores[i] >= STANDS_OUT))
+        _Found(float(film.times[i]), float(scores[i]), bool(scores[i] >= sure))
         for i in _peaks(scores, inside, film.times)
     ]
 
@@ -154,4 +156,4 @@ def _moment(line: Line, text: str, key: LayerKey) -> float:
     """When the words are said, as far as their place in a long line tells; a sign is there all along."""
     if key.name == "onscreen":
         return line.segment.start
-    return line.segment.start + line.segment.duration * phrases.place(text, line.text)
+    return phrases.said_at(text, line)

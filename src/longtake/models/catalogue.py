@@ -24,7 +24,7 @@ from longtake.models.layers import Gate, Limited, Retrying
 from longtake.models.local import LocalChat, Weights
 from longtake.models.openai import OpenAIChat
 from longtake.models.prices import HERE, price_of
-from longtake.models.socratic import SocraticChat, Witness
+from longtake.models.socratic import SensesChat, SocraticChat, Witness
 from longtake.models.weights import DOWNLOADS
 
 KEYS: Mapping[str, str] = {
@@ -92,7 +92,7 @@ class Catalogue:
         entry = self.entry(name)
         if entry.backend == "socratic":
             return self.host(self._llm(name, entry))
-        if entry.backend == "local":
+        if entry.backend in ("local", "senses"):
             return ""
         url = check_url(name, entry.base_url, keyed=False)
         return "" if is_loopback(url.host) else url.host
@@ -117,6 +117,10 @@ class Catalogue:
             llm = self.open(self._llm(name, entry))
             chat: Chat = SocraticChat(card, llm, witness, channels or entry.channels)
             return Cached(chat, replies) if replies else chat
+        if entry.backend == "senses":  # not cached: the film's store already keeps what was recognised
+            if witness is None:
+                raise ConfigError(f"{name} is a film's perception; no film is given here", key=name)
+            return SensesChat(Card(name, options=_options(entry)), witness, channels or entry.channels)
         # what takes a local model too long once will do so again
         tries = 2 if entry.backend == "local" else 5
         chat = Retrying(Limited(self.backend(name), self._gate(name, entry)), tries=tries)

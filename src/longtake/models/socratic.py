@@ -6,16 +6,18 @@ as the entry's channels go. The words come from the film and are quoted as such.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from longtake.errors import ConfigError, unknown
+from longtake.errors import ConfigError, ModelError, unknown
 from longtake.models.chat import Card, Chat, Image, Message, Options, Part, Reply, Text, images
+from longtake.models.prices import HERE
 from longtake.models.tokens import Counts
 from longtake.prompts.material import quote
 from longtake.timecode import clock
-from longtake.types import Frame
+from longtake.types import Frame, Usage
 
 CHANNELS = ("tags", "onscreen", "speech")
 """Things in the picture, text in the picture, words spoken around it."""
@@ -96,6 +98,42 @@ class SocraticChat:
             if channel in self._channels
         ]
         return Text("\n" + quote("\n".join(lines), f"picture at {clock(part.time)}".replace(":", "-")) + "\n")
+
+
+class SensesChat:
+    """Perception as a captioner: it tells what it recognises in a picture, and understands nothing else."""
+
+    def __init__(self, card: Card, witness: Witness, channels: Sequence[str] = ()) -> None:
+        self._witness = witness
+        self._channels = tuple(channels) or CHANNELS
+        revision = f"{witness.revision}|{','.join(self._channels)}"
+        self._card = replace(card, vision=True, price=HERE, revision=revision)
+
+    @property
+    def card(self) -> Card:
+        """What is known of it."""
+        return self._card
+
+    def complete(self, messages: Sequence[Message], options: Options) -> Reply:
+        """The pictures in words, as the caption that the schema asks for."""
+        if "caption" not in (options.schema or {}).get("properties", {}):
+            detail = "describes pictures and does nothing else; name a language model for this role"
+            raise ModelError(self._card.name, "refused", detail)
+        shown = list(images(messages))
+        told = [tell(self._witness.describe(image.frame, self._channels), self._channels) for image in shown]
+        return Reply(json.dumps({"caption": " ".join(told)}), usage=Usage(calls=1, frames=len(shown)))
+
+
+def tell(seen: Description, channels: Sequence[str]) -> str:
+    """What was recognised, in a sentence or two; channels that gave nothing are not mentioned."""
+    found = {"tags": ", ".join(seen.tags), "onscreen": " | ".join(seen.onscreen), "speech": " ".join(seen.speech)}
+    labels = {"tags": "It may show", "onscreen": "It reads", "speech": "Around it is said"}
+    parts = [
+        f"{labels[channel]}: {shorten(found[channel], limit)}."
+        for channel, limit in zip(CHANNELS, LIMITS, strict=True)
+        if channel in channels and found[channel]
+    ]
+    return " ".join(parts) or "Nothing was recognised."
 
 
 def shorten(text: str, limit: int) -> str:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from longtake.algorithms.coverage import coverage, union
 from longtake.algorithms.fusion import best_possible, by_moment, reciprocal_rank
-from longtake.algorithms.phrases import match, squeeze
-from longtake.types import Segment
+from longtake.algorithms.phrases import find, match, said_at, squeeze
+from longtake.types import Line, Segment
 
 
 def test_reciprocal_rank_by_hand():
@@ -85,6 +85,16 @@ def test_coverage_is_a_share_and_grows(segments):
 )
 def test_phrases_match_as_they_should(phrase, text, score):
     assert match(phrase, text) == pytest.approx(score)
+
+
+def test_the_place_of_a_phrase_tells_when_in_a_line_it_was_said():
+    line = Line(Segment(120, 130), "You refine it, so it works for you. Welcome where colaboration rules.")
+    assert find("collaboration rules", line.text).score == pytest.approx(1 - 1 / 18)
+    assert said_at("welcome", line) == pytest.approx(124.8, abs=0.2)
+    assert said_at("collaboration rules", line) == pytest.approx(126.9, abs=0.3)
+    assert said_at("you refine", line) == 120
+    assert find("zzz", "abc") == (0, 0, 0)
+    assert find("it", "so it is").begin == pytest.approx(2 / 6)
 
 
 @given(st.text(max_size=30), st.text(max_size=60))

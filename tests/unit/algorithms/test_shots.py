@@ -58,6 +58,14 @@ def test_a_moving_thing_on_a_moving_picture_is_not_a_new_look():
     assert len(distinct(film.astype(np.uint8))) == 1
 
 
+def test_a_still_card_does_not_stand_for_what_moves_on_a_like_ground():
+    random = np.random.default_rng(1)
+    still = [thumbnail(card("TITLE"))] * 4
+    moving = [np.clip(thumbnail(card()) + random.normal(0, 20, (36, 64, 3)), 0, 255).astype(np.uint8) for _ in range(5)]
+    found = survey(np.stack([*still, *moving]))
+    assert set(found.stands[:4].tolist()) & set(found.stands[4:].tolist()) == set()
+
+
 def test_the_settled_frame_is_read_not_the_fade():
     film = plain(*[(20, 20, 20 + min(step, 4) * 2) for step in range(9)])
     assert distinct(film).tolist()[0] >= 5

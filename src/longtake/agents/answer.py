@@ -1,0 +1,56 @@
+"""Asking for an answer, in the form that the question has: a letter, or words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from longtake.agents.ask import ask
+from longtake.models.chat import Chat
+from longtake.models.replies import Letter
+from longtake.types import Answer, Evidence, Frame, Question
+
+
+class Choice(BaseModel):
+    """A reasoned letter."""
+
+    reason: str = Field(description="one or two sentences")
+    choice: Letter = None
+
+
+class Words(BaseModel):
+    """A reasoned answer in words."""
+
+    reason: str = Field(description="one or two sentences")
+    answer: str
+
+
+@dataclass(frozen=True)
+class Guess:
+    """What a model answers; neither a choice nor a text is an abstention."""
+
+    choice: str | None = None
+    text: str = ""
+    reason: str = ""
+
+    @property
+    def abstained(self) -> bool:
+        """Whether nothing was answered."""
+        return self.choice is None and not self.text
+
+    def as_answer(self, *, confidence: float | None = None, evidence: Sequence[Evidence] = ()) -> Answer:
+        """The same as a method's answer."""
+        answer = Answer(self.choice, self.text, self.reason, confidence, tuple(evidence))
+        return replace(answer, status="abstained") if self.abstained else answer
+
+
+def guess(chat: Chat, prompt: str, question: Question, *, frames: Sequence[Frame] = (), **slots: Any) -> Guess:
+    """The model's answer; an abstention where its reply cannot be read twice in a row."""
+    if question.options:
+        choice = ask(chat, prompt, Choice, frames=frames, question=question, default=None, **slots)
+        return Guess() if choice is None else Guess(choice.choice, "", choice.reason)
+    said = ask(chat, prompt, Words, frames=frames, question=question, default=None, **slots)
+    return Guess() if said is None else Guess(None, said.answer.strip(), said.reason)

@@ -1,0 +1,138 @@
+"""Where a sequence changes: PELT on a signal, a checkerboard and a kernel recursion on embeddings.
+
+The three heads of A4VL's event partition (appendix D). Cuts are places between two items: cut ``k`` lies
+before item ``k``, so that ``x[:k]`` and ``x[k:]`` are the two sides.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+
+
+def pelt(signal: Floats, penalty: float, min_size: int) -> list[int]:
+    """The cuts that minimise ``Σ_segments Σ_j (s_j − mean)² + penalty · |cuts|``, no side under ``min_size``.
+
+    By ``ruptures``: its linear-kernel search gives the cuts of ``Pelt(model="l2", jump=1)``, hundreds of
+    times faster.
+    """
+    min_size = max(1, min_size)
+    if len(signal) < 2 * min_size:
+        return []
+    from ruptures import KernelCPD  # late: importing it takes seconds
+
+    found = KernelCPD(kernel="linear", min_size=min_size).fit(np.asarray(signal, np.float64)).predict(pen=penalty)
+    return [int(cut) for cut in found[:-1]]
+
+
+def local_strength(signal: Floats, cut: int, window: int) -> float:
+    """``γ_k = |mean(s_k … s_{k+W−1}) − mean(s_{k−W} … s_{k−1})|``, windows clipped at the ends."""
+    before, after = signal[max(0, cut - window) : cut], signal[cut : cut + window]
+    if len(before) == 0 or len(after) == 0:
+        return 0.0
+    return float(abs(after.mean() - before.mean()))
+
+
+def gram(rows: Floats) -> Floats:
+    """``S_pq = ⟨ê_p, ê_q⟩`` of rows normalised to unit length; a row of zeros is like nothing."""
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    unit = np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 0)
+    return np.asarray(unit @ unit.T)
+
+
+def checkerboard(half: int) -> Floats:
+    """Foote's kernel, 2w × 2w: +1 where both are on one side, −1 across, under a Gaussian of σ = w/2."""
+    offsets = np.arange(2 * half) - half + 0.5
+    taper = np.exp(-(offsets**2) / (2 * (half / 2) ** 2))
+    return np.asarray(np.outer(np.sign(offsets) * taper, np.sign(offsets) * taper))
+
+
+def ssm_novelty(similarity: Floats, half: int) -> Floats:
+    """``n_c = Σ_ij K_ij S_{c+i−w, c+j−w}`` for cuts ``c = w … Q − w``, where the whole kernel fits."""
+    kernel = checkerboard(half)
+    return _along_diagonal(similarity, half, lambda block: float((kernel * block).sum()))
+
+
+def ssm_contrast(similarity: Floats, half: int) -> Floats:
+    """How much more alike frames are on one side of a cut than across it, as a difference of mean cosines.
+
+    The same windows as :func:`ssm_novelty`, untapered, and without a frame's likeness to itself, so that a
+    film that does not change has 0 whatever its noise.
+    """
+    side = np.arange(2 * half) < half
+    across = side[:, None] != side[None, :]
+    within = ~across & ~np.eye(2 * half, dtype=bool)
+    return _along_diagonal(similarity, half, lambda block: float(block[within].mean() - block[across].mean()))
+
+
+def peaks(values: Floats, apart: int, quantile: float) -> list[int]:
+    """Local maxima above a quantile of the values; of two closer than ``apart`` the higher stays."""
+    if len(values) == 0:
+        return []
+    left = np.concatenate(([-np.inf], values[:-1]))
+    right = np.concatenate((values[1:], [-np.inf]))
+    # on a plateau the first counts; a level line has no maximum
+    high = (values > left) & (values >= right) & (values > np.quantile(values, quantile))
+    kept: list[int] = []
+    for place in sorted(np.flatnonzero(high).tolist(), key=lambda c: (-values[c], c)):
+        if all(abs(place - other) >= apart for other in kept):
+            kept.append(place)
+    return sorted(kept)
+
+
+class SegmentCost:
+    """``C(a, b) = −mean of G over [a, b] × [a, b]``, each in O(1) by the integral image of G."""
+
+    def __init__(self, similarity: Floats) -> None:
+        self._sums = np.zeros((len(similarity) + 1, len(similarity) + 1))
+        self._sums[1:, 1:] = similarity.cumsum(axis=0).cumsum(axis=1)
+
+    def __call__(self, first: Ints | int, last: Ints | int) -> Floats:
+        """The cost of segments from ``first`` to ``last``, both included; arrays give one each."""
+        a, b = np.asarray(first, np.int64), np.asarray(last, np.int64) + 1
+        sums = self._sums
+        return np.asarray(-(sums[b, b] - sums[a, b] - sums[b, a] + sums[a, a]) / (b - a) ** 2, np.float64)
+
+
+def kts(similarity: Floats, penalty: Callable[[float], float], min_size: int, *, most: int | None = None) -> list[int]:
+    """Greedy recursion: split where ``gain = C(a, b) − C(a, k) − C(k + 1, b) − λ`` is largest, if it is above 0.
+
+    ``penalty`` gives λ from the cost ``C(a, b)`` of the segment being split. Neither side may be shorter than
+    ``min_size``. ``most`` bounds the splits, left segments first.
+    """
+    if len(similarity) == 0:
+        return []
+    cost, min_size = SegmentCost(similarity), max(1, min_size)
+    cuts: list[int] = []
+    todo = [(0, len(similarity) - 1)]
+    while todo and (most is None or len(cuts) < most):
+        a, b = todo.pop()
+        ends = np.arange(a + min_size - 1, b - min_size + 1, dtype=np.int64)
+        if len(ends) == 0:
+            continue
+        whole = float(cost(a, b))
+        gains = whole - cost(a, ends) - cost(ends + 1, b) - penalty(whole)
+        best = int(np.argmax(gains))
+        # rounding in the integral image must not split what is all alike
+        if gains[best] > 1e-9:
+            cut = int(ends[best]) + 1
+            cuts.append(cut)
+            todo += [(cut, b), (a, cut - 1)]
+    return sorted(cuts)
+
+
+def bins_of(seconds: float, step: float) -> int:
+    """Items of ``step`` seconds that last at least ``seconds``."""
+    return max(1, math.ceil(seconds / step - 1e-9))
+
+
+def _along_diagonal(similarity: Floats, half: int, act: Callable[[Floats], float]) -> Floats:
+    centres: Sequence[int] = range(half, len(similarity) - half + 1)
+    return np.asarray([act(similarity[c - half : c + half, c - half : c + half]) for c in centres], np.float64)

@@ -1,0 +1,156 @@
+"""How much a film changes from one sampled frame to the next: four cues, made comparable, and their fusion.
+
+A4VL ("Training-free, query-agnostic" event partition, appendix D). ``r`` runs over the N sampled frames; what
+is defined from a frame and the one before it has N − 1 values, on the midpoints τ_r = (t_{r−1} + t_r)/2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from longtake.types import Pixels
+
+Floats: TypeAlias = NDArray[np.float64]
+
+BINS = 32
+"""Bins of a colour channel's histogram (K)."""
+CHANNEL_WEIGHTS = (0.55, 0.35, 0.10)
+"""Of hue, saturation and value in the colour novelty (α, β, γ)."""
+MAD_TO_DEVIATION = 1.4826
+"""1/Φ⁻¹(0.75): the median absolute deviation times this is the standard deviation of Gaussian data."""
+_ROUNDING = 1e-9  # a spread below this share of the values is arithmetic, not film
+
+
+def colour_histograms(pixels: Pixels, bins: int = BINS) -> Floats:
+    """``h̃ = h / (Σ_k h^H[k] + Σ_k h^S[k] + Σ_k h^V[k])``: hue, saturation, value; 3 × K, joint ℓ1."""
+    from PIL import Image
+
+    hsv = np.asarray(Image.fromarray(pixels).convert("HSV")).reshape(-1, 3)
+    counts = [np.bincount(hsv[:, channel].astype(np.int64) * bins // 256, minlength=bins) for channel in range(3)]
+    histograms = np.asarray(counts, np.float64)
+    return np.asarray(histograms / max(float(histograms.sum()), 1.0))
+
+
+def grey(pixels: Pixels) -> Floats:
+    """The picture's luma, 0..255 (G_r)."""
+    from PIL import Image
+
+    return np.asarray(Image.fromarray(pixels).convert("L"), np.float64)
+
+
+def sharpness(picture: Floats) -> float:
+    """``s_r``: the variance of the Laplacian (3 × 3, edges mirrored) of a grey picture."""
+    mirrored = np.pad(picture, 1, mode="reflect" if min(picture.shape) > 1 else "edge")
+    laplacian = (
+        mirrored[:-2, 1:-1] + mirrored[2:, 1:-1] + mirrored[1:-1, :-2] + mirrored[1:-1, 2:]
+        - 4 * mirrored[1:-1, 1:-1]
+    )  # fmt: skip
+    return float(laplacian.var())
+
+
+def motion(picture: Floats, before: Floats) -> float:
+    """``m_r = median_x |G_r(x) − G_{r−1}(x)| / 255``."""
+    return float(np.median(np.abs(picture - before)) / 255)
+
+
+def midpoints(times: Floats) -> Floats:
+    """``τ_r = (t_{r−1} + t_r)/2``."""
+    return np.asarray((times[1:] + times[:-1]) / 2)
+
+
+def cosine_distance(some: Floats, others: Floats) -> Floats:
+    """``1 − ⟨a, b⟩/(‖a‖‖b‖)`` row by row; 1 where a row is all zeros."""
+    norms = np.linalg.norm(some, axis=-1) * np.linalg.norm(others, axis=-1)
+    products = (some * others).sum(axis=-1)
+    return np.asarray(1 - np.divide(products, norms, out=np.zeros_like(products), where=norms > 0))
+
+
+def colour_novelty(histograms: Floats, weights: Sequence[float] = CHANNEL_WEIGHTS) -> Floats:
+    """``c_r^nov = α d_r^H + β d_r^S + γ d_r^V``, d the cosine distance to the frame before; from N × 3 × K."""
+    distances = cosine_distance(histograms[1:], histograms[:-1])
+    return np.asarray(distances @ np.asarray(weights))
+
+
+def absolute_change(values: Floats) -> Floats:
+    """``u_r = |x_r − x_{r−1}|``: the novelty of sharpness and of motion."""
+    return np.asarray(np.abs(np.diff(values)))
+
+
+def embedding_novelty(embeddings: Floats, decay: float = 0.9) -> Floats:
+    """``u_r^emb = ½ d_r^prev + ½ d_r^ema``: cosine distances to the frame before and to the average up to it.
+
+    The average is ``ẽ_1 = e_1, ẽ_r = δ ẽ_{r−1} + (1 − δ) e_r``, of embeddings as they are, and normalised
+    only where it is compared.
+    """
+    average = np.array(embeddings[:1], np.float64)
+    averages = []
+    for row in embeddings[1:]:
+        averages.append(average[0])
+        average = decay * average + (1 - decay) * row
+    so_far = np.asarray(averages, np.float64).reshape(-1, embeddings.shape[1])
+    return (cosine_distance(embeddings[1:], embeddings[:-1]) + cosine_distance(embeddings[1:], so_far)) / 2
+
+
+def deviation(values: Floats) -> float:
+    """``1.4826 · MAD(x)``, or the standard deviation where the MAD is 0; 0 where nothing differs."""
+    if len(values) == 0:
+        return 0.0
+    tiny = _ROUNDING * max(1.0, float(np.abs(values).max()))
+    spread = MAD_TO_DEVIATION * float(np.median(np.abs(values - np.median(values))))
+    if spread <= tiny:
+        spread = float(values.std())
+    return spread if spread > tiny else 0.0
+
+
+def robust_z(values: Floats) -> Floats:
+    """``z_r = (x_r − med(x)) / (1.4826 MAD(x))``; zeros where nothing differs."""
+    spread = deviation(values)
+    return np.asarray((values - np.median(values)) / spread) if spread > 0 else np.zeros(len(values))
+
+
+def moving_average(values: Floats, window: int = 5) -> Floats:
+    """``x̄_r``: the mean over ``|u − r| ≤ ⌊w/2⌋``, truncated at the ends."""
+    sums = np.concatenate(([0.0], np.cumsum(values)))
+    places = np.arange(len(values))
+    begin, end = np.maximum(places - window // 2, 0), np.minimum(places + window // 2 + 1, len(values))
+    return np.asarray((sums[end] - sums[begin]) / (end - begin))
+
+
+def normalised(values: Floats, *, window: int = 5, clip: float = 4.0) -> Floats:
+    """``z̄_r``: a cue as robust z, averaged over a short window, clipped to ±4."""
+    return np.asarray(np.clip(moving_average(robust_z(values), window), -clip, clip))
+
+
+def fusion_weights(cues: Mapping[str, Floats], base: Mapping[str, float]) -> dict[str, float]:
+    """``w_c = β_c σ_c / Σ_{c'} β_{c'} σ_{c'}`` over the cues there are; zeros where none of them varies."""
+    raw = {name: base[name] * float(np.std(values)) for name, values in cues.items()}
+    total = sum(raw.values())
+    return {name: value / total if total > 0 else 0.0 for name, value in raw.items()}
+
+
+def fuse(cues: Mapping[str, Floats], base: Mapping[str, float], *, window: int = 5) -> Floats:
+    """``s(τ_r) = Σ_c w_c z_r^c``, averaged over a short window once more."""
+    weights = fusion_weights(cues, base)
+    total = np.sum([weights[name] * values for name, values in cues.items()], axis=0)
+    return moving_average(np.asarray(total, np.float64), window)
+
+
+def pool(times: Floats, values: Floats, width: float) -> tuple[Floats, Floats]:
+    """``s_j = max{s(τ_r) : τ_r ∈ [u_j, u_{j+1})}``, ``u_j = τ_2 + jΔ``: bin centres, and the pooled signal.
+
+    A bin that holds no sample, which happens where frames were not evenly spaced, lies on the line between
+    its neighbours.
+    """
+    span = float(times[-1] - times[0])
+    bins = max(1, int(np.ceil(span / width - 1e-9)))
+    place = np.clip(((times - times[0]) / width + 1e-9).astype(int), 0, bins - 1)
+    pooled = np.full(bins, -np.inf)
+    np.maximum.at(pooled, place, values)
+    centres = times[0] + (np.arange(bins) + 0.5) * width
+    held = np.isfinite(pooled)
+    return centres, np.asarray(np.interp(centres, centres[held], pooled[held]))

@@ -1,0 +1,152 @@
+"""The stretch of film that a question itself names: "at the end", "in the first half", "after minute 20".
+
+A4VL's appendix C reports such questions as failures: similarity between pictures and words knows no position. Only
+what is said of the *video* counts: "at the end of the race" names a race, "at the end" and "at the end of the
+video" the film.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from longtake.types import Segment
+
+END_SHARE = 0.25
+"""How much of a film "the end" and "the beginning" are."""
+
+_FILM = r"(?:video|film|movie|clip|footage|recording|episode|vlog|show|documentary)"
+_OF_FILM = rf"(?:\s+of\s+(?:the|this)\s+(?:\w+\s+)?{_FILM}\b|(?!\s+of\b))"
+_NUMBERS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+_COUNT = rf"(?P<count>\d+(?:\.\d+)?|{'|'.join(_NUMBERS)}|a\s+few|few)"
+_UNIT = r"(?P<unit>second|sec|minute|min|hour)s?"
+_PAST = r"\b(?:(?P<past>after|before)\s+(?:the\s+)?)?"
+_CLOCK = r"(?:\d{1,2}:)?\d{1,2}:\d{2}"
+_PARTS = {"half": 1 / 2, "third": 1 / 3, "quarter": 1 / 4}
+_SECONDS = {"second": 1.0, "sec": 1.0, "minute": 60.0, "min": 60.0, "hour": 3600.0}
+_LATE = ("last", "final", "closing", "latter", "second")
+
+Reader = Callable[[re.Match[str], float], tuple[float, float]]
+
+
+def scope(text: str, duration: float) -> Segment | None:
+    """The stretch that a question names, or ``None``: nothing is named, or what is named is not in the film.
+
+    Several names are taken together: "after minute 5 in the first half" is their overlap.
+    """
+    start, end = 0.0, duration
+    for pattern, reader in _READERS:
+        for match in pattern.finditer(text):
+            begin, stop = reader(match, duration)
+            start, end = max(start, begin), min(end, stop)
+    return Segment(start, end) if end - start > 0 and (start, end) != (0.0, duration) else None
+
+
+def clipped(blocks: list[Segment], within: Segment | None) -> list[Segment]:
+    """The parts of the blocks that lie inside a stretch, those of some length."""
+    if within is None:
+        return blocks
+    parts = [(max(block.start, within.start), min(block.end, within.end)) for block in blocks]
+    return [Segment(start, end) for start, end in parts if end > start]
+
+
+def _number(text: str) -> float:
+    text = text.lower()
+    if text in _NUMBERS:
+        return _NUMBERS.index(text) + 1.0
+    return 3.0 if text.endswith("few") else float(text)
+
+
+def _seconds(clock: str) -> float:
+    total = 0.0
+    for part in clock.split(":"):
+        total = total * 60 + int(part)
+    return total
+
+
+def _end(_: re.Match[str], duration: float) -> tuple[float, float]:
+    return duration * (1 - END_SHARE), duration
+
+
+def _beginning(_: re.Match[str], duration: float) -> tuple[float, float]:
+    return 0.0, duration * END_SHARE
+
+
+def _middle(_: re.Match[str], duration: float) -> tuple[float, float]:
+    return duration / 3, duration * 2 / 3
+
+
+def _part(match: re.Match[str], duration: float) -> tuple[float, float]:
+    length = duration * _PARTS[match["part"].lower()]
+    # "second" is the last of two, and the middle one of three
+    if match["which"].lower() == "second" and match["part"].lower() != "half":
+        return _beyond(match, length, 2 * length, duration)
+    return _outermost(match, length, duration)
+
+
+def _outer(match: re.Match[str], duration: float) -> tuple[float, float]:
+    return _outermost(match, _number(match["count"]) * _SECONDS[match["unit"].lower()], duration)
+
+
+def _outermost(match: re.Match[str], length: float, duration: float) -> tuple[float, float]:
+    late = match["which"].lower() in _LATE
+    return _beyond(match, *((duration - length, duration) if late else (0.0, length)), duration)
+
+
+def _beyond(match: re.Match[str], start: float, end: float, duration: float) -> tuple[float, float]:
+    """The stretch itself, or what lies past it: "after the first half", "before the last minute"."""
+    if match["past"] is None:
+        return start, end
+    return (end, duration) if match["past"].lower() == "after" else (0.0, start)
+
+
+def _since(match: re.Match[str], duration: float) -> tuple[float, float]:
+    moment = _moment(match)
+    return (0.0, moment) if match[1].lower() in ("before", "until") else (moment, duration)
+
+
+def _at(match: re.Match[str], _: float) -> tuple[float, float]:
+    moment = _moment(match)
+    # a clock names a moment, "minute 7" a minute; half a minute to either side forgives both
+    return max(0.0, moment - 30.0), moment + (30.0 if match["clock"] else 90.0)
+
+
+def _between(match: re.Match[str], _: float) -> tuple[float, float]:
+    if match["from"]:
+        return _seconds(match["from"]), _seconds(match["to"])
+    return _number(match["first"]) * 60, _number(match["last"]) * 60
+
+
+def _moment(match: re.Match[str]) -> float:
+    if match["clock"]:
+        return _seconds(match["clock"])
+    return _number(match["minute"]) * 60
+
+
+def _compile(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
+
+
+_WHEN = rf"(?:(?:the\s+)?minute\s+(?P<minute>\d+)|(?:the\s+)?(?P<clock>{_CLOCK})(?:\s+mark)?)\b"
+
+_READERS: list[tuple[re.Pattern[str], Reader]] = [
+    (_compile(rf"\b(?:at|towards?|near|in)\s+the\s+(?:very\s+)?end{_OF_FILM}(?![\w-])"), _end),
+    (_compile(rf"\b(?:at|towards?|near|in)\s+the\s+(?:very\s+)?(?:beginning|start){_OF_FILM}(?![\w-])"), _beginning),
+    (_compile(rf"\b(?:in|at|towards?|near)\s+the\s+middle\s+of\s+(?:the|this)\s+(?:\w+\s+)?{_FILM}\b"), _middle),
+    (
+        _compile(
+            rf"{_PAST}(?P<which>first|second|last|final|latter)\s+(?P<part>half|third|quarter)\b(?!\s+(?:an\s+)?hour){_OF_FILM}"
+        ),
+        _part,
+    ),
+    (_compile(rf"{_PAST}(?P<which>first|opening|last|final|closing)\s+{_COUNT}\s+{_UNIT}\b{_OF_FILM}"), _outer),
+    (_compile(rf"\b(after|from|since|before|until)\s+{_WHEN}(?!\s+(?:to|and|until)\b)"), _since),
+    (_compile(rf"\b(at|around|during|in)\s+{_WHEN}"), _at),
+    (
+        _compile(
+            rf"\b(?:between|from)\s+(?:minutes?\s+(?P<first>\d+)\s+(?:to|and|until)\s+(?:minute\s+)?(?P<last>\d+)"
+            rf"|(?P<from>{_CLOCK})\s+(?:to|and|until)\s+(?P<to>{_CLOCK}))\b"
+        ),
+        _between,
+    ),
+]

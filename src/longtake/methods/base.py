@@ -1,0 +1,104 @@
+"""What a method is, how it is configured, and what running it gives."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Protocol, TypeVar
+
+from longtake import events
+from longtake.agents.run import Run, settle
+from longtake.config import overlay
+from longtake.errors import BudgetSpent, LongtakeError, unknown
+from longtake.footage.footage import Footage
+from longtake.types import Answer, Question, Result
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The most that a method can ask for on one question, from its own settings; replies asked again come on top."""
+
+    calls: int
+    frames: int
+    """Pictures shown to models, repeats included."""
+    prompt_words: int
+    """Words in all prompts together, pictures apart."""
+    reply_words: int
+    steps: int
+    """Calls that must wait for one another: with calls of s seconds, at best ``steps × s``."""
+
+
+class Method(Protocol):
+    """A way to answer a question. Its dataclass fields are its settings, and the record of a run."""
+
+    name: ClassVar[str]
+    paper: ClassVar[str]
+    roles: ClassVar[tuple[str, ...]]
+    """Models it needs, ``team`` being a list of agents."""
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]]
+    """Named settings: ``paper`` is the printed text, ``released`` what the authors' code sets."""
+
+    def answer(self, footage: Footage, question: Question, run: Run) -> Answer:
+        """Answer, proposing the best answer so far along the way."""
+
+    def bounds(self, duration: float, question: Question) -> Bounds:
+        """The most it can ask for."""
+
+
+M = TypeVar("M", bound=Method)
+
+
+def configure(kind: type[M], values: Mapping[str, Any], *, source: str = "settings") -> M:
+    """A method with these fields set; ``preset`` names a set of them to begin with."""
+    values = dict(values)
+    preset = values.pop("preset", None)
+    made = kind()
+    if preset is not None:
+        if preset not in kind.presets:
+            raise unknown("preset", str(preset), kind.presets, where=kind.name)
+        made = dataclasses.replace(made, **kind.presets[preset])  # type: ignore[type-var]
+    return overlay(made, values, source=source, path=f"{kind.name}.")
+
+
+def fields_of(method: Method) -> dict[str, Any]:
+    """The method's settings as plain data."""
+    return dataclasses.asdict(method)  # type: ignore[call-overload, no-any-return]
+
+
+def solve(method: Method, footage: Footage, question: Question, run: Run) -> Result:
+    """Run a method on one question: its answer, marked where the budget ended it, and what was used."""
+    events.emit(
+        events.RunStarted(
+            method=method.name,
+            question=question.text,
+            options=question.options,
+            film=footage.name,
+            fields=fields_of(method),
+            models=run.names,
+            cards=run.cards,
+            seed=run.seed,
+        )
+    )
+    try:
+        answer = with_option_text(method.answer(footage, question, run), question)
+    except BudgetSpent as spent:
+        events.note("budget_spent", why=str(spent))
+        answer = with_option_text(settle(spent), question)
+    except LongtakeError as error:
+        events.emit(events.Failed(error=type(error).__name__, message=str(error)))
+        raise
+    events.emit(events.Answered(answer=answer, usage=run.usage))
+    return Result(answer, run.usage, method.name, run.names)
+
+
+def with_option_text(answer: Answer, question: Question) -> Answer:
+    """A letter with the option it stands for."""
+    if answer.choice is None or answer.text:
+        return answer
+    return replace(answer, text=question.options[question.letters.index(answer.choice)])
+
+
+def words(texts: Sequence[str]) -> int:
+    """Words in texts, for estimates."""
+    return sum(len(text.split()) for text in texts)

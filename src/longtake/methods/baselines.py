@@ -1,0 +1,86 @@
+"""What every comparison needs: N uniform frames in one call, and the question alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from longtake.agents.answer import guess
+from longtake.agents.run import Run
+from longtake.footage.footage import Footage
+from longtake.methods.base import Bounds
+from longtake.prompts import Plain
+from longtake.timecode import clock
+from longtake.types import Answer, Evidence, Frame, Line, Question, Segment
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """Frames spread evenly over the film, shown in one call.
+
+    On footage made of captions the captions at those moments are read instead.
+    """
+
+    name: ClassVar[str] = "uniform"
+    paper: ClassVar[str] = "baseline of VideoAgent, LVAgent and VideoDetective"
+    roles: ClassVar[tuple[str, ...]] = ("vlm",)
+    presets: ClassVar[dict[str, dict[str, object]]] = {}
+
+    frames: int = 32
+    """Frames shown."""
+    subtitles: bool = False
+    """Whether the lines spoken around the frames are shown as well."""
+
+    def answer(self, footage: Footage, question: Question, run: Run) -> Answer:
+        """One look, one answer."""
+        times = footage.times[_spread(len(footage.times), self.frames)].tolist()
+        captions = footage.captions(times)
+        if captions is not None:
+            notes = [Line(Segment(t, t), caption) for t, caption in zip(times, captions, strict=True)]
+            said = guess(run["vlm"], "baselines/captions", question, seen=notes, length=Plain(clock(footage.duration)))
+            evidence = [Evidence(note.segment, "caption", note.text) for note in notes]
+        else:
+            shown = footage.at(times)
+            speech = _around(footage, shown) if self.subtitles else "(not shown)"
+            said = guess(
+                run["vlm"], "baselines/uniform", question,
+                frames=shown, speech=speech, length=Plain(clock(footage.duration)),
+            )  # fmt: skip
+            evidence = [Evidence(Segment(frame.time, frame.time), "frame") for frame in shown]
+        return said.as_answer(evidence=evidence)
+
+    def bounds(self, duration: float, question: Question) -> Bounds:  # noqa: ARG002
+        """One call."""
+        return Bounds(calls=1, frames=self.frames, prompt_words=120, reply_words=80, steps=1)
+
+
+@dataclass(frozen=True)
+class Blind:
+    """The question alone: what a model knows, or guesses, without the film."""
+
+    name: ClassVar[str] = "blind"
+    paper: ClassVar[str] = "baseline of VideoAgent"
+    roles: ClassVar[tuple[str, ...]] = ("llm",)
+    presets: ClassVar[dict[str, dict[str, object]]] = {}
+
+    def answer(self, footage: Footage, question: Question, run: Run) -> Answer:  # noqa: ARG002
+        """Ask without showing anything."""
+        return guess(run["llm"], "baselines/blind", question).as_answer()
+
+    def bounds(self, duration: float, question: Question) -> Bounds:  # noqa: ARG002
+        """One call."""
+        return Bounds(calls=1, frames=0, prompt_words=100, reply_words=80, steps=1)
+
+
+def _spread(count: int, n: int) -> list[int]:
+    from longtake.algorithms.sampling import uniform
+
+    return [int(i) for i in uniform(count, n)]
+
+
+def _around(footage: Footage, frames: list[Frame], reach: float = 5.0) -> list[Line] | str:
+    """Lines spoken within ``reach`` seconds of a frame, each once."""
+    lines = [
+        line for frame in frames for line in footage.speech(Segment(max(0.0, frame.time - reach), frame.time + reach))
+    ]
+    return list(dict.fromkeys(lines)) or "(nothing is said)"

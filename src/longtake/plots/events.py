@@ -1,0 +1,62 @@
+"""Event partition as a picture: the four cues, the fused signal, the cuts, a thumbnail per block."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from longtake.algorithms.partition import Partition
+from longtake.errors import ConfigError, MissingExtra
+from longtake.timecode import clock
+from longtake.types import Frame, Segment
+
+CUES = ("colour", "motion", "sharpness", "embedding")
+
+
+def check(path: Path) -> None:
+    """Raise before any work is done where a plot could not be written."""
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+    except ImportError as error:
+        raise MissingExtra("plot", "drawing a plot") from error
+    known = set(FigureCanvasAgg.get_supported_filetypes())
+    if path.suffix.removeprefix(".").lower() not in known:
+        raise ConfigError(f"{path}: a plot is a file such as out.png; known endings: {', '.join(sorted(known))}")
+
+
+def draw(partition: Partition, thumbnails: Sequence[Frame], path: Path, *, title: str = "") -> None:
+    """Write the plot; ``thumbnails`` are one per block, in order."""
+    check(path)
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import FuncFormatter
+
+    shown = [*(name for name in CUES if name in partition.cues), "fused"]
+    figure = Figure(figsize=(12, 2.2 + 1.1 * len(shown)), layout="constrained")
+    rows = figure.subplots(len(shown) + 1, 1, sharex=True, height_ratios=[1] * len(shown) + [2])
+    for axes, name in zip(rows, shown, strict=False):
+        values = partition.fused if name == "fused" else partition.cues[name]
+        axes.plot(partition.times, values, color="black" if name == "fused" else "tab:blue", linewidth=1)
+        axes.set_ylabel(name, rotation=0, ha="right", va="center")
+    for axes in rows:
+        for cut in partition.cuts:
+            axes.axvline(cut.time, color="tab:red", linewidth=1)
+    strip = rows[-1]
+    for number, (block, frame) in enumerate(zip(partition.blocks, thumbnails, strict=True)):
+        strip.axvspan(block.start, block.end, ymax=0.12, color=f"C{number % 10}")
+        _thumbnail(strip, block, frame, partition.duration)
+    strip.set_yticks([])
+    strip.set_xlim(0, partition.duration)
+    strip.xaxis.set_major_formatter(FuncFormatter(lambda second, _: clock(max(0.0, second))))
+    # a file name may hold "$", which would be read as mathematics
+    figure.suptitle(title.replace("$", r"\$"))
+    figure.savefig(path, dpi=110)
+
+
+def _thumbnail(axes: Any, block: Segment, frame: Frame, duration: float) -> None:
+    from matplotlib.offsetbox import AnnotationBbox, OffsetImage
+
+    room = 950 * block.duration / max(duration, 1e-9)  # pixels that the block spans in the plot
+    picture = OffsetImage(frame.pixels, zoom=min(150.0, max(room - 8, 12.0)) / frame.pixels.shape[1])
+    place = AnnotationBbox(picture, (block.middle, 0.58), xycoords=("data", "axes fraction"), frameon=False)
+    axes.add_artist(place)
