@@ -67,5 +67,5 @@ methods = Registry(
 )
 """Ways to answer a question about a film."""
 
-chats = Registry("model family", "longtake.models", {})
+chats = Registry("model family", "longtake.models", {"lab": "longtake.lab.acuity:make"})
 """Makers of models whose names begin with the family's: ``lab/acuity=0.8`` is made by ``lab``."""
