@@ -92,8 +92,10 @@ def ask(film: Path, riddle: Riddle) -> dict:
     """One question, with what came back."""
     options = [word for option in riddle.options for word in ("--option", option)]
     settings = [word for setting in SETTINGS for word in ("--set", setting)]
-    done = longtake("ask", str(film), riddle.text, *options, "--model", f"llm={MODEL}", "--model", "captioner=senses/words", *settings,
-                    "--max-seconds", str(SECONDS), "--json")  # fmt: skip
+    cast = ["--model", f"llm={MODEL}", "--model", "captioner=senses/words"]
+    done = longtake(
+        "ask", str(film), riddle.text, *options, *cast, *settings, "--max-seconds", str(SECONDS), "--json"
+    )  # fmt: skip
     if done.returncode not in (0, 3):
         sys.exit(f"the question did not end (exit code {done.returncode})")
     return json.loads(done.stdout)
