@@ -10,7 +10,6 @@ from typing import Any
 
 from longtake.errors import ConfigError, unknown
 
-
 _ADDRESS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
