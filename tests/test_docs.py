@@ -27,7 +27,8 @@ def test_links_lead_somewhere(page):
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_commands_exist(page):
     text = page.read_text()
-    for command in re.findall(r"(?:^|`|\n)longtake ([a-z-]+)", text):
+    typed = "\n".join(code for _, code in BLOCK.findall(text))
+    for command in re.findall(r"`longtake ([a-z-]+)", text) + re.findall(r"^longtake ([a-z-]+)", typed, re.MULTILINE):
         assert command in cli.COMMANDS, command
 
 
@@ -40,7 +41,7 @@ def test_python_runs(page, film_folder, monkeypatch, tmp_path):
     if blocks:
         shutil.copy(FILMS[0].make(film_folder), tmp_path / "film.mp4")
     for code in blocks:
-        exec(compile(code, str(page), "exec"), {})
+        exec(compile(code, str(page), "exec", dont_inherit=True), {})
 
 
 def test_every_command_is_in_the_readme():
