@@ -37,8 +37,8 @@ from longtake.types import Result
 @common
 @asking_options
 def ask(
-    film: Path, question: str, method: str, trace: Path | None, plot: Path | None, quiet: bool, options: tuple[str, ...],
-    subtitles: Path | None, asking: Asking, settings: Settings, as_json: bool,
+    film: Path, question: str, method: str, trace: Path | None, plot: Path | None, quiet: bool,
+    options: tuple[str, ...], subtitles: Path | None, asking: Asking, settings: Settings, as_json: bool,
 ) -> int:  # fmt: skip
     """Ask a question about a film; get an answer with evidence.
 

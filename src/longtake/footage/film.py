@@ -201,6 +201,13 @@ class Film:
                 self.hearing.build(within)
         return self.text.lines(self.hearing.key, within)
 
+    def read(self, time: float) -> list[Line]:
+        """What can be read in the very frame at a moment."""
+        if self.reading is None:
+            return []
+        with self.folder.building(on_wait=self._waiting):
+            return self.reading.exactly(time)
+
     def known_lines(self) -> tuple[list[Line], list[Line]]:
         """Speech and on-screen text, as far as the film was listened to and read."""
         if self.subtitle_key() is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +25,8 @@ def draw(answer: Answer, frames: Sequence[Frame], scores: Sequence[ScoresSet], d
 
     strips = list(scores)[-STRIPS:]
     figure = Figure(figsize=(12, 3.4 + 0.6 * len(strips)), layout="constrained")
-    above, below = figure.subfigures(2, 1, height_ratios=[3, max(0.2, 0.6 * len(strips))])
+    parts: Any = figure.subfigures(2, 1, height_ratios=[3, max(0.2, 0.6 * len(strips))])
+    above, below = parts
     said = f"{answer.choice}. {answer.text}" if answer.choice else answer.text or "(no answer)"
     figure.suptitle(said.replace("$", r"\$")[:120])
     for axes, cited, frame in zip(
