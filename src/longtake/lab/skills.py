@@ -234,7 +234,7 @@ def facets(mind: Mind) -> list[dict[str, Any]]:
 def lines(mind: Mind) -> list[dict[str, Any]]:
     """Read subtitles: the lines that bear on the question, with their times; all, where no question is known."""
     said = [s for s in mind.shown.told if isinstance(s.fact, Saying)]
-    wanted = [s for s in said if mind.query is None or mind.relevance([s]) >= 0.5]
+    wanted = [s for s in said if mind.query is None or mind.relevance([s]) > 0.5]
     return [
         {"start": s.time or 0.0, "end": (s.time or 0.0) + 4.0, "text": sentence(s.fact)} for s in (wanted or said[:3])
     ]
