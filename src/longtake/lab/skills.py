@@ -79,7 +79,11 @@ def credible(mind: Mind) -> bool:
     proposed = re.findall(r"(?:answer|choice|proposed|proposal)\W{1,4}(?:is\W+)?([A-Z])\b", mind.shown.text)
     if mind.finding.level < 3:
         return False
-    return not proposed or not mind.shown.options or proposed[-1] == mind.letter
+    if mind.shown.options:
+        return not proposed or proposed[-1] == mind.letter
+    said = re.compile(r"\b(?:answer|proposed)\W*:", re.IGNORECASE)
+    lines = [line for line in mind.shown.text.splitlines() if said.search(line)]
+    return not lines or any(mind.answer.lower() in line.lower() for line in lines)
 
 
 def comment(mind: Mind) -> str:
@@ -100,7 +104,8 @@ def _complete(fact: Fact) -> bool:
 
 
 VALUES: Mapping[str, Callable[[Mind], Any]] = {
-    **dict.fromkeys(("caption", "description", "observation", "text"), describe),
+    **dict.fromkeys(("caption", "description", "observation"), describe),
+    "text": lambda mind: mind.answer if mind.query else describe(mind),
     **dict.fromkeys(("answer", "final_answer", "prediction"), answer),
     **dict.fromkeys(("choice", "letter", "option"), lambda mind: mind.letter or mind.answer),
     **dict.fromkeys(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Literal
 
 import pytest
@@ -17,6 +18,7 @@ from longtake.agents.team import Opinion, group_answers, peer_scores
 from longtake.agents.tools import tool, use_tools
 from longtake.lab.film import make_world
 from longtake.lab.footage import LabFootage
+from longtake.lab.skills import LISTS, VALUES
 from longtake.models.chat import Image, Options, say
 from longtake.models.replies import Letter, schema_for
 from longtake.timecode import clock
@@ -277,6 +279,25 @@ def test_reflect():
     refused = reply(SHARP, shown(asked, notes=f"Proposed answer: {asked.answer}"), form)
     assert refused["credible"] is False
     assert "look for" in refused["comment"]
+
+
+def test_reflect_on_words():
+    form = fields("comment", credible={"type": "boolean"})
+    asked = question("open", "What does the", options=False)
+    good = f"{noted(asked)}\nProposed answer: {asked.answer_text}"
+    assert reply(SHARP, shown(asked, notes=good), form)["credible"]
+    assert not reply(SHARP, shown(asked, notes=f"{noted(asked)}\nProposed answer: the moon"), form)["credible"]
+
+
+def test_open_ended_answers_come_in_either_field():
+    asked = question("open", "What does the", options=False)
+    for name in ("answer", "text"):
+        assert reply(SHARP, shown(asked, frames(asked)), fields(name))[name] == asked.answer_text
+
+
+def test_every_field_is_in_the_documentation():
+    page = (Path(__file__).parents[3] / "docs" / "lab.md").read_text()
+    assert [name for name in {*VALUES, *LISTS, "agent", "tool", "agent_1"} if f"`{name}`" not in page] == []
 
 
 @pytest.mark.parametrize("name", ["summary", "explanation"])
