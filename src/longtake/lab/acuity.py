@@ -24,7 +24,7 @@ from longtake.lab.planning import pick_tool, wants_tool
 from longtake.lab.profile import PROFILE
 from longtake.lab.prompt import Shown
 from longtake.lab.world import make_script
-from longtake.models.chat import Card, Image, Message, Options, Reply, ToolCall, request_hash
+from longtake.models.chat import Card, Image, Message, Options, Reply, ToolCall, ToolSpec, Unsupported, request_hash
 from longtake.models.prices import Price
 from longtake.types import Usage
 
@@ -139,8 +139,13 @@ class LabChat:
         mind = Mind(shown, self.model.seed, self.model.verbosity)
         call: tuple[ToolCall, ...] = ()
         text = ""
-        if options.tools and self.model.tools and wants_tool(mind):
-            call = (self._call(mind, options),)
+        if options.tools and not self.model.tools:
+            raise Unsupported(self._card.name, "tools")
+        if options.tools and wants_tool(mind):
+            call = (self._call(mind, options.tools),)
+        elif options.schema is None and shown.worded_tools and wants_tool(mind):
+            wanted = self._call(mind, shown.worded_tools)
+            text = json.dumps({"tool": wanted.name, "arguments": json.loads(wanted.arguments)}, ensure_ascii=False)
         else:
             text = self._text(mind, messages, options)
         usage = self._usage(messages, text, call)
@@ -157,8 +162,8 @@ class LabChat:
             return said
         return spoil(said, self.model.json_faults, self.model.seed, request_hash(self._card, messages, options))
 
-    def _call(self, mind: Mind, options: Options) -> ToolCall:
-        tool = pick_tool(mind, options.tools)
+    def _call(self, mind: Mind, tools: Sequence[ToolSpec]) -> ToolCall:
+        tool = pick_tool(mind, tools)
         number = sum(len(message.tool_calls) for message in mind.shown.messages)
         arguments = Filler(mind, tool.parameters).fill() if tool.parameters.get("properties") else {}
         return ToolCall(f"call-{number}", tool.name, json.dumps(arguments, ensure_ascii=False))

@@ -68,9 +68,7 @@ class Filler:
         if name == "tool" and choices:
             return choose_tool(mind, choices)
         if match := _PEER.fullmatch(name):
-            lines = mind.shown.named_lines()
-            number = int(match[1]) - 1
-            return peer_score(mind, lines[number][1]) if number < len(lines) else 1
+            return self._peer(int(match[1]) - 1, str(node.get("description", "")))
         if self._agent and name in ("answer", "choice", "final_answer") and role_of(self._agent) != "finish":
             return None if _nullable(node) else ""  # a plan that goes on answers nothing yet
         if name in ("answer", "final_answer") and choices:
@@ -78,6 +76,14 @@ class Filler:
         if name in VALUES:
             return VALUES[name](mind)
         return NEUTRAL
+
+    def _peer(self, number: int, described: str) -> int:
+        """The score of one peer: of whom the field's description names, else of the line with its number."""
+        lines = self._mind.shown.named_lines()
+        named = [said for name, said in lines if described.endswith(f" {name}")]
+        if named:
+            return peer_score(self._mind, named[-1])
+        return peer_score(self._mind, lines[number][1]) if number < len(lines) else 1
 
     def _fit(self, value: Any, node: Mapping[str, Any], name: str) -> Any:
         """A value as its schema admits it."""

@@ -10,6 +10,7 @@ from longtake.lab import vocabulary as v
 from longtake.lab.chance import pick, share
 from longtake.lab.facts import Deed, Fact, Person, Saying, Sighting, Sign, Thing
 from longtake.lab.grammar import sentence, values_of, wish, wished_in
+from longtake.lab.profile import PROFILE
 from longtake.lab.prompt import Shown
 from longtake.lab.queries import RELATIONS, Query, clause, deed_in, doing, scope_segment
 from longtake.lab.solving import Finding, option_of, solve
@@ -161,7 +162,8 @@ class Mind:
         familiar = {word.lower() for s in self.shown.sightings for word in _words(s.fact)}
         tempting = [n for n in open_ if options[n].lower() in familiar]
         text = self.query.text if self.query else ""
-        return pick(tempting or open_, self.seed, "guess", text, *options)
+        tempted = tempting and share(self.seed, "tempted", text, *options) < PROFILE.model.temptation
+        return pick(tempting if tempted else open_, self.seed, "guess", text, *options)
 
     def _guess_in_words(self) -> str:
         form = self.query.form if self.query else ""

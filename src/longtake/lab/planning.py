@@ -86,6 +86,8 @@ def best_intervals(mind: Mind) -> list[Segment]:
     start, end = scope_of(mind)
     ranked: list[tuple[float, int, Segment]] = []
     for line in mind.shown.text.splitlines():
+        if line.startswith('{"') and ('"properties"' in line or '"description"' in line):
+            continue  # the form of a reply, or what a tool is told to be good for
         told = [Sighting(fact, None) for _, fact in facts_in(line)]
         worth = mind.relevance(told)
         for segment in mind.shown.intervals(line):

@@ -56,6 +56,8 @@ class ModelProfile:
     """Chance to take in a fact that the prompt states in words."""
     hallucination: float = 0.02
     """Chance, per picture, to see a deed that is not there."""
+    temptation: float = 0.5
+    """Chance that a guess goes to an option that was met with elsewhere rather than to any."""
     verbosity: float = 0.0
     """Idle sentences per free text, on average."""
     json_faults: float = 0.0

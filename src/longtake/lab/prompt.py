@@ -15,7 +15,7 @@ from longtake.lab.facts import Sighting, Sign
 from longtake.lab.grammar import facts_in, sign_text
 from longtake.lab.queries import Query, query_in
 from longtake.lab.solving import joined
-from longtake.models.chat import Image, Message, Text
+from longtake.models.chat import Image, Message, Text, ToolSpec
 from longtake.types import Segment
 
 CLOCK = r"\d{1,2}:\d{2}:\d{2}(?:[.,]\d+)?|\d{1,3}:\d{2}(?:\.\d+)?"
@@ -170,6 +170,20 @@ class Shown:
             if _MOMENT.search(line) and not re.search(r"reads\s*[\"“'‹]?$", line):
                 found.append(Sighting(Sign(None, match[0], None), _before(times, match.start())))
         return found
+
+    @cached_property
+    def worded_tools(self) -> tuple[ToolSpec, ...]:
+        """Tools that the words tell of, one JSON object a line, for models without tool calls."""
+        found = []
+        for line in self.text.splitlines():
+            if line.startswith('{"tool"'):
+                try:
+                    told = json.loads(line)
+                except ValueError:
+                    continue  # a line of the film's own
+                if isinstance(told, dict) and isinstance(told.get("arguments"), dict) and "description" in told:
+                    found.append(ToolSpec(str(told["tool"]), str(told["description"]), told["arguments"]))
+        return tuple(found)
 
     @cached_property
     def form(self) -> Mapping[str, Any] | None:

@@ -107,8 +107,6 @@ def _finish(script: Script, kind: str, draft: _Draft, rng: random.Random, asked:
     if len(wrong) < OPTIONS - 1:
         return None
     options = () if is_open else tuple(rng.sample([draft.answer, *wrong], OPTIONS))
-    if kind == "count":
-        options = tuple(sorted(options, key=int))
     evidence = tuple(Segment(float(h.start), float(h.end)) for h in sorted(draft.evidence, key=lambda h: h.start))
     whole = solve(draft.query, everything(script), options=options, duration=script.duration)
     shown = solve(draft.query, within(script, evidence), options=options, duration=script.duration)

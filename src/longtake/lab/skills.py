@@ -79,7 +79,11 @@ def credible(mind: Mind) -> bool:
     proposed = re.findall(r"(?:answer|choice|proposed|proposal)\W{1,4}(?:is\W+)?([A-Z])\b", mind.shown.text)
     if mind.finding.level < 3:
         return False
-    return not proposed or not mind.shown.options or proposed[-1] == mind.letter
+    if mind.shown.options:
+        return not proposed or proposed[-1] == mind.letter
+    said = re.compile(r"\b(?:answer|proposed)\W*:", re.IGNORECASE)
+    lines = [line for line in mind.shown.text.splitlines() if said.search(line)]
+    return not lines or any(mind.answer.lower() in line.lower() for line in lines)
 
 
 def comment(mind: Mind) -> str:
@@ -100,7 +104,8 @@ def _complete(fact: Fact) -> bool:
 
 
 VALUES: Mapping[str, Callable[[Mind], Any]] = {
-    **dict.fromkeys(("caption", "description", "observation", "text"), describe),
+    **dict.fromkeys(("caption", "description", "observation"), describe),
+    "text": lambda mind: mind.answer if mind.query else describe(mind),
     **dict.fromkeys(("answer", "final_answer", "prediction"), answer),
     **dict.fromkeys(("choice", "letter", "option"), lambda mind: mind.letter or mind.answer),
     **dict.fromkeys(
@@ -234,7 +239,7 @@ def facets(mind: Mind) -> list[dict[str, Any]]:
 def lines(mind: Mind) -> list[dict[str, Any]]:
     """Read subtitles: the lines that bear on the question, with their times; all, where no question is known."""
     said = [s for s in mind.shown.told if isinstance(s.fact, Saying)]
-    wanted = [s for s in said if mind.query is None or mind.relevance([s]) >= 0.5]
+    wanted = [s for s in said if mind.query is None or mind.relevance([s]) > 0.5]
     return [
         {"start": s.time or 0.0, "end": (s.time or 0.0) + 4.0, "text": sentence(s.fact)} for s in (wanted or said[:3])
     ]

@@ -1,0 +1,79 @@
+"""The simulated encoder: a bag of words with noise."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from longtake.lab.encoder import LabEncoder
+from longtake.lab.footage import LabFootage
+from longtake.lab.grammar import wish
+from longtake.lab.world import make_script
+from longtake.perception.protocols import ImageTextEncoder
+from longtake.types import Frame
+
+SCRIPT = make_script(6, 30)
+
+
+def hits(noise, top=1):
+    """Share of deeds that are found by saying them, among the ``top`` best seconds."""
+    footage = LabFootage(SCRIPT, encoder=LabEncoder(noise))
+    rows = footage.embeddings()
+    found = []
+    for deed in SCRIPT.deeds:
+        best = np.argsort(-(rows @ footage.encode([wish(deed.fact)])[0]), kind="stable")[:top]
+        found.append(any(deed.start <= second < deed.end for second in best))
+    return sum(found) / len(found)
+
+
+def test_without_noise_what_is_said_is_found_and_noise_hides_it():
+    shares = [hits(noise) for noise in (0.0, 2.0, 6.0, math.inf)]
+    assert shares[0] > 0.9
+    assert shares == sorted(shares, reverse=True)
+    assert shares[1] > 0.4
+    assert shares[-1] < 0.1
+
+
+def test_a_random_encoder_knows_nothing():
+    rows = LabEncoder(math.inf).moments(SCRIPT, range(0, 1800, 5))
+    texts = LabEncoder(math.inf).texts([wish(deed.fact) for deed in SCRIPT.deeds])
+    for deed, row in zip(SCRIPT.deeds, rows @ texts.T @ np.eye(len(texts)), strict=False):
+        assert np.abs(row).max() < 0.35
+        assert deed is not None
+
+
+def test_a_picture_and_its_second_are_one_vector():
+    encoder, footage = LabEncoder(), LabFootage(SCRIPT)
+    frames = footage.at([33.0, 700.0, 1500.0], width=320)
+    np.testing.assert_array_equal(encoder.images(frames), footage.embeddings()[[33, 700, 1500]])
+
+
+def test_a_picture_without_a_code_is_noise_but_always_the_same():
+    bare = LabFootage(SCRIPT, code=False).at([33.0])
+    encoder = LabEncoder()
+    np.testing.assert_array_equal(encoder.images(bare), encoder.images(bare))
+    assert abs(float(encoder.images(bare)[0] @ LabFootage(SCRIPT).embeddings()[33])) < 0.3
+
+
+def test_it_keeps_the_protocol():
+    encoder = LabEncoder(seed=3)
+    assert isinstance(encoder, ImageTextEncoder)
+    assert encoder.texts([]).shape == encoder.images([]).shape == (0, encoder.dim)
+    rows = encoder.texts(["the red cup", "", "???"])
+    assert np.linalg.norm(rows, axis=1) == pytest.approx(1, abs=1e-5)
+    assert encoder.images([Frame(0.0, np.zeros((4, 4, 3), np.uint8))]).dtype == np.float32
+    assert LabEncoder(seed=4).key != encoder.key
+
+
+def test_scenes_are_cut_at_its_own_threshold():
+    """Neighbouring seconds of a scene are more alike than the threshold says, across a cut less."""
+    encoder = LabEncoder()
+    rows = encoder.moments(SCRIPT, range(1800))
+    cosines = (rows[1:] * rows[:-1]).sum(axis=1)
+    cuts = {scene.start for scene in SCRIPT.scenes[1:]}
+    inside = [c for second, c in enumerate(cosines, start=1) if second not in cuts]
+    across = [c for second, c in enumerate(cosines, start=1) if second in cuts]
+    assert np.mean(np.array(inside) > encoder.thresholds["scene"]) > 0.97
+    assert np.mean(np.array(across) < encoder.thresholds["scene"]) > 0.9

@@ -1,0 +1,178 @@
+"""Questions: every answer is proved by its evidence, and no other option is right."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from longtake.lab import vocabulary as v
+from longtake.lab.facts import Deed, fits
+from longtake.lab.film import make_world
+from longtake.lab.grammar import facts_in, wished_in
+from longtake.lab.queries import FORMS, deed_in, query_in, scope_segment
+from longtake.lab.questions import KINDS, within
+from longtake.lab.solving import option_of, solve
+from longtake.types import LETTERS
+
+SEEDS = (0, 1, 2, 3)
+
+
+@pytest.fixture(scope="module", params=SEEDS)
+def world(request):
+    return make_world(request.param, 40, 80)
+
+
+def asked(text):
+    found = query_in(f"Some words.\nQuestion: {text}\nA. more")
+    assert found is not None
+    return found[1]
+
+
+def deeds(script):
+    return [h.fact for h in script.deeds]
+
+
+def is_right(script, query, option):
+    """Whether an option is true, found out without the solver: by going through the whole script."""
+    first, part = query.first, wished_in(option)
+    moments = {h.fact: h for h in script.deeds}
+    match query.form:
+        case "what" | "scope":
+            fitting = [h for h in script.deeds if fits(first, h.fact)]
+            if query.scope:
+                stretch = scope_segment(query.scope, script.duration)
+                fitting = [h for h in fitting if h.start < stretch.end and h.end > stretch.start]
+            return any(str(h.fact.thing) == option for h in fitting)
+        case "who":
+            return any(str(d.person) == option for d in deeds(script) if fits(first, d))
+        case "where":
+            return any(f"at the {d.place}" == option for d in deeds(script) if fits(first, d))
+        case "deed":
+            return any(f"{v.VERBS[d.verb]} it" == option for d in deeds(script) if fits(first, d))
+        case "colour":
+            hits = [d for d in deeds(script) if fits(first, d) and d.thing.kind == query.kind]
+            return any(d.thing.colour == option for d in hits)
+        case "sign":
+            return any(h.fact.text == option for h in script.signs if fits(first, h.fact))
+        case "cost" | "weigh" | "leave" | "own":
+            return any(h.fact.value == option for h in script.sayings if fits(first, h.fact))
+        case "before" | "after":
+            gap = moments[deed_in(option)].start - moments[first].start
+            return gap < 0 if query.form == "before" else gap > 0
+        case "count":
+            return int(option) == sum(fits(first, d) for d in deeds(script))
+        case "count_kind":
+            return int(option) == sum(fits(first, d) and d.thing.kind == query.kind for d in deeds(script))
+        case "next" | "previous":
+            theirs = [d for d in deeds(script) if d.person == first.person]
+            place = theirs.index(first) + (1 if query.form == "next" else -1)
+            there = theirs[place] if 0 <= place < len(theirs) else None
+            return there is not None and (there.verb, there.thing, there.place) == (part.verb, part.thing, part.place)
+        case "hop_person":
+            people = {d.person for d in deeds(script) if fits(first, d)}
+            ends = [d for d in deeds(script) if d.person in people and fits(query.second, d)]
+            return any(str(d.thing) == option for d in ends)
+        case "hop_place":
+            places = {d.place for d in deeds(script) if fits(first, d)}
+            ends = [d for d in deeds(script) if d.place in places and fits(query.second, d)]
+            return any(str(d.person) == option for d in ends)
+        case "topic":
+            themes = [v.THEME_OF[d.thing.kind] for d in deeds(script)]
+            return option == max(set(themes), key=themes.count)
+    raise AssertionError(query.form)
+
+
+def test_every_kind_is_there_and_the_kinds_take_turns(world):
+    assert {q.kind for q in world.questions} == set(KINDS)
+    assert len({q.kind for q in world.questions[: len(KINDS)]}) == len(KINDS)
+
+
+def test_exactly_one_option_is_right(world):
+    for question in world.questions:
+        query = asked(question.text)
+        if question.options:
+            right = [option for option in question.options if is_right(world.script, query, option)]
+            assert right == [question.answer_text], question
+            assert question.options[LETTERS.index(question.answer)] == question.answer_text
+            assert len(set(question.options)) == 4
+        else:
+            assert question.answer is None
+            assert is_right(world.script, query, question.answer_text), question
+
+
+def test_every_answer_follows_from_its_evidence_alone(world):
+    for question in world.questions:
+        seen = within(world.script, question.evidence)
+        found = solve(asked(question.text), seen, options=question.options, duration=world.script.duration)
+        assert found.value == question.answer_text, question
+        if question.options:
+            assert option_of(found, question.options) == LETTERS.index(question.answer)
+
+
+def test_no_evidence_can_be_left_out(world):
+    """Without any one of its stretches, the rest of the evidence does not give the answer for sure."""
+    for question in world.questions:
+        if question.kind == "topic":
+            continue
+        query = asked(question.text)
+        for left_out in question.evidence:
+            rest = [segment for segment in question.evidence if segment != left_out]
+            found = solve(query, within(world.script, rest), options=question.options, duration=world.script.duration)
+            assert found.level < 3 or found.value != question.answer_text, question
+
+
+def test_wrong_options_are_true_of_other_moments(world):
+    script = world.script
+    true_somewhere = {str(d.thing) for d in deeds(script)} | {str(d.person) for d in deeds(script)}
+    true_somewhere |= {f"at the {d.place}" for d in deeds(script)} | {d.thing.colour for d in deeds(script)}
+    true_somewhere |= {f"{v.VERBS[d.verb]} it" for d in deeds(script)}
+    true_somewhere |= {f"{v.VERBS[d.verb]} {d.thing} at the {d.place}" for d in deeds(script)}
+    true_somewhere |= {f"{d.person} {v.VERBS[d.verb]} {d.thing} at the {d.place}" for d in deeds(script)}
+    true_somewhere |= {h.fact.text for h in script.signs} | {h.fact.value for h in script.sayings}
+    true_somewhere |= {v.THEME_OF[d.thing.kind] for d in deeds(script)}
+    for question in world.questions:
+        if question.kind != "count":  # a number is true of nothing by itself
+            assert set(question.options) <= true_somewhere, question
+
+
+def test_needles_fall_anywhere():
+    tenths = set()
+    for seed in range(8):
+        for question in make_world(seed, 30, 60).questions:
+            if question.kind in ("needle", "onscreen", "spoken"):
+                tenths.add(int(question.evidence[0].start / 180))
+    assert tenths == set(range(10))
+
+
+def test_answers_have_no_favourite_letter():
+    letters = [q.answer for seed in range(10) for q in make_world(seed, 30, 60).questions if q.options]
+    assert all(0.2 < letters.count(letter) / len(letters) < 0.3 for letter in "ABCD")
+
+
+def test_a_question_is_understood_as_it_was_meant(world):
+    for question in world.questions:
+        query = asked(question.text)
+        assert query.text == question.text
+        assert asked(re.sub(" ", "\n", question.text.upper(), count=2)) == query
+
+
+def test_all_forms_are_asked_somewhere():
+    forms = {asked(q.text).form for seed in range(8) for q in make_world(seed, 40, 80).questions}
+    assert forms == set(FORMS)
+
+
+def test_questions_options_and_clues_state_no_fact(world):
+    for question in world.questions:
+        assert list(facts_in("\n".join([question.text, *question.options]))) == []
+
+
+def test_a_question_hands_no_answer_to_a_method(world):
+    for question in world.questions:
+        assert set(question.question.__slots__) == {"text", "options"}
+
+
+def test_deeds_are_found_by_pattern():
+    first = Deed(verb="lift", place="farm")
+    assert fits(first, Deed(None, "lift", None, "farm"))
+    assert not fits(first, Deed(None, "lift", None, "bridge"))

@@ -1,0 +1,158 @@
+"""The server: the same model for any client, and as badly behaved as it is told to be."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+
+import pytest
+from unit.lab.asking import CHOICE, answered, shown
+
+from longtake.errors import ConfigError
+from longtake.lab.acuity import LabChat, LabModel
+from longtake.lab.film import make_world
+from longtake.lab.footage import LabFootage
+from longtake.lab.serve import Service, serving
+from longtake.models.chat import Card, Image, Options, ToolSpec, Unavailable, say
+from longtake.models.http import Endpoint
+from longtake.models.layers import Retrying
+from longtake.models.openai import OpenAIChat
+
+WORLD = make_world(4, 10, 40)
+FOOTAGE = LabFootage(WORLD.script)
+SHARP = LabModel(acuity=1.0, hallucination=0.0)
+
+
+@pytest.fixture(scope="module")
+def url():
+    with serving(Service(SHARP)) as address:
+        yield address
+
+
+def client(url, name="lab/acuity=1,hallucination=0"):
+    return OpenAIChat(Card("served", model=name), Endpoint("served", url))
+
+
+def post(url, body, path="/chat/completions"):
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    request = urllib.request.Request(url + path, data, {"Content-Type": "application/json"})
+    try:
+        with urllib.request.urlopen(request) as answer:
+            return answer.status, json.loads(answer.read())
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, json.loads(error.read())
+
+
+def test_through_the_server_a_model_says_what_it_says_in_the_process(url):
+    far, near = client(url), LabChat(SHARP)
+    for question in WORLD.questions[:12]:
+        if question.options:
+            messages = shown(question, FOOTAGE.at([s.middle for s in question.evidence]))
+            over, here = (chat.complete(messages, Options(schema=CHOICE)) for chat in (far, near))
+            assert over.text == here.text
+            assert (over.usage.tokens_in, over.usage.tokens_out) == (here.usage.tokens_in, here.usage.tokens_out)
+
+
+def test_the_server_knows_no_questions_and_still_answers(url):
+    question = next(q for q in WORLD.questions if q.kind == "needle")
+    assert answered(client(url), question, FOOTAGE.at([question.evidence[0].middle])) == (True, 3)
+
+
+def test_a_request_may_name_its_own_model(url):
+    question = next(q for q in WORLD.questions if q.kind == "needle")
+    blind = client(url, "lab/acuity=0")
+    assert answered(blind, question, FOOTAGE.at([question.evidence[0].middle]))[1] == 1
+
+
+def test_tool_calls(url):
+    tool = ToolSpec("retrieve", "Search.", {"type": "object", "properties": {"query": {"type": "string"}}})
+    question = next(q for q in WORLD.questions if q.kind == "needle")
+    reply = client(url).complete(shown(question), Options(tools=(tool,)))
+    assert reply.tool_calls[0].name == "retrieve"
+    assert json.loads(reply.tool_calls[0].arguments)["query"]
+    assert reply.finish == "tool_calls"
+
+
+def test_models_are_listed(url):
+    with urllib.request.urlopen(f"{url}/models") as answer:
+        assert json.loads(answer.read())["data"][0]["id"] == SHARP.name
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b"{not json", "property name"),
+        (b"[]", "object"),
+        ({}, "messages"),
+        ({"messages": [{"role": "king", "content": "x"}]}, "king"),
+        ({"messages": [{"content": "x"}]}, "role"),
+        ({"messages": [{"role": "user", "content": [{"type": "sound"}]}]}, "sound"),
+        ({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "http://x/y"}}]}]},
+         "nothing is fetched"),
+        ({"messages": [{"role": "user", "content": [
+            {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}]}]}, "not a picture"),
+        ({"messages": [{"role": "user", "content": "x"}], "stream": True}, "stream"),
+        ({"messages": [{"role": "user", "content": "x"}], "model": "lab/acuity=9"}, "acuity"),
+        ({"messages": [{"role": "user", "content": "x"}], "tools": [{}]}, "tools"),
+    ],
+)  # fmt: skip
+def test_bad_requests_are_told_why(url, body, words):
+    status, said = post(url, body)
+    assert status == 400
+    assert words in said["error"]["message"]
+
+
+def test_unknown_paths(url):
+    assert post(url, {}, "/embeddings")[0] == 404
+
+
+def test_failures_come_at_their_rate_and_are_got_over():
+    with serving(Service(SHARP, fail_rate=0.4)) as address:
+        statuses = [post(address, {"messages": [{"role": "user", "content": "x"}]})[0] for _ in range(60)]
+        assert {429, 503, 200} == set(statuses)
+        assert 0.2 < sum(status != 200 for status in statuses) / 60 < 0.6
+        patient = Retrying(client(address), tries=12)
+        assert patient.complete([say("user", "x")], Options()).text
+    with serving(Service(SHARP, fail_rate=1.0)) as address, pytest.raises(Unavailable):
+        client(address).complete([say("user", "x")], Options())
+
+
+def test_a_server_of_one_world_does_not_know_another():
+    question = next(q for q in WORLD.questions if q.kind == "needle")
+    frames = FOOTAGE.at([question.evidence[0].middle])
+    with serving(Service(LabModel(acuity=1.0, world=(5, 10)))) as address:
+        assert answered(client(address, "lab/acuity=1"), question, frames)[1] == 1
+
+
+def test_a_port_that_is_taken_is_refused_in_words(url):
+    with pytest.raises(ConfigError, match="cannot be used"), serving(Service(SHARP), int(url.split(":")[2][:-3])):
+        pass
+
+
+def test_the_command_serves_a_world_without_its_questions(tmp_path):
+    (tmp_path / "script.json").write_text(WORLD.script.to_json())
+    command = [sys.executable, "-m", "longtake", "lab", "serve", "--world", str(tmp_path), "--model",
+               "acuity=1,hallucination=0", "--port", "0"]  # fmt: skip
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline().strip()
+            assert re.fullmatch(r"http://127\.0\.0\.1:\d+/v1#lab/.*world=4:10", line)
+            address, _, name = line.partition("#")
+            question = next(q for q in WORLD.questions if q.kind == "needle")
+            frames = FOOTAGE.at([question.evidence[0].middle])
+            assert answered(client(address, name), question, frames) == (True, 3)
+        finally:
+            process.terminate()
+
+
+def test_pictures_arrive_as_they_were_sent(url):
+    frame = FOOTAGE.at([120.0], width=256)[0]
+    said = [chat.complete([say("user", "Describe.", Image(frame))], Options()).text
+            for chat in (client(url), LabChat(SHARP))]  # fmt: skip
+    assert said[0] == said[1]

@@ -1,0 +1,95 @@
+"""Worlds: the same for the same seed, and sound."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from longtake.errors import ConfigError
+from longtake.lab.facts import Deed, Person, Sign
+from longtake.lab.film import make_world
+from longtake.lab.questions import questions_json
+from longtake.lab.world import make_script
+
+PRINT = """
+import hashlib
+from longtake.lab.film import make_world
+from longtake.lab.questions import questions_json
+world = make_world(11, 12)
+print(hashlib.sha256((world.script.to_json() + questions_json(world.questions)).encode()).hexdigest())
+"""
+
+
+def test_the_same_seed_gives_the_same_bytes_in_another_process():
+    world = make_world(11, 12)
+    here = hashlib.sha256((world.script.to_json() + questions_json(world.questions)).encode()).hexdigest()
+    for hash_seed in ("0", "7"):
+        env = {**os.environ, "PYTHONHASHSEED": hash_seed}
+        done = subprocess.run([sys.executable, "-c", PRINT], capture_output=True, text=True, check=True, env=env)
+        assert done.stdout.strip() == here
+
+
+def test_another_seed_gives_another_world():
+    assert len({make_script(seed, 10).to_json() for seed in range(20)}) == 20
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 16383), minutes=st.integers(1, 90))
+def test_a_script_is_sound(seed, minutes):
+    script = make_script(seed, minutes)
+    assert (script.scenes[0].start, script.scenes[-1].end) == (0, minutes * 60)
+    assert all(a.end == b.start and a.place != b.place for a, b in pairwise(script.scenes))
+    assert all(scene.end - scene.start >= 15 for scene in script.scenes)
+    assert all(a.end <= b.start for a, b in pairwise(script.deeds)), "one deed at a time"
+    deeds = [h.fact for h in script.deeds]
+    assert len(set(deeds)) == len(deeds), "nothing happens twice"
+    signs = [h.fact for h in script.signs]
+    assert len({sign.text for sign in signs}) == len({(sign.colour, sign.place) for sign in signs}) == len(signs)
+    for scene in script.scenes:
+        for happening in (*scene.deeds, *scene.signs):
+            assert scene.start <= happening.start < happening.end <= scene.end
+            assert happening.fact.place == scene.place
+        assert all(h.fact.person in scene.people for h in scene.deeds)
+    assert all(a.end <= b.start for a, b in pairwise(script.spoken))
+
+
+def test_nobody_is_told_apart_by_the_coat_alone_and_deeds_have_twins():
+    script = make_script(5, 60)
+    coats = [person.coat for person in script.cast]
+    assert all(coats.count(coat) == 2 for coat in coats)
+    deeds = [h.fact for h in script.deeds]
+
+    def respects(a: Deed, b: Deed) -> int:
+        return sum(getattr(a, name) == getattr(b, name) for name in ("person", "verb", "thing", "place"))
+
+    twins = sum(any(respects(a, b) == 3 for b in deeds) for a in deeds)
+    assert twins > len(deeds) / 4
+
+
+def test_what_is_visible_is_what_the_scene_holds():
+    script = make_script(5, 20)
+    deed, sign = script.deeds[3], script.signs[2]
+    assert deed.fact in script.visible(deed.start)
+    assert deed.fact not in script.visible(deed.end)
+    assert sign.fact in script.visible(sign.end - 1)
+    assert not any(isinstance(fact, Sign) and fact == sign.fact for fact in script.visible(sign.start - 1))
+
+
+def test_the_script_as_a_file_holds_everything():
+    data = json.loads(make_script(2, 10).to_json())
+    assert {"seed", "minutes", "duration", "cast", "scenes", "spoken", "theme"} <= data.keys()
+    assert Person(**data["cast"][0]) in make_script(2, 10).cast
+
+
+@pytest.mark.parametrize(("seed", "minutes"), [(-1, 5), (20_000, 5), (3, 0), (3, 256)])
+def test_worlds_that_the_code_cannot_name_are_refused(seed, minutes):
+    with pytest.raises(ConfigError):
+        make_script(seed, minutes)
