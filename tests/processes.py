@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import gc
+import os
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from longtake.footage.captioned import CaptionedFootage
 from longtake.footage.store import LayerKey, Store
 from longtake.footage.text import TextStore
+from longtake.methods.base import Bounds
 from longtake.models.cache import ReplyStore
-from longtake.types import Line, Segment
+from longtake.types import Answer, Line, Segment
 
 
 def hold_film(root, fingerprint, held, release):
@@ -26,3 +37,79 @@ def fill_reply_cache(folder, start):
     store = ReplyStore(folder)
     for number in range(start, start + 40):
         store.put(str(number % 60), "m", "p", {"text": str(number % 60)})
+
+
+class Bags:
+    """Sentences as bags of letters: quick, and good enough to run."""
+
+    name = "bags"
+
+    def texts(self, texts):
+        rows = np.array([[t.count(chr(97 + i)) for i in range(26)] + [1] for t in texts], np.float32)
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+@dataclass(frozen=True)
+class Captions:
+    """A source of videos that are ten captions long; the video called ``broken`` cannot be opened."""
+
+    def footage(self, video):
+        return CaptionedFootage(video, [] if video == "broken" else [f"{video} at {s}" for s in range(10)], Bags())
+
+
+@dataclass(frozen=True)
+class FirstOption:
+    """Answers A, and notes in a file that it was asked."""
+
+    name: ClassVar[str] = "processes:FirstOption"
+    paper: ClassVar[str] = "none"
+    roles: ClassVar[tuple[str, ...]] = ()
+    presets: ClassVar[dict] = {}
+
+    log: str = ""
+
+    def answer(self, footage, question, run):
+        if self.log:
+            with Path(self.log).open("a") as file:
+                file.write(f"{os.getpid()} {footage.name}\n")
+        return Answer("A", reason=footage.captions([0.0])[0])
+
+    def bounds(self, duration, question):
+        return Bounds(0, 0, 0, 0, 0)
+
+
+SECRET = "s3cr3t-label"
+"""What the labels of the firewall test hold; a solver that finds it anywhere has seen a label."""
+
+
+@dataclass(frozen=True)
+class Snoop(FirstOption):
+    """Looks for labels wherever a solver could: memory, arguments, environment, frames, the run folder."""
+
+    name: ClassVar[str] = "processes:Snoop"
+    folder: str = ""
+    whole: bool = field(default=True)
+
+    def answer(self, footage, question, run):
+        found = []
+        needle = SECRET[::-1][::-1]
+        for thing in gc.get_objects():
+            if isinstance(thing, dict):
+                found += [k for k, v in list(thing.items()) if _holds(v) and k != "SECRET" and v is not needle]
+            elif isinstance(thing, list | tuple | set):
+                found += ["sequence"] if any(_holds(v) for v in thing if v is not SECRET) and not _own(thing) else []
+        found += [k for k, v in os.environ.items() if SECRET in v]
+        found += [a for a in sys.argv if SECRET in a]
+        for path in Path(self.folder).rglob("*"):
+            if path.is_file() and SECRET.encode() in path.read_bytes():
+                found.append(str(path))
+        return Answer("A" if not found else "B", text=repr(found[:5]))
+
+
+def _holds(value):
+    return isinstance(value, str) and SECRET in value and value is not SECRET
+
+
+def _own(thing):
+    """Constants of this very module's code."""
+    return thing is Snoop.answer.__code__.co_consts

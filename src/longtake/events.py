@@ -41,6 +41,8 @@ class RunStarted(_Base):
     film: str = ""
     fields: Mapping[str, Any] = field(default_factory=dict)
     models: Mapping[str, str] = field(default_factory=dict)
+    cards: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """What is known of each model, so that its requests can be recognised when the run is repeated."""
     seed: int = 0
 
 

@@ -7,11 +7,11 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any
 
-from longtake.errors import unknown
+from longtake.errors import ConfigError, unknown
 
 
 class Registry:
-    """Maps a name to ``"module:attribute"``, imported on first use.
+    """Maps a name to ``"module:attribute"``, imported on first use; such an address is itself a name.
 
     Packages add their own through an entry-point group of the registry's name, so that a method of
     yours is found beside ours without a line of configuration.
@@ -32,7 +32,7 @@ class Registry:
         return iter(self.names())
 
     def __contains__(self, name: str) -> bool:
-        return name in self._targets or name in self.names()
+        return name in self._targets or ":" in name or name in self.names()
 
     def add(self, name: str, target: str) -> None:
         """Give ``name`` to ``"module:attribute"``; an existing name is replaced."""
@@ -42,8 +42,11 @@ class Registry:
         """What ``name`` stands for, imported now."""
         if name not in self:
             raise unknown(self.kind, name, self.names())
-        module, _, attribute = self._targets[name].partition(":")
-        return getattr(import_module(module), attribute)
+        module, _, attribute = self._targets.get(name, name).partition(":")
+        try:
+            return getattr(import_module(module), attribute)
+        except (ImportError, AttributeError) as error:
+            raise ConfigError(f"{self.kind} {name!r} cannot be loaded: {error}", key=name) from error
 
     def _read_plugins(self) -> None:
         if not self._plugins_read:
@@ -64,5 +67,5 @@ methods = Registry(
 )
 """Ways to answer a question about a film."""
 
-chats = Registry("model family", "longtake.models", {})
+chats = Registry("model family", "longtake.models", {"lab": "longtake.lab.acuity:make"})
 """Makers of models whose names begin with the family's: ``lab/acuity=0.8`` is made by ``lab``."""

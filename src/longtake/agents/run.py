@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from longtake.config import BudgetSettings
 from longtake.errors import BudgetSpent, ConfigError, unknown
@@ -65,6 +66,17 @@ class Run:
         """Role to the name of its model, team members under their own names."""
         roles = {role: chat.card.name for role, chat in self._models.items()}
         return roles | {f"team.{agent.name}": agent.chat.card.name for agent in self.team}
+
+    @property
+    def chats(self) -> list[Chat]:
+        """Every model of the run."""
+        return [*self._models.values(), *(agent.chat for agent in self.team)]
+
+    @property
+    def cards(self) -> Mapping[str, Mapping[str, Any]]:
+        """What is known of each model, as plain data, under the names of :attr:`names`."""
+        roles = {role: asdict(chat.card) for role, chat in self._models.items()}
+        return roles | {f"team.{agent.name}": asdict(agent.chat.card) for agent in self.team}
 
     @property
     def usage(self) -> Usage:

@@ -14,12 +14,21 @@ from longtake import __version__
 from longtake.errors import LongtakeError
 
 COMMANDS = {
+    "ask": "Ask a question about a film; get an answer with evidence.",
+    "compare": "Several methods on one question, side by side.",
+    "estimate": "What a question can cost at most, before it is asked.",
+    "methods": "The methods, or one of them with its fields, paper, roles and cost.",
+    "replay": "Show a recorded run again, offline; or repeat it on its recorded replies.",
     "info": "What a film is: length, picture, sound, subtitles.",
     "frames": "Save the frames on screen at given times.",
     "index": "Look through films once, so that questions are quick.",
     "events": "Divide a film into blocks where what is to be seen changes.",
     "search": "Find moments by words: in pictures, on-screen text and speech.",
+    "eval": "Run a method over a benchmark, and score it.",
+    "report": "Score runs and set them side by side, as Markdown.",
+    "benchmarks": "The benchmarks: what to download, where to put it, on which terms.",
     "models": "List, probe and fetch language models.",
+    "lab": "Films with known truth, and simulated models, to measure methods with.",
     "cache": "See and clear what was derived from films.",
     "doctor": "What is installed, configured and in reach.",
 }
@@ -36,7 +45,7 @@ class _LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module = importlib.import_module(f"longtake.cli.{cmd_name}")
-        command = getattr(module, cmd_name)
+        command = getattr(module, "eval_command" if cmd_name == "eval" else cmd_name)
         assert isinstance(command, click.Command)
         return command
 

@@ -77,4 +77,4 @@ def _blocks(found: Partition) -> list[dict[str, Any]]:
 
 def _draw(footage: Film, found: Partition, path: Path) -> None:
     middles = [block.middle for block in found.blocks]
-    plots.draw(found, footage.at(middles, width=THUMBNAIL, purpose="events"), path, title=footage.name)
+    plots.draw(found, footage.at(middles, width=THUMBNAIL), path, title=footage.name)

@@ -92,9 +92,9 @@ class CaptionedFootage:
         """Nothing is known of what can be read."""
         return []
 
-    def at(self, times: Sequence[float], *, width: int | None = None, purpose: str = "") -> list[Frame]:
+    def at(self, times: Sequence[float], *, width: int | None = None) -> list[Frame]:
         """There are no pictures."""
-        return self._none(times, width, purpose)
+        return self._none(len(times), width)
 
     def uniform(self, n: int, *, within: Segment | None = None, width: int | None = None) -> list[Frame]:
         """There are no pictures."""
@@ -105,4 +105,5 @@ class CaptionedFootage:
         return self._none(n, within, width, seed)
 
     def _none(self, *asked: object) -> list[Frame]:
-        raise MediaError(self.name, "no_video", "is made of captions; it has no pictures to show")
+        detail = f"is made of captions; it has no pictures to show (asked for {asked[0]})"
+        raise MediaError(self.name, "no_video", detail)

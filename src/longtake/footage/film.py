@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from longtake.algorithms import sampling
 from longtake.config import Settings
-from longtake.events import FramesSeen, Seen, emit, note, picture
+from longtake.events import note
 from longtake.footage.fingerprint import fingerprint
 from longtake.footage.hearing import Hearing
 from longtake.footage.layers import (
@@ -32,7 +32,6 @@ from longtake.footage.reading import Reading
 from longtake.footage.store import FilmFolder, LayerKey, Store
 from longtake.footage.text import TextStore
 from longtake.media.container import check_plain_file
-from longtake.media.images import digest, jpeg
 from longtake.media.subtitles import embedded_subtitles, read_subtitles, sidecar
 from longtake.media.video import Video, sample_times
 from longtake.perception.conse import ConSE
@@ -102,23 +101,19 @@ class Film:
         """The grid that frame layers and frame numbers refer to, one moment a second by default."""
         return sample_times(self.duration, self.settings.index.fps)
 
-    def at(self, times: Sequence[float], *, width: int | None = None, purpose: str = "") -> list[Frame]:
+    def at(self, times: Sequence[float], *, width: int | None = None) -> list[Frame]:
         """The frames on screen at these moments."""
-        frames = self.video.at(times, width=width)
-        for frame in frames:
-            _offer(frame)
-        emit(FramesSeen(purpose=purpose, frames=tuple(Seen(f.time, digest(f.pixels)) for f in frames)))
-        return frames
+        return self.video.at(times, width=width)
 
     def uniform(self, n: int, *, within: Segment | None = None, width: int | None = None) -> list[Frame]:
         """``n`` frames spread evenly over the film, ends included, or over a stretch of it."""
         grid = self._grid(within)
-        return self.at(grid[sampling.uniform(len(grid), n)].tolist(), width=width, purpose="uniform")
+        return self.at(grid[sampling.uniform(len(grid), n)].tolist(), width=width)
 
     def random(self, n: int, *, within: Segment | None = None, seed: int = 0, width: int | None = None) -> list[Frame]:
         """``n`` different frames drawn at random, the same for the same seed, in time order."""
         grid = self._grid(within)
-        return self.at(grid[sampling.random(len(grid), n, seed)].tolist(), width=width, purpose="random")
+        return self.at(grid[sampling.random(len(grid), n, seed)].tolist(), width=width)
 
     def layer(self, layer: FrameLayer, advance: Advance = ignore) -> NDArray[Any]:
         """A frame layer's rows, one per moment of :attr:`times`, computed now if need be."""
@@ -253,7 +248,3 @@ class Film:
 
     def _waiting(self) -> None:
         note("waiting", film=str(self.path), why="another process is working on this film")
-
-
-def _offer(frame: Frame) -> None:
-    picture(digest(frame.pixels), lambda: jpeg(frame.pixels))

@@ -30,7 +30,7 @@ class Footage(Protocol):
     def encoder(self) -> Encoder:
         """The space that :meth:`embeddings` and :meth:`encode` share."""
 
-    def at(self, times: Sequence[float], *, width: int | None = None, purpose: str = "") -> list[Frame]:
+    def at(self, times: Sequence[float], *, width: int | None = None) -> list[Frame]:
         """The frames on screen at these moments."""
 
     def uniform(self, n: int, *, within: Segment | None = None, width: int | None = None) -> list[Frame]:

@@ -73,20 +73,25 @@ def search(film: Film, text: str, *, within: Segment | None = None, top: int = 1
         "speech": _lines(film, text, _speech_key(film), stretch),
         "onscreen": _lines(film, text, film.reading.key if film.reading else None, stretch),
     }
-    rankings = {source: [f.time for f in hits] for source, hits in found.items()}
+    # what a source is not sure of must not outvote what another is sure of
+    sure = _fuse({source: [f for f in hits if f.sure] for source, hits in found.items()})
+    rest = [hit for hit in _fuse(found) if all(abs(hit.time - known.time) > APART for known in sure)]
+    return Search([*sure, *rest][:top], covered(film, stretch))
+
+
+def _fuse(found: dict[str, list[_Found]]) -> list[Hit]:
+    """Moments by reciprocal rank over the sources that found them."""
     hits = []
-    for time, score, members in by_moment(rankings, apart=APART):
+    for time, score, members in by_moment({s: [f.time for f in fs] for s, fs in found.items()}, apart=APART):
         parts = {s: next(f for f in found[s] if f.time == t) for s, t in members.items()}
-        worded = [f for f in parts.values() if f.line is not None]
-        best = max(worded, key=lambda f: f.score, default=None)
-        segment = best.line.segment if best and best.line else Segment(time, time)
+        best = max((f for f in parts.values() if f.line is not None), key=lambda f: f.score, default=None)
+        line = best.line if best else None
         hits.append(
             Hit(best.time if best else time, score, any(f.sure for f in parts.values()),
-                {s: f.score for s, f in parts.items()}, segment, best.line.text if best and best.line else "")
+                {s: f.score for s, f in parts.items()}, line.segment if line else Segment(time, time),
+                line.text if line else "")
         )  # fmt: skip
-    # what a source is sure of comes before any first place that is only the best of nothing
-    hits.sort(key=lambda hit: (not hit.sure, -hit.score, hit.time))
-    return Search(hits[:top], covered(film, stretch))
+    return hits
 
 
 def covered(film: Film, within: Segment | None = None) -> dict[str, float]:

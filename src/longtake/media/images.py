@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import io
 from pathlib import Path
 
 import numpy as np
@@ -30,19 +28,6 @@ def display_size(width: int, height: int, rotation: int, aspect: float) -> tuple
     """Width and height on screen."""
     shown = (round(width * aspect), height)
     return (shown[1], shown[0]) if rotation // 90 % 2 else shown
-
-
-def digest(pixels: Pixels) -> str:
-    """A name for a picture's content."""
-    shape = f"{pixels.shape[1]}x{pixels.shape[0]}:".encode()
-    return hashlib.blake2b(shape + np.ascontiguousarray(pixels).tobytes(), digest_size=16).hexdigest()
-
-
-def jpeg(pixels: Pixels, *, quality: int = 85) -> bytes:
-    """A picture as JPEG bytes."""
-    buffer = io.BytesIO()
-    Image.fromarray(pixels).save(buffer, "JPEG", quality=quality)
-    return buffer.getvalue()
 
 
 def save_png(pixels: Pixels, path: Path) -> None:

@@ -191,7 +191,7 @@ class A4VL:
         def first(agent: Agent) -> tuple[str, bool]:
             chance = run.random("preview", footage.name, question.text, agent.name)
             bins = np.array_split(np.arange(len(footage.times)), min(self.n1(footage), len(footage.times)))
-            look = look_at(footage, [int(chance.choice(part.tolist())) for part in bins], "preview")
+            look = look_at(footage, [int(chance.choice(part.tolist())) for part in bins])
             told: dict[str, Any] = {"question": question, **shown_to(footage, look)}
             all_of_it = self.gate and (
                 COUNTING.search(question.text) is not None
@@ -211,13 +211,13 @@ class A4VL:
         total = self.n2(footage)
         if whole:
             everything = np.concatenate(rows)
-            return look_at(footage, everything[sampling.uniform(len(everything), total)].tolist(), "whole film")
+            return look_at(footage, everything[sampling.uniform(len(everything), total)].tolist())
         logits = self.similarity(footage, rows, clue)  # 11
         share = allocate.shares(logits, self.threshold(footage))  # 12 to 14, 17, 18
         emit(ScoresSet(label=f"share: {clue}", segments=tuple(blocks), values=tuple(np.round(share, 4).tolist())))
         given = allocate.counts(share, total, [len(row) for row in rows])  # 15
         chosen = [row[sampling.uniform(len(row), count)] for row, count in zip(rows, given, strict=True)]  # 16, 19
-        return look_at(footage, np.concatenate(chosen).tolist(), "perceive")
+        return look_at(footage, np.concatenate(chosen).tolist())
 
     def similarity(self, footage: Footage, rows: Sequence[NDArray[np.int64]], clue: str) -> list[float]:
         """``Sim(B_k, P)``: the logit scale times the mean of the best cosines over moments spread over the block."""

@@ -63,7 +63,7 @@ def configure(kind: type[M], values: Mapping[str, Any], *, source: str = "settin
 
 def fields_of(method: Method) -> dict[str, Any]:
     """The method's settings as plain data."""
-    return {f.name: getattr(method, f.name) for f in dataclasses.fields(method)}  # type: ignore[arg-type]
+    return dataclasses.asdict(method)  # type: ignore[call-overload, no-any-return]
 
 
 def solve(method: Method, footage: Footage, question: Question, run: Run) -> Result:
@@ -76,6 +76,7 @@ def solve(method: Method, footage: Footage, question: Question, run: Run) -> Res
             film=footage.name,
             fields=fields_of(method),
             models=run.names,
+            cards=run.cards,
             seed=run.seed,
         )
     )

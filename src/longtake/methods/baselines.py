@@ -40,7 +40,7 @@ class Uniform:
             said = guess(run["vlm"], "baselines/captions", question, seen=notes, length=Plain(clock(footage.duration)))
             evidence = [Evidence(note.segment, "caption", note.text) for note in notes]
         else:
-            shown = footage.at(times, purpose="uniform")
+            shown = footage.at(times)
             speech = _around(footage, shown) if self.subtitles else "(not shown)"
             said = guess(
                 run["vlm"], "baselines/uniform", question,

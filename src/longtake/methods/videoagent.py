@@ -135,7 +135,7 @@ class VideoAgent:
         ready = footage.captions(times)
         if ready is not None:
             return dict(zip(frames, ready, strict=True))
-        shown = [footage.at(self._unit(footage, time), purpose="caption") for time in times]
+        shown = [footage.at(self._unit(footage, time)) for time in times]
 
         def describe(pictures: Any) -> str:
             said = ask(run["captioner"], "videoagent/caption", Caption, frames=pictures, default=None)

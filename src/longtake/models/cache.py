@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from longtake import events
-from longtake.models.chat import Chat, Message, Options, Reply, ToolCall, request_hash
+from longtake.models.chat import Chat, Message, Options, Reply, ToolCall, images, request_hash
 from longtake.models.layers import Layer
 from longtake.types import Usage
 
@@ -88,7 +88,9 @@ class Cached(Layer):
             stored = None
         if stored is not None:
             calls = tuple(ToolCall(**call) for call in stored["tool_calls"])
-            return Reply(**{**stored, "tool_calls": calls}, usage=Usage(), cached=True)
+            # the pictures were looked at all the same: what a method sees does not depend on who paid
+            seen = Usage(frames=sum(1 for _ in images(messages)))
+            return Reply(**{**stored, "tool_calls": calls}, usage=seen, cached=True)
         reply = self.inner.complete(messages, options)
         if reply.text or reply.tool_calls:  # an empty reply is a failure that asking again may mend
             kept = asdict(reply)

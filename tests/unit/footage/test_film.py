@@ -7,7 +7,6 @@ import pytest
 from films import FILMS, Recipe, read_number, x264
 
 from longtake.config import IndexSettings, Settings
-from longtake.events import FramesSeen, Stream
 from longtake.footage.film import Film
 from longtake.footage.fingerprint import PIECE, fingerprint
 from longtake.footage.layers import CHUNK, Glimpses
@@ -62,29 +61,6 @@ def test_random_is_repeatable_and_stays_inside(footage):
     assert [f.time for f in a] == [f.time for f in b] != [f.time for f in c]
     assert all(50 <= f.time < 80 for f in a + c)
     assert len({f.time for f in a}) == 6
-
-
-def test_frames_that_are_handed_out_are_events_with_pictures(footage):
-    class Keeper:
-        def __init__(self):
-            self.events, self.pictures = [], {}
-
-        def handle(self, event):
-            self.events.append(event)
-
-        def picture(self, digest, jpeg):
-            self.pictures[digest] = jpeg()
-
-        def close(self):
-            pass
-
-    keeper = Keeper()
-    with Stream(keeper).active():
-        footage.at([3.0, 3.1, 9.0])
-    (event,) = (e for e in keeper.events if isinstance(e, FramesSeen))
-    assert [seen.time for seen in event.frames] == [3.0, 3.0, 9.0]
-    assert {seen.digest for seen in event.frames} == set(keeper.pictures)
-    assert all(jpeg.startswith(b"\xff\xd8") for jpeg in keeper.pictures.values())
 
 
 def test_layers_are_computed_once(footage, store, monkeypatch):

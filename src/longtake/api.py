@@ -1,0 +1,77 @@
+"""longtake from Python::
+
+import longtake
+
+film = longtake.open("film.mp4")
+result = film.ask("Why does the man hold up the cup?", method="videoagent")
+print(result.answer.text, result.answer.evidence)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from longtake import config, registry
+from longtake.build import DEFAULT_METHOD, Asking, Casting, ask, open_film, with_fields
+from longtake.config import BudgetSettings, Settings
+from longtake.events import Sink
+from longtake.footage.film import Film
+from longtake.footage.indexing import tasks
+from longtake.footage.layers import ignore
+from longtake.footage.searching import Search, search
+from longtake.types import Question, Result, Segment
+
+
+class OpenFilm:
+    """A film one can ask. Everything derived from it is kept in the user's cache."""
+
+    def __init__(self, film: Film, settings: Settings) -> None:
+        self.film = film
+        self.settings = settings
+
+    def ask(
+        self,
+        question: str,
+        options: Sequence[str] = (),
+        *,
+        method: str = DEFAULT_METHOD,
+        model: str | Sequence[str] = (),
+        team: Path | str | None = None,
+        budget: BudgetSettings | None = None,
+        seed: int = 0,
+        sinks: Sequence[Sink] = (),
+        **fields: Any,
+    ) -> Result:
+        """Ask a question; further keywords are fields of the method, as in ``max_rounds=2``.
+
+        Without a model named, everything runs on this machine.
+        """
+        settings = with_fields(self.settings, method, fields)
+        if budget is not None:
+            settings = replace(settings, budget=budget)
+        casting = Casting((model,) if isinstance(model, str) else tuple(model), Path(team) if team else None)
+        asking = Asking(method, casting, seed=seed, sinks=sinks)
+        return ask(self.film, Question(question, tuple(options)), settings, asking)
+
+    def search(self, text: str, *, within: Segment | None = None, top: int = 10) -> Search:
+        """The moments that fit a text best."""
+        return search(self.film, text, within=within, top=top)
+
+    def index(self) -> None:
+        """Look, listen and read through the film now, rather than when asked."""
+        for task in tasks(self.film):
+            if not task.done():
+                task.build(ignore)
+
+    def __repr__(self) -> str:
+        return f"OpenFilm({str(self.film.path)!r})"
+
+
+def open(path: Path | str, *, subtitles: Path | str | None = None, settings: Settings | None = None) -> OpenFilm:  # noqa: A001
+    """Open a film with the user's settings, or with these."""
+    settings = settings or config.load(method_names=registry.methods.names())
+    film = open_film(Path(path), settings, subtitles=Path(subtitles) if subtitles else None)
+    return OpenFilm(film, settings)

@@ -1,0 +1,65 @@
+"""``longtake ask``."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from longtake import build
+from longtake.build import DEFAULT_METHOD, Asking, open_film
+from longtake.cli.answers import exit_code, plain, show
+from longtake.cli.asking import asking_options, name_hosts, read_question
+from longtake.cli.options import common, film
+from longtake.cli.output import emit_json, on_terminal, progress, say
+from longtake.config import Settings
+from longtake.events import Sink
+from longtake.registry import methods
+from longtake.sinks.console import ConsoleSink
+from longtake.sinks.jsonl import JsonlSink
+
+
+@click.command()
+@film
+@click.argument("question")
+@click.option("--method", default=DEFAULT_METHOD, show_default=True, metavar="NAME", help="See 'longtake methods'.")
+@click.option("--trace", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+              help="Record the run; the file holds the frames that were looked at.")  # fmt: skip
+@click.option("--quiet", is_flag=True, help="Do not show what the method does.")
+@common
+@asking_options
+def ask(
+    film: Path, question: str, method: str, trace: Path | None, quiet: bool, options: tuple[str, ...],
+    subtitles: Path | None, asking: Asking, settings: Settings, as_json: bool,
+) -> int:  # fmt: skip
+    """Ask a question about a film; get an answer with evidence.
+
+    Without --option the question is open-ended. Without --model everything runs on this machine, on small
+    built-in models ('longtake models pull local/qwen2.5-1.5b' fetches the language model once).
+    Exit code 0: answered; 3: the budget ended it, or no reply could be read.
+
+    \b
+    Example:
+      longtake ask film.mp4 "What does the sign over the door say?"
+      longtake ask film.mp4 "Who leaves first?" --option "the man" --option "the woman" --trace run.jsonl
+    """
+    asked = read_question(question, options)
+    kind = methods.get(method)
+    opened = open_film(film, settings, subtitles=subtitles)
+    name_hosts(asking, kind.roles, settings)
+    with progress("looking through the film once") as advance:
+        opened.frame_layers(opened.looking_layers(), advance)
+    sinks: list[Sink] = []
+    if on_terminal() and not quiet:
+        sinks.append(ConsoleSink(sys.stderr))
+    if trace is not None:
+        say(f"{trace} will hold the frames that are looked at")
+        sinks.append(JsonlSink(trace))
+    result = build.ask(opened, asked, settings, replace(asking, method=method, sinks=sinks))
+    if as_json:
+        emit_json({"film": str(film), "question": question, **plain(result)})
+    else:
+        show(result.answer, result.usage)
+    return exit_code(result.answer)

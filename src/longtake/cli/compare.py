@@ -1,0 +1,101 @@
+"""``longtake compare``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from longtake import build
+from longtake.build import Asking, open_film
+from longtake.cli.answers import plain
+from longtake.cli.asking import asking_options, name_hosts, read_question
+from longtake.cli.estimate import estimates, show_estimates
+from longtake.cli.options import common, film
+from longtake.cli.output import emit_json, escape, progress, say
+from longtake.config import Settings
+from longtake.errors import LongtakeError, ModelError
+from longtake.estimate import Estimate
+from longtake.registry import methods
+from longtake.types import Result
+
+LONG = 600.0
+"""Seconds of work above which a person is asked first."""
+
+
+@click.command()
+@film
+@click.argument("question")
+@click.option("--method", "chosen", multiple=True, metavar="NAME", help="Repeatable.  [default: every method]")
+@click.option("--yes", is_flag=True, help="Do not ask before a long or paid comparison.")
+@common
+@asking_options
+def compare(
+    film: Path, question: str, chosen: tuple[str, ...], yes: bool, options: tuple[str, ...], subtitles: Path | None,
+    asking: Asking, settings: Settings, as_json: bool,
+) -> int:  # fmt: skip
+    """Several methods on one question, side by side.
+
+    The same index, models and budget for all. Shows the estimate first, and on a terminal asks before anything
+    that costs money or may take more than ten minutes (give --max-seconds to bound each method).
+
+    \b
+    Example:
+      longtake compare film.mp4 "Who leaves first?" --option "the man" --option "the woman" --max-seconds 60
+    """
+    asked = read_question(question, options)
+    names = chosen or tuple(methods.names())
+    opened = open_film(film, settings, subtitles=subtitles)
+    for name in names:
+        methods.get(name)
+    bounds = estimates(opened, asked, names, asking, settings)
+    show_estimates(bounds, err=True)
+    name_hosts(asking, tuple({role for name in names for role in methods.get(name).roles}), settings)
+    if not yes and sys.stdin.isatty() and sys.stderr.isatty() and _worth_asking(bounds, settings):
+        click.confirm("go on?", abort=True, err=True)
+    with progress("looking through the film once") as advance:
+        opened.frame_layers(opened.looking_layers(), advance)
+    rows: list[tuple[str, Result | LongtakeError]] = []
+    for name in names:
+        say(f"{name} …")
+        try:
+            rows.append((name, build.ask(opened, asked, settings, replace(asking, method=name))))
+        except ModelError as error:
+            rows.append((name, error))  # the others may do better; the row says what went wrong
+    if as_json:
+        emit_json({"film": str(film), "question": question, "results": [_plain(n, r) for n, r in rows]})
+    else:
+        _table(rows)
+    return 0 if any(isinstance(row, Result) for _, row in rows) else 4
+
+
+def _worth_asking(bounds: Sequence[Estimate], settings: Settings) -> bool:
+    seconds = settings.budget.seconds
+    return any(each.paid for each in bounds) or seconds is None or seconds * len(bounds) > LONG
+
+
+def _plain(name: str, row: Result | LongtakeError) -> dict[str, object]:
+    if isinstance(row, Result):
+        return plain(row)
+    return {"method": name, "status": "error", "error": str(row)}
+
+
+def _table(rows: Sequence[tuple[str, Result | LongtakeError]]) -> None:
+    click.echo(f"{'method':<16}{'answer':<32}{'conf.':>6}{'frames':>8}{'calls':>7}{'tokens':>9}{'cost':>10}{'s':>8}")
+    for name, row in rows:
+        if isinstance(row, LongtakeError):
+            click.echo(escape(f"{name:<16}error: {row}"))
+            continue
+        answer, used = row.answer, row.usage
+        said = f"{answer.choice}. {answer.text}" if answer.choice else answer.text or "(none)"
+        if answer.status != "answered":
+            said = f"{said} [{answer.status}]"
+        trust = "" if answer.confidence is None else f"{answer.confidence:.0%}"
+        cost = "unknown" if used.cost is None else f"${used.cost:.4f}"
+        click.echo(escape(
+            f"{name:<16}{said[:31]:<32}{trust:>6}{used.frames:>8}{used.calls:>7}"
+            f"{used.tokens_in + used.tokens_out:>9,}{cost:>10}{used.seconds:>8.1f}"
+        ))  # fmt: skip

@@ -1,0 +1,69 @@
+"""``longtake estimate``."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from longtake.build import Asking, open_film, open_method, open_run
+from longtake.cli.asking import asking_options, read_question
+from longtake.cli.options import common, film
+from longtake.cli.output import emit_json
+from longtake.config import Settings
+from longtake.estimate import Estimate
+from longtake.estimate import estimate as bound
+from longtake.footage.film import Film
+from longtake.registry import methods
+from longtake.types import Question
+
+
+@click.command()
+@film
+@click.argument("question")
+@click.option("--method", "chosen", multiple=True, metavar="NAME", help="Repeatable.  [default: every method]")
+@common
+@asking_options
+def estimate(
+    film: Path, question: str, chosen: tuple[str, ...], options: tuple[str, ...], subtitles: Path | None,
+    asking: Asking, settings: Settings, as_json: bool,
+) -> None:  # fmt: skip
+    """What a question can cost at most, before it is asked.
+
+    From each method's own bounds: calls, pictures, tokens, money where prices are known. Nothing is sent.
+
+    \b
+    Example:
+      longtake estimate film.mp4 "Who leaves first?" --option "the man" --option "the woman"
+    """
+    opened = open_film(film, settings, subtitles=subtitles)
+    found = estimates(opened, read_question(question, options), chosen or tuple(methods.names()), asking, settings)
+    if as_json:
+        emit_json({"film": str(film), "estimates": [dataclasses.asdict(each) for each in found]})
+    else:
+        show_estimates(found)
+
+
+def estimates(
+    film: Film, question: Question, names: Sequence[str], asking: Asking, settings: Settings
+) -> list[Estimate]:
+    """One per method."""
+    found = []
+    for name in names:
+        method = open_method(name, settings)
+        run = open_run(method, film, settings, asking.casting, seed=asking.seed)
+        found.append(bound(method, film.duration, question, run))
+    return found
+
+
+def show_estimates(found: Sequence[Estimate], *, err: bool = False) -> None:
+    """A table."""
+    click.echo(f"{'at most':<16}{'calls':>7}{'frames':>8}{'tokens in':>11}{'out':>8}{'cost':>10}", err=err)
+    for each in found:
+        cost = "unknown" if each.cost is None else f"${each.cost:.4f}"
+        click.echo(
+            f"{each.method:<16}{each.calls:>7,}{each.frames:>8,}{each.tokens_in:>11,}{each.tokens_out:>8,}{cost:>10}",
+            err=err,
+        )

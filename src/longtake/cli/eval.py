@@ -1,0 +1,109 @@
+"""``longtake eval``."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from longtake.build import DEFAULT_METHOD, Asking
+from longtake.cli.asking import asking_options, name_hosts
+from longtake.cli.options import common
+from longtake.cli.output import emit_json, human_seconds, on_terminal, say
+from longtake.config import Settings
+from longtake.errors import ConfigError
+from longtake.evals import report as reports
+from longtake.evals.benchmarks import load
+from longtake.evals.items import Benchmark
+from longtake.evals.runner import evaluate
+from longtake.evals.runs import RunFolder
+from longtake.evals.scoring import correct
+from longtake.evals.solving import Solver
+from longtake.registry import methods
+
+
+@click.command("eval")
+@click.argument("name", metavar="BENCHMARK")
+@click.option("--data", type=click.Path(path_type=Path), required=True, metavar="DIR", help="The benchmark's files.")
+@click.option("--of", "chosen", multiple=True, metavar="KEY=VALUE", help="Which part of it; see 'longtake benchmarks'.")
+@click.option("--method", default=DEFAULT_METHOD, show_default=True, metavar="NAME")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N questions.")
+@click.option("--sample", type=click.IntRange(min=1), metavar="N", help="N questions drawn by --seed.")
+@click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Processes.")
+@click.option("--out", type=click.Path(path_type=Path), required=True, metavar="RUN", help="The run's folder.")
+@click.option("--resume", is_flag=True, help="Go on with the run in that folder.")
+@click.option("--retry-errors", is_flag=True, help="Ask again what ended in an error.")
+@click.option("--traces", is_flag=True, help="Keep a trace of every question, without pictures.")
+@common
+@asking_options
+def eval_command(
+    name: str, data: Path, chosen: tuple[str, ...], method: str, limit: int | None, sample: int | None, workers: int,
+    out: Path, resume: bool, retry_errors: bool, traces: bool, options: tuple[str, ...], subtitles: Path | None,
+    asking: Asking, settings: Settings, as_json: bool,
+) -> None:  # fmt: skip
+    """Run a method over a benchmark, and score it.
+
+    Every result is on disk before the next question is asked: stop and resume at any time. Abstentions and errors
+    count as wrong. Solvers run in processes that never hold a label.
+
+    \b
+    Example:
+      longtake eval nextqa-captions --data nextqa --method videoagent --limit 50 --out runs/first
+    """
+    if options or subtitles:
+        raise ConfigError("a benchmark brings its own options and subtitles")
+    benchmark = draw(load(name, data, _words(chosen)), limit, sample, asking.seed)
+    solver = Solver(method, settings, asking.casting, asking.seed, asking.prompts, out / "traces" if traces else None)
+    name_hosts(asking, methods.get(method).roles, settings)
+    folder = RunFolder(out)
+    if traces:
+        (out / "traces").mkdir(parents=True, exist_ok=True)
+    scored = evaluate(
+        solver, benchmark, folder, workers=workers, resume=resume or retry_errors, retry_errors=retry_errors,
+        progress=_running(benchmark, len(folder.results())),
+    )  # fmt: skip
+    found = reports.Report(out.name, folder.spec(), scored, len(benchmark.items))
+    if as_json:
+        emit_json({"reports": reports.plain([found])})
+    else:
+        click.echo(reports.markdown([found]))
+
+
+def draw(benchmark: Benchmark, limit: int | None, sample: int | None, seed: int) -> Benchmark:
+    """The first questions, or some drawn at random, in the benchmark's order."""
+    items = list(benchmark.items)
+    if sample is not None and sample < len(items):
+        kept = set(random.Random(seed).sample(range(len(items)), sample))
+        items = [item for number, item in enumerate(items) if number in kept]
+    settings = {**benchmark.settings, "limit": limit, "sample": sample}
+    return replace(benchmark, items=items[:limit], settings=settings)
+
+
+def _words(chosen: tuple[str, ...]) -> dict[str, str]:
+    pairs = [text.partition("=") for text in chosen]
+    if bad := [text for text, (_, equals, _) in zip(chosen, pairs, strict=True) if not equals]:
+        raise ConfigError(f"--of {bad[0]}: write KEY=VALUE")
+    return {key: value for key, _, value in pairs}
+
+
+def _running(benchmark: Benchmark, done: int) -> Callable[[Mapping[str, Any]], None]:
+    """A line per result on a terminal, one in twenty-five elsewhere: accuracy so far, and the time that is left."""
+    items = {item.asked.id: item for item in benchmark.items}
+    began, right, count = time.monotonic(), 0, 0
+
+    def show(row: Mapping[str, Any]) -> None:
+        nonlocal right, count
+        item = items[row["id"]]
+        right += item.label is not None and correct(item, row.get("choice"), row.get("text") or "")
+        count += 1
+        left = len(items) - done - count
+        if on_terminal() or count % 25 == 0 or left == 0:
+            pace = (time.monotonic() - began) / count
+            say(f"{done + count}/{len(items)}  {right / count:.1%} right so far  {human_seconds(pace * left)} left")
+
+    return show

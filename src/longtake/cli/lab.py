@@ -1,0 +1,94 @@
+"""``longtake lab``: worlds with known truth, and simulated models."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from longtake.cli.lab_run import run_command
+from longtake.cli.output import emit_json, progress, say
+
+
+@click.group()
+def lab() -> None:
+    """Long films with known truth, and models of known acuity.
+
+    \b
+    Example:
+      longtake lab make --minutes 60 --seed 7 --out world
+      longtake lab serve --world world --model acuity=0.8
+    """
+
+
+@lab.command()
+@click.option("--minutes", type=click.IntRange(1, 255), default=60, show_default=True, help="Length of the film.")
+@click.option("--seed", type=click.IntRange(0, 16383), default=0, show_default=True,
+              help="0 to 99 are for development, 1000 and up for published figures.")  # fmt: skip
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, metavar="DIR",
+              help="Folder for film.mp4, film.srt, script.json, questions.json.")  # fmt: skip
+@click.option("--questions", "count", type=click.IntRange(1), default=60, show_default=True, help="Most questions.")
+@click.option("--no-code", is_flag=True, help="Leave the frame code out; simulated models then see nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+@click.option("--debug", is_flag=True, expose_value=False, help="Show where an error came from.")
+def make(minutes: int, seed: int, out: Path, count: int, no_code: bool, as_json: bool) -> None:
+    """Make a film with its subtitles, script and questions.
+
+    The same seed and length give the same world, byte for byte but for the video encoder's own version.
+
+    \b
+    Example:
+      longtake lab make --minutes 60 --seed 7 --out world
+    """
+    from longtake.lab.film import make_world, summary, write_world
+
+    began = time.perf_counter()
+    world = make_world(seed, minutes, count)
+    with progress(f"{world.script.name}") as advance:
+        write_world(world, out, code=not no_code, advance=advance)
+    seconds = round(time.perf_counter() - began, 1)
+    if as_json:
+        emit_json({**json.loads(summary(world)), "folder": str(out), "seconds": seconds})
+    else:
+        scenes, asked = len(world.script.scenes), len(world.questions)
+        say(f"{out}: {minutes} minutes, {scenes} scenes, {asked} questions, {seconds} s")
+
+
+@lab.command()
+@click.option("--world", type=click.Path(path_type=Path, exists=True, file_okay=False), metavar="DIR",
+              help="Know this world only (its script.json is read, nothing else); otherwise every world.")  # fmt: skip
+@click.option("--model", "name", default="", metavar="NAME", help="As in acuity=0.8,seed=3,onscreen=0.2.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="0 takes a free one.")
+@click.option("--latency", type=click.FloatRange(0), default=0.0, metavar="SECONDS", help="Make every reply wait.")
+@click.option("--fail-rate", type=click.FloatRange(0, 1), default=0.0, metavar="SHARE",
+              help="Answer this share of requests with 429 or 503.")  # fmt: skip
+@click.option("--debug", is_flag=True, expose_value=False, help="Show where an error came from.")
+def serve(world: Path | None, name: str, port: int, latency: float, fail_rate: float) -> None:
+    """Serve a simulated model on 127.0.0.1, in the form that OpenAI's clients speak.
+
+    A request's own model name, where it begins with lab/, is served instead of --model.
+
+    \b
+    Example:
+      longtake lab serve --world world --model acuity=0.8 --port 8765
+      longtake ask world/film.mp4 "…" --model http://127.0.0.1:8765/v1#lab/acuity=0.8
+    """
+    from longtake.lab.acuity import parse
+    from longtake.lab.film import read_script
+    from longtake.lab.serve import Service, serving
+
+    model = parse(name)
+    if world is not None:
+        script = read_script(world)
+        model = replace(model, world=(script.seed, script.minutes))
+    with serving(Service(model, latency, fail_rate), port) as url:
+        click.echo(f"{url}#{model.name}")  # the first line of output is the model's name for --model
+        say("serving; Ctrl-C ends it")
+        threading.Event().wait()
+
+
+lab.add_command(run_command)

@@ -1,0 +1,89 @@
+"""``longtake methods``."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+import textwrap
+from typing import Any
+
+import click
+
+from longtake.build import open_method
+from longtake.cli.options import common
+from longtake.cli.output import emit_json
+from longtake.config import Settings
+from longtake.methods.base import fields_of
+from longtake.registry import methods as registered
+from longtake.types import Question
+
+HOUR = 3600.0
+EXAMPLE = Question("Which of these happens in the film?", ("one", "another", "a third", "a fourth"))
+
+
+@click.command()
+@click.argument("name", required=False)
+@common
+def methods(name: str | None, settings: Settings, as_json: bool) -> None:
+    """The methods, or one of them with its fields, paper, roles and cost.
+
+    \b
+    Example:
+      longtake methods
+      longtake methods videoagent
+    """
+    chosen = [name] if name else registered.names()
+    facts = [_facts(each, settings) for each in chosen]
+    if as_json:
+        emit_json({"methods": facts})
+    elif name:
+        _show(facts[0])
+    else:
+        for fact in facts:
+            click.echo(f"{fact['name']:<16}{fact['summary']}")
+
+
+def _facts(name: str, settings: Settings) -> dict[str, Any]:
+    kind = registered.get(name)
+    method = open_method(name, settings)
+    notes = field_notes(kind)
+    types = {f.name: str(f.type) for f in dataclasses.fields(kind)}
+    return {
+        "name": name,
+        "summary": (inspect.getdoc(kind) or "").split("\n")[0],
+        "paper": kind.paper,
+        "roles": list(kind.roles),
+        "presets": sorted(kind.presets),
+        "fields": [
+            {"name": key, "value": value, "type": types[key], "note": notes.get(key, "")}
+            for key, value in fields_of(method).items()
+        ],
+        "bounds": dataclasses.asdict(method.bounds(HOUR, EXAMPLE)),
+    }
+
+
+def _show(fact: dict[str, Any]) -> None:
+    click.echo(f"{fact['name']}: {fact['summary']}")
+    click.echo(f"paper   {fact['paper']}")
+    click.echo(f"roles   {', '.join(fact['roles'])}")
+    click.echo(f"presets {', '.join(fact['presets']) or 'none'}")
+    most = fact["bounds"]
+    click.echo(f"cost    at most {most['calls']} calls and {most['frames']} pictures for an hour of film")
+    click.echo(f"fields  (--set {fact['name']}.FIELD=VALUE)")
+    for field in fact["fields"]:
+        click.echo(f"  {field['name']} = {field['value']!r}")
+        click.echo(textwrap.indent(textwrap.fill(field["note"], 100), "      "))
+
+
+def field_notes(kind: type[Any]) -> dict[str, str]:
+    """The docstrings that stand under the fields of a dataclass."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(kind)))
+    body = tree.body[0].body if isinstance(tree.body[0], ast.ClassDef) else []
+    notes = {}
+    for field, after in zip(body, body[1:], strict=False):  # noqa: RUF007
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
+            said = after.value if isinstance(after, ast.Expr) else None
+            if isinstance(said, ast.Constant) and isinstance(said.value, str):
+                notes[field.target.id] = " ".join(said.value.split())
+    return notes

@@ -1,0 +1,1 @@
+"""Measuring methods: benchmarks, runs that survive anything, and scores that mean something."""

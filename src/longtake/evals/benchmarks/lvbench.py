@@ -1,0 +1,36 @@
+"""LVBench: four options written into the question, videos of half an hour and more."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from longtake.evals.benchmarks import About
+from longtake.evals.benchmarks.reading import Files, FilmSource
+from longtake.evals.items import Asked, Benchmark, Item
+from longtake.types import Question
+
+_OPTION = re.compile(r"^\(([A-Z])\)\s*(.+)$", re.MULTILINE)
+
+
+def load(folder: Path, options: Mapping[str, str]) -> Benchmark:  # noqa: ARG001
+    """Questions with films."""
+    files = Files(folder)
+    items = []
+    for video in files.lines("video_info.meta.jsonl"):
+        for row in video["qa"]:
+            text = row["question"].partition("\n(A)")[0].strip()
+            choices = tuple(choice.strip() for _, choice in _OPTION.findall(row["question"]))
+            kinds = row.get("question_type") or ["other"]
+            items.append(
+                Item(Asked(str(row["uid"]), video["key"], Question(text, choices)), row["answer"], {"type": kinds[0]})
+            )
+    return Benchmark("lvbench", items, FilmSource(folder / "videos"), files.hashes)
+
+
+ABOUT = About(
+    "lvbench", "LVBench", "video_info.meta.jsonl and the videos from its authors",
+    "video_info.meta.jsonl, videos/<key>.mp4", "unknown (see its authors)",
+    verified=False, load=load,
+)  # fmt: skip

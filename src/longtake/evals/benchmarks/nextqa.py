@@ -1,0 +1,56 @@
+"""NExT-QA, multiple choice: five options, causal (C), temporal (T) and descriptive (D) questions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from longtake.evals.benchmarks import About
+from longtake.evals.benchmarks.reading import CaptionSource, Files, FilmSource, letter
+from longtake.evals.items import Asked, Benchmark, Item, Source
+from longtake.types import Question
+
+KINDS = {"C": "causal", "T": "temporal", "D": "descriptive"}
+HARD = "atp_hard.txt"
+
+
+def _items(files: Files, split: str) -> list[Item]:
+    hard = set(files.words(HARD)) if files.has(HARD) else set()
+    items = []
+    for row in files.rows(f"{split}.csv"):
+        identity = f"{row['video']}_{row['qid']}"
+        question = Question(row["question"], tuple(row[f"a{i}"] for i in range(5)))
+        tags = {"type": KINDS.get(row["type"][0], "other"), "subtype": row["type"]}
+        if hard:
+            tags["atp_hard"] = "yes" if identity in hard else "no"
+        items.append(Item(Asked(identity, row["video"], question), letter(int(row["answer"])), tags))
+    return items
+
+
+def _load(files: Files, options: Mapping[str, str], source: Source, name: str) -> Benchmark:
+    split = options.get("split", "val")
+    return Benchmark(name, _items(files, split), source, files.hashes, {"split": split})
+
+
+def load(folder: Path, options: Mapping[str, str]) -> Benchmark:
+    """Questions with films."""
+    return _load(Files(folder), options, FilmSource(folder / "videos"), "nextqa")
+
+
+def load_captions(folder: Path, options: Mapping[str, str]) -> Benchmark:
+    """Questions with captions alone."""
+    files = Files(folder)
+    return _load(files, options, CaptionSource(files.note("captions_1fps.json")), "nextqa-captions")
+
+
+OPTIONS = {"split": "val (default) or test, by the name of its CSV file"}
+ABOUT = About(
+    "nextqa", "NExT-QA (multiple choice)", "the annotations and videos of the NExT-QA authors",
+    f"val.csv, videos/<id>.mp4, and {HARD} (video_qid a line) for the ATP-hard subset", "MIT (annotations)",
+    verified=True, load=load, options=OPTIONS,
+)  # fmt: skip
+CAPTIONS = About(
+    "nextqa-captions", "NExT-QA from captions at 1 fps", "annotations, and captions as VideoAgent's authors gave",
+    "val.csv, captions_1fps.json (video → second → caption)", "MIT (annotations)",
+    verified=True, load=load_captions, options=OPTIONS,
+)  # fmt: skip

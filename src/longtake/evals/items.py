@@ -1,0 +1,56 @@
+"""Questions with labels, and the same questions without.
+
+A label never leaves the process that scores. Solvers run in processes of their own, are started without a copy of
+this one's memory, and are handed :class:`Asked`: what a person who takes the test would see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from longtake.footage.footage import Footage
+from longtake.types import Question, Segment
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question as a solver gets it."""
+
+    id: str
+    video: str
+    question: Question
+
+
+@dataclass(frozen=True)
+class Item:
+    """A question with what is needed to score it."""
+
+    asked: Asked
+    label: str | None
+    """The letter of the right option, or the words of the right answer; ``None`` where labels are not public."""
+    tags: Mapping[str, str] = field(default_factory=dict)
+    """What scores are broken down by: ``{"type": "causal"}``."""
+    evidence: tuple[Segment, ...] = ()
+    """Where the answer is to be seen, where that is known."""
+
+
+class Source(Protocol):
+    """Gives videos to solvers. It travels to their processes, so it holds no label."""
+
+    def footage(self, video: str) -> Footage:
+        """The video of that name."""
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """Questions, and where their videos come from."""
+
+    name: str
+    items: Sequence[Item]
+    source: Source
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Hashes of the files that were read, by name."""
+    settings: Mapping[str, object] = field(default_factory=dict)
+    """Whatever else decides what is asked: the split, a profile's hash."""

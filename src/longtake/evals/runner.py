@@ -1,0 +1,87 @@
+"""Running a method over a benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from longtake import __version__, build, prompts
+from longtake.evals.items import Benchmark, Item
+from longtake.evals.runs import RunFolder
+from longtake.evals.scoring import Rate, accuracy, correct
+from longtake.evals.solving import Solver, run_all
+from longtake.methods.base import fields_of
+
+Progress = Callable[[Mapping[str, Any]], None]
+"""Called with each new result."""
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Results beside their labels, question by question."""
+
+    items: Sequence[Item]
+    rows: Sequence[Mapping[str, Any]]
+    right: Sequence[bool]
+
+    @property
+    def accuracy(self) -> Rate:
+        """Share of right answers; abstentions and errors count as wrong."""
+        return accuracy(self.right, [item.asked.video for item in self.items])
+
+    def mean(self, what: str) -> float:
+        """Mean of a usage figure per question, errors left out."""
+        values = [row["usage"][what] or 0.0 for row in self.rows if "usage" in row]
+        return sum(values) / len(values) if values else 0.0
+
+
+def specify(solver: Solver, benchmark: Benchmark) -> dict[str, Any]:
+    """Everything that decides the results, and no secret."""
+    method = build.open_method(solver.method, solver.settings)
+    with prompts.override(solver.prompts):
+        words = dict(prompts.digests(f"{solver.method}/")) | dict(prompts.digests("shared/"))
+    return {
+        "longtake": __version__,
+        "method": {"name": solver.method, "fields": fields_of(method)},
+        "models": solver.casting.names(method.roles)
+        | ({"team": [m.model_dump() for m in solver.casting.members()]} if "team" in method.roles else {}),
+        "budget": solver.settings.budget,
+        "perception": solver.settings.perception,
+        "seed": solver.seed,
+        "prompts": words,
+        "benchmark": {"name": benchmark.name, "files": benchmark.files, **benchmark.settings},
+        "questions": len(benchmark.items),
+    }
+
+
+def evaluate(
+    solver: Solver,
+    benchmark: Benchmark,
+    folder: RunFolder | None = None,
+    *,
+    workers: int = 1,
+    resume: bool = False,
+    retry_errors: bool = False,
+    progress: Progress | None = None,
+) -> Scored:
+    """Ask every question that has no result yet, and score them all."""
+    done = folder.open(specify(solver, benchmark), resume=resume) if folder else {}
+    if retry_errors:
+        done = {key: row for key, row in done.items() if row["status"] != "error"}
+    left = [item.asked for item in benchmark.items if item.asked.id not in done]
+    for row in run_all(solver, benchmark.source, left, workers=workers):
+        done[row["id"]] = row
+        if folder:
+            folder.append(row)
+        if progress:
+            progress(row)
+    return score(benchmark, done)
+
+
+def score(benchmark: Benchmark, results: Mapping[str, Mapping[str, Any]]) -> Scored:
+    """Results beside their labels, in the benchmark's order; questions without a result are left out."""
+    items = [item for item in benchmark.items if item.asked.id in results]
+    rows = [results[item.asked.id] for item in items]
+    right = [correct(item, row.get("choice"), row.get("text") or "") for item, row in zip(items, rows, strict=True)]
+    return Scored(items, rows, right)

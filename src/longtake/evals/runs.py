@@ -1,0 +1,96 @@
+"""A run on disk: what was asked how, and every result, appended as it comes.
+
+::
+
+    runs/<name>/
+        spec.json        method, fields, models, prompts, benchmark, code version; its hash is the run's identity
+        results.jsonl    one line a question, without labels; errors are results
+        traces/          one trace a question, where asked for
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from longtake.errors import RunError
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """One run's folder."""
+
+    path: Path
+
+    def open(self, spec: Mapping[str, Any], *, resume: bool) -> dict[str, dict[str, Any]]:
+        """Begin a run, or go on with it; gives the results that are already there, by question.
+
+        A folder that holds another spec is refused, and the difference named.
+        """
+        file = self.path / "spec.json"
+        plain = json.loads(json.dumps(spec, default=str))
+        if file.exists():
+            before = json.loads(file.read_text())
+            if changed := differences(before, plain):
+                raise RunError(f"{self.path}: holds a run with another spec ({'; '.join(changed[:4])})")
+            if not resume and self.results():
+                raise RunError(f"{self.path}: holds results; pass --resume to go on, or choose another folder")
+        else:
+            self.path.mkdir(parents=True, exist_ok=True)
+            draft = self.path / ".spec.json"
+            draft.write_text(json.dumps(plain, indent=2, sort_keys=True))
+            draft.rename(file)
+        self._mend()
+        return self.results()
+
+    def spec(self) -> dict[str, Any]:
+        """What was run."""
+        try:
+            found: dict[str, Any] = json.loads((self.path / "spec.json").read_text())
+        except (OSError, ValueError) as error:
+            raise RunError(f"{self.path}: holds no run ({error})") from error
+        return found
+
+    def results(self) -> dict[str, dict[str, Any]]:
+        """The last result of each question; a line that was cut off is left out."""
+        found: dict[str, dict[str, Any]] = {}
+        file = self.path / "results.jsonl"
+        if file.exists():
+            for line in file.read_bytes().split(b"\n")[:-1]:
+                row = json.loads(line)
+                found[row["id"]] = row
+        return found
+
+    def append(self, row: Mapping[str, Any]) -> None:
+        """Add a result; it is on disk when this returns."""
+        with (self.path / "results.jsonl").open("ab") as file:
+            file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+    def _mend(self) -> None:
+        """Drop a last line that was cut off in the middle, so that the next one is whole."""
+        file = self.path / "results.jsonl"
+        if file.exists() and (data := file.read_bytes()) and not data.endswith(b"\n"):
+            os.truncate(file, data.rfind(b"\n") + 1)
+
+
+def spec_hash(spec: Mapping[str, Any]) -> str:
+    """A run's identity."""
+    text = json.dumps(spec, sort_keys=True, default=str)
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def differences(before: Any, now: Any, path: str = "") -> list[str]:
+    """Where two specs differ: ``method.fields.frames was 8, is 16``."""
+    if isinstance(before, dict) and isinstance(now, dict):
+        found = []
+        for key in sorted(before.keys() | now.keys()):
+            found += differences(before.get(key), now.get(key), f"{path}.{key}" if path else key)
+        return found
+    return [] if before == now else [f"{path} was {json.dumps(before)}, is {json.dumps(now)}"]

@@ -1,0 +1,127 @@
+"""Solvers in processes of their own, which never hold a label.
+
+Each worker is started afresh (not forked: a fork would inherit the labels in this process's memory) and talks
+through a pipe. When either end dies the other notices.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import multiprocessing
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any
+
+from longtake import build, prompts
+from longtake.build import Casting
+from longtake.config import Settings
+from longtake.errors import LongtakeError
+from longtake.evals.items import Asked, Source
+from longtake.events import Sink, Stream
+from longtake.methods.base import solve
+from longtake.sinks.jsonl import JsonlSink
+from longtake.sinks.meter import Meter
+
+
+@dataclass(frozen=True)
+class Solver:
+    """How questions are answered: everything a worker needs, and nothing that tells it the answer."""
+
+    method: str
+    settings: Settings
+    casting: Casting = field(default_factory=Casting)
+    seed: int = 0
+    prompts: Path | None = None
+    traces: Path | None = None
+    """Folder for one trace per question."""
+
+
+def answer_one(solver: Solver, source: Source, asked: Asked) -> dict[str, Any]:
+    """One question's result as plain data; an error is a result."""
+    meter = Meter()
+    sinks: list[Sink] = [meter]
+    if solver.traces is not None:
+        sinks.append(JsonlSink(solver.traces / f"{_file_name(asked.id)}.jsonl", pictures=False))
+    stream = Stream(*sinks)
+    row: dict[str, Any] = {"id": asked.id, "video": asked.video}
+    try:
+        with prompts.override(solver.prompts), stream.active():
+            footage = source.footage(asked.video)
+            method = build.open_method(solver.method, solver.settings)
+            run = build.open_run(method, footage, solver.settings, solver.casting, seed=solver.seed)
+            result = solve(method, footage, asked.question, run)
+    except LongtakeError as error:
+        return row | {"status": "error", "error": f"{type(error).__name__}: {error}"}
+    finally:
+        stream.close()
+    answer = result.answer
+    return row | {
+        "status": answer.status,
+        "choice": answer.choice,
+        "text": answer.text,
+        "confidence": answer.confidence,
+        "evidence": [[e.segment.start, e.segment.end] for e in answer.evidence],
+        "usage": dataclasses.asdict(result.usage),
+        "notes": meter.notes,
+    }
+
+
+def run_all(
+    solver: Solver, source: Source, questions: Sequence[Asked], *, workers: int = 1
+) -> Iterator[dict[str, Any]]:
+    """Results as they come; all questions of a video go to one worker, so that its index is built once."""
+    queue = deque(_by_video(questions))
+    context = multiprocessing.get_context("spawn")
+    crew: dict[Connection, Any] = {}
+    try:
+        for _ in range(min(workers, len(queue))):
+            here, there = context.Pipe()
+            process = context.Process(target=_work, args=(there, solver, source), daemon=True)
+            process.start()
+            there.close()
+            crew[here] = process
+            here.send(queue.popleft())
+        while crew:
+            for pipe in wait(list(crew)):
+                assert isinstance(pipe, Connection)
+                try:
+                    message = pipe.recv()
+                except EOFError:
+                    process = crew.pop(pipe)
+                    process.join()
+                    raise LongtakeError(f"a worker died (exit code {process.exitcode}); run again to go on") from None
+                if message is not None:
+                    yield message
+                elif queue:
+                    pipe.send(queue.popleft())
+                else:
+                    pipe.send(None)
+                    crew.pop(pipe).join()
+    finally:
+        for process in crew.values():
+            process.terminate()
+
+
+def _work(pipe: Connection, solver: Solver, source: Source) -> None:
+    """A worker's life: a video's questions in, a result each out, ``None`` when it wants more."""
+    try:
+        while (batch := pipe.recv()) is not None:
+            for asked in batch:
+                pipe.send(answer_one(solver, source, asked))
+            pipe.send(None)
+    except (EOFError, BrokenPipeError, KeyboardInterrupt):
+        return  # whoever asked is gone; what was finished is written
+
+
+def _by_video(questions: Sequence[Asked]) -> list[list[Asked]]:
+    groups: dict[str, list[Asked]] = {}
+    for asked in questions:
+        groups.setdefault(asked.video, []).append(asked)
+    return list(groups.values())
+
+
+def _file_name(identity: str) -> str:
+    return "".join(c if c.isalnum() or c in "-_." else "_" for c in identity)[:120]

@@ -1,0 +1,146 @@
+"""A simulated image–text encoder: pictures and texts as bags of words in one space, with noise.
+
+It shares the weakness of the real ones: it knows which words belong to a picture and hardly who does what with
+which. Noise is adjustable; with infinite noise it is a random encoder.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longtake.lab import code
+from longtake.lab import vocabulary as v
+from longtake.lab.chance import numbers
+from longtake.lab.facts import Deed, Fact, Presence, Sign
+from longtake.lab.grammar import BASE_OF
+from longtake.lab.profile import PROFILE, EncoderProfile
+from longtake.lab.script import Script
+from longtake.lab.world import make_script
+from longtake.types import Frame
+
+Rows = NDArray[np.float32]
+
+_STOP = frozenset(
+    re.findall(
+        r"\w+",
+        "the a an in and at of with is this that what does who where it to for or which these happens film person "
+        "people somebody something there stands still sign reads says say look picture pictures anybody coat",
+    )
+)
+_WORD = re.compile(r"[a-z0-9]+")
+_PAIRS = re.compile(
+    rf"\b({'|'.join(v.COLOURS)}) ({'|'.join(v.THINGS)}|coat|sign)\b|\b(tall|round|pointed|straw) (hat|cap)\b"
+)
+PAIR_WEIGHT = 1.5
+"""Weight of a colour with its noun, against 1 for a word: a little binding, as real encoders have."""
+
+
+def bag(text: str) -> dict[str, float]:
+    """The words of a text that carry meaning, and their pairs of colour and noun."""
+    lower = text.lower()
+    words = [BASE_OF.get(word, word) for word in _WORD.findall(lower) if word not in _STOP]
+    weights = dict.fromkeys(words, 1.0)
+    for match in _PAIRS.finditer(lower):
+        weights["+".join(part for part in match.groups() if part)] = PAIR_WEIGHT
+    return weights
+
+
+def _picture_bag(facts: Sequence[Fact]) -> dict[str, float]:
+    """What a picture is about: what is done weighs most, then people, then the place."""
+    weights: dict[str, float] = {}
+    for fact in facts:
+        match fact:
+            case Deed(person, verb, thing, place):
+                words, weight = bag(f"{person} {verb} {thing} {place}"), 1.0
+            case Sign(colour, text, place):
+                words, weight = bag(f"{colour} sign {text} {place}"), 0.7
+            case Presence(None, place):
+                words, weight = {str(place): 1.0}, 1.0
+            case _:
+                words, weight = bag(f"{getattr(fact, 'person', '')}"), 0.4
+        for word, value in words.items():
+            weights[word] = max(weights.get(word, 0.0), weight * value)
+    return weights
+
+
+class LabEncoder:
+    """The simulated encoder. ``noise=math.inf`` gives vectors that mean nothing."""
+
+    logit_bias: float | None = None
+
+    def __init__(self, noise: float | None = None, *, seed: int = 0, profile: EncoderProfile = PROFILE.encoder) -> None:
+        self.noise = profile.noise if noise is None else noise
+        self.seed = seed
+        self._profile = profile
+        self.dim = profile.dim
+        self.size = 224
+        self.name = f"lab/noise={self.noise:g},seed={seed}"
+        self.key = f"{self.name}|{PROFILE.hash}"
+        self.logit_scale: float | None = profile.logit_scale
+        self.thresholds: Mapping[str, float] = {"scene": _scene_cut(self.noise, profile.scene_share)}
+
+    def images(self, frames: Sequence[Frame]) -> Rows:
+        """A unit row per frame, by its code; a picture without one gives noise."""
+        rows = np.zeros((len(frames), self.dim), np.float32)
+        for number, frame in enumerate(frames):
+            moment = code.read(frame.pixels)
+            if moment is None:
+                rows[number] = _unit(numbers("no code", self.seed, frame.pixels.tobytes()[:4096]).normal(size=self.dim))
+            else:
+                rows[number] = self.moments(make_script(moment.seed, moment.minutes), [moment.second])[0]
+        return rows
+
+    def moments(self, script: Script, seconds: Sequence[int]) -> Rows:
+        """A unit row per second of a script, the same that its picture gives."""
+        if not len(seconds):
+            return np.zeros((0, self.dim), np.float32)
+        return np.stack([self._moment(script, int(second)) for second in seconds])
+
+    def texts(self, texts: Sequence[str]) -> Rows:
+        """A unit row per text."""
+        rows = [self._text(text) for text in texts]
+        return np.stack(rows) if rows else np.zeros((0, self.dim), np.float32)
+
+    def _text(self, text: str) -> Rows:
+        vector = _sum(bag(text), self.dim)
+        return _unit(vector if vector.any() else _word("(nothing)", self.dim))
+
+    def _moment(self, script: Script, second: int) -> Rows:
+        scene = script.scene_at(second)
+        part = self._profile.scene_share
+        own = numbers("moment", self.seed, script.seed, script.minutes, second).normal(size=self.dim)
+        shared = numbers("scene", self.seed, script.seed, script.minutes, scene.start).normal(size=self.dim)
+        noise = _unit(math.sqrt(part) * _unit(shared) + math.sqrt(1 - part) * _unit(own))
+        if math.isinf(self.noise):
+            return noise
+        content = _unit(_sum(_picture_bag(script.visible(second)), self.dim))
+        return _unit(content + self.noise * noise)
+
+
+@lru_cache(maxsize=4096)
+def _word(word: str, dim: int) -> Rows:
+    """A word's own direction."""
+    return _unit(numbers("word", word).normal(size=dim))
+
+
+def _sum(weights: Mapping[str, float], dim: int) -> Rows:
+    total = np.zeros(dim, np.float32)
+    for word, weight in weights.items():
+        total += np.float32(weight) * _word(word, dim)
+    return total
+
+
+def _scene_cut(noise: float, scene_share: float) -> float:
+    """Half the cosine that neighbours in a scene are expected to have; across a cut it is near zero."""
+    return scene_share / 2 if math.isinf(noise) else (1 + noise**2 * scene_share) / (1 + noise**2) / 2
+
+
+def _unit(vector: NDArray[np.floating]) -> Rows:
+    length = float(np.linalg.norm(vector))
+    return np.asarray(vector / (length or 1.0), np.float32)

@@ -1,0 +1,34 @@
+"""How replies go wrong: JSON spoilt in the ways in which real models spoil it."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from longtake.lab.chance import pick, share
+
+FAULTS = ("prose", "fence", "comma", "quotes", "cut", "words", "wrong_name")
+"""Talk around the object, a fence, a comma too many, single quotes, a cut-off end, no JSON, a misnamed field."""
+
+
+def spoil(text: str, rate: float, *words: object) -> str:
+    """A JSON reply, spoilt at the given rate; the words decide whether and how."""
+    if share("fault", *words) >= rate:
+        return text
+    kind = pick(FAULTS, "kind of fault", *words)
+    if kind == "prose":
+        return f"Sure, here is my reply:\n\n{text}\n\nLet me know if you need anything else!"
+    if kind == "fence":
+        return f"```json\n{text}\n```"
+    if kind == "comma":
+        return re.sub(r"\}$", ",}", text)
+    if kind == "quotes":
+        return text.replace('"', "'")
+    if kind == "cut":
+        return text[: max(1, len(text) * 2 // 3)]
+    if kind == "words":
+        return "I have looked at this carefully and cannot put it into that form."
+    data = json.loads(text)
+    if isinstance(data, dict):
+        return json.dumps({f"my_{name}": value for name, value in data.items()}, ensure_ascii=False)
+    return text

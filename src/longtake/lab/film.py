@@ -1,0 +1,120 @@
+"""A world as a folder: the film, its subtitles, its script and its questions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longtake.errors import ConfigError
+from longtake.lab.chance import numbers
+from longtake.lab.drawing import Painter
+from longtake.lab.profile import PROFILE
+from longtake.lab.questions import LabQuestion, make_questions, questions_json
+from longtake.lab.script import Script, dump
+from longtake.lab.world import make_script
+from longtake.media.writer import Encoding, write_film
+from longtake.timecode import clock
+from longtake.types import Pixels
+
+RATE = 16_000
+FILM, SUBTITLES, SCRIPT, QUESTIONS = "film.mp4", "film.srt", "script.json", "questions.json"
+
+Advance = Callable[[float], None]
+
+
+@dataclass(frozen=True)
+class World:
+    """A script with its questions."""
+
+    script: Script
+    questions: tuple[LabQuestion, ...]
+
+
+def make_world(seed: int, minutes: int, questions: int = 60) -> World:
+    """A world, in memory only."""
+    script = make_script(seed, minutes)
+    return World(script, make_questions(script, questions))
+
+
+def write_world(world: World, folder: Path, *, code: bool = True, advance: Advance | None = None) -> None:
+    """Write ``film.mp4``, ``film.srt``, ``script.json`` and ``questions.json``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    script = world.script
+    (folder / SCRIPT).write_text(script.to_json(), encoding="utf-8")
+    (folder / QUESTIONS).write_text(questions_json(world.questions), encoding="utf-8")
+    (folder / SUBTITLES).write_text(subtitles(script), encoding="utf-8")
+    picture = PROFILE.picture
+    encoding = Encoding(fps=Fraction(picture.fps), gop=picture.gop, audio_rate=RATE)
+    unfinished = folder / f".{FILM}.part.mp4"
+    try:
+        write_film(unfinished, _pictures(script, code, advance), encoding, sound=sound(script))
+        unfinished.replace(folder / FILM)  # a film under its own name is a whole one
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def read_script(folder: Path) -> Script:
+    """The script of a world's folder, made anew and compared: a script of another version is refused."""
+    path = folder / SCRIPT
+    try:
+        text = path.read_text(encoding="utf-8")
+        data = json.loads(text)
+        script = make_script(int(data["seed"]), int(data["minutes"]))
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror or error})", key=str(folder)) from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise ConfigError(f"{path}: is not the script of a world", key=str(folder)) from error
+    if script.to_json() != text:
+        raise ConfigError(
+            f"{path}: was made by another version of the laboratory; make the world again with "
+            f"longtake lab make --seed {script.seed} --minutes {script.minutes} --out {folder}",
+            key=str(folder),
+        )
+    return script
+
+
+def subtitles(script: Script) -> str:
+    """The narrator's lines as SRT."""
+    blocks = []
+    for number, line in enumerate(script.subtitles(), start=1):
+        start, end = (clock(t, millis=True).replace(".", ",") for t in (line.segment.start, line.segment.end))
+        blocks.append(f"{number}\n{start} --> {end}\n{line.text}\n")
+    return "\n".join(blocks)
+
+
+def sound(script: Script) -> NDArray[np.float32]:
+    """A murmur wherever the narrator speaks: syllables of a low tone, so that it can be heard when, not what."""
+    samples = np.zeros(int(script.duration * RATE), np.float32)
+    for line in script.spoken:
+        length = (line.end - line.start) * RATE
+        moments = np.arange(length) / RATE
+        pitch = 110 + 40 * numbers("voice", line.text).random()
+        syllables = np.clip(np.sin(2 * np.pi * 3.5 * moments), 0, 1)
+        voice = np.sin(2 * np.pi * pitch * moments) + 0.5 * np.sin(4 * np.pi * pitch * moments)
+        samples[line.start * RATE : line.start * RATE + length] = 0.15 * voice * syllables
+    return samples
+
+
+def _pictures(script: Script, code: bool, advance: Advance | None) -> Iterator[Pixels]:
+    painter, fps = Painter(script, code=code), PROFILE.picture.fps
+    count = int(script.duration * fps)
+    for number in range(count):
+        if advance is not None and number % 100 == 0:
+            advance(number / count)
+        yield painter.frame(number / fps)
+
+
+def summary(world: World) -> str:
+    """What a world holds, as the ``make`` command prints it with ``--json``."""
+    script = world.script
+    return dump({
+        "seed": script.seed, "minutes": script.minutes, "profile": PROFILE.hash, "episodes": len(script.episodes),
+        "scenes": len(script.scenes), "deeds": len(script.deeds), "signs": len(script.signs),
+        "lines": len(script.spoken), "questions": len(world.questions),
+    })  # fmt: skip

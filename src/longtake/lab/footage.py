@@ -1,0 +1,138 @@
+"""A world as footage: frames drawn straight from the script, without a film in between."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from longtake.algorithms import sampling
+from longtake.lab.chance import numbers
+from longtake.lab.drawing import Painter
+from longtake.lab.encoder import LabEncoder
+from longtake.lab.profile import PROFILE
+from longtake.lab.script import Script
+from longtake.media.video import sample_times
+from longtake.types import Frame, Line, Pixels, Segment
+
+
+class LabFootage:
+    """The verbs of a film over a script. Frames are those of the film but for compression."""
+
+    def __init__(
+        self,
+        script: Script,
+        *,
+        encoder: LabEncoder | None = None,
+        fps: float = 1.0,
+        code: bool = True,
+        width: int | None = None,
+    ) -> None:
+        self.script = script
+        self.encoder = encoder or LabEncoder()
+        self._fps = fps
+        self._width = width
+        self._painter = Painter(script, code=code)
+        self._lock = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        """The world's name."""
+        return self.script.name
+
+    @property
+    def duration(self) -> float:
+        """Seconds."""
+        return self.script.duration
+
+    @cached_property
+    def times(self) -> NDArray[np.float64]:
+        """The grid, one moment a second by default."""
+        return sample_times(self.duration, self._fps)
+
+    def at(self, times: Sequence[float], *, width: int | None = None) -> list[Frame]:
+        """The frames on screen at these moments."""
+        return [self._frame(time, width or self._width) for time in times]
+
+    def uniform(self, n: int, *, within: Segment | None = None, width: int | None = None) -> list[Frame]:
+        """``n`` frames of the grid spread evenly, ends included."""
+        grid = self._grid(within)
+        return self.at(grid[sampling.uniform(len(grid), n)].tolist(), width=width)
+
+    def random(self, n: int, *, within: Segment | None = None, seed: int = 0, width: int | None = None) -> list[Frame]:
+        """``n`` different frames of the grid, the same for the same seed, in time order."""
+        grid = self._grid(within)
+        return self.at(grid[sampling.random(len(grid), n, seed)].tolist(), width=width)
+
+    def embeddings(self) -> NDArray[np.float32]:
+        """A unit row per moment of the grid."""
+        return self._embeddings
+
+    @cached_property
+    def _embeddings(self) -> NDArray[np.float32]:
+        return self.encoder.moments(self.script, [int(time) for time in self.times])
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """A unit row per text, in the space of :meth:`embeddings`."""
+        return self.encoder.texts(texts)
+
+    def features(self) -> NDArray[np.float32]:
+        """How each moment looks: its place in its light, its people, and a little noise."""
+        return self._features
+
+    @cached_property
+    def _features(self) -> NDArray[np.float32]:
+        dim = PROFILE.encoder.dim
+        rows = np.zeros((len(self.times), dim), np.float32)
+        for number, time in enumerate(self.times):
+            scene = self.script.scene_at(float(time))
+            parts = [("place", scene.place), ("light", scene.look.palette), ("detail", scene.look.variant)]
+            parts += [("person", str(person)) for person in scene.people]
+            total = sum(numbers("look", *part).normal(size=dim) for part in parts)
+            rows[number] = total + 0.5 * numbers("looks", self.script.name, float(time)).normal(size=dim)
+        return rows
+
+    def meanings(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """A unit row per text, by meaning."""
+        return self.encoder.texts(texts)
+
+    def captions(self, times: Sequence[float]) -> list[str] | None:  # noqa: ARG002
+        """There are pictures, not captions."""
+        return None
+
+    def speech(self, within: Segment | None = None) -> list[Line]:
+        """What the narrator says."""
+        return _inside(self.script.subtitles(), within)
+
+    def onscreen(self, within: Segment | None = None) -> list[Line]:
+        """What can be read on signs."""
+        return _inside(self.script.readings(), within)
+
+    def _grid(self, within: Segment | None) -> NDArray[np.float64]:
+        return self.times if within is None else sample_times(self.duration, self._fps, within)
+
+    def _frame(self, time: float, width: int | None) -> Frame:
+        rate = PROFILE.picture.fps
+        # the film shows each drawing for a tenth of a second, from its own time on
+        shown = int(min(max(time, 0.0), self.duration - 1e-3) * rate + 1e-6) / rate
+        with self._lock:  # shapes are drawn once and kept, by whoever comes first
+            pixels = self._painter.frame(shown)
+        return Frame(shown, _scaled(pixels, width))
+
+
+def _scaled(pixels: Pixels, width: int | None) -> Pixels:
+    height, full = pixels.shape[:2]
+    if width is None or width >= full:
+        return pixels
+    size = (width, max(1, round(height * width / full)))
+    return np.asarray(Image.fromarray(pixels).resize(size, Image.Resampling.BOX))
+
+
+def _inside(lines: Sequence[Line], within: Segment | None) -> list[Line]:
+    if within is None:
+        return list(lines)
+    return [line for line in lines if line.segment.start < within.end and line.segment.end > within.start]

@@ -1,0 +1,231 @@
+"""Simulated models behind an OpenAI-compatible server on this machine, for any client.
+
+It offers what real servers offer (pictures as data URLs, JSON schemas, tool calls, usage) and what they do to
+one: waiting, "too many requests", failures.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import io
+import json
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import numpy as np
+from PIL import Image as Picture
+from PIL import UnidentifiedImageError
+
+from longtake.errors import ConfigError
+from longtake.lab.acuity import LabChat, LabModel, parse
+from longtake.lab.chance import digest, share
+from longtake.models.chat import Image, Message, Options, Part, Reply, Text, ToolCall, ToolSpec
+from longtake.types import Frame
+
+MAX_BODY = 256 * 2**20
+"""Bytes of a request that is read; more is refused."""
+MAX_PIXELS = 16_000_000
+"""Pixels of a picture that is decoded; more is refused."""
+
+
+class BadRequest(ValueError):
+    """What a client sent cannot be used; its text goes back with status 400."""
+
+
+@dataclass(frozen=True)
+class Service:
+    """What is served, and how badly."""
+
+    model: LabModel
+    latency: float = 0.0
+    """Seconds that every reply waits."""
+    fail_rate: float = 0.0
+    """Share of requests that are answered with 429 or 503, in turns."""
+    seed: int = 0
+
+    def fails(self, number: int) -> int | None:
+        """The status that request number ``number`` fails with, if it does."""
+        if share("fails", self.seed, number) >= self.fail_rate:
+            return None
+        return 429 if int.from_bytes(digest("status", self.seed, number), "big") % 2 else 503
+
+    def complete(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """A chat completion."""
+        name = str(body.get("model") or self.model.name)
+        try:
+            model = parse(name) if name.startswith("lab/") else self.model
+        except ConfigError as error:
+            raise BadRequest(str(error)) from error
+        chat = LabChat(replace(model, world=self.model.world) if self.model.world else model)
+        messages, options = read_request(body)
+        return completion(chat.complete(messages, options), name)
+
+
+def read_request(body: Mapping[str, Any]) -> tuple[list[Message], Options]:
+    """The messages and options in a request."""
+    messages = body.get("messages")
+    if not isinstance(messages, list) or not messages:
+        raise BadRequest("messages: a list with at least one message is needed")
+    schema = None
+    wanted = body.get("response_format")
+    if isinstance(wanted, dict) and wanted.get("type") == "json_schema":
+        inner = wanted.get("json_schema")
+        schema = inner.get("schema") if isinstance(inner, dict) else None
+    tools = tuple(_tool(tool) for tool in body.get("tools") or ())
+    try:
+        return [_message(message) for message in messages], Options(schema=schema, tools=tools)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise BadRequest(f"a message cannot be read: {type(error).__name__}: {error}") from error
+
+
+def _tool(tool: Any) -> ToolSpec:
+    try:
+        function = tool["function"]
+        return ToolSpec(function["name"], function.get("description", ""), function.get("parameters") or {})
+    except (KeyError, TypeError, AttributeError) as error:
+        raise BadRequest("tools: each needs a function with a name") from error
+
+
+def _message(data: Mapping[str, Any]) -> Message:
+    content = data.get("content")
+    parts: list[Part] = []
+    if isinstance(content, str):
+        parts = [Text(content)]
+    elif isinstance(content, list):
+        parts = [_part(part) for part in content]
+    calls = tuple(
+        ToolCall(str(call.get("id", "")), call["function"]["name"], call["function"].get("arguments") or "{}")
+        for call in data.get("tool_calls") or ()
+    )
+    role = data["role"]
+    if role not in ("system", "user", "assistant", "tool"):
+        raise BadRequest(f"role: {role!r} is none of system, user, assistant, tool")
+    return Message(role, tuple(parts), calls, str(data.get("tool_call_id") or ""))
+
+
+def _part(part: Mapping[str, Any]) -> Part:
+    if part.get("type") == "text":
+        return Text(str(part["text"]))
+    if part.get("type") != "image_url":
+        raise BadRequest(f"content: a part of type {part.get('type')!r} is neither text nor image_url")
+    url = part["image_url"]["url"] if isinstance(part["image_url"], dict) else part["image_url"]
+    head, comma, data = str(url).partition(",")
+    if not head.startswith("data:image/") or not comma or not head.endswith(";base64"):
+        raise BadRequest("image_url: only data URLs in base64 are read; nothing is fetched")
+    try:
+        with Picture.open(io.BytesIO(base64.b64decode(data, validate=True))) as picture:
+            if picture.width * picture.height > MAX_PIXELS:
+                raise BadRequest(f"image_url: {picture.width}×{picture.height} is too large")
+            pixels = np.asarray(picture.convert("RGB"))
+    except (binascii.Error, UnidentifiedImageError, OSError) as error:
+        raise BadRequest("image_url: is not a picture") from error
+    return Image(Frame(0.0, pixels))
+
+
+def completion(reply: Reply, model: str) -> dict[str, Any]:
+    """A reply as servers send it."""
+    message: dict[str, Any] = {"role": "assistant", "content": reply.text or None}
+    if reply.tool_calls:
+        message["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            for call in reply.tool_calls
+        ]
+    usage = reply.usage
+    return {
+        "id": f"lab-{digest(reply.text, *(call.arguments for call in reply.tool_calls)).hex()}",
+        "object": "chat.completion", "created": 0, "model": model,
+        "choices": [{"index": 0, "message": message, "finish_reason": reply.finish}],
+        "usage": {"prompt_tokens": usage.tokens_in, "completion_tokens": usage.tokens_out,
+                  "total_tokens": usage.tokens_in + usage.tokens_out},
+    }  # fmt: skip
+
+
+@contextmanager
+def serving(service: Service, port: int = 0) -> Iterator[str]:
+    """Serve on 127.0.0.1 until the block ends; gives the base URL."""
+    try:
+        server = ThreadingHTTPServer(("127.0.0.1", port), _handler(service))
+    except OSError as error:
+        raise ConfigError(f"port {port} cannot be used: {error.strerror or error}", key="port") from error
+    server.daemon_threads = True
+    server.block_on_close = False
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def _handler(service: Service) -> type[BaseHTTPRequestHandler]:
+    counter, lock = iter(range(2**62)), threading.Lock()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+
+        def do_GET(self) -> None:
+            if self.path.rstrip("/") == "/v1/models":
+                self._send(200, {"object": "list", "data": [{"id": service.model.name, "object": "model"}]})
+            else:
+                self._send(404, _error("there is /v1/models and /v1/chat/completions"))
+
+        def do_POST(self) -> None:
+            length = int(self.headers.get("Content-Length") or 0)
+            if length > MAX_BODY:
+                self.close_connection = True
+                self._send(413, _error("the request is too large"))
+                return
+            raw = self.rfile.read(length)
+            if self.path.rstrip("/") != "/v1/chat/completions":
+                self._send(404, _error("there is /v1/models and /v1/chat/completions"))
+                return
+            with lock:
+                number = next(counter)
+            if service.latency:
+                time.sleep(service.latency)
+            status = service.fails(number)
+            if status is not None:
+                self._send(status, _error("busy" if status == 429 else "unwell"), {"Retry-After": "0"})
+                return
+            self._answer(raw)
+
+        def _answer(self, raw: bytes) -> None:
+            try:
+                body = json.loads(raw)
+                if not isinstance(body, dict):
+                    raise BadRequest("the body must be an object")
+                if body.get("stream"):
+                    raise BadRequest("stream: is not offered")
+                self._send(200, service.complete(body))
+            except (BadRequest, json.JSONDecodeError, UnicodeDecodeError) as error:
+                self._send(400, _error(str(error)))
+
+        def _send(self, status: int, body: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> None:
+            data = json.dumps(body, ensure_ascii=False).encode()
+            self.send_response(status)
+            for name, value in {"Content-Type": "application/json", **(headers or {})}.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+        def handle(self) -> None:
+            with suppress(ConnectionError):  # a client that goes away needs no answer
+                super().handle()
+
+    return Handler
+
+
+def _error(message: str) -> dict[str, Any]:
+    return {"error": {"message": message, "type": "lab"}}

@@ -1,0 +1,173 @@
+"""Scripts of films, made from a seed and a length.
+
+Episodes hold scenes, scenes hold deeds, signs and people; a narrator speaks over them. Half of the deeds are
+twins of earlier ones that differ in one respect only (the place, the verb, the colour, the kind of thing), and
+everybody shares the coat with one person and the hat with others: whoever remembers half of a scene picks the
+wrong one.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from functools import lru_cache
+
+from longtake.errors import ConfigError
+from longtake.lab import vocabulary as v
+from longtake.lab.chance import generator
+from longtake.lab.facts import Deed, Happening, Person, Saying, Sign, Thing
+from longtake.lab.grammar import SAYINGS, sentence, values_of
+from longtake.lab.profile import PROFILE, WorldProfile
+from longtake.lab.script import Look, Scene, Script, Spoken
+
+MOTIONS = ("still", "rain", "clouds", "leaves", "lights")
+PALETTES = 6
+MOST_SEED = 2**14 - 1
+"""The frame code has room for no larger one."""
+MOST_MINUTES = 255
+
+
+@lru_cache(maxsize=32)
+def make_script(seed: int, minutes: int, profile: WorldProfile = PROFILE.world) -> Script:
+    """The script of a film."""
+    if not 0 <= seed <= MOST_SEED:
+        raise ConfigError(f"a world's seed is 0 to {MOST_SEED}, not {seed}", key="seed")
+    if not 1 <= minutes <= MOST_MINUTES:
+        raise ConfigError(f"a world is 1 to {MOST_MINUTES} minutes long, not {minutes}", key="minutes")
+    return _Writer(seed, minutes, profile).write()
+
+
+class _Writer:
+    """Writes one script; what may not come twice is kept here."""
+
+    def __init__(self, seed: int, minutes: int, profile: WorldProfile) -> None:
+        self.seed, self.minutes, self.profile = seed, minutes, profile
+        self.rng = generator("world", PROFILE.name, seed, minutes)
+        self.cast = _cast(self.rng, profile)
+        self.theme = self.rng.choice(sorted(v.THEMES))
+        self.deeds: list[Deed] = []
+        self.sign_keys: set[tuple[str, str]] = set()
+        self.sign_texts: set[str] = set()
+        self.subjects = [f"{first} {second}" for first in v.SAID_FIRST for second in v.SAID_SECOND]
+        self.rng.shuffle(self.subjects)
+
+    def write(self) -> Script:
+        scenes: list[Scene] = []
+        episode, left = -1, 0
+        places: list[str] = []
+        people: list[Person] = []
+        palette = 0
+        for start, end in self._lengths():
+            if left == 0:
+                episode += 1
+                left = self.rng.randint(*self.profile.scenes_per_episode)
+                if self.minutes < 10:
+                    left = min(left, 3)
+                places = self.rng.sample(v.PLACES, 4)
+                people = self.rng.sample(self.cast, min(len(self.cast), 5))
+                palette = (palette + self.rng.randint(1, PALETTES - 1)) % PALETTES
+            left -= 1
+            # the same place twice in a row would be no new scene
+            place = self.rng.choice([p for p in places if not scenes or p != scenes[-1].place])
+            scenes.append(self._scene(start, end, episode, palette, place, people))
+        spoken = self._spoken(self.minutes * 60)
+        return Script(self.seed, self.minutes, self.theme, self.cast, tuple(scenes), spoken)
+
+    def _lengths(self) -> list[tuple[int, int]]:
+        total = self.minutes * 60
+        least, most = self.profile.scene
+        most = min(most, max(least + 10, total // 6))
+        bounds, start = [], 0
+        while start < total:
+            length = self.rng.randint(least, most)
+            rest = total - start - length
+            if rest < least:  # a last scene of a few seconds would show nothing
+                length = total - start if total - start <= most else (total - start) // 2
+            bounds.append((start, start + length))
+            start += length
+        return bounds
+
+    def _scene(self, start: int, end: int, episode: int, palette: int, place: str, people: Sequence[Person]) -> Scene:
+        look = Look(palette, self.rng.choice(MOTIONS), self.rng.randrange(1000))
+        present = tuple(self.rng.sample(list(people), self.rng.randint(*self.profile.people_per_scene)))
+        deeds = self._deeds(start, end, place, present)
+        return Scene(start, end, episode, place, look, present, deeds, self._signs(start, end, place))
+
+    def _deeds(self, start: int, end: int, place: str, people: Sequence[Person]) -> tuple[Happening, ...]:
+        made: list[Happening] = []
+        person = self.rng.choice(people)
+        least, most = self.profile.deed
+        time = start + self.rng.randint(1, 6)
+        while time + least < end:
+            if self.rng.random() >= self.profile.same_person:
+                person = self.rng.choice(people)
+            finish = min(time + self.rng.randint(least, most), end - 1)
+            deed = self._deed(person, place)
+            self.deeds.append(deed)
+            made.append(Happening(time, finish, deed))
+            time = finish + self.rng.randint(*self.profile.deed_gap)
+        return tuple(made)
+
+    def _deed(self, person: Person, place: str) -> Deed:
+        known = set(self.deeds)
+        earlier = [deed for deed in self.deeds if deed.person == person]
+        while True:
+            if earlier and self.rng.random() < self.profile.twin:
+                deed = self._twin(self.rng.choice(earlier), place)
+            else:
+                deed = Deed(person, self.rng.choice(list(v.VERBS)), self._thing(), place)
+            if deed not in known:
+                return deed
+
+    def _twin(self, of: Deed, place: str) -> Deed:
+        """The same deed elsewhere, or, at the same place, with one other respect changed."""
+        thing = of.thing or self._thing()
+        if of.place != place:
+            return Deed(of.person, of.verb, thing, place)
+        respect = self.rng.choice(("verb", "colour", "kind"))
+        if respect == "verb":
+            return Deed(of.person, self.rng.choice(list(v.VERBS)), thing, place)
+        if respect == "colour":
+            return Deed(of.person, of.verb, Thing(self.rng.choice(list(v.COLOURS)), thing.kind), place)
+        return Deed(of.person, of.verb, Thing(thing.colour, self._thing().kind), place)
+
+    def _thing(self) -> Thing:
+        themed = self.rng.random() < self.profile.on_theme
+        kind = self.rng.choice(v.THEMES[self.theme] if themed else v.THINGS)
+        return Thing(self.rng.choice(list(v.COLOURS)), kind)
+
+    def _signs(self, start: int, end: int, place: str) -> tuple[Happening, ...]:
+        colours = [colour for colour in v.COLOURS if (colour, place) not in self.sign_keys]
+        if not colours or self.rng.random() >= self.profile.sign:
+            return ()
+        colour, text = self.rng.choice(colours), self._sign_text()
+        self.sign_keys.add((colour, place))
+        length = min(self.rng.randint(*self.profile.sign_length), end - start - 2)
+        begin = self.rng.randint(start + 1, end - 1 - length)
+        return (Happening(begin, begin + length, Sign(colour, text, place)),)
+
+    def _sign_text(self) -> str:
+        while True:
+            words = self.rng.choice(v.SIGN_FIRST), self.rng.choice(v.SIGN_SECOND), self.rng.randint(11, 99)
+            text = " ".join(map(str, words))
+            if text not in self.sign_texts:
+                self.sign_texts.add(text)
+                return text
+
+    def _spoken(self, total: int) -> tuple[Spoken, ...]:
+        lines: list[Spoken] = []
+        time = self.rng.randint(2, 10)
+        while time + 4 < total:
+            if self.rng.random() < self.profile.small_talk or not self.subjects:
+                lines.append(Spoken(time, time + 3, self.rng.choice(v.SMALL_TALK), None))
+            else:
+                relation = self.rng.choice(list(SAYINGS))
+                said = Saying(self.subjects.pop(), relation, self.rng.choice(values_of(relation)))
+                lines.append(Spoken(time, time + 4, sentence(said), said))
+            time += 4 + self.rng.randint(*self.profile.line_gap)
+        return tuple(lines)
+
+
+def _cast(rng: random.Random, profile: WorldProfile) -> tuple[Person, ...]:
+    coats = rng.sample(list(v.COLOURS), profile.cast_coats)
+    return tuple(Person(coat, hat) for coat in coats for hat in rng.sample(v.HATS, 2))

@@ -1,0 +1,248 @@
+"""VideoAgent beside its Algorithm 1 and sections 3.1 to 3.4."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from support.footages import TestFootage
+from support.listening import listening
+
+from longtake.agents.run import Run
+from longtake.config import BudgetSettings
+from longtake.errors import ConfigError
+from longtake.footage.captioned import CaptionedFootage
+from longtake.methods.base import configure, solve
+from longtake.methods.videoagent import VideoAgent, Wish, segments, widest_middle
+from longtake.models.scripted import ScriptedChat
+from longtake.types import Question
+
+QUESTION = Question("What is on the sofa?", ("a cat", "a toy", "a hat"))
+
+
+class Script:
+    """An LLM and a captioner that follow a plan, and remember what they were shown."""
+
+    def __init__(self, confidences=(3,), wishes=(), choices=("A", "B", "C")):
+        self.confidences, self.wishes, self.choices = iter(confidences), iter(wishes), iter(choices)
+        self.steps = []
+        self.prompts = []
+        self.captioned = []
+
+    def llm(self, messages, options):
+        step = options.prompt.partition("/")[2]
+        self.steps.append(step)
+        self.prompts.append(messages[-1].text)
+        if step == "predict":
+            return json.dumps({"reason": "because", "choice": next(self.choices)})
+        if step == "grade":
+            return json.dumps({"confidence": next(self.confidences)})
+        return json.dumps({"missing": [{"segment": s, "description": d} for s, d in next(self.wishes)]})
+
+    def captioner(self, messages, options):
+        times = [part.time for message in messages for part in message.parts if hasattr(part, "time")]
+        self.captioned.append(times)
+        return json.dumps({"caption": f"seen at {times[0]:.0f}"})
+
+
+def play(script, footage=None, method=None, question=QUESTION, **limits):
+    footage = footage or TestFootage(101, {"a toy on the sofa": [30, 60, 90]})
+    run = Run(
+        {"llm": ScriptedChat(script.llm), "captioner": ScriptedChat(script.captioner)},
+        budget=BudgetSettings(**limits),
+    )
+    with listening() as heard:
+        result = solve(method or VideoAgent(), footage, question, run)
+    return result, heard
+
+
+def test_line_1_the_first_state_is_n_uniform_frames_with_both_ends():
+    script = Script()
+    play(script)
+    assert sorted(t for times in script.captioned for t in times) == [0, 25, 50, 75, 100]
+
+
+def test_lines_3_to_6_a_sure_answer_ends_the_search_after_predict_and_grade():
+    script = Script(confidences=[3])
+    result, _ = play(script)
+    assert script.steps == ["predict", "grade"]
+    assert (result.answer.choice, result.answer.text) == ("A", "a cat")
+    assert result.answer.confidence == 1.0
+
+
+def test_predict_grade_missing_are_three_separate_steps_and_grade_sees_the_reasoning():
+    script = Script(confidences=[2, 3], wishes=[[(2, "a toy on the sofa")]])
+    play(script)
+    assert script.steps == ["predict", "grade", "missing", "predict", "grade"]
+    assert "a cat" in script.prompts[1]
+    assert "because" in script.prompts[1]
+
+
+def test_lines_8_and_9_the_frame_of_highest_cosine_inside_the_named_segment_only():
+    script = Script(confidences=[1, 3], wishes=[[(3, "a toy on the sofa")]])
+    play(script)
+    assert script.captioned[-1] == [60]  # 30 fits better, but lies in segment 2
+
+
+def test_without_segment_selection_the_whole_film_is_searched():
+    script = Script(confidences=[1, 3], wishes=[[(3, "a toy on the sofa")]])
+    play(script, method=VideoAgent(segment_selection=False))
+    assert script.captioned[-1] == [30]
+
+
+def test_a_frame_chosen_by_an_earlier_entry_counts_as_seen():
+    wishes = [[(2, "a toy on the sofa"), (2, "a toy on the sofa")]]
+    script = Script(confidences=[1, 3], wishes=wishes)
+    footage = TestFootage(101, {"a toy on the sofa": [30, 33, 90]})
+    play(script, footage)
+    assert sorted(t for times in script.captioned[5:] for t in times) == [30, 33]
+
+
+def test_a_segment_with_one_unseen_frame_yields_it():
+    script = Script(confidences=[1, 3], wishes=[[(1, "nothing like it")]])
+    play(script, TestFootage(9), VideoAgent(initial_frames=5))  # frames 0 2 4 6 8
+    assert script.captioned[-1] == [1]
+
+
+def test_segments_that_are_not_there_or_have_nothing_unseen_are_dropped_with_an_event():
+    script = Script(confidences=[1, 3], wishes=[[(0, "x"), (99, "x"), (-1, "x"), (2, "a toy on the sofa")]])
+    _, heard = play(script)
+    assert script.captioned[-1] == [30]
+    assert [n.data["segment"] for n in heard.notes("request_dropped")] == [0, 99, -1]
+
+
+def test_if_all_are_dropped_the_middle_of_the_widest_unseen_interval_is_taken():
+    script = Script(confidences=[1, 3], wishes=[[(99, "x")]])
+    play(script)
+    assert script.captioned[-1] == [12]
+    assert widest_middle([0, 4, 20], 21) == 12
+    assert widest_middle([0, 1, 2], 3) is None
+    assert widest_middle([3], 10) == 6
+
+
+def test_line_10_notes_are_in_time_order_with_their_times():
+    script = Script(confidences=[1, 3], wishes=[[(2, "a toy on the sofa")]])
+    play(script)
+    notes = [line for line in script.prompts[-1].splitlines() if line.startswith("[00:")]
+    assert [line[:10] for line in notes] == [
+        "[00:00:00]", "[00:00:25]", "[00:00:30]", "[00:00:50]", "[00:01:15]", "[00:01:40]",
+    ]  # fmt: skip
+    assert "seen at 30" in notes[2]
+
+
+def test_line_2_never_more_than_t_rounds_and_the_last_is_not_graded():
+    wishes = [[(1, "x")], [(1, "x")]]
+    script = Script(confidences=[1, 1], wishes=wishes)
+    result, _ = play(script)
+    assert script.steps == ["predict", "grade", "missing"] * 2 + ["predict"]
+    assert result.answer.choice == "C"
+    assert result.answer.confidence is None
+
+
+def test_without_self_evaluation_all_rounds_are_run_and_nothing_is_graded():
+    script = Script(wishes=[[(1, "x")], [(1, "x")]])
+    play(script, method=VideoAgent(self_evaluation=False))
+    assert script.steps == ["predict", "missing"] * 2 + ["predict"]
+
+
+def test_the_threshold_is_a_field():
+    script = Script(confidences=[2])
+    play(script, method=VideoAgent(confidence_threshold=2))
+    assert script.steps == ["predict", "grade"]
+
+
+def test_clips_show_the_frames_around_the_index():
+    script = Script()
+    play(script, method=VideoAgent(caption_unit="clip", initial_frames=3))
+    assert sorted(script.captioned) == [[0, 2], [48, 50, 52], [98, 100]]
+
+
+def test_an_unreadable_answer_is_an_abstention_never_a_guess():
+    class Mute(Script):
+        def llm(self, messages, options):
+            return "I would rather not say." if options.prompt.endswith("predict") else super().llm(messages, options)
+
+    result, heard = play(Mute(confidences=[3]))
+    assert (result.answer.choice, result.answer.status) == (None, "abstained")
+    assert heard.notes("default_taken")
+
+
+def test_an_unreadable_grade_counts_as_one():
+    class Vague(Script):
+        def llm(self, messages, options):
+            if options.prompt.endswith("grade"):
+                self.steps.append("grade")
+                return "quite"
+            return super().llm(messages, options)
+
+    script = Vague(wishes=[[(1, "x")], [(1, "x")]])
+    play(script)
+    assert script.steps.count("missing") == 2
+
+
+def test_no_more_frames_than_asked_for_and_the_bound_holds():
+    wishes = [[(segment, f"x{i}") for i in range(20)] for segment in (1, 5)]
+    script = Script(confidences=[1, 1], wishes=wishes)
+    method = VideoAgent(max_requests=4)
+    result, _ = play(script, method=method)
+    assert len(script.captioned) == 5 + 2 * 4
+    bounds = method.bounds(101, QUESTION)
+    assert result.usage.calls <= bounds.calls
+    assert result.usage.frames <= bounds.frames
+
+
+def test_a_spent_budget_gives_the_best_answer_so_far():
+    script = Script(confidences=[1, 1], wishes=[[(1, "x")], [(1, "x")]])
+    result, _ = play(script, calls=8)  # five captions, predict, grade, missing; no call left for the caption
+    assert (result.answer.choice, result.answer.status) == ("A", "budget_spent")
+
+
+def test_captions_alone_need_no_captioner_and_are_searched_by_meaning():
+    class Bags:
+        name = "bags"
+
+        def texts(self, texts):
+            words = ["toy", "sofa", "dog", "street"]
+            rows = np.array([[t.split().count(w) for w in words] + [0.1] for t in texts], np.float32)
+            return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+    captions = ["street"] * 50
+    captions[17] = "a toy on the sofa"
+    script = Script(confidences=[1, 3], wishes=[[(2, "toy sofa")]])
+    footage = CaptionedFootage("v", captions, Bags())
+    result, _ = play(script, footage)
+    assert script.captioned == []
+    assert "[00:00:17] a toy on the sofa" in script.prompts[-1]
+    assert result.usage.frames == 0
+    assert any(e.text == "a toy on the sofa" for e in result.answer.evidence)
+
+
+def test_open_ended_questions_are_answered_in_words():
+    class Talker(Script):
+        def llm(self, messages, options):
+            if options.prompt.endswith("predict"):
+                return json.dumps({"reason": "seen at 25", "answer": "A small dog."})
+            return super().llm(messages, options)
+
+    result, _ = play(Talker(confidences=[3]), question=Question("What barks?"))
+    assert (result.answer.choice, result.answer.text, result.answer.status) == (None, "A small dog.", "answered")
+
+
+def test_segments_are_numbered_from_one_between_seen_frames():
+    assert segments([0, 25, 50]) == [(0, 25), (25, 50)]
+    assert Wish(segment=1, description="x").segment == 1
+
+
+def test_presets_and_fields():
+    assert configure(VideoAgent, {"preset": "paper"}).max_requests > 1000
+    assert configure(VideoAgent, {"preset": "paper", "max_rounds": 5}).max_rounds == 5
+    with pytest.raises(ConfigError, match=r"did you mean 'videoagent\.max_rounds'"):
+        configure(VideoAgent, {"max_round": 5})
+    with pytest.raises(ConfigError, match="unknown preset"):
+        configure(VideoAgent, {"preset": "papers"})
+
+
+def test_defaults_are_the_papers():
+    method = VideoAgent()
+    assert (method.initial_frames, method.max_rounds, method.confidence_threshold) == (5, 3, 3)

@@ -1,0 +1,39 @@
+"""A family of models for tests of commands: ``test/obliging`` answers whatever it is asked, by the reply's form."""
+
+from __future__ import annotations
+
+import json
+
+from longtake.errors import ModelError
+from longtake.models.chat import Card
+from longtake.models.prices import HERE
+from longtake.models.scripted import ScriptedChat
+
+
+def fill(schema):
+    """The simplest value that fits a schema."""
+    if "enum" in schema:
+        return schema["enum"][0]
+    if "anyOf" in schema:
+        return fill(schema["anyOf"][0])
+    kind = schema.get("type")
+    if kind == "object":
+        return {name: fill(value) for name, value in schema.get("properties", {}).items()}
+    if kind == "array":
+        return []
+    if kind in ("integer", "number"):
+        return schema.get("maximum", schema.get("minimum", 1))
+    return False if kind == "boolean" else "a plain word"
+
+
+def make(rest: str) -> ScriptedChat:
+    """``obliging`` fits every form; ``mute`` fits none; ``gone`` cannot be reached."""
+
+    def say(messages, options):
+        if rest == "gone":
+            return ModelError("test/gone", "unavailable", "nobody answers")
+        if rest == "mute" or options.schema is None:
+            return "Well."
+        return json.dumps(fill(options.schema))
+
+    return ScriptedChat(say, card=Card(f"test/{rest}", price=HERE, vision=True))

@@ -1,0 +1,187 @@
+"""ask, compare, estimate, methods, replay: what a user sees, with models that do as they are told."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from films import FILMS
+
+from longtake import cli, registry
+
+
+@pytest.fixture(autouse=True)
+def test_models(monkeypatch):
+    monkeypatch.setitem(registry.chats._targets, "test", "support.models:make")
+
+
+@pytest.fixture(scope="module")
+def module_cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("asking")
+
+
+@pytest.fixture(autouse=True)
+def shared_cache(module_cache, monkeypatch):
+    """One index for all of these: what is tested comes after it."""
+    monkeypatch.setenv("LONGTAKE_CACHE", str(module_cache))
+
+
+@pytest.fixture
+def film(film_folder):
+    return str(FILMS[0].make(film_folder))
+
+
+@pytest.fixture
+def run(capsys):
+    def run(*arguments):
+        code = cli.run([str(a) for a in arguments])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run
+
+
+OPTIONS = ("--option", "red", "--option", "green", "--model", "test/obliging")
+
+
+def test_an_answer_with_its_evidence_and_its_cost(run, film):
+    code, out, err = run("ask", film, "Which colour?", *OPTIONS)
+    assert code == 0, err
+    assert out.startswith("A. red\n")
+    assert "because a plain word" in out
+    assert "confidence 100%" in out
+    assert "[00:00:" in out
+    assert "5 frames, 7 calls" in out
+
+
+def test_json(run, film):
+    _, out, _ = run("ask", film, "Which colour?", *OPTIONS, "--json")
+    answer = json.loads(out)
+    assert (answer["schema"], answer["status"], answer["choice"]) == (1, "answered", "A")
+    assert answer["usage"]["frames"] == 5
+    assert {"start", "end", "source", "text", "score"} == set(answer["evidence"][0])
+
+
+def test_open_ended(run, film):
+    code, out, _ = run("ask", film, "What is it?", "--model", "test/obliging")
+    assert code == 0
+    assert out.startswith("a plain word\n")
+
+
+def test_fields_of_the_method_are_set_by_name(run, film):
+    _, out, _ = run("ask", film, "Which?", *OPTIONS, "--set", "videoagent.initial_frames=3", "--json")
+    assert json.loads(out)["usage"]["frames"] == 3
+    code, _, err = run("ask", film, "Which?", *OPTIONS, "--set", "videoagent.initial=3")
+    assert code == 2
+    assert "did you mean 'videoagent.initial_frames'" in err
+
+
+def test_a_spent_budget_is_exit_3_with_the_best_answer_so_far(run, film):
+    code, out, _ = run("ask", film, "Which?", *OPTIONS, "--max-calls", "6", "--no-cache")
+    assert code == 3
+    assert out.startswith("A. red\n")
+    assert "best answer so far" in out
+
+
+def test_an_abstention_is_exit_3_and_says_so(run, film):
+    code, out, _ = run("ask", film, "Which?", "--option", "x", "--option", "y", "--model", "test/mute")
+    assert code == 3
+    assert "could not be read" in out
+
+
+def test_an_unreachable_model_is_exit_4(run, film):
+    code, out, err = run("ask", film, "Which?", "--model", "test/gone")
+    assert (code, out) == (4, "")
+    assert "nobody answers" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["Which?", "--option", "only one"], "2 to 26"),
+        (["Which?", *["--option", "x"] * 27], "2 to 26"),
+        (["  "], "question is empty"),
+        (["Which?", "--method", "videoagnt"], "did you mean 'videoagent'"),
+        (["Which?", "--model", "gpt-9"], "unknown model"),
+        (["Which?", "--model", "vml=test/obliging"], "unknown role"),
+        (["Which?", "--max-calls", "0"], "more than nothing"),
+        (["Which?", "--model", "test/obliging", "--prompts", "nowhere"], "no such folder"),
+    ],
+)
+def test_mistakes(run, film, arguments, says):
+    code, out, err = run("ask", film, *arguments)
+    assert (code, out) == (2, ""), err
+    assert says in err
+
+
+def test_a_trace_is_replayed_and_rerun_without_a_model(run, film, tmp_path):
+    trace = tmp_path / "run.jsonl"
+    code, first, err = run("ask", film, "Which colour?", *OPTIONS, "--trace", trace, "--no-cache")
+    assert code == 0
+    assert "hold the frames" in err
+    code, again, shown = run("replay", trace)
+    assert (code, again) == (0, first)
+    assert "videoagent/predict" in shown
+    code, rerun, err = run("replay", trace, "--rerun", film)
+    assert code == 0
+    assert rerun.splitlines()[:4] == first.splitlines()[:4]
+    assert "the same answer and evidence" in err
+    code, _, err = run("replay", film)
+    assert code == 2
+    assert "not a longtake trace" in err
+
+
+def test_a_rerun_of_a_changed_method_is_noticed(run, film, tmp_path):
+    trace = tmp_path / "run.jsonl"
+    run("ask", film, "Which colour?", *OPTIONS, "--trace", trace, "--no-cache")
+    recorded = trace.read_text().replace("Which colour?", "Which shape?")
+    trace.write_text(recorded)
+    code, _, err = run("replay", trace, "--rerun", film)
+    assert code == 4
+    assert "the run has changed" in err
+
+
+def test_compare_shows_the_estimate_then_one_row_a_method(run, film):
+    code, out, err = run("compare", film, "Which?", *OPTIONS, "--method", "blind", "--method", "uniform")
+    assert code == 0, err
+    assert "at most" in err
+    rows = out.splitlines()
+    assert [row.split()[0] for row in rows] == ["method", "blind", "uniform"]
+    assert "A. red" in rows[1]
+
+
+def test_compare_keeps_rows_that_failed(run, film):
+    code, out, _ = run("compare", film, "Which?", "--method", "blind", "--model", "test/gone", "--json")
+    assert code == 4
+    assert json.loads(out)["results"][0]["status"] == "error"
+
+
+def test_estimates_bound_what_a_run_uses(run, film):
+    _, out, _ = run("estimate", film, "Which?", *OPTIONS, "--json")
+    bounds = {each["method"]: each for each in json.loads(out)["estimates"]}
+    for method in bounds:
+        _, used, _ = run("ask", film, "Which?", *OPTIONS, "--method", method, "--json", "--no-cache")
+        usage = json.loads(used)["usage"]
+        assert usage["calls"] <= bounds[method]["calls"]
+        assert usage["frames"] <= bounds[method]["frames"]
+
+
+def test_methods_lists_and_explains(run):
+    _, out, _ = run("methods")
+    assert "videoagent" in out
+    _, out, _ = run("methods", "videoagent")
+    assert "Most looks at the film (T)." in out
+    assert "roles   llm, captioner" in out
+    _, out, _ = run("methods", "--json")
+    for method in json.loads(out)["methods"]:
+        assert method["summary"]
+        assert all(field["note"] for field in method["fields"]), method["name"]
+
+
+def test_python_in_three_lines(film):
+    import longtake
+
+    result = longtake.open(film).ask("Which?", ["red", "green"], model="test/obliging", initial_frames=2)
+    assert result.answer.choice == "A"
+    assert result.usage.frames == 2
+    assert result.trace.events[0].method == "videoagent"

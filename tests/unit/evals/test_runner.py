@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from processes import SECRET, Captions
+
+from longtake.build import with_fields
+from longtake.config import Settings
+from longtake.errors import RunError
+from longtake.evals.items import Asked, Benchmark, Item
+from longtake.evals.runner import evaluate
+from longtake.evals.runs import RunFolder, differences
+from longtake.evals.solving import Solver
+from longtake.types import Question
+
+OPTIONS = ("one", "two")
+
+
+def benchmark(count=6, videos=3, labels="AB", broken=False):
+    items = [
+        Item(
+            Asked(f"q{i}", "broken" if broken and i == 0 else f"v{i % videos}", Question(f"Question {i}?", OPTIONS)),
+            labels[i % len(labels)],
+            {"type": "odd" if i % 2 else "even"},
+        )
+        for i in range(count)
+    ]
+    return Benchmark("toy", items, Captions())
+
+
+def solver(method="processes:FirstOption", **fields):
+    return Solver(method, with_fields(Settings(), method, fields))
+
+
+def test_every_question_is_asked_once_and_scored(tmp_path):
+    log = tmp_path / "log"
+    scored = evaluate(solver(log=str(log)), benchmark(), RunFolder(tmp_path / "run"), workers=2)
+    assert [row["choice"] for row in scored.rows] == ["A"] * 6
+    assert scored.right == [True, False] * 3
+    assert scored.accuracy.value == 0.5
+    workers = {}
+    for line in log.read_text().splitlines():
+        pid, video = line.split()
+        workers.setdefault(video, set()).add(pid)
+    assert len(log.read_text().splitlines()) == 6
+    assert all(len(pids) == 1 for pids in workers.values())
+    assert str(os.getpid()) not in {pid for pids in workers.values() for pid in pids}
+
+
+def test_errors_are_results_and_count_as_wrong(tmp_path):
+    folder = RunFolder(tmp_path / "run")
+    scored = evaluate(solver(), benchmark(broken=True), folder)
+    assert scored.rows[0]["status"] == "error"
+    assert "no captions" in scored.rows[0]["error"]
+    assert scored.right[0] is False
+    assert len(scored.rows) == 6
+
+
+def test_a_run_goes_on_where_it_was(tmp_path):
+    folder, log = RunFolder(tmp_path / "run"), tmp_path / "log"
+    whole = evaluate(solver(log=str(log)), benchmark(), folder)
+    lines = (folder.path / "results.jsonl").read_bytes().splitlines(keepends=True)
+    (folder.path / "results.jsonl").write_bytes(b"".join(lines[:3]) + lines[3][:10])  # cut off in mid-line
+    log.unlink()
+    again = evaluate(solver(log=str(log)), benchmark(), folder, resume=True)
+    assert len(log.read_text().splitlines()) == 3
+    assert [r["id"] for r in again.rows] == [r["id"] for r in whole.rows]
+    ids = [json.loads(line)["id"] for line in (folder.path / "results.jsonl").read_text().splitlines()]
+    assert len(ids) == len(set(ids)) == 6
+
+
+def test_only_errors_are_tried_again(tmp_path):
+    folder, log = RunFolder(tmp_path / "run"), tmp_path / "log"
+    evaluate(solver(log=str(log)), benchmark(broken=True), folder)
+    log.unlink()
+    evaluate(solver(log=str(log)), benchmark(broken=True), folder, resume=True, retry_errors=True)
+    assert not log.exists()  # the broken video was tried, and is still broken
+    assert sum(1 for _ in (folder.path / "results.jsonl").open()) == 7
+
+
+def test_another_spec_is_refused_and_the_difference_named(tmp_path):
+    folder = RunFolder(tmp_path / "run")
+    evaluate(solver(), benchmark(), folder)
+    with pytest.raises(RunError, match=r"seed was 0, is 5"):
+        evaluate(replace(solver(), seed=5), benchmark(), folder, resume=True)
+    with pytest.raises(RunError, match="pass --resume"):
+        evaluate(solver(), benchmark(), folder)
+    assert differences({"a": {"b": 1}}, {"a": {"b": 2}, "c": 3}) == ["a.b was 1, is 2", "c was null, is 3"]
+
+
+def test_no_label_reaches_a_solver(tmp_path):
+    items = benchmark(labels=(SECRET,))
+    folder = RunFolder(tmp_path / "run")
+    scored = evaluate(solver("processes:Snoop", folder=str(folder.path)), items, folder)
+    assert {row["choice"] for row in scored.rows} == {"A"}, scored.rows[0]["text"]
+
+
+def test_the_snoop_finds_what_is_there(tmp_path):
+    """The firewall test can fail: a label in the run folder is found."""
+    folder = RunFolder(tmp_path / "run")
+    folder.path.mkdir()
+    (folder.path / "leak.txt").write_text(SECRET)
+    scored = evaluate(solver("processes:Snoop", folder=str(folder.path)), benchmark(count=1), folder)
+    assert scored.rows[0]["choice"] == "B"
+
+
+def test_killed_and_resumed_equals_unbroken(tmp_path):
+    """Each question once, whenever the run was killed."""
+    driver = tmp_path / "test_runner_driver.py"
+    driver.write_text(
+        "from pathlib import Path\n"
+        "from longtake.evals.runner import evaluate\n"
+        "from longtake.evals.runs import RunFolder\n"
+        "from longtake.evals.items import Asked, Benchmark, Item\n"
+        "from longtake.evals.solving import Solver\n"
+        "from longtake.config import Settings\n"
+        "from longtake.types import Question\n"
+        "from processes import Captions\n"
+        "def go(folder):\n"
+        "    ask = lambda i: Asked(f'q{i}', f'v{i % 20}', Question(f'Question {i}?', ('a', 'b')))\n"
+        "    items = [Item(ask(i), 'A') for i in range(400)]\n"
+        "    evaluate(Solver('processes:FirstOption', Settings()), Benchmark('toy', items, Captions()),\n"
+        "             RunFolder(Path(folder)), workers=2, resume=True)\n"
+        "if __name__ == '__main__':\n"
+        "    import sys\n"
+        "    go(sys.argv[1])\n"
+    )
+    folder = tmp_path / "run"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(Path(__file__).parents[2])])}
+    for number in range(8):
+        process = subprocess.Popen([sys.executable, str(driver), str(folder)], env=environment)
+        try:
+            process.wait(timeout=1.0 + 0.35 * number)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+    subprocess.run([sys.executable, str(driver), str(folder)], env=environment, check=True, timeout=120)
+    ids = [json.loads(line)["id"] for line in (folder / "results.jsonl").read_text().splitlines()]
+    assert sorted(ids) == sorted(f"q{i}" for i in range(400))
