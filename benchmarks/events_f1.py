@@ -2,10 +2,10 @@
 
     make bench        # or: python benchmarks/events_f1.py [--films 10] [--minutes 3 20 60]
 
-Films are made here: each of a few episodes, each episode of a few shots of its own that are cut to and fro, so that most
-cuts are *not* the beginning of something new. A boundary counts as found within half the shortest block, each once. The
-others are given as many cuts as ours found, their strongest. PySceneDetect lives in an environment of its own under
-build/, because its OpenCV package collides with ours.
+Films are the laboratory's worlds, drawn and encoded; what is to be found are their episodes, of several scenes each. A
+boundary counts as found within half the shortest block, each once. The others are given as many cuts as ours found,
+their strongest. PySceneDetect lives in an environment of its own under build/, because its OpenCV package collides with
+ours.
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ import sys
 import tempfile
 import time
 import venv
-from collections.abc import Iterator, Sequence
-from fractions import Fraction
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 WORK = ROOT / "build" / "bench"
-FPS = 5
-SIZE = (160, 284)
+FIRST_SEED = 1000
+"""Worlds for published figures."""
 
 
 def detect(path: str) -> None:
@@ -32,8 +31,11 @@ def detect(path: str) -> None:
     from scenedetect import AdaptiveDetector, ContentDetector, SceneManager, StatsManager, open_video
 
     found = {}
-    for name, detector in (("ContentDetector", ContentDetector(min_scene_len=FPS)),
-                           ("AdaptiveDetector", AdaptiveDetector(min_scene_len=FPS))):  # fmt: skip
+    second = round(open_video(path).frame_rate)  # their own shortest scene is 15 frames, long at a low frame rate
+    for name, detector in (
+        ("ContentDetector", ContentDetector(min_scene_len=second)),
+        ("AdaptiveDetector", AdaptiveDetector(min_scene_len=second)),
+    ):
         stats = StatsManager()
         manager = SceneManager(stats)
         manager.add_detector(detector)
@@ -56,55 +58,6 @@ def peers() -> str:
     return str(python)
 
 
-def episodes(seed: int, seconds: int):
-    """Lengths of the episodes: three to six, none shorter than a tenth of the film."""
-    import numpy as np
-
-    random = np.random.default_rng(seed)
-    count = int(random.integers(3, 7))
-    spare = random.dirichlet(np.ones(count)) * (1 - count / 10)
-    return np.round((0.1 + spare) * seconds).astype(int).tolist()
-
-
-def pictures(seed: int, lengths: Sequence[int]) -> Iterator[object]:
-    """Each episode has three shots: a ground in its colours with a drawn thing on it, held 3 to 12 s at a time."""
-    import numpy as np
-
-    random = np.random.default_rng(seed)
-    for length in lengths:
-        palette = random.integers(0, 256, (4, 3))
-        shots = [_shot(random, palette) for _ in range(3)]
-        left, shot = 0, 0
-        for number in range(length * FPS):
-            if left == 0:
-                left, shot = int(random.integers(3, 13)) * FPS, int(random.integers(3))
-            left -= 1
-            ground, thing, (y, x), speed = shots[shot]
-            picture = ground.copy()
-            place = int(x + speed * number) % (SIZE[1] - thing.shape[1])
-            picture[y : y + thing.shape[0], place : place + thing.shape[1]] = thing
-            noisy = picture + random.integers(-8, 9, (*SIZE, 1))
-            yield np.clip(noisy, 0, 255).astype(np.uint8)
-
-
-def _shot(random, palette):
-    import numpy as np
-    from PIL import Image
-
-    sys.path.insert(0, str(ROOT / "tests"))
-    from drawings import KNOWN
-
-    coarse = palette[random.integers(0, 4, (5, 9))] + random.integers(-25, 26, (5, 9, 1))
-    ground = np.asarray(
-        Image.fromarray(np.clip(coarse, 0, 255).astype(np.uint8)).resize(SIZE[::-1], Image.Resampling.BICUBIC)
-    )
-    names = sorted(KNOWN)
-    side = int(random.integers(60, 120))
-    drawn = KNOWN[names[int(random.integers(len(names)))]]().convert("RGB").resize((side, side))
-    place = int(random.integers(0, SIZE[0] - side)), int(random.integers(0, SIZE[1] - side))
-    return ground, np.asarray(drawn), place, float(random.uniform(-1, 1))
-
-
 def f1(found: Sequence[float], truth: Sequence[float], reach: float) -> float:
     """Each boundary is found by at most one cut, the nearest first."""
     pairs = sorted((abs(a - b), i, j) for i, a in enumerate(found) for j, b in enumerate(truth) if abs(a - b) <= reach)
@@ -125,13 +78,13 @@ def one(python: str, minutes: int, seed: int) -> dict[str, float]:
     from longtake.footage.blocks import partition
     from longtake.footage.film import Film
     from longtake.footage.store import Store
-    from longtake.media.writer import Encoding, write_film
+    from longtake.lab.film import FILM, make_world, write_world
 
-    lengths = episodes(seed, minutes * 60)
-    truth = [float(sum(lengths[:n])) for n in range(1, len(lengths))]
+    world = make_world(seed, minutes, 1)
+    truth = [episode.start for episode in world.script.episodes][1:]
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "film.mp4"
-        write_film(path, pictures(seed, lengths), Encoding(fps=Fraction(FPS), gop=25))
+        path = Path(folder) / FILM
+        write_world(world, Path(folder))
         film = Film(path, Store(WORK / "cache"), Settings())
         ours = partition(film)
         printed = partition(film, EventPartition(**PAPER))
@@ -156,7 +109,7 @@ def main() -> None:
     python = peers()
     table: dict[str, list[float]] = {}
     for minutes in options.minutes:
-        began, rows = time.perf_counter(), [one(python, minutes, 100 * minutes + n) for n in range(options.films)]
+        began, rows = time.perf_counter(), [one(python, minutes, FIRST_SEED + n) for n in range(options.films)]
         for name in rows[0]:
             table.setdefault(name, []).append(sum(row[name] for row in rows) / len(rows))
         print(f"{options.films} films of {minutes} min: {time.perf_counter() - began:.0f} s", flush=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,15 @@ import pytest
 from support.listening import listening
 from support.talking import TalkingFootage, Team
 
-from longtake.agents.run import Run
+from longtake.agents.run import Agent, Run
 from longtake.algorithms import allocate, changepoint, novelty
 from longtake.algorithms.partition import BASE_WEIGHTS, LONG_RUN, PAPER, Cut, EventPartition, Samples, suppress
 from longtake.errors import ConfigError
 from longtake.events import ScoresSet
 from longtake.footage.blocks import from_features
-from longtake.methods.a4vl import A4VL
+from longtake.methods.a4vl import A4VL, View
 from longtake.methods.base import configure, solve
+from longtake.models.scripted import ScriptedChat
 from longtake.types import Question, Segment
 
 # ---- appendix D: colour, sharpness, motion
@@ -290,7 +292,7 @@ QUESTION = Question("What is thrown?", ("a ball", "a stick", "a shoe"))
 
 def one_look(clue: str, footage: TalkingFootage, method: A4VL) -> list[float]:
     blocks = method.partition(footage, QUESTION)
-    look = method.perceive(footage, blocks, clue)
+    look = method.perceive(footage, blocks, View(Agent("ann", ScriptedChat([])), clue, False, Random(0)))
     return [float(footage.times[row]) for row in look.rows]
 
 
@@ -458,6 +460,16 @@ def test_answer_and_reason_are_given_from_the_same_moments():
     assert len(team.times("a4vl/answer")[0]) == 16
     (preview,) = team.times("a4vl/clue")
     assert [int(time // 37.5) for time in preview] == [0, 1, 2, 3]  # one in each equal bin
+
+
+def test_frames_are_drawn_anew_for_each_agent_and_round_and_alike_in_another_run():
+    scores = {name: {"ann": 9, "bob": 2} for name in ("ann", "bob")}
+    first, second = (talk({"ann": ["A", "A"], "bob": ["B"]}, scores) for _ in range(2))
+    play(first)
+    play(second)
+    shown = sorted(first.times("a4vl/answer"))
+    assert len({tuple(times) for times in shown}) == 3
+    assert shown == sorted(second.times("a4vl/answer"))
 
 
 def test_long_films_are_seen_through_more_frames():
