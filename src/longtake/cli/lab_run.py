@@ -66,7 +66,7 @@ class Measured:
 @click.option("--worlds", type=click.IntRange(1), default=3, show_default=True, help="Worlds, by consecutive seeds.")
 @click.option("--questions", type=click.IntRange(1), default=40, show_default=True, help="Questions of each world.")
 @click.option("--first-seed", type=click.IntRange(0), default=0, show_default=True,
-              help="Seed of the first world; 0 to 99 are for development, 1000 and up for published figures.")  # fmt: skip
+              help="Seed of the first world; 0 to 99 for development, 1000 and up to publish.")  # fmt: skip
 @click.option("--noise", type=float, metavar="X", help="Noise of the simulated encoder.  [default: the profile's]")
 @click.option("--encoded", type=click.Path(path_type=Path), metavar="DIR",
               help="Use films made by 'lab make' in DIR/<seed>_<minutes>, and the real encoder.")  # fmt: skip

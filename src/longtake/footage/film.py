@@ -201,6 +201,14 @@ class Film:
                 self.hearing.build(within)
         return self.text.lines(self.hearing.key, within)
 
+    def known_lines(self) -> tuple[list[Line], list[Line]]:
+        """Speech and on-screen text, as far as the film was listened to and read."""
+        if self.subtitle_key() is not None:
+            speech = self.subtitles()
+        else:
+            speech = self.text.lines(self.hearing.key) if self.hearing else []
+        return speech, self.text.lines(self.reading.key) if self.reading else []
+
     def onscreen(self, within: Segment | None = None) -> list[Line]:
         """What can be read in the picture, reading now what was not read before."""
         if self.reading is None:
