@@ -17,6 +17,7 @@ from longtake.agents.run import Agent, Run
 from longtake.agents.team import Opinion, majority
 from longtake.evals.lab import lab
 from longtake.evals.scoring import accuracy, correct, paired
+from longtake.events import StepBegan, Stream
 from longtake.lab.acuity import make
 from longtake.lab.profile import PROFILE
 from longtake.methods.a4vl import A4VL
@@ -51,16 +52,32 @@ def ask_all(item, footage, agents, method):
     return {name: correct(item, said[name], words[name]) for name in said}, run.usage
 
 
+class Rounds:
+    """A sink that counts rounds."""
+
+    def __init__(self):
+        self.count = 0
+
+    def handle(self, event):
+        self.count += isinstance(event, StepBegan) and event.name == "round"
+
+    def picture(self, digest, jpeg):
+        pass
+
+    def close(self):
+        pass
+
+
 def critical_path(item, footage, acuity, delay):
-    """Seconds that a question takes with slow agents, and the steps that had to wait for one another."""
-    agents = team(acuity, delay)
-    A4VL().answer(footage, item.asked.question, Run({}, team=team(acuity)))  # the film is drawn and embedded now
-    run, method = Run({}, team=agents), A4VL()
+    """Seconds that a question takes with slow agents, and the calls that had to wait for one another."""
+    question = item.asked.question
+    A4VL().answer(footage, question, Run({}, team=team(acuity)))  # the film is drawn and embedded now
+    rounds, run = Rounds(), Run({}, team=team(acuity, delay))
     began = time.perf_counter()
-    method.answer(footage, item.asked.question, run)
-    rounds = {1: 10, 2: 17, 3: 24}
-    number = next(r for r, calls in rounds.items() if run.usage.calls <= calls + r)
-    return time.perf_counter() - began, {1: 4, 2: 8, 3: 12}[number]
+    with Stream(rounds).active():
+        A4VL().answer(footage, question, run)
+    # clue; answer and reason; scores and new clues between rounds; summary
+    return time.perf_counter() - began, 1 + 2 * rounds.count + 2 * (rounds.count - 1) + 1
 
 
 def main() -> None:
@@ -72,6 +89,7 @@ def main() -> None:
     parser.add_argument("--acuity", type=float, default=0.6)
     parser.add_argument("--noise", type=float)
     parser.add_argument("--preset")
+    parser.add_argument("--delay", type=float, default=0.5, help="seconds of a call for the critical path; 0 skips it")
     options = parser.parse_args()
     seeds = range(options.first_seed, options.first_seed + options.worlds)
     benchmark = lab(seeds, options.minutes, options.questions, noise=options.noise)
@@ -94,10 +112,11 @@ def main() -> None:
     for name, values in right.items():
         lead = "" if name == "a4vl" else f"   a4vl leads by {paired(right['a4vl'], values, videos)}"
         print(f"{name:<6}{accuracy(values, videos)}{lead}")
-    some = [item for item in benchmark.items if item.asked.question.options][:6]
+    some = [item for item in benchmark.items if item.asked.question.options][: 6 if options.delay else 0]
     for item in some:
-        seconds, steps = critical_path(item, benchmark.source.footage(item.asked.video), options.acuity, 0.5)
-        print(f"calls of 500 ms: {seconds:.2f} s for {steps} steps, {seconds / (0.5 * steps):.2f} of the least")
+        seconds, steps = critical_path(item, benchmark.source.footage(item.asked.video), options.acuity, options.delay)
+        share = seconds / (options.delay * steps)
+        print(f"calls of {options.delay:g} s: {seconds:.2f} s for {steps} steps, {share:.2f} of the least")
 
 
 if __name__ == "__main__":
