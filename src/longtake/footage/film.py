@@ -144,6 +144,10 @@ class Film:
 
     def embeddings(self) -> NDArray[np.float32]:
         """A unit row per moment of :attr:`times`."""
+        return self._embeddings
+
+    @cached_property
+    def _embeddings(self) -> NDArray[np.float32]:
         encoder = self.senses.encoder
         if isinstance(encoder, ConSE):
             return encoder.from_probabilities(probabilities(self.layer(Looks(self.senses.looker))))
