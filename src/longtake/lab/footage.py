@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -18,6 +19,9 @@ from longtake.lab.profile import PROFILE
 from longtake.lab.script import Script
 from longtake.media.video import sample_times
 from longtake.types import Frame, Line, Pixels, Segment
+
+KEPT = 200
+"""Frames that are kept: questions about one film look at the same ones, a uniform sample above all (80 MB)."""
 
 
 class LabFootage:
@@ -38,6 +42,7 @@ class LabFootage:
         self._width = width
         self._painter = Painter(script, code=code)
         self._lock = threading.Lock()
+        self._kept: OrderedDict[tuple[float, int | None], Frame] = OrderedDict()
 
     @property
     def name(self) -> str:
@@ -123,9 +128,15 @@ class LabFootage:
         rate = PROFILE.picture.fps
         # the film shows each drawing for a tenth of a second, from its own time on
         shown = int(min(max(time, 0.0), self.duration - 1e-3) * rate + 1e-6) / rate
-        with self._lock:  # shapes are drawn once and kept, by whoever comes first
-            pixels = self._painter.frame(shown)
-        return Frame(shown, _scaled(pixels, width))
+        with self._lock:
+            frame = self._kept.get((shown, width))
+            if frame is None:
+                frame = Frame(shown, _scaled(self._painter.frame(shown), width))
+                frame.pixels.setflags(write=False)  # it is given out more than once
+                self._kept[shown, width] = frame
+                if len(self._kept) > KEPT:
+                    self._kept.popitem(last=False)
+        return frame
 
 
 def _scaled(pixels: Pixels, width: int | None) -> Pixels:

@@ -20,7 +20,7 @@ class WorldProfile:
     scene: tuple[int, int] = (20, 120)
     scenes_per_episode: tuple[int, int] = (3, 7)
     people_per_scene: tuple[int, int] = (1, 3)
-    deed: tuple[int, int] = (10, 28)
+    deed: tuple[int, int] = (12, 40)
     deed_gap: tuple[int, int] = (2, 14)
     same_person: float = 0.55
     """Chance that the next deed is by the person who did the last."""
@@ -30,7 +30,7 @@ class WorldProfile:
     """Chance that a thing belongs to what the film is about."""
     sign: float = 0.75
     """Chance that a scene has a sign."""
-    sign_length: tuple[int, int] = (10, 30)
+    sign_length: tuple[int, int] = (12, 40)
     line_gap: tuple[int, int] = (12, 40)
     small_talk: float = 0.3
     """Chance that a spoken line says nothing."""
@@ -56,7 +56,7 @@ class ModelProfile:
     """Chance to take in a fact that the prompt states in words."""
     hallucination: float = 0.02
     """Chance, per picture, to see a deed that is not there."""
-    temptation: float = 0.5
+    temptation: float = 0.25
     """Chance that a guess goes to an option that was met with elsewhere rather than to any."""
     verbosity: float = 0.0
     """Idle sentences per free text, on average."""
@@ -79,7 +79,7 @@ class EncoderProfile:
     """The simulated image–text encoder."""
 
     dim: int = 256
-    noise: float = 2.0
+    noise: float = 3.0
     """Length of the noise in a picture's vector, against that of its content."""
     scene_share: float = 0.5
     """Share of that noise, by energy, that all moments of a scene have in common."""
