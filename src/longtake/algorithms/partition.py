@@ -154,8 +154,9 @@ class EventPartition:
     """What ranks cuts: SSM novelty, or the step of the fused signal."""
     nms: Literal["strength", "time"] = "strength"
     """Of two cuts that are too close the stronger stays, or the earlier."""
-    min_contrast: float = 0.02
-    """A cut is dropped where frames across it are less alike by no more than this (mean cosine; ours)."""
+    min_contrast: float = 0.05
+    """A cut is dropped where frames across it are less alike than those on one side by no more than this, in embedding
+    and in colour (mean cosine; ours)."""
 
     def __call__(self, samples: Samples, duration: float) -> Partition:
         """The blocks of a film of ``duration`` seconds."""
@@ -228,8 +229,11 @@ class EventPartition:
         middles = (times[1:] + times[:-1]) / 2
         edges = np.concatenate((times[:1], middles, times[-1:]))
         raw = np.round(changepoint.ssm_novelty(similarity, half), _DIGITS)
-        contrast = np.round(changepoint.ssm_contrast(similarity, half), _DIGITS)
-        return _Embedded(similarity, edges, step, half, novelty.robust_z(raw), contrast)
+        contrast = changepoint.ssm_contrast(similarity, half)
+        if samples.histograms is not None:
+            colours = resample(samples.times, samples.histograms.reshape(len(samples.times), -1), step)[1]
+            contrast = np.maximum(contrast, changepoint.ssm_contrast(changepoint.gram(colours), half))
+        return _Embedded(similarity, edges, step, half, novelty.robust_z(raw), np.round(contrast, _DIGITS))
 
     def _ssm(self, embedded: _Embedded, least: float) -> list[float]:
         apart = changepoint.bins_of(least, embedded.step)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,3 +28,11 @@ def random(count: int, n: int, seed: int) -> NDArray[np.int64]:
     """``n`` different indices out of ``count``, ascending; the same for the same seed."""
     rng = np.random.default_rng(seed)
     return np.sort(rng.choice(count, size=min(n, count), replace=False)).astype(np.int64)
+
+
+def one_per_bin(count: int, n: int, chance: Random) -> NDArray[np.int64]:
+    """``n`` indices out of ``count``, one drawn from each of ``n`` equal bins, ascending; all when there are fewer."""
+    if n <= 0 or count <= 0:
+        return np.zeros(0, dtype=np.int64)
+    bins = np.array_split(np.arange(count), min(n, count))
+    return np.array([chance.choice(part.tolist()) for part in bins], dtype=np.int64)

@@ -28,7 +28,7 @@ COMMANDS = {
     "report": "Score runs and set them side by side, as Markdown.",
     "benchmarks": "The benchmarks: what to download, where to put it, on which terms.",
     "models": "List, probe and fetch language models.",
-    "lab": "Films with known truth, and simulated models, to measure methods with.",
+    "lab": "Long films with known truth, and models of known acuity.",
     "cache": "See and clear what was derived from films.",
     "doctor": "What is installed, configured and in reach.",
 }

@@ -15,10 +15,14 @@ from longtake.cli.asking import asking_options, name_hosts, read_question
 from longtake.cli.options import common, film
 from longtake.cli.output import emit_json, on_terminal, progress, say
 from longtake.config import Settings
-from longtake.events import Sink
+from longtake.events import ScoresSet, Sink
+from longtake.footage.film import Film
+from longtake.plots import answer as drawing
+from longtake.plots import events as plots
 from longtake.registry import methods
 from longtake.sinks.console import ConsoleSink
 from longtake.sinks.jsonl import JsonlSink
+from longtake.types import Result
 
 
 @click.command()
@@ -27,12 +31,14 @@ from longtake.sinks.jsonl import JsonlSink
 @click.option("--method", default=DEFAULT_METHOD, show_default=True, metavar="NAME", help="See 'longtake methods'.")
 @click.option("--trace", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
               help="Record the run; the file holds the frames that were looked at.")  # fmt: skip
+@click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+              help="Draw the cited frames, over what the method scored along the film (extra plot).")  # fmt: skip
 @click.option("--quiet", is_flag=True, help="Do not show what the method does.")
 @common
 @asking_options
 def ask(
-    film: Path, question: str, method: str, trace: Path | None, quiet: bool, options: tuple[str, ...],
-    subtitles: Path | None, asking: Asking, settings: Settings, as_json: bool,
+    film: Path, question: str, method: str, trace: Path | None, plot: Path | None, quiet: bool,
+    options: tuple[str, ...], subtitles: Path | None, asking: Asking, settings: Settings, as_json: bool,
 ) -> int:  # fmt: skip
     """Ask a question about a film; get an answer with evidence.
 
@@ -45,6 +51,8 @@ def ask(
       longtake ask film.mp4 "What does the sign over the door say?"
       longtake ask film.mp4 "Who leaves first?" --option "the man" --option "the woman" --trace run.jsonl
     """
+    if plot is not None:
+        plots.check(plot)
     asked = read_question(question, options)
     kind = methods.get(method)
     opened = open_film(film, settings, subtitles=subtitles)
@@ -58,8 +66,17 @@ def ask(
         say(f"{trace} will hold the frames that are looked at")
         sinks.append(JsonlSink(trace))
     result = build.ask(opened, asked, settings, replace(asking, method=method, sinks=sinks))
+    if plot is not None:
+        _draw(opened, result, plot)
     if as_json:
         emit_json({"film": str(film), "question": question, **plain(result)})
     else:
         show(result.answer, result.usage)
     return exit_code(result.answer)
+
+
+def _draw(film: Film, result: Result, path: Path) -> None:
+    times = [min(cited.segment.middle, film.duration) for cited in result.answer.evidence]
+    scores = [event for event in result.trace.events if isinstance(event, ScoresSet)]
+    drawing.draw(result.answer, film.at(times, width=320), scores, film.duration, path)
+    say(f"plot: {path}")

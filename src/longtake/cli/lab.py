@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from longtake.cli.lab_run import run_command
 from longtake.cli.output import emit_json, progress, say
 
 
@@ -88,3 +89,6 @@ def serve(world: Path | None, name: str, port: int, latency: float, fail_rate: f
         click.echo(f"{url}#{model.name}")  # the first line of output is the model's name for --model
         say("serving; Ctrl-C ends it")
         threading.Event().wait()
+
+
+lab.add_command(run_command)

@@ -60,16 +60,18 @@ def correct(item: Item, choice: str | None, text: str) -> bool:
 
 
 def accuracy(right: Sequence[bool], videos: Sequence[str]) -> Rate:
-    """Mean with a standard error clustered by video; for one cluster a question, Wilson's interval."""
+    """Mean with a standard error clustered by video, and never narrower than if questions were independent.
+
+    With a handful of videos the clustered error is itself a guess, and can be zero by chance; Wilson's interval
+    is the floor.
+    """
     values = np.asarray(right, np.float64)
     if not len(values):
         return Rate(0.0, 0.0, 1.0, 0)
     mean = float(values.mean())
-    error = clustered_error(values, videos)
-    if error is None or mean in (0.0, 1.0):
-        low, high = wilson(int(values.sum()), len(values))
-    else:
-        low, high = max(0.0, mean - Z95 * error), min(1.0, mean + Z95 * error)
+    low, high = wilson(int(values.sum()), len(values))
+    if (error := clustered_error(values, videos)) is not None:
+        low, high = min(low, max(0.0, mean - Z95 * error)), max(high, min(1.0, mean + Z95 * error))
     return Rate(mean, low, high, len(values))
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import multiprocessing
+import os
+import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -107,6 +109,7 @@ def run_all(
 
 def _work(pipe: Connection, solver: Solver, source: Source) -> None:
     """A worker's life: a video's questions in, a result each out, ``None`` when it wants more."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         while (batch := pipe.recv()) is not None:
             for asked in batch:
@@ -114,6 +117,14 @@ def _work(pipe: Connection, solver: Solver, source: Source) -> None:
             pipe.send(None)
     except (EOFError, BrokenPipeError, KeyboardInterrupt):
         return  # whoever asked is gone; what was finished is written
+
+
+def _end_with_parent() -> None:
+    """A parent that was killed cannot say so; a model at work for nobody must not go on for minutes."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
 
 
 def _by_video(questions: Sequence[Asked]) -> list[list[Asked]]:

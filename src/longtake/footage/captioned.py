@@ -88,6 +88,10 @@ class CaptionedFootage:
         """Nothing is known of what is said."""
         return []
 
+    def known_lines(self) -> tuple[list[Line], list[Line]]:
+        """Nothing but the captions is known."""
+        return [], []
+
     def onscreen(self, within: Segment | None = None) -> list[Line]:  # noqa: ARG002
         """Nothing is known of what can be read."""
         return []

@@ -144,6 +144,10 @@ class Film:
 
     def embeddings(self) -> NDArray[np.float32]:
         """A unit row per moment of :attr:`times`."""
+        return self._embeddings
+
+    @cached_property
+    def _embeddings(self) -> NDArray[np.float32]:
         encoder = self.senses.encoder
         if isinstance(encoder, ConSE):
             return encoder.from_probabilities(probabilities(self.layer(Looks(self.senses.looker))))
@@ -200,6 +204,21 @@ class Film:
             with self.folder.building(on_wait=self._waiting):
                 self.hearing.build(within)
         return self.text.lines(self.hearing.key, within)
+
+    def read(self, time: float) -> list[Line]:
+        """What can be read in the very frame at a moment."""
+        if self.reading is None:
+            return []
+        with self.folder.building(on_wait=self._waiting):
+            return self.reading.exactly(time)
+
+    def known_lines(self) -> tuple[list[Line], list[Line]]:
+        """Speech and on-screen text, as far as the film was listened to and read."""
+        if self.subtitle_key() is not None:
+            speech = self.subtitles()
+        else:
+            speech = self.text.lines(self.hearing.key) if self.hearing else []
+        return speech, self.text.lines(self.reading.key) if self.reading else []
 
     def onscreen(self, within: Segment | None = None) -> list[Line]:
         """What can be read in the picture, reading now what was not read before."""

@@ -60,6 +60,9 @@ class Footage(Protocol):
     def onscreen(self, within: Segment | None = None) -> list[Line]:
         """What can be read in the picture."""
 
+    def known_lines(self) -> tuple[list[Line], list[Line]]:
+        """What is said and what can be read, as far as it is known without any work."""
+
 
 class Encoder(Protocol):
     """What is known of the space that pictures and texts share."""

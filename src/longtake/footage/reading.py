@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -31,7 +30,9 @@ class Reading:
         self._video, self._text, self._reader = video, text, reader
         self._glimpses, self._times = glimpses, times
         self._step = float(times[1] - times[0]) if len(times) > 1 else video.duration
-        self.key = LayerKey("onscreen", 1, {"reader": reader.key, "step": self._step, "width": WIDTH})
+        made = {"reader": reader.key, "step": self._step, "width": WIDTH}
+        self.key = LayerKey("onscreen", 1, made)
+        self.exact_key = LayerKey("onscreen_exact", 1, made)
 
     @cached_property
     def _survey(self) -> Survey:
@@ -50,21 +51,21 @@ class Reading:
         frames = self.missing(within)
         pictures = self._video.frames(self._times[frames], width=WIDTH) if frames else iter(())
         for done, (number, picture) in enumerate(zip(frames, pictures, strict=True)):
-            self._keep(picture, [self._stretch(a, b) for a, b in self._survey.spans(number)])
+            self._keep(picture, [self._stretch(a, b) for a, b in self._survey.spans(number)], self.key)
             advance((done + 1) / len(frames))
 
-    def at(self, times: Sequence[float]) -> None:
-        """Read the frames at exactly these moments, unless they were read before."""
-        known = self._text.covered(self.key)
-        for time in times:
-            number = int(np.clip(np.searchsorted(self._times, time, side="right") - 1, 0, len(self._times) - 1))
-            if coverage(known, self._moment(number)) < 1.0:
-                (picture,) = self._video.at([float(self._times[number])], width=WIDTH)
-                self._keep(picture, [self._moment(number)])
+    def exactly(self, time: float) -> list[Line]:
+        """What can be read in the very frame at a moment; the frame that stands for its shot may differ in a word."""
+        number = int(np.clip(np.searchsorted(self._times, time, side="right") - 1, 0, len(self._times) - 1))
+        moment = self._moment(number)
+        if coverage(self._text.covered(self.exact_key), moment) < 1.0:
+            (picture,) = self._video.at([float(self._times[number])], width=WIDTH)
+            self._keep(picture, [moment], self.exact_key)
+        return self._text.lines(self.exact_key, moment)
 
-    def _keep(self, picture: Frame, where: list[Segment]) -> None:
+    def _keep(self, picture: Frame, where: list[Segment], key: LayerKey) -> None:
         boxes = self._reader.read(picture)
-        self._text.add(self.key, [Line(stretch, box.text) for stretch in where for box in boxes], where)
+        self._text.add(key, [Line(stretch, box.text) for stretch in where for box in boxes], where)
 
     def _moment(self, number: int) -> Segment:
         return self._stretch(number, number + 1)

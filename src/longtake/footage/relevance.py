@@ -14,10 +14,11 @@ def fused(footage: Footage, text: str) -> NDArray[np.float32]:
 
     A cosine of pictures and a cosine of sentences cannot be compared; how far each stands out from its own
     source can. So each source is centred on its median and divided by its spread before the larger is taken.
-    Moments without words have only their picture.
+    Moments without words have only their picture. Only words that are already known count: nothing is listened to
+    or read for this, so ``longtake index`` makes it better.
     """
     scores = standing_out(np.asarray(footage.embeddings() @ footage.encode([text])[0], np.float32))
-    for lines in (footage.speech(), footage.onscreen()):
+    for lines in footage.known_lines():
         if lines:
             words = _by_moment(footage, text, lines)
             known = ~np.isnan(words)

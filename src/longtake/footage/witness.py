@@ -31,9 +31,8 @@ class FilmWitness:
         """What there is in these channels around a frame."""
         film, time = self._film, min(frame.time, self._film.duration)
         around = Segment(max(0.0, time - NEARBY), min(film.duration, time + NEARBY))
-        moment = Segment(time, min(film.duration, time + 0.001))
         return Description(
             tags=tuple(tag.name for tag in film.tags([time], TAGS)[0]) if "tags" in channels else (),
-            onscreen=tuple(line.text for line in film.onscreen(moment)) if "onscreen" in channels else (),
+            onscreen=tuple(line.text for line in film.read(time)) if "onscreen" in channels else (),
             speech=tuple(line.text for line in film.speech(around)) if "speech" in channels else (),
         )

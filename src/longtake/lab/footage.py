@@ -113,6 +113,10 @@ class LabFootage:
         """What the narrator says."""
         return _inside(self.script.subtitles(), within)
 
+    def known_lines(self) -> tuple[list[Line], list[Line]]:
+        """Everything said and shown: a script is read at once."""
+        return self.speech(), self.onscreen()
+
     def onscreen(self, within: Segment | None = None) -> list[Line]:
         """What can be read on signs."""
         return _inside(self.script.readings(), within)

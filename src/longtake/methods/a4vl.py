@@ -27,13 +27,15 @@
     34      each that remains writes a new clue
     36  return the answer of the last agent
 
-Departures. Line 15 as printed, N2⌊softmax⌋, gives nothing: whole frames go by ⌊N2·softmax⌋ and the largest
-remainders. ρ = 0.8 of the released code acts on a logit with a median of 5; here it comes from the encoder's card, and
-without a value no block is excluded. A question that names its place in the film restricts the blocks
-(``temporal_scope``). Answers in words are compared by meaning. An answer that cannot be read is an abstention, which
-blocks consensus. When one agent is left it looks once more with its new clue, and that answer stands. The explanation
-is written from every reason given for the winning answer, in whichever round. Confidence is the share that were right
-among the authors' own published answers that left in the same round; for another team it is an order, not a rate.
+Departures. Line 15 as printed, N2⌊softmax⌋, gives nothing: whole frames go by ⌊N2·softmax⌋ and the largest remainders.
+ρ = 0.8 of the released code acts on a logit with a median of 5; here it comes from the encoder's card, and without a
+value no block is excluded. Frames of a block are drawn one from each of equal bins, anew for each agent and round: the
+paper does not say how, and agents with one clue would all see the same. A question that names its place in the film
+restricts the blocks (``temporal_scope``). Answers in words are compared by meaning. An answer that cannot be read is
+an abstention, which blocks consensus. When one agent is left it looks once more with its new clue, and that answer
+stands. The explanation is written from every reason given for the winning answer, in whichever round. Confidence is
+the share that were right among the authors' own published answers that left in the same round; for another team it is
+an order, not a rate.
 """
 
 from __future__ import annotations
@@ -41,6 +43,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from random import Random
 from typing import Any, ClassVar
 
 import numpy as np
@@ -97,6 +101,17 @@ class Gate(BaseModel):
 
 
 @dataclass(frozen=True)
+class View:
+    """Who looks, for what, and with which chance: frames are drawn anew for each agent and round."""
+
+    agent: Agent
+    clue: str
+    whole: bool
+    """Over the whole film, whatever the clue."""
+    chance: Random
+
+
+@dataclass(frozen=True)
 class A4VL:
     """Agents write clues, look at the blocks that fit, and answer: unanimously, or the weakest leaves."""
 
@@ -149,17 +164,25 @@ class A4VL:
         blocks = self.partition(footage, question)  # 1
         clues: dict[str, str] = {}
         whole: set[str] = set()
-        said: list[Opinion] = []
+        everything: list[Opinion] = []
         number = 0
         while True:  # 3
             number += 1
             with step("round", round=number, agents=[agent.name for agent in agents]):
                 if number == 1:
                     clues, whole = self.explore(footage, question, agents, run)  # 4 to 9
-                looks = [self.perceive(footage, blocks, clues[a.name], whole=a.name in whole) for a in agents]  # 10–19
-                opinions = self.act(footage, question, agents, looks)  # 20 to 24
-                said += opinions
-                shown = {agent.name: look for agent, look in zip(agents, looks, strict=True)}
+                views = [
+                    View(
+                        agent,
+                        clues[agent.name],
+                        agent.name in whole,
+                        run.random(footage.name, question.text, agent.name, number),
+                    )
+                    for agent in agents
+                ]
+                turns = fanout(partial(self.turn, footage, question, blocks), views)  # 10 to 24
+                opinions, shown = [said for _, said in turns], {said.agent: look for look, said in turns}
+                everything += opinions
                 winner = self.agreed(question, opinions, agents)  # 25
                 if winner is not None or len(agents) == 1:
                     break  # 26, 36
@@ -169,7 +192,7 @@ class A4VL:
         final = opinions[0] if winner is None else next(o for o in opinions if o.vote == winner)
         answer = self.conclude(footage, final, shown, clues, number if winner is not None else None)
         run.propose(answer)
-        return self.explain(question, answer, reasons(said, opinions, winner), agents[0])
+        return self.explain(question, answer, reasons(everything, opinions, winner), agents[0])
 
     def partition(self, footage: Footage, question: Question) -> list[Segment]:
         """The blocks, those the question speaks of."""
@@ -190,8 +213,8 @@ class A4VL:
 
         def first(agent: Agent) -> tuple[str, bool]:
             chance = run.random("preview", footage.name, question.text, agent.name)
-            bins = np.array_split(np.arange(len(footage.times)), min(self.n1(footage), len(footage.times)))
-            look = look_at(footage, [int(chance.choice(part.tolist())) for part in bins], "preview")
+            rows = sampling.one_per_bin(len(footage.times), self.n1(footage), chance)  # 6
+            look = look_at(footage, rows.tolist())
             told: dict[str, Any] = {"question": question, **shown_to(footage, look)}
             all_of_it = self.gate and (
                 COUNTING.search(question.text) is not None
@@ -205,19 +228,21 @@ class A4VL:
         found = dict(zip((agent.name for agent in agents), fanout(first, agents), strict=True))
         return {name: clue for name, (clue, _) in found.items()}, {name for name, (_, all_) in found.items() if all_}
 
-    def perceive(self, footage: Footage, blocks: Sequence[Segment], clue: str, *, whole: bool = False) -> Look:
+    def perceive(self, footage: Footage, blocks: Sequence[Segment], view: View) -> Look:
         """Lines 11 to 19: frames for one agent, from the blocks that fit its clue."""
         rows = [rows_within(footage, block) for block in blocks]
         total = self.n2(footage)
-        if whole:
+        if view.whole:
             everything = np.concatenate(rows)
-            return look_at(footage, everything[sampling.uniform(len(everything), total)].tolist(), "whole film")
-        logits = self.similarity(footage, rows, clue)  # 11
+            return look_at(footage, everything[sampling.uniform(len(everything), total)].tolist())
+        logits = self.similarity(footage, rows, view.clue)  # 11
         share = allocate.shares(logits, self.threshold(footage))  # 12 to 14, 17, 18
-        emit(ScoresSet(label=f"share: {clue}", segments=tuple(blocks), values=tuple(np.round(share, 4).tolist())))
+        emit(ScoresSet(label=f"share: {view.clue}", segments=tuple(blocks), values=tuple(np.round(share, 4).tolist())))
         given = allocate.counts(share, total, [len(row) for row in rows])  # 15
-        chosen = [row[sampling.uniform(len(row), count)] for row, count in zip(rows, given, strict=True)]  # 16, 19
-        return look_at(footage, np.concatenate(chosen).tolist(), "perceive")
+        chosen = [
+            row[sampling.one_per_bin(len(row), count, view.chance)] for row, count in zip(rows, given, strict=True)
+        ]  # 16, 19
+        return look_at(footage, np.concatenate(chosen).tolist())
 
     def similarity(self, footage: Footage, rows: Sequence[NDArray[np.int64]], clue: str) -> list[float]:
         """``Sim(B_k, P)``: the logit scale times the mean of the best cosines over moments spread over the block."""
@@ -229,25 +254,19 @@ class A4VL:
             logits.append(scale * float(spread[-self.block_best :].mean()))
         return logits
 
-    def act(
-        self, footage: Footage, question: Question, agents: Sequence[Agent], looks: Sequence[Look]
-    ) -> list[Opinion]:
-        """Lines 20 to 24: each agent's answer, then its reason, from the same frames."""
-
-        def one(pair: tuple[Agent, Look]) -> Opinion:
-            agent, look = pair
-            told = shown_to(footage, look)
-            answer = guess(agent.chat, "a4vl/answer", question, **told)  # 21
-            if answer.abstained:
-                return Opinion(agent.name, reason=answer.reason)
-            given = in_words(question, answer.choice, answer.text)
-            why = ask(
-                agent.chat, "a4vl/reason", Reason, default=Reason(reason=answer.reason),
-                question=question, answer=given, **told,
-            )  # 22  # fmt: skip
-            return Opinion(agent.name, answer.choice, answer.text, why.reason)
-
-        return fanout(one, list(zip(agents, looks, strict=True)))
+    def turn(self, footage: Footage, question: Question, blocks: Sequence[Segment], view: View) -> tuple[Look, Opinion]:
+        """Lines 10 to 24 for one agent: what it looks at, its answer, then its reason from the same frames."""
+        agent, look = view.agent, self.perceive(footage, blocks, view)  # 10 to 19
+        told = shown_to(footage, look)
+        answer = guess(agent.chat, "a4vl/answer", question, **told)  # 21
+        if answer.abstained:
+            return look, Opinion(agent.name, reason=answer.reason)
+        given = in_words(question, answer.choice, answer.text)
+        why = ask(
+            agent.chat, "a4vl/reason", Reason, default=Reason(reason=answer.reason),
+            question=question, answer=given, **told,
+        )  # 22  # fmt: skip
+        return look, Opinion(agent.name, answer.choice, answer.text, why.reason)
 
     def agreed(self, question: Question, opinions: list[Opinion], agents: Sequence[Agent]) -> str | None:
         """Line 25: the vote of all of them, or ``None``. Answers in words count as one that say the same."""

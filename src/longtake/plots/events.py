@@ -56,7 +56,8 @@ def draw(partition: Partition, thumbnails: Sequence[Frame], path: Path, *, title
 def _thumbnail(axes: Any, block: Segment, frame: Frame, duration: float) -> None:
     from matplotlib.offsetbox import AnnotationBbox, OffsetImage
 
-    room = 950 * block.duration / max(duration, 1e-9)  # pixels that the block spans in the plot
-    picture = OffsetImage(frame.pixels, zoom=min(150.0, max(room - 8, 12.0)) / frame.pixels.shape[1])
+    room = 720 * block.duration / max(duration, 1e-9)  # points that the block spans in the plot
+    tall, wide = frame.pixels.shape[:2]
+    picture = OffsetImage(frame.pixels, zoom=min(0.95 * room / wide, 110.0 / wide, 75.0 / tall))
     place = AnnotationBbox(picture, (block.middle, 0.58), xycoords=("data", "axes fraction"), frameon=False)
     axes.add_artist(place)

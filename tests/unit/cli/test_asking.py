@@ -6,6 +6,7 @@ import json
 
 import pytest
 from films import FILMS
+from PIL import Image
 
 from longtake import cli, registry
 
@@ -185,3 +186,12 @@ def test_python_in_three_lines(film):
     assert result.answer.choice == "A"
     assert result.usage.frames == 2
     assert result.trace.events[0].method == "videoagent"
+
+
+def test_a_plot_of_the_cited_frames(run, film, tmp_path):
+    code, _, err = run("ask", film, "Which?", *OPTIONS, "--plot", tmp_path / "out.png")
+    assert code == 0, err
+    assert Image.open(tmp_path / "out.png").size[0] > 600
+    code, out, err = run("ask", film, "Which?", *OPTIONS, "--plot", tmp_path / "out.doc")
+    assert (code, out) == (2, "")
+    assert "a plot is a file such as" in err

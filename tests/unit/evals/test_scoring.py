@@ -49,6 +49,11 @@ def test_questions_that_stand_and_fall_together_say_less():
     assert together.high - together.low > apart.high - apart.low
 
 
+def test_few_videos_that_agree_by_chance_do_not_give_certainty():
+    rate = accuracy([True, False, False] * 2, ["a"] * 3 + ["b"] * 3)
+    assert (rate.low, rate.high) == pytest.approx(wilson(2, 6))
+
+
 def test_wilson_by_hand():
     low, high = wilson(5, 10)
     assert (low, high) == (pytest.approx(0.2366, abs=1e-4), pytest.approx(0.7634, abs=1e-4))

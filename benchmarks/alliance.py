@@ -1,0 +1,123 @@
+"""A4VL with three simulated agents, beside each of them alone and beside their majority vote, at equal total frames.
+
+    python benchmarks/alliance.py [--worlds 5] [--minutes 20] [--questions 60] [--acuity 0.6] [--noise 2]
+
+The agents have the same acuity and different blind spots: one hardly sees deeds, one hardly people, one hardly what can
+be read. Alone, an agent is shown as many uniform frames as A4VL showed all of them together on that question; in the
+vote each is shown a third of them, and more than half must agree. Differences are paired by question, intervals are
+over worlds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+from longtake.agents.run import Agent, Run
+from longtake.agents.team import Opinion, majority
+from longtake.evals.lab import lab
+from longtake.evals.scoring import accuracy, correct, paired
+from longtake.events import StepBegan, Stream
+from longtake.lab.acuity import make
+from longtake.lab.profile import PROFILE
+from longtake.methods.a4vl import A4VL
+from longtake.methods.base import configure, solve
+from longtake.methods.baselines import Uniform
+
+BLIND_SPOTS = {"ann": "action", "bob": "people", "cid": "onscreen"}
+BLIND = 0.2
+"""What an agent's acuity is at its blind spot."""
+
+
+def team(acuity: float, latency: float = 0.0) -> list[Agent]:
+    """Three agents, each blind to something else."""
+    more = f",latency={latency},sleep=1" if latency else ""
+    return [
+        Agent(name, make(f"acuity={acuity:g},seed={number},{spot}={BLIND:g}{more}"))
+        for number, (name, spot) in enumerate(BLIND_SPOTS.items())
+    ]
+
+
+def ask_all(item, footage, agents, method):
+    """Whether each contender is right on one question, and what A4VL used."""
+    question = item.asked.question
+    run = Run({}, team=agents)
+    answer = solve(method, footage, question, run).answer
+    frames = run.usage.frames
+    alone = {a.name: Uniform(frames=frames).answer(footage, question, Run({"vlm": a.chat})) for a in agents}
+    third = {a.name: Uniform(frames=frames // 3).answer(footage, question, Run({"vlm": a.chat})) for a in agents}
+    vote = majority([Opinion(name, said.choice, said.text) for name, said in third.items()])
+    said = {"a4vl": answer.choice, **{name: one.choice for name, one in alone.items()}, "vote": vote}
+    words = {"a4vl": answer.text, **{name: one.text for name, one in alone.items()}, "vote": vote or ""}
+    return {name: correct(item, said[name], words[name]) for name in said}, run.usage
+
+
+class Rounds:
+    """A sink that counts rounds."""
+
+    def __init__(self):
+        self.count = 0
+
+    def handle(self, event):
+        self.count += isinstance(event, StepBegan) and event.name == "round"
+
+    def picture(self, digest, jpeg):
+        pass
+
+    def close(self):
+        pass
+
+
+def critical_path(item, footage, acuity, delay):
+    """Seconds that a question takes with slow agents, and the calls that had to wait for one another."""
+    question = item.asked.question
+    A4VL().answer(footage, question, Run({}, team=team(acuity)))  # the film is drawn and embedded now
+    rounds, run = Rounds(), Run({}, team=team(acuity, delay))
+    began = time.perf_counter()
+    with Stream(rounds).active():
+        A4VL().answer(footage, question, run)
+    # clue; answer and reason; scores and new clues between rounds; summary
+    return time.perf_counter() - began, 1 + 2 * rounds.count + 2 * (rounds.count - 1) + 1
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--worlds", type=int, default=5)
+    parser.add_argument("--minutes", type=int, default=20)
+    parser.add_argument("--questions", type=int, default=60)
+    parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--acuity", type=float, default=0.6)
+    parser.add_argument("--noise", type=float)
+    parser.add_argument("--preset")
+    parser.add_argument("--delay", type=float, default=0.5, help="seconds of a call for the critical path; 0 skips it")
+    options = parser.parse_args()
+    seeds = range(options.first_seed, options.first_seed + options.worlds)
+    benchmark = lab(seeds, options.minutes, options.questions, noise=options.noise)
+    method = configure(A4VL, {"preset": options.preset} if options.preset else {})
+    agents, right, used, videos = team(options.acuity), {}, [], []
+    for item in benchmark.items:
+        if not item.asked.question.options:
+            continue  # a vote among words needs a judge of its own
+        footage = benchmark.source.footage(item.asked.video)
+        outcome, usage = ask_all(item, footage, agents, method)
+        for name, value in outcome.items():
+            right.setdefault(name, []).append(value)
+        used.append(usage)
+        videos.append(item.asked.video)
+    count, setting = len(videos), f"acuity {options.acuity:g}, noise {options.noise}"
+    print(f"lab {PROFILE.hash}, {count} questions, {options.minutes} min, {setting}")
+    print(
+        f"a question: {sum(u.frames for u in used) / count:.0f} frames, {sum(u.calls for u in used) / count:.1f} calls"
+    )
+    for name, values in right.items():
+        lead = "" if name == "a4vl" else f"   a4vl leads by {paired(right['a4vl'], values, videos)}"
+        print(f"{name:<6}{accuracy(values, videos)}{lead}")
+    some = [item for item in benchmark.items if item.asked.question.options][: 6 if options.delay else 0]
+    for item in some:
+        seconds, steps = critical_path(item, benchmark.source.footage(item.asked.video), options.acuity, options.delay)
+        share = seconds / (options.delay * steps)
+        print(f"calls of {options.delay:g} s: {seconds:.2f} s for {steps} steps, {share:.2f} of the least")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+"""How well event partition finds the episodes of a film, beside PySceneDetect and equal chunks.
+
+    make bench        # or: python benchmarks/events_f1.py [--films 10] [--minutes 3 20 60]
+
+Films are the laboratory's worlds, drawn and encoded; what is to be found are their episodes, of several scenes each. A
+boundary counts as found within half the shortest block, each once. The others are given as many cuts as ours found,
+their strongest. PySceneDetect lives in an environment of its own under build/, because its OpenCV package collides with
+ours.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+import venv
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+WORK = ROOT / "build" / "bench"
+FIRST_SEED = 1000
+"""Worlds for published figures."""
+
+
+def detect(path: str) -> None:
+    """Run by the peers' Python: every cut of both detectors as (second, how strong)."""
+    from scenedetect import AdaptiveDetector, ContentDetector, SceneManager, StatsManager, open_video
+
+    found = {}
+    second = round(open_video(path).frame_rate)  # their own shortest scene is 15 frames, long at a low frame rate
+    for name, detector in (
+        ("ContentDetector", ContentDetector(min_scene_len=second)),
+        ("AdaptiveDetector", AdaptiveDetector(min_scene_len=second)),
+    ):
+        stats = StatsManager()
+        manager = SceneManager(stats)
+        manager.add_detector(detector)
+        manager.detect_scenes(open_video(path))
+        starts = [scene[0] for scene in manager.get_scene_list()][1:]
+        strengths = [stats.get_metrics(start.frame_num, ["content_val"])[0] or 0.0 for start in starts]
+        found[name] = [(start.seconds, strength) for start, strength in zip(starts, strengths, strict=True)]
+    print(json.dumps(found))
+
+
+def peers() -> str:
+    """The Python of an environment with PySceneDetect."""
+    folder = WORK / "scenedetect"
+    python = folder / "bin" / "python"
+    if not (folder / "ready").exists():
+        print("setting up the peers' environment …", flush=True)
+        venv.create(folder, with_pip=True)
+        subprocess.run([python, "-m", "pip", "install", "-q", "scenedetect", "opencv-python-headless"], check=True)
+        (folder / "ready").touch()
+    return str(python)
+
+
+def f1(found: Sequence[float], truth: Sequence[float], reach: float) -> float:
+    """Each boundary is found by at most one cut, the nearest first."""
+    pairs = sorted((abs(a - b), i, j) for i, a in enumerate(found) for j, b in enumerate(truth) if abs(a - b) <= reach)
+    used: set[tuple[str, int]] = set()
+    for _, i, j in pairs:
+        if ("found", i) not in used and ("truth", j) not in used:
+            used |= {("found", i), ("truth", j)}
+    return len(used) / (len(found) + len(truth)) if len(found) + len(truth) else 1.0
+
+
+def strongest(cuts: Sequence[tuple[float, float]], count: int) -> list[float]:
+    return sorted(second for second, _ in sorted(cuts, key=lambda cut: -cut[1])[:count])
+
+
+def one(python: str, minutes: int, seed: int) -> dict[str, float]:
+    from longtake.algorithms.partition import PAPER, EventPartition
+    from longtake.config import Settings
+    from longtake.footage.blocks import partition
+    from longtake.footage.film import Film
+    from longtake.footage.store import Store
+    from longtake.lab.film import FILM, make_world, write_world
+
+    world = make_world(seed, minutes, 1)
+    truth = [episode.start for episode in world.script.episodes][1:]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / FILM
+        write_world(world, Path(folder))
+        film = Film(path, Store(WORK / "cache"), Settings())
+        ours = partition(film)
+        printed = partition(film, EventPartition(**PAPER))
+        done = subprocess.run([python, __file__, "--detect", str(path)], capture_output=True, text=True, check=True)
+    reach, count = EventPartition().shortest(ours.duration) / 2, len(ours.cuts)
+    theirs = json.loads(done.stdout.splitlines()[-1])
+    equal = [ours.duration * (n + 1) / (count + 1) for n in range(count)]
+    return {
+        "event partition": f1([cut.time for cut in ours.cuts], truth, reach),
+        "  as printed": f1([cut.time for cut in printed.cuts], truth, reach),
+        "equal chunks": f1(equal, truth, reach),
+        **{name: f1(strongest(cuts, count), truth, reach) for name, cuts in theirs.items()},
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--films", type=int, default=10)
+    parser.add_argument("--minutes", type=int, nargs="+", default=[3, 20, 60])
+    options = parser.parse_args()
+    WORK.mkdir(parents=True, exist_ok=True)
+    python = peers()
+    table: dict[str, list[float]] = {}
+    for minutes in options.minutes:
+        began, rows = time.perf_counter(), [one(python, minutes, FIRST_SEED + n) for n in range(options.films)]
+        for name in rows[0]:
+            table.setdefault(name, []).append(sum(row[name] for row in rows) / len(rows))
+        print(f"{options.films} films of {minutes} min: {time.perf_counter() - began:.0f} s", flush=True)
+    print(f"\nmean F1{'':<16}" + "".join(f"{m:>7} min" for m in options.minutes) + "   average")
+    for name, values in table.items():
+        print(f"{name:<23}" + "".join(f"{v:>11.3f}" for v in values) + f"{sum(values) / len(values):>10.3f}")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--detect"]:
+        detect(sys.argv[2])
+    else:
+        main()

@@ -1,0 +1,57 @@
+"""The laboratory as a benchmark: worlds with known truth, drawn straight from their scripts or from encoded films."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
+from longtake.build import open_film
+from longtake.config import Settings
+from longtake.evals.items import Asked, Benchmark, Item
+from longtake.footage.footage import Footage
+from longtake.lab.encoder import LabEncoder
+from longtake.lab.footage import LabFootage
+from longtake.lab.profile import PROFILE
+from longtake.lab.questions import make_questions
+from longtake.lab.world import make_script
+
+
+@dataclass(frozen=True)
+class LabSource:
+    """Worlds by name, ``seed:minutes``; ``films`` holds their encoded films where those are to be used."""
+
+    noise: float | None = None
+    """Noise of the simulated encoder; ``None``: the profile's."""
+    films: Path | None = None
+    settings: Settings = field(default_factory=Settings)
+
+    def footage(self, video: str) -> Footage:
+        """The world of that name."""
+        if self.films is not None:
+            return open_film(self.films / video.replace(":", "_") / "film.mp4", self.settings)
+        return _footage(video, self.noise)
+
+
+@lru_cache(maxsize=4)
+def _footage(video: str, noise: float | None) -> LabFootage:
+    seed, _, minutes = video.partition(":")
+    return LabFootage(make_script(int(seed), int(minutes)), encoder=LabEncoder(noise))
+
+
+def lab(
+    seeds: Sequence[int], minutes: int, questions: int, *, noise: float | None = None, films: Path | None = None
+) -> Benchmark:
+    """``questions`` of each world, kinds in turn."""
+    items = []
+    for seed in seeds:
+        for asked in make_questions(make_script(seed, minutes), questions):
+            label = asked.answer if asked.options else asked.answer_text
+            items.append(
+                Item(Asked(f"{seed}_{asked.id}", f"{seed}:{minutes}", asked.question), label,
+                     {"type": asked.kind}, asked.evidence)
+            )  # fmt: skip
+    settings = {"profile": PROFILE.name, "profile_hash": PROFILE.hash, "minutes": minutes, "noise": noise,
+                "seeds": list(seeds)}  # fmt: skip
+    return Benchmark("lab", items, LabSource(noise, films), {}, settings)

@@ -1,0 +1,81 @@
+"""lab run: the evaluation core on worlds with known truth."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+from longtake import cli
+from longtake.build import Casting, with_fields
+from longtake.config import Settings
+from longtake.evals.lab import lab
+from longtake.evals.runner import score
+from longtake.evals.solving import Solver, answer_one
+from longtake.lab.acuity import parse
+from longtake.lab.film import make_world, write_world
+from longtake.lab.serve import Service, serving
+
+
+def solve_all(benchmark, method, model, **fields):
+    solver = Solver(method, with_fields(Settings(), method, fields), Casting((model,)))
+    return score(benchmark, {i.asked.id: answer_one(solver, benchmark.source, i.asked) for i in benchmark.items})
+
+
+@pytest.fixture(scope="module")
+def worlds():
+    return lab([0, 1], 20, 24)
+
+
+def test_the_command_prints_one_object(capsys):
+    code = cli.run([
+        "lab", "run", "--method", "videoagent", "--minutes", "10", "--worlds", "2", "--questions", "8", "--json",
+    ])  # fmt: skip
+    out, err = capsys.readouterr()
+    assert code == 0, err
+    found = json.loads(out)
+    wanted = {"schema", "profile", "method", "questions", "accuracy", "interval", "by_type", "frames", "calls",
+              "tokens", "critical_path_s", "uniform", "lead"}  # fmt: skip
+    assert wanted <= found.keys()
+    assert found["profile"].startswith("lab-1:")
+    assert found["questions"] == 16
+    assert found["uniform"]["frames"] == round(found["frames"])
+
+
+def test_more_frames_see_more(worlds):
+    rates = [solve_all(worlds, "uniform", "lab/acuity=1", frames=n).accuracy.value for n in (4, 128)]
+    assert rates[1] > rates[0] + 0.1
+
+
+def test_blind_is_at_chance(worlds):
+    assert solve_all(worlds, "blind", "lab/acuity=1").accuracy.low < 0.25
+
+
+def test_with_a_random_encoder_and_no_sight_nothing_leads(worlds):
+    blindfold = lab([0, 1], 20, 24, noise=float("inf"))
+    searched = solve_all(blindfold, "videoagent", "lab/acuity=0")
+    plain = solve_all(blindfold, "uniform", "lab/acuity=0", frames=10)
+    assert abs(searched.accuracy.value - plain.accuracy.value) < 0.25
+    assert searched.accuracy.low < 0.35
+
+
+def test_a_search_finds_what_uniform_frames_miss(worlds):
+    searched = solve_all(worlds, "videoagent", "lab/acuity=0.8")
+    plain = solve_all(worlds, "uniform", "lab/acuity=0.8", frames=round(searched.mean("frames")))
+    assert searched.mean("frames") < 15
+    assert searched.accuracy.value > plain.accuracy.value
+
+
+def test_a_served_model_that_has_no_questions_file_answers_the_same(tmp_path):
+    world = make_world(3, 5)
+    write_world(world, tmp_path / "world")
+    served = tmp_path / "served"
+    served.mkdir()
+    shutil.copy(tmp_path / "world" / "script.json", served)
+    benchmark = lab([3], 5, 12)
+    here = solve_all(benchmark, "uniform", "lab/acuity=0.8", frames=16)
+    with serving(Service(parse("acuity=0.8"), 0.0, 0.0), 0) as url:
+        there = solve_all(benchmark, "uniform", f"{url}#lab/acuity=0.8", frames=16)
+    assert [row["choice"] for row in there.rows] == [row["choice"] for row in here.rows]
+    assert there.right == here.right

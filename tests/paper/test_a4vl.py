@@ -1,0 +1,521 @@
+"""A4VL, equation by equation (appendix D) and line by line (Algorithm 1), with numbers worked out by hand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from support.listening import listening
+from support.talking import TalkingFootage, Team
+
+from longtake.agents.run import Agent, Run
+from longtake.algorithms import allocate, changepoint, novelty
+from longtake.algorithms.partition import BASE_WEIGHTS, LONG_RUN, PAPER, Cut, EventPartition, Samples, suppress
+from longtake.errors import ConfigError
+from longtake.events import ScoresSet
+from longtake.footage.blocks import from_features
+from longtake.methods.a4vl import A4VL, View
+from longtake.methods.base import configure, solve
+from longtake.models.scripted import ScriptedChat
+from longtake.types import Question, Segment
+
+# ---- appendix D: colour, sharpness, motion
+
+
+def test_histograms_share_one_norm():
+    red = np.zeros((2, 4, 3), np.uint8)
+    red[..., 0] = 255  # hue 0, saturation 255, value 255
+    red[0, 0] = 0  # black: hue 0, saturation 0, value 0
+    histograms = novelty.colour_histograms(red)
+    assert histograms.shape == (3, 32)
+    assert histograms.sum() == pytest.approx(1)
+    assert histograms[0, 0] == pytest.approx(8 / 24)
+    assert histograms[1, 31] == histograms[2, 31] == pytest.approx(7 / 24)
+    assert histograms[1, 0] == histograms[2, 0] == pytest.approx(1 / 24)
+
+
+def test_sharpness_is_the_variance_of_the_laplacian():
+    assert novelty.sharpness(np.full((5, 5), 90.0)) == 0
+    ramp = np.tile(np.arange(6.0) * 10, (6, 1))  # mirrored at the ends: +20 and −20 there, 0 inside
+    assert novelty.sharpness(ramp) == pytest.approx((2 * 20**2) / 6)
+
+
+def test_motion_is_the_median_absolute_difference():
+    before, after = np.zeros((1, 5)), np.array([[0.0, 10, 51, 200, 255]])
+    assert novelty.motion(after, before) == pytest.approx(51 / 255)
+
+
+def test_colour_novelty_weighs_the_channels():
+    same, other = np.array([1.0, 0.0]), np.array([0.0, 1.0])
+    first = np.stack([same, same, same])
+    second = np.stack([other, same, (same + other) / 2])
+    expected = 0.55 * 1 + 0.35 * 0 + 0.10 * (1 - 1 / math.sqrt(2))
+    assert novelty.colour_novelty(np.stack([first, second])) == pytest.approx([expected])
+
+
+def test_sharpness_and_motion_novelty_are_absolute_steps():
+    assert novelty.absolute_change(np.array([3.0, 1.0, 4.0])).tolist() == [2.0, 3.0]
+    assert novelty.midpoints(np.array([0.0, 2.0, 6.0])).tolist() == [1.0, 4.0]
+
+
+def test_embedding_novelty_is_half_previous_half_average():
+    e = np.array([[2.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
+    # averages of raw rows before each: (2,0), (2,0), then 0.9·(2,0) + 0.1·(0,1) = (1.8, 0.1)
+    to_average = 1 - 0.1 / math.hypot(1.8, 0.1)
+    assert novelty.embedding_novelty(e) == pytest.approx([0.0, 1.0, (0 + to_average) / 2])
+
+
+# ---- robust z, smoothing, fusion
+
+
+def test_robust_z_uses_the_median_absolute_deviation():
+    x = np.array([1.0, 2.0, 3.0, 4.0, 100.0])  # median 3, deviations 2 1 0 1 97, MAD 1
+    assert novelty.robust_z(x) == pytest.approx((x - 3) / 1.4826)
+
+
+def test_without_a_mad_the_deviation_without_that_zeros():
+    spike = np.array([0.0, 0.0, 0.0, 0.0, 5.0])
+    assert novelty.robust_z(spike) == pytest.approx(spike / spike.std())
+    assert novelty.robust_z(np.full(4, 7.0)).tolist() == [0, 0, 0, 0]
+    assert novelty.robust_z(0.3 + np.array([0, 1e-16, -1e-16, 0])).tolist() == [0, 0, 0, 0]
+
+
+def test_the_moving_average_is_truncated_at_the_ends():
+    x = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+    assert novelty.moving_average(x, 5) == pytest.approx([2.0, 2.5, 3.0, 4.0, 4.5, 5.0])
+
+
+def test_smoothing_comes_before_clipping():
+    x = np.arange(11.0)
+    x[5] = 1000.0
+    z = novelty.moving_average(novelty.robust_z(x))
+    assert novelty.normalised(x) == pytest.approx(np.clip(z, -4, 4))
+    assert novelty.normalised(x)[5] == 4  # clipped first, the spike would be 4/5 of that
+
+
+def test_fusion_weights_are_base_times_deviation():
+    cues = {"colour": np.array([-1.0, 1.0]), "motion": np.array([-2.0, 2.0]),
+            "embedding": np.array([-3.0, 3.0]), "sharpness": np.zeros(2)}  # fmt: skip
+    weights = novelty.fusion_weights(cues, BASE_WEIGHTS)
+    total = 0.20 * 1 + 0.30 * 2 + 0.35 * 3
+    expected = {"colour": 0.2 / total, "motion": 0.6 / total, "embedding": 1.05 / total, "sharpness": 0}
+    assert weights == pytest.approx(expected)
+    # one window covers both points: the mean of −x and x
+    assert novelty.fuse(cues, BASE_WEIGHTS) == pytest.approx([0, 0])
+    one = novelty.fuse(cues, BASE_WEIGHTS, window=1)
+    assert one[1] == pytest.approx((0.2 * 1 + 0.6 * 2 + 1.05 * 3) / total)
+
+
+def test_pooling_takes_the_maximum_of_each_bin():
+    times, values = np.array([1.0, 1.2, 1.6, 2.1, 3.0]), np.array([5.0, 7.0, 1.0, 2.0, 9.0])
+    centres, pooled = novelty.pool(times, values, 0.5)
+    assert centres == pytest.approx([1.25, 1.75, 2.25, 2.75])
+    assert pooled == pytest.approx([7.0, 1.0, 2.0, 9.0])
+    _, gap = novelty.pool(np.array([0.0, 0.4, 1.4, 2.0]), np.array([1.0, 2.0, 4.0, 6.0]), 0.5)
+    assert gap == pytest.approx([2.0, 3.0, 4.0, 6.0])  # nothing in [0.5, 1.0): on the line
+
+
+def test_long_run_variance_of_two_averages_of_five():
+    taps = np.convolve(np.ones(5), np.ones(5))
+    assert pytest.approx(taps.sum() ** 2 / (taps**2).sum()) == LONG_RUN
+
+
+# ---- the heads
+
+
+def test_pelt_pays_for_each_cut():
+    signal = np.array([0.0] * 5 + [1.0] * 5)  # one cut saves 10 · 0.25 = 2.5
+    assert changepoint.pelt(signal, 2.4, 2) == [5]
+    assert changepoint.pelt(signal, 2.6, 2) == []
+    assert changepoint.pelt(signal, 0.1, 6) == []
+
+
+def test_local_strength_is_a_difference_of_means():
+    signal = np.array([1.0, 1.0, 3.0, 7.0, 9.0])
+    assert changepoint.local_strength(signal, 3, 2) == pytest.approx(8 - 2)
+    assert changepoint.local_strength(signal, 1, 3) == pytest.approx(11 / 3 - 1)  # clipped to one on the left
+
+
+def test_shortest_block():
+    assert EventPartition().shortest(30) == 4
+    assert EventPartition().shortest(600) == 40
+    assert EventPartition(**PAPER).shortest(15) == 2
+
+
+def test_the_checkerboard_is_signed_and_tapered():
+    kernel = changepoint.checkerboard(2)
+    near, far = math.exp(-(0.5**2) / 2), math.exp(-(1.5**2) / 2)
+    assert kernel[0] == pytest.approx([far * far, far * near, -far * near, -far * far])
+    assert kernel[1, 2] == pytest.approx(-near * near)
+    assert kernel.sum() == pytest.approx(0)
+
+
+def test_ssm_novelty_is_highest_at_the_change():
+    rows = np.array([[1.0, 0.0]] * 4 + [[0.0, 1.0]] * 4)
+    similarity = changepoint.gram(rows)
+    found = changepoint.ssm_novelty(similarity, 2)
+    assert len(found) == 8 - 4 + 1
+    positive = changepoint.checkerboard(2).clip(min=0).sum()
+    assert found[2] == pytest.approx(positive)  # all within is 1, all across 0
+    assert found[0] == pytest.approx(0)
+    assert changepoint.ssm_contrast(similarity, 2)[2] == pytest.approx(1)
+    assert changepoint.ssm_contrast(similarity, 2)[0] == pytest.approx(0)
+
+
+def test_of_two_peaks_too_close_the_higher_stays():
+    values = np.array([0, 3, 0, 5, 0, 0, 0, 4, 4, 0.0])
+    assert changepoint.peaks(values, 3, 0.5) == [3, 7]
+    assert changepoint.peaks(values, 2, 0.5) == [1, 3, 7]
+    assert changepoint.peaks(values, 2, 0.8) == [3]  # the quantile is 4
+    assert changepoint.peaks(np.ones(9), 1, 0.5) == []
+
+
+def test_segment_cost_is_minus_the_mean_similarity():
+    similarity = np.array([[1.0, 0.8, 0.1], [0.8, 1.0, 0.3], [0.1, 0.3, 1.0]])
+    cost = changepoint.SegmentCost(similarity)
+    assert cost(0, 1) == pytest.approx(-(1 + 1 + 0.8 + 0.8) / 4)
+    assert cost(1, 2) == pytest.approx(-2.6 / 4)
+    assert cost(0, 2) == pytest.approx(-5.4 / 9)
+    assert cost(2, 2) == pytest.approx(-1)
+
+
+def test_kts_splits_where_the_gain_is_positive():
+    similarity = changepoint.gram(np.array([[1.0, 0.0]] * 3 + [[0.0, 1.0]] * 3))
+    # C(0,5) = −1/2, both sides −1: the gain is 1.5 − λ
+    assert changepoint.kts(similarity, lambda _: 1.49, 1) == [3]
+    assert changepoint.kts(similarity, lambda _: 1.51, 1) == []
+    assert changepoint.kts(similarity, lambda cost: 1.3 * abs(cost), 1) == [3]  # λ = 0.65, then 1.3 a side
+    assert changepoint.kts(similarity, lambda _: 0.0, 4) == []
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_bare_penalty_of_1_4_cannot_cut(seed):
+    """With cosines within 1 and across x, the gain is at most 1.5 − x/2: from x = 0.2 on a bare 1.4 never cuts."""
+    random = np.random.default_rng(seed)
+    alike = random.uniform(0.32, 0.42)  # cosine between two events
+    events = np.sqrt(alike) * np.eye(5)[0] + np.sqrt(1 - alike) * np.eye(5)[1:]
+    rows = np.repeat(events, 15, axis=0) + random.normal(size=(60, 5)) * 0.02
+    similarity = changepoint.gram(rows)
+    assert similarity.min() > 0.2
+    assert changepoint.kts(similarity, lambda _: 1.4, 4) == []
+    samples = Samples(np.arange(60.0), rows)
+    printed = EventPartition(**PAPER)(samples, 60.0)
+    assert all("kts" not in cut.heads for cut in printed.cuts)
+    ours = EventPartition(max_blocks=15)(samples, 60.0)
+    assert any("kts" in cut.heads for cut in ours.cuts)
+
+
+# ---- merge, suppression, truncation
+
+
+def cuts_at(*pairs: tuple[float, float]) -> list[Cut]:
+    return [Cut(time, strength, ("ssm",)) for time, strength in pairs]
+
+
+def test_suppression_by_strength_and_as_printed():
+    found = cuts_at((5, 1.0), (12, 2.0), (18, 3.0), (30, 0.5), (97, 9.0))
+    strong = suppress(found, 10, 100, by="strength")
+    assert sorted(cut.time for cut in strong) == [18, 30]  # 97 is too near the end, 12 yields to 18
+    printed = suppress(found, 10, 100, by="time")
+    assert [cut.time for cut in printed] == [12, 30]  # the first that fits stays, whatever comes after
+
+
+def test_only_the_strongest_cuts_stay():
+    rows = np.repeat(np.eye(6), [20, 20, 20, 20, 20, 20], axis=0)
+    samples = Samples(np.arange(120.0), rows + 0.01 * np.random.default_rng(0).normal(size=rows.shape))
+    everything = EventPartition()(samples, 120.0)
+    assert [round(cut.time) for cut in everything.cuts] == [20, 40, 60, 80, 100]
+    two = EventPartition(max_blocks=3)(samples, 120.0)
+    best = sorted(everything.cuts, key=lambda cut: -cut.strength)[:2]
+    assert sorted(cut.time for cut in best) == [cut.time for cut in two.cuts]
+    assert two.blocks == [Segment(0, two.cuts[0].time), Segment(two.cuts[0].time, two.cuts[1].time),
+                          Segment(two.cuts[1].time, 120.0)]  # fmt: skip
+
+
+def test_strength_as_printed_is_the_step_of_the_fused_signal():
+    rows = np.repeat(np.eye(2), [30, 30], axis=0)
+    samples = Samples(np.arange(60.0), rows)
+    rule = EventPartition(**{**PAPER, "strength": "gamma"})
+    found = rule(samples, 60.0)
+    _, pooled = novelty.pool(found.times, found.fused, 1.0)
+    window = changepoint.bins_of(rule.shortest(60.0), 1.0)
+    centres = novelty.pool(found.times, found.fused, 1.0)[0]
+    for cut in found.cuts:
+        place = int(np.argmin(np.abs(centres - cut.time)))
+        assert cut.strength == pytest.approx(changepoint.local_strength(pooled, place, window))
+
+
+# ---- Algorithm 1, lines 10 to 19: frames for blocks
+
+
+def test_softmax_over_the_blocks_above_rho():
+    share = allocate.shares([2.0, 1.0, 0.5], rho=0.5)  # the last is not above it
+    assert share == pytest.approx([math.e / (1 + math.e), 1 / (1 + math.e), 0])
+    assert allocate.shares([2.0, 1.0]) == pytest.approx([math.e / (1 + math.e), 1 / (1 + math.e)])
+
+
+def test_with_no_block_above_rho_the_best_gets_all():
+    assert allocate.shares([0.1, 0.7, 0.3], rho=0.8).tolist() == [0, 1, 0]
+    assert allocate.counts(allocate.shares([0.1, 0.8, 0.3], rho=0.8), 16, [50, 50, 50]) == [0, 16, 0]
+
+
+def test_whole_frames_by_largest_remainder():
+    share = np.array([0.5, 0.3, 0.2])
+    assert allocate.counts(share, 16, [99] * 3) == [8, 5, 3]  # 8, 4.8, 3.2
+    assert allocate.counts(share, 7, [99] * 3) == [4, 2, 1]  # 3.5, 2.1, 1.4
+
+
+def test_line_15_as_printed_gives_no_frames():
+    share = allocate.shares([2.0, 1.0])
+    assert (16 * np.floor(share)).sum() == 0
+    assert sum(allocate.counts(share, 16, [99, 99])) == 16
+
+
+def test_more_blocks_than_frames_one_each_to_the_best():
+    assert allocate.counts(np.array([0.1, 0.4, 0.2, 0.3]), 2, [9] * 4) == [0, 1, 0, 1]
+
+
+def test_a_full_block_passes_on_what_it_cannot_hold():
+    assert allocate.counts(np.array([0.8, 0.2]), 10, [4, 99]) == [4, 6]
+    assert allocate.counts(np.array([0.8, 0.2]), 10, [4, 3]) == [4, 3]
+    assert allocate.counts(np.array([1.0, 0.0]), 10, [4, 9]) == [4, 0]  # an excluded block stays out
+
+
+# ---- Algorithm 1 as a whole, on footage with a subject a block
+
+QUESTION = Question("What is thrown?", ("a ball", "a stick", "a shoe"))
+
+
+def one_look(clue: str, footage: TalkingFootage, method: A4VL) -> list[float]:
+    blocks = method.partition(footage, QUESTION)
+    look = method.perceive(footage, blocks, View(Agent("ann", ScriptedChat([])), clue, False, Random(0)))
+    return [float(footage.times[row]) for row in look.rows]
+
+
+def test_lines_10_to_16_the_frames_come_from_the_block_that_fits():
+    footage = TalkingFootage([("cat", 50), ("dog", 50), ("car", 50)])
+    method = A4VL(logit_scale=200.0)
+    assert [round(block.end) for block in method.partition(footage, QUESTION)] == [50, 100, 150]
+    times = one_look("a dog", footage, method)
+    assert len(times) == 16
+    assert all(50 <= time < 100 for time in times)
+    assert times == sorted(times)
+    spread = one_look("a dog", footage, A4VL(logit_scale=1e-6))
+    assert [sum(a <= t < a + 50 for t in spread) for a in (0, 50, 100)] in ([6, 5, 5], [5, 6, 5], [5, 5, 6])
+
+
+def test_lines_17_to_19_below_rho_all_from_the_best_block():
+    footage = TalkingFootage([("cat", 50), ("dog", 50), ("car", 50)])
+    times = one_look("a dog", footage, A4VL(rho=1e9, logit_scale=1e-6))
+    assert len(times) == 16
+    assert all(50 <= time < 100 for time in times)
+
+
+def test_rho_comes_from_the_encoders_card_unless_set():
+    footage = TalkingFootage([("cat", 50), ("dog", 50)])
+    assert A4VL().threshold(footage) is None
+    footage.encoder.thresholds = {"block_logit": 3.5}
+    assert A4VL().threshold(footage) == 3.5
+    assert A4VL(rho=0.8).threshold(footage) == 0.8
+
+
+def test_similarity_is_the_logit_of_the_best_three_of_sixteen():
+    footage = TalkingFootage([("cat", 40), ("dog", 40)])
+    rows = [np.arange(40), np.arange(40, 80)]
+    cosines = footage.embeddings() @ footage.encode(["dog"])[0]
+    chosen = np.sort(cosines[rows[1][np.linspace(0, 39, 16).astype(int)]])[-3:]
+    assert A4VL().similarity(footage, rows, "dog")[1] == pytest.approx(20 * chosen.mean())
+    footage.encoder.logit_scale = 100.0
+    assert A4VL().similarity(footage, rows, "dog")[1] == pytest.approx(100 * chosen.mean())
+
+
+def talk(answers: dict[str, Sequence[str | None]], scores: dict[str, dict[str, int]], **more: Any) -> Team:
+    return Team(answers, scores, **more)
+
+
+FOOTAGE = TalkingFootage([("cat", 50), ("dog", 50), ("car", 50)])
+
+
+def play(team: Team, question: Question = QUESTION, method: A4VL | None = None) -> Any:
+    run = Run({}, team=team.agents)
+    with listening() as heard:
+        result = solve(method or A4VL(), FOOTAGE, question, run)
+    return result.answer, heard
+
+
+def test_lines_25_and_26_unanimity_ends_the_first_round():
+    team = talk({"ann": ["B"], "bob": ["B"], "cid": ["B"]}, {})
+    answer, heard = play(team)
+    assert (answer.choice, answer.text, answer.confidence) == ("B", "a stick", 0.88)
+    assert answer.reason == "in short: ann says B in round 1; bob says B in round 1; cid says B in round 1"
+    assert team.calls("a4vl/clue") == 3
+    assert team.calls("a4vl/answer") == team.calls("a4vl/reason") == 3
+    assert team.calls("shared/score") == team.calls("a4vl/refine") == 0
+    assert len(answer.evidence) == 3
+    assert not heard.notes("pruned")
+
+
+def test_lines_27_to_34_the_lowest_sum_leaves_and_the_rest_refine():
+    scores = {"ann": {"ann": 9, "bob": 2, "cid": 8}, "bob": {"ann": 1, "bob": 10, "cid": 9},
+              "cid": {"ann": 9, "bob": 5, "cid": 9}}  # fmt: skip
+    team = talk({"ann": ["A", "C"], "bob": ["B"], "cid": ["C", "C"]}, scores)
+    answer, heard = play(team)
+    (pruned,) = heard.notes("pruned")
+    assert pruned.data == {"agent": "bob", "scores": {"ann": 19, "bob": 17, "cid": 26}}
+    assert (answer.choice, answer.confidence) == ("C", 0.65)
+    assert team.calls("a4vl/refine") == 2
+    told = team.told("a4vl/refine")
+    assert all("bob [left" in text and "(score 26)" in text and "cid says C in round 1" in text for text in told)
+    assert all("ann looks for" in text or "cid looks for" in text for text in told)
+    # cid gave C in both rounds, ann in the second: all of their reasons count
+    assert answer.reason.count("says C") == 3
+
+
+def test_line_36_the_last_agent_looks_once_more_and_that_stands():
+    scores = {"ann": {"ann": 9, "bob": 2, "cid": 3}, "bob": {"ann": 9, "bob": 2, "cid": 3},
+              "cid": {"ann": 9, "bob": 2, "cid": 3}}  # fmt: skip
+    team = talk({"ann": ["A", "A", "B"], "bob": ["B"], "cid": ["C", "C"]}, scores)
+    answer, heard = play(team)
+    assert [note.data["agent"] for note in heard.notes("pruned")] == ["bob", "cid"]
+    assert (answer.choice, answer.confidence) == ("B", 0.46)
+    assert team.calls("a4vl/answer") == 3 + 2 + 1
+
+
+def test_of_equal_sums_the_later_agent_leaves():
+    scores = {name: {"ann": 5, "bob": 5, "cid": 5} for name in ("ann", "bob", "cid")}
+    team = talk({"ann": ["A", "A"], "bob": ["B", "A"], "cid": ["A"]}, scores)
+    answer, heard = play(team)
+    assert [note.data["agent"] for note in heard.notes("pruned")] == ["cid"]
+    assert answer.choice == "A"
+
+
+def test_an_abstention_blocks_consensus():
+    scores = {name: {"ann": 9, "bob": 8, "cid": 1} for name in ("ann", "bob", "cid")}
+    team = talk({"ann": ["A", "A"], "bob": ["A", "A"], "cid": [None]}, scores)
+    answer, heard = play(team)
+    assert [note.data["agent"] for note in heard.notes("pruned")] == ["cid"]
+    assert (answer.choice, answer.confidence) == ("A", 0.65)
+
+
+def test_nobody_answers():
+    scores = {"ann": {"ann": 9, "bob": 8}, "bob": {"ann": 9, "bob": 8}}
+    answer, _ = play(talk({"ann": [None, None], "bob": [None]}, scores))
+    assert (answer.choice, answer.status, answer.confidence) == (None, "abstained", None)
+
+
+def test_unreadable_clues_are_the_question_and_unreadable_judges_are_left_out():
+    scores = {"ann": {"ann": 1, "bob": 2}}  # bob's card cannot be read
+    team = talk({"ann": ["A"], "bob": ["B", "B"]}, scores, mute=("a4vl/clue", "a4vl/refine", "a4vl/summarise"))
+    answer, heard = play(team)
+    assert answer.choice == "B"
+    assert answer.reason == "bob says B in round 2"
+    labels = {event.label for event in heard.events if isinstance(event, ScoresSet)}
+    assert "share: What is thrown?" in labels
+    assert heard.notes("pruned")[0].data["scores"] == {"ann": 1, "bob": 2}
+
+
+def test_answers_in_words_are_compared_by_meaning():
+    team = talk({"ann": ["a ball"], "bob": ["some ball"], "cid": ["A ball."]}, {}, groups=[[1, 2]])
+    answer, _ = play(team, Question("What is thrown?"))
+    assert (answer.choice, answer.text, answer.confidence) == (None, "a ball", 0.88)
+    assert team.calls("shared/same_meaning") == 1
+    apart = talk({"ann": ["a ball", "a ball"], "bob": ["a stick", "ball"]},
+                 {"ann": {"ann": 9, "bob": 2}, "bob": {"ann": 9, "bob": 2}}, groups=[[1], [2]])  # fmt: skip
+    answer, heard = play(apart, Question("What is thrown?"))
+    assert (answer.text, answer.confidence) == ("a ball", 0.65)
+    assert len(heard.notes("pruned")) == 1
+
+
+def test_the_question_says_where_to_look():
+    question = Question("What is thrown at the end?", QUESTION.options)
+    team = talk({"ann": ["A"]}, {})
+    answer, heard = play(team, question)
+    assert heard.notes("temporal_scope")[0].data == {"start": 112.5, "end": 150.0}
+    assert all(evidence.segment.start >= 112.5 for evidence in answer.evidence)
+    _, unscoped = play(talk({"ann": ["A"]}, {}), question, configure(A4VL, {"preset": "paper"}))
+    assert not unscoped.notes("temporal_scope")
+
+
+def test_the_gate_lets_an_agent_look_over_the_whole_film():
+    team = talk({"ann": ["A"]}, {}, whole=True)
+    answer, _ = play(team, method=A4VL(gate=True))
+    assert team.calls("a4vl/gate") == 1
+    shown = team.times("a4vl/answer")[0]
+    assert (shown[0], shown[-1], len(shown)) == (0, 149, 16)
+    counting = talk({"ann": ["A"]}, {}, whole=False)
+    play(counting, Question("How many dogs are there?", QUESTION.options), A4VL(gate=True))
+    assert counting.calls("a4vl/gate") == 0
+    assert counting.times("a4vl/answer")[0] == shown
+    assert answer.choice == "A"
+
+
+def test_answer_and_reason_are_given_from_the_same_moments():
+    team = talk({"ann": ["A"]}, {})
+    play(team)
+    assert team.times("a4vl/answer") == team.times("a4vl/reason")
+    assert len(team.times("a4vl/answer")[0]) == 16
+    (preview,) = team.times("a4vl/clue")
+    assert [int(time // 37.5) for time in preview] == [0, 1, 2, 3]  # one in each equal bin
+
+
+def test_frames_are_drawn_anew_for_each_agent_and_round_and_alike_in_another_run():
+    scores = {name: {"ann": 9, "bob": 2} for name in ("ann", "bob")}
+    first, second = (talk({"ann": ["A", "A"], "bob": ["B"]}, scores) for _ in range(2))
+    play(first)
+    play(second)
+    shown = sorted(first.times("a4vl/answer"))
+    assert len({tuple(times) for times in shown}) == 3
+    assert shown == sorted(second.times("a4vl/answer"))
+
+
+def test_long_films_are_seen_through_more_frames():
+    long = TalkingFootage([("cat", 100), ("dog", 100)])
+    team = talk({"ann": ["A"]}, {})
+    solve(A4VL(), long, QUESTION, Run({}, team=team.agents))
+    assert (len(team.times("a4vl/clue")[0]), len(team.times("a4vl/answer")[0])) == (8, 32)
+
+
+def test_a_clue_is_cut_to_its_words():
+    assert A4VL(clue_words=3).brief("a dog that runs", QUESTION) == "a dog that"
+    assert A4VL().brief("  ", QUESTION) == QUESTION.text
+
+
+def test_presets():
+    printed = configure(A4VL, {"preset": "paper"})
+    assert printed.events == EventPartition(**PAPER)
+    assert not printed.temporal_scope
+    released = configure(A4VL, {"preset": "released"})
+    assert (released.rho, released.gate) == (0.8, True)
+    deeper = configure(A4VL, {"events": {"max_blocks": 9}})
+    assert deeper.events.max_blocks == 9
+
+
+@pytest.mark.parametrize("gate", [False, True])
+@pytest.mark.parametrize("question", [QUESTION, Question("What is thrown?")])
+def test_bounds_are_reached_when_nobody_ever_agrees(gate, question):
+    scores = {name: {"ann": 9, "bob": 2, "cid": 3} for name in ("ann", "bob", "cid")}
+    said = {"ann": ["A", "A", "A"], "bob": ["B"], "cid": ["C", "C"]}
+    words = {"ann": ["ball"] * 3, "bob": ["stick"], "cid": ["shoe"] * 2}
+    team = talk(said if question.options else words, scores, groups=[[1], [2], [3]], whole=True)
+    method = A4VL(gate=gate)
+    play(team, question, method)
+    bounds = method.bounds(FOOTAGE.duration, question)
+    assert bounds.calls == len(team.asked)
+    shown = sum(len(times) for prompt in ("clue", "gate", "answer", "reason") for times in team.times(f"a4vl/{prompt}"))
+    assert bounds.frames == shown
+
+
+def test_a_team_is_needed():
+    with pytest.raises(ConfigError, match="team"):
+        A4VL().answer(FOOTAGE, QUESTION, Run({}))
+
+
+def test_footage_without_pictures_is_partitioned_by_features():
+    samples = from_features(FOOTAGE, 50)
+    assert len(samples.times) == 50
+    assert samples.histograms is None
+    assert [round(cut.time / 50) for cut in EventPartition()(samples, FOOTAGE.duration).cuts] == [1, 2]

@@ -1,0 +1,106 @@
+"""Footage made of words, and a team that says what it was told to say, by prompt."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from longtake.agents.run import Agent
+from longtake.footage.captioned import CaptionedFootage
+from longtake.models.chat import Card, Message, Options
+from longtake.models.scripted import ScriptedChat
+
+WORDS = ("cat", "dog", "car", "boat")
+
+
+class WordSpace:
+    """Texts as counts of a few words: a cosine that can be worked out by hand."""
+
+    name = "words"
+
+    def texts(self, texts: Sequence[str]) -> Any:
+        counts = [[0.1 + len(re.findall(word, text.lower())) for word in WORDS] for text in texts]
+        rows = np.asarray(counts, np.float32)
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+class TalkingFootage(CaptionedFootage):
+    """One caption a second; ``[("cat", 50), ("dog", 50)]`` is 50 seconds of a cat, then 50 of a dog."""
+
+    def __init__(self, scenes: Sequence[tuple[str, int]]) -> None:
+        captions = [f"a {what} at {second % 7}" for what, seconds in scenes for second in range(seconds)]
+        super().__init__("talking", captions, WordSpace())
+
+
+class Team:
+    """Agents whose answers, round by round, and scores are given; everything else follows from them."""
+
+    def __init__(
+        self,
+        answers: Mapping[str, Sequence[str | None]],
+        scores: Mapping[str, Mapping[str, int]],
+        *,
+        groups: list[list[int]] | None = None,
+        whole: bool = False,
+        mute: Sequence[str] = (),
+    ) -> None:
+        self._answers, self._scores, self._groups, self._whole, self._mute = answers, scores, groups, whole, mute
+        self._lock = threading.Lock()
+        self._round = dict.fromkeys(answers, 0)
+        self.asked: list[tuple[str, str, str]] = []
+        """Agent, prompt, and all words it was told; what was asked again is left out."""
+        self.agents = [
+            Agent(name, ScriptedChat(lambda m, o, name=name: self._say(name, m, o), card=Card(name)))
+            for name in answers
+        ]
+
+    def calls(self, prompt: str) -> int:
+        return sum(asked == prompt for _, asked, _ in self.asked)
+
+    def told(self, prompt: str) -> list[str]:
+        return [text for _, asked, text in self.asked if asked == prompt]
+
+    def times(self, prompt: str) -> list[list[int]]:
+        """The moments shown, call by call."""
+        clocks = [re.findall(r"^\[(\d\d):(\d\d):(\d\d)\]", text, re.MULTILINE) for text in self.told(prompt)]
+        return [[int(h) * 3600 + int(m) * 60 + int(s) for h, m, s in found] for found in clocks]
+
+    def _say(self, name: str, messages: Sequence[Message], options: Options) -> str:
+        text = "\n".join(message.text for message in messages)
+        prompt = options.prompt
+        with self._lock:
+            if len(messages) == 2:
+                self.asked.append((name, prompt, text))
+                if prompt == "a4vl/answer":
+                    self._round[name] += 1
+        if prompt in self._mute:
+            return "hm"
+        return self._reply(name, prompt, text, options)
+
+    def _reply(self, name: str, prompt: str, text: str, options: Options) -> str:
+        number = self._round[name]
+        fields = list((options.schema or {}).get("properties", {}))
+        if prompt == "a4vl/answer":
+            said = self._answers[name][number - 1]
+            return "hm" if said is None else json.dumps({"reason": "so it seems", fields[1]: said})
+        if prompt == "shared/score":
+            if name not in self._scores:
+                return "all are fine"
+            present = re.findall(r'"description": "score of (\w+)"', text)
+            return json.dumps({f: self._scores[name][who] for f, who in zip(fields, present, strict=True)})
+        replies = {
+            "a4vl/clue": {"clue": f"{name} looks for a dog"},
+            "a4vl/refine": {"clue": f"{name} looks for a car"},
+            "a4vl/reason": {"reason": f"{name} says {self._answers[name][number - 1]} in round {number}"},
+            "a4vl/gate": {"whole_video": self._whole},
+            "a4vl/summarise": {"explanation": "in short: " + "; ".join(re.findall(r"\w+ says .* in round \d", text))},
+            "shared/same_meaning": {"groups": (self._groups or [])[: 1 + text.count("\n2: ") + text.count("\n3: ")]},
+        }
+        reply = replies[prompt]
+        assert list(reply) == fields, f"{prompt} is answered with {fields}"
+        return json.dumps(reply)

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import json
+import sys
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from drawings import KNOWN
+
+from longtake import cli
+from longtake.media.writer import Encoding, write_film
+from longtake.perception.efficientnet import EfficientNetLite2
+
+FEW = ("--set", "a4vl.events.max_feature_frames=42")
+"""What looking costs here is embedding."""
+
+
+@pytest.fixture(scope="module")
+def film(tmp_path_factory):
+    """Twelve seconds of an abacus, sixteen of a crossword, fourteen of a traffic light."""
+    path = tmp_path_factory.mktemp("film") / "three.mp4"
+    shown = [("abacus", 12), ("crossword puzzle", 16), ("traffic light", 14)]
+    drawn = {name: np.asarray(KNOWN[name]().convert("RGB").resize((320, 320))) for name, _ in shown}
+    pictures = (drawn[name] for name, seconds in shown for _ in range(4 * seconds))
+    write_film(path, pictures, Encoding(fps=Fraction(4), gop=8))
+    return path
+
+
+@pytest.fixture
+def run(capsys, model_cache, monkeypatch):
+    def run(*arguments):
+        code = cli.run([str(a) for a in arguments])
+        return code, *capsys.readouterr()
+
+    made = EfficientNetLite2(model_cache)  # prepared once for the whole run
+    monkeypatch.setattr("longtake.perception.senses.EfficientNetLite2", lambda *_, **__: made)
+    return run
+
+
+def test_blocks_with_strength_and_votes(run, film):
+    code, out, err = run("events", film, "--json", *FEW)
+    assert code == 0, err
+    facts = json.loads(out)
+    blocks = facts["blocks"]
+    assert [block["start"] for block in blocks] == pytest.approx([0, 12, 28], abs=1)
+    assert blocks[0]["strength"] is None
+    assert blocks[0]["heads"] == []
+    assert all(block["strength"] > 0 and "ssm" in block["heads"] for block in blocks[1:])
+    assert blocks[-1]["end"] == pytest.approx(facts["duration"])
+    code, out, _ = run("events", film, "--max-blocks", 2, *FEW)
+    assert code == 0
+    assert len(out.splitlines()) == 2
+    assert "strength" in out.splitlines()[1]
+
+
+def test_a_plot(run, film, tmp_path):
+    code, out, err = run("events", film, "--plot", tmp_path / "out.png", *FEW)
+    assert code == 0, err
+    assert (tmp_path / "out.png").read_bytes().startswith(b"\x89PNG")
+    assert len(out.splitlines()) == 3
+    code, _, err = run("events", film, "--plot", tmp_path / "out.txt", *FEW)
+    assert code == 2
+    assert "known endings" in err
+
+
+def test_without_the_extra_the_install_line_comes_before_any_work(run, film, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.backends.backend_agg", None)
+    monkeypatch.setattr("longtake.cli.events.partition", lambda *_: pytest.fail("looked at the film first"))
+    code, _, err = run("events", film, "--plot", tmp_path / "out.png")
+    assert code == 2
+    assert 'pip install "longtake[plot]"' in err
