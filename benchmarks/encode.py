@@ -12,17 +12,21 @@ import argparse
 import os
 import tempfile
 import time
+from itertools import islice
 from pathlib import Path
 
+import av
 import numpy as np
 
+from longtake.footage.layers import CHUNK, width_for
+from longtake.footage.looking import Looks
 from longtake.media.video import Video
 from longtake.perception.catalogue import image_text_encoder
 from longtake.perception.efficientnet import EfficientNetLite2
 from longtake.perception.minilm import MiniLM
 from longtake.perception.ocr import RapidReader
 from longtake.perception.runtime import Compute
-from longtake.perception.stream import encoded
+from longtake.types import Frame
 
 
 def best(act, runs=3):
@@ -65,21 +69,32 @@ def rates(cache, frames, compute):
 
 
 def overlap(cache, film, compute):
+    """The pipeline of ``longtake index`` beside the same two halves in turn, and beside what one writes first."""
     eyes = EfficientNetLite2(cache, compute=compute)
-    high, wide = Video(film).at([0.0])[0].pixels.shape[:2]
-    width = min(wide, -(-eyes.size * wide // min(high, wide)))  # both decode no larger than the encoder needs
+    layer = Looks(eyes)
+    video = Video(film)
+    width = width_for(video, [layer])
 
-    def together():
-        for _ in encoded(eyes.images, Video(film).sample(1.0, width=width), batch=8):
-            pass
+    def index():
+        frames = video.sample(1.0, width=width)  # decodes ahead on its own threads while rows are computed
+        while chunk := list(islice(frames, CHUNK)):
+            layer.rows(chunk)
 
-    def one_after_the_other():
-        eyes.images(list(Video(film).sample(1.0, width=width)))
+    def halves():
+        layer.rows(list(video.sample(1.0, width=width)))
 
-    ours, theirs = best(together), best(one_after_the_other)
-    print(f"decode + encode together      {ours[0]:6.2f} s ({ours[1]:.2f} CPU-s)")
-    print(f"decode, then encode           {theirs[0]:6.2f} s ({theirs[1]:.2f} CPU-s)")
-    print(f"ratio                         {theirs[0] / ours[0]:6.2f} ×")
+    def naive():
+        with av.open(str(film)) as container:
+            container.streams.video[0].thread_type = "AUTO"
+            kept = []
+            for frame in container.decode(video=0):
+                if frame.time >= len(kept):
+                    kept.append(Frame(frame.time, frame.to_ndarray(format="rgb24")))
+        layer.rows(kept)
+
+    timed = {act.__name__: best(act) for act in (index, halves, naive)}
+    for name, (wall, cpu) in timed.items():
+        print(f"{name:10} {wall:6.2f} s ({cpu:.2f} CPU-s)   {wall / timed['index'][0]:5.2f} × index")
 
 
 def main():

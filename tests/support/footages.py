@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from longtake.algorithms import sampling
-from longtake.types import Frame, Line, Segment
+from longtake.types import Frame, Line
 
 
 class Space:
@@ -81,7 +81,3 @@ class TestFootage:
 
     def onscreen(self, within=None):
         return []
-
-
-def segment(start: float, end: float) -> Segment:
-    return Segment(start, end)

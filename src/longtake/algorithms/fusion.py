@@ -30,11 +30,6 @@ def reciprocal_rank(
     return sorted(scores.items(), key=lambda pair: -pair[1])
 
 
-def best_possible(count: int, *, k: int = K) -> float:
-    """The score of an item that is first in each of ``count`` rankings; divided by it, scores lie in 0..1."""
-    return count / (k + 1)
-
-
 def by_moment(
     rankings: Mapping[str, Sequence[float]], *, apart: float = 2.0, k: int = K
 ) -> list[tuple[float, float, dict[str, float]]]:

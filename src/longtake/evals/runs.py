@@ -3,14 +3,13 @@
 ::
 
     runs/<name>/
-        spec.json        method, fields, models, prompts, benchmark, code version; its hash is the run's identity
+        spec.json        method, fields, models, prompts, benchmark, code version
         results.jsonl    one line a question, without labels; errors are results
         traces/          one trace a question, where asked for
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -78,12 +77,6 @@ class RunFolder:
         file = self.path / "results.jsonl"
         if file.exists() and (data := file.read_bytes()) and not data.endswith(b"\n"):
             os.truncate(file, data.rfind(b"\n") + 1)
-
-
-def spec_hash(spec: Mapping[str, Any]) -> str:
-    """A run's identity."""
-    text = json.dumps(spec, sort_keys=True, default=str)
-    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def differences(before: Any, now: Any, path: str = "") -> list[str]:

@@ -78,8 +78,3 @@ class Encoder(Protocol):
     @property
     def thresholds(self) -> Any:
         """Cut-offs on this encoder's own scale, by name; only those with a source or a computation."""
-
-
-def similarity(footage: Footage, text: str) -> NDArray[np.float32]:
-    """Cosine between a text and every moment of the grid."""
-    return np.asarray(footage.embeddings() @ footage.encode([text])[0], np.float32)
