@@ -79,3 +79,12 @@ def test_a_served_model_that_has_no_questions_file_answers_the_same(tmp_path):
         there = solve_all(benchmark, "uniform", f"{url}#lab/acuity=0.8", frames=16)
     assert [row["choice"] for row in there.rows] == [row["choice"] for row in here.rows]
     assert there.right == here.right
+
+
+@pytest.mark.parametrize("method", ["uniform", "videoagent"])
+def test_the_film_and_its_script_give_the_same_answers(tmp_path, method):
+    write_world(make_world(4, 3), tmp_path / "4_3")
+    drawn, encoded = lab([4], 3, 8), lab([4], 3, 8, films=tmp_path)
+    here, there = (solve_all(benchmark, method, "lab/acuity=0.8") for benchmark in (drawn, encoded))
+    assert [row["choice"] for row in there.rows] == [row["choice"] for row in here.rows]
+    assert [row["text"] for row in there.rows] == [row["text"] for row in here.rows]

@@ -11,7 +11,8 @@ import traceback
 import click
 
 from longtake import __version__
-from longtake.errors import LongtakeError
+from longtake.cli.output import escape
+from longtake.errors import LongtakeError, unknown
 
 COMMANDS = {
     "ask": "Ask a question about a film; get an answer with evidence.",
@@ -57,8 +58,6 @@ class _LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            from longtake.errors import unknown
-
             raise unknown("command", args[0], COMMANDS)
         return super().resolve_command(ctx, args)
 
@@ -106,8 +105,6 @@ def run(arguments: list[str]) -> int:
 
 
 def _fail(error: BaseException, message: str, code: int) -> int:
-    from longtake.cli.output import escape
-
     if "--debug" in sys.argv:
         traceback.print_exception(error)
     print(f"longtake: {escape(message)}", file=sys.stderr)

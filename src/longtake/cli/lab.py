@@ -12,6 +12,9 @@ import click
 
 from longtake.cli.lab_run import run_command
 from longtake.cli.output import emit_json, progress, say
+from longtake.lab.acuity import parse
+from longtake.lab.film import make_world, read_script, summary, write_world
+from longtake.lab.serve import Service, serving
 
 
 @click.group()
@@ -44,8 +47,6 @@ def make(minutes: int, seed: int, out: Path, count: int, no_code: bool, as_json:
     Example:
       longtake lab make --minutes 60 --seed 7 --out world
     """
-    from longtake.lab.film import make_world, summary, write_world
-
     began = time.perf_counter()
     world = make_world(seed, minutes, count)
     with progress(f"{world.script.name}") as advance:
@@ -77,10 +78,6 @@ def serve(world: Path | None, name: str, port: int, latency: float, fail_rate: f
       longtake lab serve --world world --model acuity=0.8 --port 8765
       longtake ask world/film.mp4 "…" --model http://127.0.0.1:8765/v1#lab/acuity=0.8
     """
-    from longtake.lab.acuity import parse
-    from longtake.lab.film import read_script
-    from longtake.lab.serve import Service, serving
-
     model = parse(name)
     if world is not None:
         script = read_script(world)

@@ -69,7 +69,7 @@ class Measured:
               help="Seed of the first world; 0 to 99 for development, 1000 and up to publish.")  # fmt: skip
 @click.option("--noise", type=float, metavar="X", help="Noise of the simulated encoder.  [default: the profile's]")
 @click.option("--encoded", type=click.Path(path_type=Path), metavar="DIR",
-              help="Use films made by 'lab make' in DIR/<seed>_<minutes>, and the real encoder.")  # fmt: skip
+              help="Use films that 'lab make' wrote to DIR/<seed>_<minutes>.")  # fmt: skip
 @click.option("--workers", type=click.IntRange(min=1), default=2, show_default=True, help="Processes.")
 @click.option("--sweep", is_flag=True, help=f"Every acuity of {ACUITIES} with every noise of {NOISES}.")
 @common

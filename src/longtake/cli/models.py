@@ -5,17 +5,18 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
-from typing import TYPE_CHECKING
 
 import click
 
 from longtake import config
 from longtake.cli.options import common
-
-if TYPE_CHECKING:
-    from longtake.config import Settings
-    from longtake.models.catalogue import Catalogue
-    from longtake.models.probe import Report
+from longtake.config import Settings
+from longtake.errors import ModelError
+from longtake.models.catalogue import Catalogue, suggestions
+from longtake.models.probe import Report
+from longtake.models.probe import probe as ask
+from longtake.models.pull import pull as fetch
+from longtake.models.weights import download_of
 
 
 @click.group()
@@ -34,8 +35,6 @@ def models() -> None:
 @common
 def list_models(settings: Settings, as_json: bool) -> None:
     """Show every model that can be named, and what else was found on this machine."""
-    from longtake.models.catalogue import Catalogue, suggestions
-
     catalogue = Catalogue(settings)
     rows = [_row(catalogue, name) for name in catalogue.names()]
     if as_json:
@@ -55,10 +54,6 @@ def list_models(settings: Settings, as_json: bool) -> None:
 @common
 def probe(name: str, offline: bool, settings: Settings, as_json: bool) -> None:
     """Ask a model a few short questions and report what it can do."""
-    from longtake.errors import ModelError
-    from longtake.models.catalogue import Catalogue
-    from longtake.models.probe import probe as ask
-
     catalogue = Catalogue(settings, offline=offline)
     entry = catalogue.entry(name)
     chat = catalogue.backend(entry.llm if entry.backend == "socratic" else name)
@@ -80,9 +75,6 @@ def pull(name: str, settings: Settings, as_json: bool) -> None:
     """Fetch a built-in model's weights: resumable, and kept only if their hash is right."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
-
-    from longtake.models.pull import pull as fetch
-    from longtake.models.weights import download_of
 
     download = download_of(name)
     folder = config.cache_folder(settings) / "models"

@@ -30,7 +30,9 @@ class LabSource:
     def footage(self, video: str) -> Footage:
         """The world of that name."""
         if self.films is not None:
-            return open_film(self.films / video.replace(":", "_") / "film.mp4", self.settings)
+            film = open_film(self.films / video.replace(":", "_") / "film.mp4", self.settings)
+            film.senses.encoder = LabEncoder(self.noise)  # it reads the code in the pictures
+            return film
         return _footage(video, self.noise)
 
 

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from longtake.agents.answer import guess
 from longtake.agents.run import Run
+from longtake.algorithms import sampling
 from longtake.footage.footage import Footage
 from longtake.methods.base import Bounds
 from longtake.prompts import Plain
@@ -33,7 +34,7 @@ class Uniform:
 
     def answer(self, footage: Footage, question: Question, run: Run) -> Answer:
         """One look, one answer."""
-        times = footage.times[_spread(len(footage.times), self.frames)].tolist()
+        times = footage.times[sampling.uniform(len(footage.times), self.frames)].tolist()
         captions = footage.captions(times)
         if captions is not None:
             notes = [Line(Segment(t, t), caption) for t, caption in zip(times, captions, strict=True)]
@@ -70,12 +71,6 @@ class Blind:
     def bounds(self, duration: float, question: Question) -> Bounds:  # noqa: ARG002
         """One call."""
         return Bounds(calls=1, frames=0, prompt_words=100, reply_words=80, steps=1)
-
-
-def _spread(count: int, n: int) -> list[int]:
-    from longtake.algorithms.sampling import uniform
-
-    return [int(i) for i in uniform(count, n)]
 
 
 def _around(footage: Footage, frames: list[Frame], reach: float = 5.0) -> list[Line] | str:
