@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from longtake import config, registry
-from longtake.build import DEFAULT_METHOD, Asking, Casting, ask, open_film, with_fields
+from longtake.build import DEFAULT_METHOD, Asking, Casting, ask, with_fields
 from longtake.config import BudgetSettings, Settings
 from longtake.events import Sink
 from longtake.footage.film import Film
 from longtake.footage.indexing import tasks
 from longtake.footage.layers import ignore
 from longtake.footage.searching import Search, search
+from longtake.opening import open_film
 from longtake.types import Question, Result, Segment
 
 

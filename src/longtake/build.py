@@ -11,11 +11,10 @@ from typing import Any
 from longtake import prompts, registry
 from longtake.agents.run import Agent, Run
 from longtake.agents.team import DEFAULT_TEAM, Member, open_team, read_team
-from longtake.config import Settings, cache_folder
+from longtake.config import Settings
 from longtake.events import Sink, Stream
 from longtake.footage.film import Film
 from longtake.footage.footage import Footage
-from longtake.footage.store import Store
 from longtake.footage.witness import FilmWitness
 from longtake.methods.base import Method, configure, solve
 from longtake.models.cache import ReplyStore
@@ -27,16 +26,6 @@ from longtake.types import Question, Result
 DEFAULT_MODELS = {"llm": "local/qwen2.5-1.5b", "vlm": "socratic/qwen2.5-1.5b", "captioner": "senses"}
 """Who takes a role when nobody is named: models that run on this machine."""
 DEFAULT_METHOD = "videoagent"
-
-
-def open_store(settings: Settings) -> Store:
-    """The user's store."""
-    return Store(cache_folder(settings), limit_bytes=settings.cache.limit_gb * 1e9)
-
-
-def open_film(path: Path, settings: Settings, *, subtitles: Path | None = None, full_hash: bool = False) -> Film:
-    """A film with its part of the user's store."""
-    return Film(path, open_store(settings), settings, subtitles=subtitles, full_hash=full_hash)
 
 
 def open_method(name: str, settings: Settings) -> Method:

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from longtake import build
-from longtake.build import DEFAULT_METHOD, Asking, open_film
+from longtake.build import DEFAULT_METHOD, Asking
 from longtake.cli.answers import exit_code, plain, show
 from longtake.cli.asking import asking_options, name_hosts, read_question
 from longtake.cli.options import common, film
@@ -17,6 +17,7 @@ from longtake.cli.output import emit_json, on_terminal, progress, say
 from longtake.config import Settings
 from longtake.events import ScoresSet, Sink
 from longtake.footage.film import Film
+from longtake.opening import open_film
 from longtake.plots import answer as drawing
 from longtake.plots import events as plots
 from longtake.registry import methods

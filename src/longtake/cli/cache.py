@@ -7,12 +7,12 @@ from pathlib import Path
 
 import click
 
-from longtake.build import open_store
 from longtake.cli.options import common
 from longtake.cli.output import emit_json, escape, human_bytes
 from longtake.config import Settings
 from longtake.errors import ConfigError
 from longtake.footage.fingerprint import fingerprint
+from longtake.opening import open_store
 
 
 @click.group()

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from longtake import build
-from longtake.build import Asking, open_film
+from longtake.build import Asking
 from longtake.cli.answers import plain
 from longtake.cli.asking import asking_options, name_hosts, read_question
 from longtake.cli.estimate import estimates, show_estimates
@@ -19,6 +19,7 @@ from longtake.cli.output import emit_json, escape, progress, say
 from longtake.config import Settings
 from longtake.errors import LongtakeError, ModelError
 from longtake.estimate import Estimate
+from longtake.opening import open_film
 from longtake.registry import methods
 from longtake.types import Result
 

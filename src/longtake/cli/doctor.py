@@ -11,10 +11,10 @@ from pathlib import Path
 import click
 
 from longtake import __version__
-from longtake.build import open_store
 from longtake.cli.options import common
 from longtake.cli.output import emit_json, human_bytes, rows
 from longtake.config import Settings, user_config_file
+from longtake.opening import open_store
 
 PACKAGES = ("av", "numpy", "pillow", "pydantic", "pysubs2")
 """What longtake cannot do without."""

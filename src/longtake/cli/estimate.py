@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from longtake.build import Asking, open_film, open_method, open_run
+from longtake.build import Asking, open_method, open_run
 from longtake.cli.asking import asking_options, read_question
 from longtake.cli.options import common, film
 from longtake.cli.output import emit_json
@@ -16,6 +16,7 @@ from longtake.config import Settings
 from longtake.estimate import Estimate
 from longtake.estimate import estimate as bound
 from longtake.footage.film import Film
+from longtake.opening import open_film
 from longtake.registry import methods
 from longtake.types import Question
 

@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 from longtake.algorithms.partition import Partition
-from longtake.build import open_film
 from longtake.cli.options import common, film
 from longtake.cli.output import emit_json, progress, say
 from longtake.config import Settings
@@ -17,6 +16,7 @@ from longtake.footage.blocks import partition
 from longtake.footage.film import Film
 from longtake.methods.a4vl import A4VL
 from longtake.methods.base import configure
+from longtake.opening import open_film
 from longtake.plots import events as plots
 from longtake.timecode import clock
 

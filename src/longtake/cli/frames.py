@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from longtake.build import open_film
 from longtake.cli.options import common, film
 from longtake.cli.output import emit_json
 from longtake.config import Settings
 from longtake.media.images import save_png
+from longtake.opening import open_film
 from longtake.timecode import clock, parse_time
 
 

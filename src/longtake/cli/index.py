@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
-from longtake.build import open_film, open_store
 from longtake.cli.options import common, full_hash
 from longtake.cli.output import emit_json, human_seconds, progress, say
 from longtake.config import Settings
 from longtake.footage.indexing import TASKS, Task, tasks
+from longtake.opening import open_film, open_store
 from longtake.timecode import clock
 
 

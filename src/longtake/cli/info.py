@@ -8,12 +8,12 @@ from pathlib import Path
 import click
 import numpy as np
 
-from longtake.build import open_film
 from longtake.cli.options import common, film, full_hash
 from longtake.cli.output import emit_json, human_bytes, rows
 from longtake.config import Settings
 from longtake.footage.film import Film
 from longtake.media.video import StreamInfo
+from longtake.opening import open_film
 from longtake.timecode import clock
 
 

@@ -9,7 +9,7 @@ import click
 
 from longtake import trace as traces
 from longtake.agents.run import Agent, Run
-from longtake.build import open_film, open_method, with_fields
+from longtake.build import open_method, with_fields
 from longtake.cli.answers import exit_code, plain, show
 from longtake.cli.options import common
 from longtake.cli.output import emit_json, say
@@ -18,6 +18,7 @@ from longtake.errors import RunError
 from longtake.events import Answered, ChatCalled, RunStarted, Stream
 from longtake.methods.base import solve
 from longtake.models.recorded import RecordedChat, Recording, card_from
+from longtake.opening import open_film
 from longtake.sinks.console import ConsoleSink
 from longtake.trace import Trace
 from longtake.types import Answer, Question, Result

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
-from longtake.build import open_film
 from longtake.cli.options import common
 from longtake.cli.output import emit_json, escape, progress, say
 from longtake.config import Settings
 from longtake.footage.searching import Search
 from longtake.footage.searching import search as find
+from longtake.opening import open_film
 from longtake.timecode import clock, parse_range
 
 

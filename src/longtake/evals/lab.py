@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from longtake.build import open_film
 from longtake.config import Settings
 from longtake.evals.items import Asked, Benchmark, Item
 from longtake.footage.footage import Footage
@@ -16,6 +15,7 @@ from longtake.lab.footage import LabFootage
 from longtake.lab.profile import PROFILE
 from longtake.lab.questions import make_questions
 from longtake.lab.world import make_script
+from longtake.opening import open_film
 
 
 @dataclass(frozen=True)

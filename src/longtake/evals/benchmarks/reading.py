@@ -10,11 +10,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from longtake.build import open_film
 from longtake.config import Settings, cache_folder
 from longtake.errors import ConfigError
 from longtake.footage.captioned import CaptionedFootage
 from longtake.footage.footage import Footage
+from longtake.opening import open_film
 from longtake.perception.minilm import MiniLM
 from longtake.perception.senses import Senses
 from longtake.types import LETTERS
