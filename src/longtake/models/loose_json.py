@@ -107,6 +107,8 @@ class _Reader:
             if match.group() in _WORDS:
                 self.at = match.end()
                 return _WORDS[match.group()]
+        if self.text[self.at :] == "-":
+            raise _Cut  # a number of which only the sign arrived
         raise NotJson(f"no value at {self.at}")
 
     def object(self, path: Path) -> dict[str, Any]:
