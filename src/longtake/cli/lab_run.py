@@ -20,6 +20,8 @@ from longtake.evals.runner import Scored, evaluate
 from longtake.evals.scoring import Difference, Rate, by_tag, paired
 from longtake.evals.solving import Solver
 from longtake.lab.profile import PROFILE
+from longtake.plots.events import check
+from longtake.plots.sweep import draw
 
 ACUITIES = (0.4, 0.6, 0.8, 1.0)
 NOISES = (0.0, 1.0, 2.0, 4.0)
@@ -72,12 +74,14 @@ class Measured:
               help="Use films that 'lab make' wrote to DIR/<seed>_<minutes>.")  # fmt: skip
 @click.option("--workers", type=click.IntRange(min=1), default=2, show_default=True, help="Processes.")
 @click.option("--sweep", is_flag=True, help=f"Every acuity of {ACUITIES} with every noise of {NOISES}.")
+@click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+              help="Draw the grid of --sweep (extra plot).")  # fmt: skip
 @common
 @asking_options
 def run_command(
     method: str, minutes: int, worlds: int, questions: int, first_seed: int, noise: float | None,
-    encoded: Path | None, workers: int, sweep: bool, options: tuple[str, ...], subtitles: Path | None,
-    asking: Asking, settings: Settings, as_json: bool,
+    encoded: Path | None, workers: int, sweep: bool, plot: Path | None, options: tuple[str, ...],
+    subtitles: Path | None, asking: Asking, settings: Settings, as_json: bool,
 ) -> None:  # fmt: skip
     """Measure a method on worlds with known truth, beside as many uniform frames.
 
@@ -95,8 +99,12 @@ def run_command(
     if not (casting.models or casting.team):
         casting = replace(casting, models=(f"lab/acuity={PROFILE.model.acuity:g}",))
     solver = Solver(method, settings, casting, asking.seed)
+    if plot is not None:
+        check(plot)
     if sweep:
-        _sweep(solver, seeds, minutes, questions, workers, as_json)
+        cells = _sweep(solver, seeds, minutes, questions, workers, as_json)
+        if plot is not None:
+            draw(cells, plot, title=f"{method} minus uniform at equal frames, points ({PROFILE.hash})")
         return
     benchmark = lab(seeds, minutes, questions, noise=noise, films=encoded)
     measured = measure(solver, benchmark, workers)
@@ -116,8 +124,10 @@ def measure(solver: Solver, benchmark: Benchmark, workers: int) -> Measured:
     )
 
 
-def _sweep(solver: Solver, seeds: Sequence[int], minutes: int, questions: int, workers: int, as_json: bool) -> None:
-    cells = []
+def _sweep(
+    solver: Solver, seeds: Sequence[int], minutes: int, questions: int, workers: int, as_json: bool
+) -> list[dict[str, Any]]:
+    cells: list[dict[str, Any]] = []
     for acuity in ACUITIES:
         for noise in NOISES:
             cast = replace(solver.casting, models=(f"lab/acuity={acuity:g}",))
@@ -126,13 +136,14 @@ def _sweep(solver: Solver, seeds: Sequence[int], minutes: int, questions: int, w
             say(f"acuity {acuity:g}, noise {noise:g}: {cell.scored.accuracy}, lead {cell.lead}")
     if as_json:
         emit_json({"profile": PROFILE.hash, "method": solver.method, "cells": cells})
-        return
+        return cells
     click.echo(f"{solver.method} minus uniform at equal frames, points; rows acuity, columns noise ({PROFILE.hash})")
     click.echo("      " + "".join(f"{noise:>22g}" for noise in NOISES))
     for acuity in ACUITIES:
         row = [c["lead"] for c in cells if c["acuity"] == acuity]
         texts = [f"{100 * d['value']:+.1f} [{100 * d['low']:+.1f}, {100 * d['high']:+.1f}]" for d in row]
         click.echo(f"{acuity:<6g}" + "".join(f"{text:>22}" for text in texts))
+    return cells
 
 
 def _show(measured: Measured) -> None:
