@@ -1,6 +1,6 @@
 """One frame a second out of a ten-minute 720p film: longtake beside PyAV, OpenCV and decord2.
 
-    make bench        # or: python benchmarks/decode.py [--minutes 10] [--runs 5]
+    make bench        # or: python benchmarks/decode.py [--minutes 10] [--runs 5] [--gop 50]
 
 Makes its own environment under build/, because the peers' packages are no dependencies of ours. Every
 contender runs in a process of its own, all of them in turn, several times over; medians are printed with wall
@@ -150,11 +150,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=int, default=10)
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--gop", type=int, action="append", help="frames between keyframes (default: 250 and 50)")
     options = parser.parse_args()
     WORK.mkdir(parents=True, exist_ok=True)
     python = environment()
     print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
-    for gop in (250, 50):
+    for gop in options.gop or (250, 50):
         film = WORK / f"{options.minutes}min_gop{gop}.mp4"
         if not film.exists():
             print(f"making {film.name} …", flush=True)
