@@ -39,6 +39,8 @@ class Solver:
     prompts: Path | None = None
     traces: Path | None = None
     """Folder for one trace per question."""
+    preset: str | None = None
+    """The paper's experiment that this is, for the record."""
 
 
 def answer_one(solver: Solver, source: Source, asked: Asked) -> dict[str, Any]:
@@ -46,7 +48,7 @@ def answer_one(solver: Solver, source: Source, asked: Asked) -> dict[str, Any]:
     meter = Meter()
     sinks: list[Sink] = [meter]
     if solver.traces is not None:
-        sinks.append(JsonlSink(solver.traces / f"{_file_name(asked.id)}.jsonl", pictures=False))
+        sinks.append(JsonlSink(solver.traces / f"{trace_name(asked.id)}.jsonl", pictures=False))
     stream = Stream(*sinks)
     row: dict[str, Any] = {"id": asked.id, "video": asked.video}
     try:
@@ -134,5 +136,6 @@ def _by_video(questions: Sequence[Asked]) -> list[list[Asked]]:
     return list(groups.values())
 
 
-def _file_name(identity: str) -> str:
+def trace_name(identity: str) -> str:
+    """A question's identity as the name of its trace."""
     return "".join(c if c.isalnum() or c in "-_." else "_" for c in identity)[:120]
