@@ -83,9 +83,12 @@ class Grounding:
 
 
 def ground(
-    settings: Grounding, footage: Footage, question: Question, instruct: str, run: Run, *, may_score: bool
+    settings: Grounding, footage: Footage, question: Question, instruct: str, run: Run, *, scored_for: Sequence[str]
 ) -> Turn:
-    """One call of one tool; a question that names its own time needs none."""
+    """One call of one tool; a question that names its own time needs none.
+
+    ``scored_for`` are the instructions that the film was scored by before: by the same ones it is not scored again.
+    """
     with step("grounding", instruct=instruct):
         named = named_stretches(question.text, footage.duration)
         if named:
@@ -93,16 +96,14 @@ def ground(
             claims, how = [Claim(s, 1.0) for s in named], "the question itself names when"
         else:
             approach = _approach(footage, question, instruct, run)
-            if approach.tool == "vlm_score" and may_score:
-                claims, how = scored(settings, footage, question, approach.instruction or instruct, run), "vlm_score"
-            else:
-                claims, how = retrieved(settings, footage, approach.cue or instruct), "retrieve"
+            by = approach.instruction or instruct
+            if approach.tool == "vlm_score" and by not in scored_for and len(scored_for) < settings.max_scorings:
+                claims = scored(settings, footage, question, by, run)
+                return Turn(GROUNDING, instruct, tuple(reported(claims, "vlm_score", run)), scored_for=by)
+            if approach.tool == "vlm_score":
+                note("not_scored_again", why="by the same instruction" if by in scored_for else "as often as it may be")
+            claims, how = retrieved(settings, footage, approach.cue or instruct), "retrieve"
         return Turn(GROUNDING, instruct, tuple(reported(claims, how, run)))
-
-
-def used_scoring(turn: Turn) -> bool:
-    """Whether a turn of grounding scored the film."""
-    return turn.agent == GROUNDING and turn.report[0].startswith("vlm_score")
 
 
 def _approach(footage: Footage, question: Question, instruct: str, run: Run) -> Approach:

@@ -35,8 +35,7 @@ class Seen(BaseModel):
 class Found(BaseModel):
     """What came of looking."""
 
-    summary: str = Field(description="what was found out")
-    reason: str = Field("", description="the moments that show it, with their times")
+    findings: str = Field(description="what was found out, each thing after the time at which it is to be seen")
 
 
 class Interval(BaseModel):
@@ -87,9 +86,8 @@ def perceive(settings: Perception, footage: Footage, question: Question, instruc
         )  # fmt: skip
     looked = [f"Looked at {what}." for what in eyes.looks]
     if found is None:  # what the pictures showed is known, though nobody summed it up
-        return Turn(PERCEPTION, instruct, (*looked, *eyes.observations), tuple(sorted(eyes.rows)))
-    told = tuple(part for part in (found.summary, found.reason) if part)
-    return Turn(PERCEPTION, instruct, (*told, *looked), tuple(sorted(eyes.rows)))
+        return Turn(PERCEPTION, instruct, (*looked, *eyes.observations), looked=tuple(sorted(eyes.rows)))
+    return Turn(PERCEPTION, instruct, (found.findings, *looked), looked=tuple(sorted(eyes.rows)))
 
 
 @dataclass

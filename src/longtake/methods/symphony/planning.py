@@ -38,7 +38,7 @@ from longtake.footage.footage import Footage
 from longtake.footage.look import cite, look_at
 from longtake.methods.base import Bounds, words
 from longtake.methods.showing import length
-from longtake.methods.symphony.grounding import Grounding, ground, used_scoring
+from longtake.methods.symphony.grounding import Grounding, ground
 from longtake.methods.symphony.perception import Perception, perceive
 from longtake.methods.symphony.score import FINISH, GROUNDING, PERCEPTION, REFLECTION, Turn, uninspected, written
 from longtake.methods.symphony.subtitles import listen
@@ -149,8 +149,8 @@ class Symphony:
         """The chosen agent's turn."""
         instruct = plan.instruct or question.text
         if plan.agent == GROUNDING:
-            may_score = sum(map(used_scoring, history)) < self.grounding.max_scorings
-            return ground(self.grounding, footage, question, instruct, run, may_score=may_score)
+            before = [turn.scored_for for turn in history if turn.scored_for]
+            return ground(self.grounding, footage, question, instruct, run, scored_for=before)
         if plan.agent == PERCEPTION:
             return perceive(self.perception, footage, question, instruct, run)
         return listen(footage, question, instruct, run, most_tokens=self.subtitle_tokens)

@@ -19,6 +19,8 @@ class Turn:
     instruct: str
     report: tuple[str, ...]
     """What came of it, a line each."""
+    scored_for: str = ""
+    """Grounding: the instruction that every clip was scored by, where it was."""
     looked: tuple[int, ...] = ()
     """Places of the grid that a model looked at."""
     quoted: tuple[Evidence, ...] = ()
