@@ -154,9 +154,12 @@ class Eyes:
         segments = sorted(dict.fromkeys(least))[: self.settings.segment_frames]
         shares = np.array([segment.duration for segment in segments])
         places = [rows_within(self.footage, segment) for segment in segments]
-        spare = self.settings.segment_frames - len(segments)  # beyond one of each
-        given = allocate.counts(shares / shares.sum(), spare, [len(rows) - 1 for rows in places])
-        rows = [row[sampling.uniform(len(row), 1 + count)] for row, count in zip(places, given, strict=True)]
+        total, room = self.settings.segment_frames, [len(rows) for rows in places]
+        given = allocate.counts(shares / shares.sum(), total, room)
+        if 0 in given:  # none is passed over: one of each, and the rest by length
+            more = allocate.counts(shares / shares.sum(), total - len(segments), [size - 1 for size in room])
+            given = [1 + count for count in more]
+        rows = [row[sampling.uniform(len(row), count)] for row, count in zip(places, given, strict=True)]
         return self._look(segments, rows, "; ".join(dict.fromkeys(one.repaired for one in read if one.repaired)))
 
     def _uniform(self, segment: Segment, most: int) -> Ints:

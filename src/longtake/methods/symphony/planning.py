@@ -42,9 +42,9 @@ from longtake.methods.symphony.grounding import Grounding, ground
 from longtake.methods.symphony.perception import Perception, perceive
 from longtake.methods.symphony.score import FINISH, GROUNDING, PERCEPTION, REFLECTION, Turn, uninspected, written
 from longtake.methods.symphony.subtitles import listen
-from longtake.models.replies import Letter
+from longtake.models.letters import read_letter
 from longtake.timecode import parse_time
-from longtake.types import Answer, Evidence, Question, Segment
+from longtake.types import Answer, Evidence, Question
 
 CITED = 3
 """Moments that an answer cites; quoted lines come on top, as many again."""
@@ -60,18 +60,7 @@ class Plan(BaseModel):
     reason: str = Field("", description="why this agent, in one sentence")
     agent: Literal["grounding", "visual_perception", "subtitles", "finish"]
     instruct: str = Field("", description="what the agent is to find out; for visual_perception also where")
-
-
-class ChoicePlan(Plan):
-    """The same where a letter is wanted in the end."""
-
-    choice: Letter = Field(None, description="with finish: the letter of the answer")
-
-
-class WordsPlan(Plan):
-    """The same where words are."""
-
-    answer: str = Field("", description="with finish: the answer")
+    answer: str = Field("", description="with finish alone: the answer, by its letter where there are options")
 
 
 class Verdict(BaseModel):
@@ -139,9 +128,8 @@ class Symphony:
 
     def plan(self, footage: Footage, question: Question, history: Sequence[Turn], run: Run) -> Plan | None:
         """What the planner wants next; ``None``, an end, where its reply cannot be read."""
-        kind: type[Plan] = ChoicePlan if question.options else WordsPlan
         return ask(
-            run["llm"], "symphony/plan", kind, default=None, question=question, length=length(footage),
+            run["llm"], "symphony/plan", Plan, default=None, question=question, length=length(footage),
             history=written(history),
         )  # fmt: skip
 
@@ -159,9 +147,9 @@ class Symphony:
         self, plan: Plan | None, footage: Footage, question: Question, history: Sequence[Turn], run: Run
     ) -> Guess:
         """The plan's answer; where it names none, or there is no plan, what the history says."""
-        if isinstance(plan, ChoicePlan) and plan.choice is not None:
-            return Guess(plan.choice, "", plan.reason)
-        if isinstance(plan, WordsPlan) and plan.answer.strip():
+        if plan is not None and question.options and (letter := read_letter(plan.answer, question)):
+            return Guess(letter, "", plan.reason)
+        if plan is not None and not question.options and plan.answer.strip():
             return Guess(None, plan.answer.strip(), plan.reason)
         return guess(run["llm"], "symphony/finish", question, length=length(footage), history=written(history))
 
@@ -221,13 +209,12 @@ def moments(footage: Footage, looked: Sequence[int], reason: str, about: str) ->
         place = int(np.abs(times - parse_time(text)).argmin())
         if abs(float(times[place]) - parse_time(text)) <= 1.0:
             named[looked[place]] = None
-    found = [
-        Evidence(Segment(float(footage.times[row]), float(footage.times[row])), "frame") for row in list(named)[:CITED]
-    ]
+    first = list(named)[:CITED]
     rest = [row for row in looked if row not in named]
-    if len(found) < CITED and rest:
-        found += cite(footage, look_at(footage, rest, pictures=False), about, CITED - len(found))
-    return found
+    return [
+        *cite(footage, look_at(footage, first, pictures=False), about, CITED),
+        *cite(footage, look_at(footage, rest, pictures=False), about, CITED - len(first)),
+    ]
 
 
 def closest(footage: Footage, quoted: Sequence[Evidence], about: str) -> list[Evidence]:
