@@ -11,6 +11,7 @@ intervals are over worlds. ``--latency`` times the scoring of an hour with calls
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import time
 
@@ -19,13 +20,16 @@ from longtake.build import Casting, with_fields
 from longtake.config import Settings
 from longtake.evals.lab import lab
 from longtake.evals.runner import evaluate
-from longtake.evals.scoring import accuracy, by_tag, paired
+from longtake.evals.scoring import by_tag, paired
 from longtake.evals.solving import Solver
-from longtake.lab.acuity import make
+from longtake.footage.captioned import CaptionedFootage
+from longtake.lab.encoder import LabEncoder
 from longtake.lab.profile import PROFILE
 from longtake.methods.symphony import Symphony
 from longtake.methods.symphony.grounding import Grounding, scored
 from longtake.models.layers import Gate, Limited
+from longtake.models.scripted import ScriptedChat
+from longtake.types import Question
 
 CONTENDERS = {
     "symphony": ("symphony", {}),
@@ -55,15 +59,14 @@ def tables(options, minutes):
     """Every contender on worlds of one length."""
     seeds = range(options.first_seed, options.first_seed + options.worlds)
     benchmark, model = lab(seeds, minutes, options.questions), f"lab/acuity={options.acuity:g}"
-    print(
-        f"\nlab {PROFILE.hash}, {model}, {minutes} min, seeds {seeds[0]} to {seeds[-1]}, {len(benchmark.items)} questions"
-    )
+    asked = f"seeds {seeds[0]} to {seeds[-1]}, {len(benchmark.items)} questions"
+    print(f"\nlab {PROFILE.hash}, {model}, {minutes} min, {asked}")
     found = {}
     for name in CONTENDERS:
         found[name] = one = run(benchmark, name, model, options.workers)
         tokens = one.mean("tokens_in") + one.mean("tokens_out")
-        print(f"{name:<15}{accuracy(one.right, [i.asked.video for i in one.items])}   "
-              f"{one.mean('frames'):7.1f} frames {one.mean('calls'):6.1f} calls {tokens:9,.0f} tokens", flush=True)  # fmt: skip
+        cost = f"{one.mean('frames'):7.1f} frames {one.mean('calls'):6.1f} calls {tokens:9,.0f} tokens"
+        print(f"{name:<15}{one.accuracy}   {cost}", flush=True)
     for kind, rate in by_tag(found["symphony"].items, found["symphony"].right, "type").items():
         print(f"  symphony, {kind:<14}{rate}")
     for other in ("videoagent", "uniform", "coarse to fine"):
@@ -91,18 +94,21 @@ def grid(options):
 
 
 def latency(seconds=0.5, limit=16):
-    """Sixty clips, each a call of half a second."""
-    benchmark = lab([0], 60, 1)
-    asked = benchmark.items[0].asked
-    footage = benchmark.source.footage(asked.video)
-    scored(Grounding(), footage, asked.question, "look", Run({"vlm": make("acuity=0.8"), "llm": make("acuity=0.8")}))
-    slow = Limited(make(f"acuity=0.8,latency={seconds},sleep=1"), Gate(limit))
+    """Sixty clips, each a call of half a second to a model that does nothing else: what is timed is the waiting."""
+    captions = [f"second {second}" for second in range(3600)]
+    footage = CaptionedFootage("an hour", captions, LabEncoder())
+
+    def reply(messages, options):
+        time.sleep(seconds)
+        return json.dumps({"caption": "a room", "score": 2, "reason": "a room"})
+
+    chat = Limited(ScriptedChat(reply), Gate(limit))
     began = time.perf_counter()
-    scored(Grounding(), footage, asked.question, "look", Run({"vlm": slow, "llm": slow}))
-    took, ideal = time.perf_counter() - began, math.ceil(60 / limit) * seconds
-    print(
-        f"60 clips, calls of {seconds:g} s, {limit} at a time: {took:.2f} s, {took / ideal:.2f} × the least ({ideal:g} s)"
-    )
+    claims = scored(Grounding(), footage, Question("What is it?"), "look", Run({"vlm": chat, "llm": chat}))
+    took = time.perf_counter() - began
+    ideal = math.ceil(60 / limit) * seconds
+    how = f"calls of {seconds:g} s, {limit} at a time"
+    print(f"{len(claims)} clips, {how}: {took:.2f} s, {took / ideal:.2f} × the least")
 
 
 def main():
