@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 WIDTH, HEIGHT = 420, 260
-LEFT, BOTTOM, TOP, RIGHT = 46, 36, 12, 16
+LEFT, BOTTOM, TOP, RIGHT = 46, 36, 12, 30
 COLOURS = ("#2b6cb0", "#c05621", "#2f855a", "#6b46c1", "#b83280", "#4a5568", "#975a16", "#0987a0")
 """One a run, told apart without red against green."""
 

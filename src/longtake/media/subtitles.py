@@ -6,16 +6,18 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import av
-import pysubs2
 
 from longtake.config import MediaSettings
 from longtake.errors import ConfigError, MediaError
 from longtake.media.container import check_plain_file, open_container
 from longtake.timecode import parse_time
 from longtake.types import Line, Segment
+
+if TYPE_CHECKING:
+    import pysubs2
 
 SUFFIXES = (".srt", ".vtt", ".ass", ".ssa")
 """Side-car formats, in order of preference."""
@@ -38,6 +40,8 @@ def sidecar(film: Path) -> Path | None:
 
 def read_subtitles(path: Path, limits: MediaSettings | None = None, *, begin: float = 0.0) -> list[Line]:
     """Lines of an SRT, VTT, ASS or JSON file, by time; ``begin`` is the time in it at which the film begins."""
+    import pysubs2  # late: a film that is known is searched without it
+
     limits = limits or MediaSettings()
     size = check_plain_file(path)
     if size > limits.max_subtitle_mb * 2**20:
@@ -61,6 +65,8 @@ def read_subtitles(path: Path, limits: MediaSettings | None = None, *, begin: fl
 
 
 def _parse(text: str, suffix: str) -> pysubs2.SSAFile:
+    import pysubs2
+
     try:
         return pysubs2.SSAFile.from_string(text)
     except pysubs2.exceptions.FormatAutodetectionError:  # no telling mark in it: go by the name
