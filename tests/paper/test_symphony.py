@@ -14,6 +14,7 @@ from support.listening import listening
 
 from longtake.agents.run import Run
 from longtake.config import BudgetSettings
+from longtake.errors import MissingExtra
 from longtake.events import ToolCalled
 from longtake.footage.captioned import CaptionedFootage
 from longtake.methods.base import configure, solve
@@ -436,6 +437,17 @@ def test_without_subtitles_it_says_so():
     script = Script([plan("subtitles"), finish()])
     play(script)
     assert "There are no subtitles" in script.history(1)
+
+
+def test_without_speech_recognition_it_says_so_too():
+    class Deaf(TestFootage):
+        def speech(self, within=None):
+            raise MissingExtra("speech", "moonshine")
+
+    script = Script([plan("subtitles"), finish()])
+    _, heard = play(script, Deaf(60))
+    assert "no speech was recognised" in script.history(1)
+    assert len(heard.notes("speech_left_out")) == 1
 
 
 # The whole
