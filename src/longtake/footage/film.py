@@ -36,7 +36,7 @@ from longtake.media.subtitles import embedded_subtitles, read_subtitles, sidecar
 from longtake.media.video import Video, sample_times
 from longtake.perception.conse import ConSE
 from longtake.perception.efficientnet import best_tags
-from longtake.perception.protocols import ImageTextEncoder, Tag
+from longtake.perception.protocols import ImageTextEncoder, Tag, VideoTextEncoder
 from longtake.perception.senses import Senses
 from longtake.types import Frame, Line, Segment
 
@@ -95,6 +95,16 @@ class Film:
     def duration(self) -> float:
         """Seconds."""
         return self.video.duration
+
+    @property
+    def native_frames(self) -> int:
+        """Pictures in the file."""
+        return len(self.video.table)
+
+    @property
+    def retriever(self) -> VideoTextEncoder | None:
+        """What scores clips against texts, where the settings name a trained head."""
+        return self.senses.retriever
 
     @property
     def times(self) -> NDArray[np.float64]:
