@@ -6,6 +6,7 @@ from being more than half.
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -100,6 +101,19 @@ def read_team(path: Path) -> tuple[Member, ...]:
     if len({member.name for member in members}) < len(members):
         raise ConfigError(f"{path}: two agents have the same name")
     return members
+
+
+def write_team(path: Path, members: Sequence[Member], notes: Sequence[str] = ()) -> None:
+    """A team file, its notes as comments; whole, or not at all."""
+    blocks = ["".join(f"# {' '.join(note.split())}\n" for note in notes)] if notes else []
+    for member in members:
+        known = member.model_dump(mode="json", exclude_defaults=True)
+        # a JSON string, number or list of strings is the same in TOML
+        blocks.append("[[agent]]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in known.items()))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}")
+    draft.write_text("\n".join(blocks), encoding="utf-8")
+    draft.replace(path)
 
 
 def open_team(

@@ -57,7 +57,7 @@ def eval_command(
     """
     if options or subtitles:
         raise ConfigError("a benchmark brings its own options and subtitles")
-    benchmark = draw(load(name, data, _words(chosen)), limit, sample, asking.seed)
+    benchmark = draw(load(name, data, words_of(chosen)), limit, sample, asking.seed)
     solver = Solver(method, settings, asking.casting, asking.seed, asking.prompts, out / "traces" if traces else None)
     name_hosts(asking, methods.get(method).roles, settings)
     folder = RunFolder(out)
@@ -84,7 +84,8 @@ def draw(benchmark: Benchmark, limit: int | None, sample: int | None, seed: int)
     return replace(benchmark, items=items[:limit], settings=settings)
 
 
-def _words(chosen: tuple[str, ...]) -> dict[str, str]:
+def words_of(chosen: tuple[str, ...]) -> dict[str, str]:
+    """``--of KEY=VALUE``, given several times."""
     pairs = [text.partition("=") for text in chosen]
     if bad := [text for text, (_, equals, _) in zip(chosen, pairs, strict=True) if not equals]:
         raise ConfigError(f"--of {bad[0]}: write KEY=VALUE")

@@ -46,7 +46,7 @@ def answer_one(solver: Solver, source: Source, asked: Asked) -> dict[str, Any]:
     meter = Meter()
     sinks: list[Sink] = [meter]
     if solver.traces is not None:
-        sinks.append(JsonlSink(solver.traces / f"{_file_name(asked.id)}.jsonl", pictures=False))
+        sinks.append(JsonlSink(solver.traces / f"{file_name(asked.id)}.jsonl", pictures=False))
     stream = Stream(*sinks)
     row: dict[str, Any] = {"id": asked.id, "video": asked.video}
     try:
@@ -134,5 +134,6 @@ def _by_video(questions: Sequence[Asked]) -> list[list[Asked]]:
     return list(groups.values())
 
 
-def _file_name(identity: str) -> str:
+def file_name(identity: str) -> str:
+    """An identity as the name of a file."""
     return "".join(c if c.isalnum() or c in "-_." else "_" for c in identity)[:120]
