@@ -102,11 +102,19 @@ def select(
             workers=manner.workers, resume=True, retry_errors=manner.retry_errors,
             progress=partial(progress, member.name) if progress else None,
         )  # fmt: skip
+    return rank(library, benchmark, found, lambda: judge_of(library, benchmark, settings, manner))
+
+
+def rank(
+    library: Sequence[Member], benchmark: Benchmark, found: Mapping[str, Mapping[str, Mapping[str, Any]]],
+    judge: Callable[[], Chat | None],
+) -> Selection:  # fmt: skip
+    """The library by how often each agent's results agree with the vote."""
     asked = [item.asked for item in benchmark.items]
     if asked and all(row["status"] == "error" for rows in found.values() for row in rows.values()):
         first = next(iter(found.values()))[asked[0].id]
         raise RunError(f"no agent could answer anything; the first error: {first['error']}")
-    votes = votes_of(asked, found, lambda: judge_of(library, benchmark, settings, manner))
+    votes = votes_of(asked, found, judge)
     agrees, videos = agreement(votes), [one.video for one in asked]
     ranking = [
         Ranked(
