@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -274,6 +275,23 @@ def test_temperature_and_length_are_the_papers_unless_the_team_file_sets_them():
 def test_a_team_is_needed():
     with pytest.raises(ConfigError, match="team"):
         LVAgent().answer(FOOTAGE, QUESTION, Run({}))
+
+
+def test_agents_work_side_by_side():
+    """Every call waits until all three agents are at the same step: one after another they would wait for ever."""
+    together = threading.Barrier(3, timeout=10)
+    team = talk({"ann": ["A"], "bob": ["A"], "cid": ["A"]}, {})
+
+    def waiting(chat: Any) -> ScriptedChat:
+        def say(messages, options):
+            together.wait()
+            return chat.complete(messages, options).text
+
+        return ScriptedChat(say, card=chat.card)
+
+    agents = [replace(agent, chat=waiting(agent.chat)) for agent in team.agents]
+    assert solve(LVAgent(), FOOTAGE, QUESTION, Run({}, team=agents)).answer.choice == "A"
+    assert team.calls("lvagent/reason") == 3
 
 
 # ---- subtitles

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from longtake.algorithms import sampling
 from longtake.config import Settings
+from longtake.errors import MissingExtra
 from longtake.events import note
 from longtake.footage.fingerprint import fingerprint
 from longtake.footage.hearing import Hearing
@@ -227,7 +228,10 @@ class Film:
         if self.subtitle_key() is not None:
             speech = self.subtitles()
         else:
-            speech = self.text.lines(self.hearing.key) if self.hearing else []
+            try:
+                speech = self.text.lines(self.hearing.key) if self.hearing else []
+            except MissingExtra:  # who cannot listen has not listened
+                speech = []
         return speech, self.text.lines(self.reading.key) if self.reading else []
 
     def onscreen(self, within: Segment | None = None) -> list[Line]:

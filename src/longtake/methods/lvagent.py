@@ -179,6 +179,7 @@ class LVAgent:
     def answer(self, footage: Footage, question: Question, run: Run) -> Answer:
         """The discussion."""
         table = Table(self.seated(run))
+        footage.embeddings()  # once, before agents ask for it side by side
         note("retrieval", scorer=clip_scorer(footage).key, encoder=footage.encoder.name)
         rounds = self.max_rounds if self.reflection else 1
         for number in range(1, rounds + 1):  # 1
