@@ -9,14 +9,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from support.footages import TestFootage
 from support.listening import listening
 from support.talking import TalkingFootage, Team
 
 from longtake.agents.run import Agent, Run
-from longtake.agents.team import Opinion, majority, prune, tally
 from longtake.config import BudgetSettings
 from longtake.errors import ConfigError
 from longtake.methods.base import configure, solve
@@ -360,42 +357,3 @@ def test_presets():
     ours = LVAgent()
     assert (ours.team_size, ours.max_rounds, ours.chunks, ours.frames_per_chunk) == (3, 3, 6, 16)
     assert (ours.preview_frames, ours.global_frames, ours.blank_frames, ours.key_words) == (4, 16, 128, 50)
-
-
-# ---- what holds of every vote and every pruning
-
-VOTES = st.lists(st.sampled_from(["A", "B", "C", None]), min_size=1, max_size=7)
-
-
-def opinions_of(votes: Sequence[str | None]) -> list[Opinion]:
-    return [Opinion(f"agent {number}", choice) for number, choice in enumerate(votes)]
-
-
-@given(VOTES)
-def test_a_majority_is_the_only_answer_of_more_than_half(votes):
-    winner = majority(opinions_of(votes))
-    assert (winner is not None) == any(votes.count(choice) * 2 > len(votes) for choice in "ABC")
-    if winner is not None:
-        assert votes.count(winner) * 2 > len(votes)
-
-
-@given(VOTES, st.randoms(use_true_random=False))
-def test_a_majority_does_not_depend_on_who_speaks_first(votes, random):
-    shuffled = list(votes)
-    random.shuffle(shuffled)
-    assert majority(opinions_of(votes)) == majority(opinions_of(shuffled))
-    assert tally(opinions_of(votes)) == tally(opinions_of(shuffled))
-
-
-@given(st.lists(st.integers(1, 10), min_size=2, max_size=5))
-def test_exactly_one_leaves_and_nobody_with_a_higher_sum(points):
-    names = [f"agent{number}" for number in range(len(points))]
-    team = Team({name: ["A"] for name in names}, cards(**dict(zip(names, points, strict=True))))
-    opinions = [Opinion(name, "A") for name in names]
-    stay, judged = prune(team.agents, opinions, QUESTION)
-    (gone,) = [opinion for opinion in judged if opinion.left]
-    assert [agent.name for agent in stay] == [name for name in names if name != gone.agent]
-    assert gone.score == min(opinion.score for opinion in judged)
-    later = judged[judged.index(gone) + 1 :]
-    assert all(opinion.score > gone.score for opinion in later), "of equals the later leaves"
-    assert [replace(opinion, score=None, left=False) for opinion in judged] == opinions
