@@ -349,6 +349,12 @@ def test_bounds_are_reached_when_nobody_ever_agrees(discussion, question, more):
     assert bounds.prompt_words >= sum(len(text.split()) for _, _, text in team.asked) - bounds.frames * 5
 
 
+@pytest.mark.parametrize("field", ["team_size", "max_rounds", "chunks", "frames_per_chunk"])
+def test_what_must_be_at_least_one(field):
+    with pytest.raises(ConfigError, match=field):
+        configure(LVAgent, {field: 0})
+
+
 def test_presets():
     printed = configure(LVAgent, {"preset": "paper"})
     assert (printed.calibration, printed.native_whole, printed.threshold) == ("sum", False, 0.8)

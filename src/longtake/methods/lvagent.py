@@ -176,6 +176,11 @@ class LVAgent:
     vote_confidence: tuple[float, float, float] = (0.26, 0.53, 0.88)
     """Confidence by the vote of the first round: no answer had more than half, one had, all agreed."""
 
+    def __post_init__(self) -> None:
+        for name in ("team_size", "max_rounds", "chunks", "frames_per_chunk", "global_frames", "blank_frames"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"lvagent.{name} must be 1 or more", key=f"lvagent.{name}")
+
     def answer(self, footage: Footage, question: Question, run: Run) -> Answer:
         """The discussion."""
         table = Table(self.seated(run))

@@ -129,9 +129,7 @@ class _Training:
         self.adam.param_groups[0]["lr"] = 0.5 * schedule.rate * (1 + math.cos(math.pi * share))
         some = self.train.only(chosen.tolist())
         frames, mask, texts = self._given(some)
-        with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.half):
-            logits = schedule.logit_scale * scores(self.weights, self.shape, frames, mask, texts)
-        logits = logits.float()
+        logits = schedule.logit_scale * scores(self.weights, self.shape, frames, mask, texts, half=self.half)
         target = torch.arange(len(some), device=self.device)
         entropy = torch.nn.functional.cross_entropy
         loss = (entropy(logits, target) + entropy(logits.T, target)) / 2

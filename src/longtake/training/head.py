@@ -47,11 +47,16 @@ def tokens(weights: Mapping[str, Any], shape: Shape, frames: Any, mask: Any) -> 
     return functional.normalize(frames + linear(norm(hidden, "norm"), "out"), dim=-1)
 
 
-def scores(weights: Mapping[str, Any], shape: Shape, frames: Any, mask: Any, texts: Any) -> Any:
-    """Cosines of every clip with every text, ``b × n``."""
+def scores(weights: Mapping[str, Any], shape: Shape, frames: Any, mask: Any, texts: Any, *, half: bool = False) -> Any:
+    """Cosines of every clip with every text, ``b × n``; ``half``: the transformer, and only it, in bfloat16.
+
+    A cosine in bfloat16 is right to a few thousandths, which is a few tenths of a logit.
+    """
     torch = need_torch()
     functional = torch.nn.functional
-    z = tokens(weights, shape, frames, mask)
+    with torch.autocast(frames.device.type, dtype=torch.bfloat16, enabled=half):
+        z = tokens(weights, shape, frames, mask)
+    z = z.float()
     texts = functional.normalize(texts, dim=-1)
     near = torch.einsum("btd,nd->bnt", z, texts).masked_fill(~mask[:, None, :], float("-inf"))
     closest = near.argmax(dim=-1, keepdim=True)

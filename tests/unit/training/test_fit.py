@@ -11,9 +11,9 @@ from films import FILMS
 
 from longtake import cli
 from longtake.errors import ConfigError, MissingExtra, RunError
-from longtake.perception.headfile import Shape
+from longtake.perception.headfile import Shape, initial
 from longtake.training.fit import Schedule, export, fit, order_of, recalls, scale_of
-from longtake.training.head import need_torch
+from longtake.training.head import need_torch, scores
 from longtake.training.pairs import stack
 
 try:
@@ -127,6 +127,17 @@ def test_a_checkpoint_is_not_overwritten_or_continued_by_mistake(tmp_path):
         fit(SHAPE, train, test, QUICK, tmp_path)
     with pytest.raises(RunError, match="another training"):
         fit(SHAPE, train, test, Schedule(epochs=4), tmp_path, resume=True)
+
+
+@trains
+def test_half_precision_changes_little_and_leaves_the_cosines_whole():
+    weights = {name: torch.tensor(value) for name, value in initial(SHAPE, 0).items()}
+    pairs = ordered_pairs(16, 0)
+    frames, texts = torch.tensor(pairs.frames).float(), torch.tensor(pairs.texts).float()
+    mask = torch.ones(frames.shape[:2], dtype=torch.bool)
+    whole, half = (scores(weights, SHAPE, frames, mask, texts, half=half) for half in (False, True))
+    assert half.dtype == torch.float32
+    assert float((whole - half).abs().max()) < 0.01
 
 
 @trains
