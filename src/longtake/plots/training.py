@@ -39,7 +39,7 @@ def draw(curves: Curves, path: Path, *, title: str) -> None:
         right.plot(epochs, [found[k] for found in curves.recalls], marker=".", color=f"C{number}", label=f"recall@{k}")
         right.axhline(curves.pooled[k], linestyle="--", color=f"C{number}", linewidth=1)
     right.set_ylim(0, 1)
-    right.set_ylabel("held-out clips found (dashed: mean pooling)")
+    right.set_ylabel("recall (dashed: mean pooling)")
     right.legend()
     for axes in (left, right):
         axes.set_xlabel("epoch")
