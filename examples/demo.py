@@ -56,9 +56,9 @@ def riddles(script: Script) -> list[Riddle]:
     lines = {h.start: next(s.text for s in script.spoken if s.start == h.start) for h in said}
     first, second = sorted(rng.sample(signs, 2), key=lambda h: h.start)
     return [
-        _riddle(rng, "Which of these sentences is spoken in the film?", lines[line.start],
+        _riddle(rng, "Which of these sentences is spoken?", lines[line.start],
                 _recombined(rng, list(lines.values())), [line]),
-        _riddle(rng, "Which of these can be read on a sign in the film?", sign.fact.text,
+        _riddle(rng, "Which of these can be read on a sign?", sign.fact.text,
                 _recombined(rng, [h.fact.text for h in signs]), [sign]),
         _riddle(rng, "Which of these two signs is shown first?", first.fact.text, [second.fact.text], [first, second]),
     ]  # fmt: skip

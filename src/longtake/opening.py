@@ -14,6 +14,11 @@ def open_store(settings: Settings) -> Store:
     return Store(cache_folder(settings), limit_bytes=settings.cache.limit_gb * 1e9)
 
 
-def open_film(path: Path, settings: Settings, *, subtitles: Path | None = None, full_hash: bool = False) -> Film:
-    """A film with its part of the user's store."""
-    return Film(path, open_store(settings), settings, subtitles=subtitles, full_hash=full_hash)
+def open_film(
+    path: Path, settings: Settings, *, subtitles: Path | None = None, subtitles_begin: float = 0.0,
+    full_hash: bool = False,
+) -> Film:  # fmt: skip
+    """A film with its part of the user's store; ``subtitles_begin`` is the time in them at which the film begins."""
+    return Film(
+        path, open_store(settings), settings, subtitles=subtitles, subtitles_begin=subtitles_begin, full_hash=full_hash
+    )

@@ -67,6 +67,7 @@ methods = Registry(
         "videoagent": "longtake.methods.videoagent:VideoAgent",
         "a4vl": "longtake.methods.a4vl:A4VL",
         "lvagent": "longtake.methods.lvagent:LVAgent",
+        "symphony": "longtake.methods.symphony:Symphony",
     },
 )
 """Ways to answer a question about a film."""

@@ -88,3 +88,14 @@ def test_the_film_and_its_script_give_the_same_answers(tmp_path, method):
     here, there = (solve_all(benchmark, method, "lab/acuity=0.8") for benchmark in (drawn, encoded))
     assert [row["choice"] for row in there.rows] == [row["choice"] for row in here.rows]
     assert [row["text"] for row in there.rows] == [row["text"] for row in here.rows]
+
+
+def test_symphony_ends_whatever_replies_look_like_and_however_the_server_fails():
+    benchmark = lab([4], 10, 10)
+    spoilt = solve_all(benchmark, "symphony", "lab/acuity=0.8,json_faults=0.3")
+    assert {row["status"] for row in spoilt.rows} <= {"answered", "abstained", "not_credible"}
+    with serving(Service(parse("acuity=0.8"), 0.0, 0.1), 0) as url:
+        failing = solve_all(benchmark, "symphony", f"{url}#lab/acuity=0.8")
+    assert {row["status"] for row in failing.rows} <= {"answered", "abstained", "not_credible"}
+    whole = solve_all(benchmark, "symphony", "lab/acuity=0.8")
+    assert [row["choice"] for row in failing.rows] == [row["choice"] for row in whole.rows]  # asked again, not given up

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.footages import TestFootage
 from support.listening import listening
@@ -52,6 +52,7 @@ def test_equation_1_agreement_with_the_pseudo_label():
     }
 
 
+@settings(deadline=None)
 @given(
     st.dictionaries(
         st.sampled_from("abcdef"), st.lists(st.sampled_from(["A", "B", None]), min_size=3, max_size=3), min_size=1
@@ -170,6 +171,7 @@ def test_chunks_above_the_threshold_else_the_best():
     assert chunks.chosen([0.9, 0.99, 0.95], None) == [1]
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.floats(-1, 1), st.floats(-1, 1)), min_size=1, max_size=8))
 def test_scores_lie_in_0_to_1_and_something_is_always_chosen(pairs):
     scores = chunks.overall(np.array(pairs))

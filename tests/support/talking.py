@@ -94,7 +94,7 @@ class Team:
         if prompt == "shared/score":
             if name not in self._scores:
                 return "all are fine"
-            present = re.findall(r'"description": "score of (\w+)"', text)
+            present = re.findall(r'"description":\s*"score of (\w+)"', text)
             return json.dumps({f: self._scores[name][who] for f, who in zip(fields, present, strict=True)})
         replies = {
             "a4vl/clue": {"clue": f"{name} looks for a dog"},

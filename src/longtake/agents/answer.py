@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from longtake.agents.ask import ask
 from longtake.models.chat import Chat
@@ -17,14 +17,14 @@ from longtake.types import Answer, Evidence, Frame, Question
 class Choice(BaseModel):
     """A reasoned letter."""
 
-    reason: str = Field(description="one or two sentences")
+    reason: str
     choice: Letter = None
 
 
 class Words(BaseModel):
     """A reasoned answer in words."""
 
-    reason: str = Field(description="one or two sentences")
+    reason: str
     answer: str
 
 

@@ -23,7 +23,7 @@ from longtake.agents.fit import fit
 from longtake.errors import ModelError
 from longtake.models.chat import Chat, Image, Message, Options, Reply, say
 from longtake.models.layers import Carded
-from longtake.models.replies import Unreadable, read, schema_for
+from longtake.models.replies import Unreadable, read, schema_for, told
 from longtake.prompts import Plain
 from longtake.timecode import clock
 from longtake.types import Frame, Question
@@ -96,7 +96,7 @@ class Form:
         """The words that ask for this form; they close the prompt, also where a schema is enforced."""
         if self.schema is None:
             return ""
-        text = Plain(json.dumps(self.schema, ensure_ascii=False))
+        text = Plain(json.dumps(told(self.schema), ensure_ascii=False, separators=(",", ":")))
         return prompts.load("shared/form").render(schema=text).user[0]
 
     def read(self, reply: Reply) -> Any:

@@ -73,14 +73,25 @@ def _word(needle: str, text: str) -> Place:
 
 
 def _edits(needle: str, hay: str) -> tuple[int, int]:
-    """Fewest edits between ``needle`` and any stretch of ``hay``, and where the first such stretch ends."""
-    column = list(range(len(needle) + 1))
-    fewest, best = column[-1], 0
+    """Fewest edits between ``needle`` and any stretch of ``hay``, and where the first such stretch ends.
+
+    Myers' algorithm (1999): a column of the table of edits is two numbers, whose bits say where it rises and where
+    it falls by one from row to row, so that a letter of ``hay`` costs a few operations however long ``needle`` is.
+    """
+    places: dict[str, int] = {}
+    for row, letter in enumerate(needle):
+        places[letter] = places.get(letter, 0) | 1 << row
+    every, last = (1 << len(needle)) - 1, 1 << len(needle) - 1
+    rises, falls, edits = every, 0, len(needle)
+    fewest, best = edits, 0
     for position, letter in enumerate(hay, start=1):
-        diagonal, column[0] = column[0], 0  # a stretch may begin anywhere
-        for row, wanted in enumerate(needle, start=1):
-            here = min(diagonal + (letter != wanted), column[row] + 1, column[row - 1] + 1)
-            diagonal, column[row] = column[row], here
-        if column[-1] < fewest:
-            fewest, best = column[-1], position
+        same = places.get(letter, 0)
+        free = (((same & rises) + rises) ^ rises) | same  # rows reached diagonally at no cost
+        up, down = falls | ~(free | rises) & every, rises & free
+        edits += bool(up & last) - bool(down & last)
+        up, down = up << 1 & every, down << 1 & every  # a stretch may begin anywhere: nothing enters at the top
+        level = same | falls
+        rises, falls = down | ~(level | up) & every, up & level
+        if edits < fewest:
+            fewest, best = edits, position
     return fewest, best

@@ -7,7 +7,9 @@
     chosen           ↑    ↑   ↑       ↑   ↑         the most settled frame of each *new* look
 
 Pictures that move are told apart by the mean colours of large blocks, which stay when things move a little.
-Pictures that stand still are told apart by small blocks: there a line of text is the only thing that changes.
+Pictures that stand still are told apart by small blocks: there a line of text is the only thing that changes. In
+between, where some of a picture moves, the small blocks that stand still tell: a sign or a caption comes, stays for
+some seconds, and goes, whatever happens around it.
 """
 
 from __future__ import annotations
@@ -60,7 +62,7 @@ def moving_distance(some: Floats, others: Floats) -> Floats:
 
 def still_distance(some: Floats, others: Floats) -> Floats:
     """Difference of the most changed small block, 0..255."""
-    return np.asarray(np.abs(some - others).mean(axis=-1).max(axis=(-2, -1)), np.float32)
+    return np.asarray(_by_block(some, others).max(axis=(-2, -1)), np.float32)
 
 
 def still(seen: Floats) -> NDArray[np.bool_]:
@@ -71,6 +73,25 @@ def still(seen: Floats) -> NDArray[np.bool_]:
     return np.asarray(np.concatenate(([False], calm)) | np.concatenate((calm, [False])), np.bool_)
 
 
+def steady(seen: Floats) -> NDArray[np.bool_]:
+    """Which small blocks of each picture stand still: hardly different in three pictures that follow one another."""
+    if len(seen) < 3:
+        return np.zeros(seen.shape[:3], np.bool_)
+    calm = np.zeros((len(seen) + 1, *seen.shape[1:3]), np.bool_)  # between each picture and the one before
+    calm[1:-1] = _by_block(seen[1:], seen[:-1]) < STILL
+    pairs = calm[:-1] & calm[1:]  # a picture with both its neighbours
+    found = pairs.copy()
+    found[1:] |= pairs[:-1]
+    found[:-1] |= pairs[1:]
+    return found
+
+
+def lasting_change(seen: Floats, rest: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Between which neighbours a block that stood still turns into another that stands still."""
+    turned = (_by_block(seen[1:], seen[:-1]) >= CARD_CHANGE) & rest[1:] & rest[:-1]
+    return np.asarray(turned.any(axis=(-2, -1)), np.bool_)
+
+
 def runs(seen: Floats, *, longest: int = LONGEST) -> list[tuple[int, int]]:
     """Half-open ranges of consecutive frames that look alike, none longer than ``longest``."""
     if len(seen) == 0:
@@ -78,6 +99,7 @@ def runs(seen: Floats, *, longest: int = LONGEST) -> list[tuple[int, int]]:
     calm = still(seen)
     moved = moving_distance(seen[1:], seen[:-1]) >= 1
     turned = (still_distance(seen[1:], seen[:-1]) >= CARD_CHANGE) & (calm[1:] | calm[:-1])
+    turned |= lasting_change(seen, steady(seen))
     cuts = [0, *(np.flatnonzero(moved | turned) + 1).tolist(), len(seen)]
     found: list[tuple[int, int]] = []
     for begin, end in pairwise(cuts):
@@ -119,13 +141,14 @@ def survey(thumbnails: NDArray[np.uint8], *, longest: int = LONGEST) -> Survey:
     what gets read.
     """
     seen = looks(thumbnails)
-    calm = still(seen)
+    calm, rest = still(seen), steady(seen)
     chosen: list[int] = []
     stands = np.zeros(len(seen), np.int64)
     for begin, end in runs(seen, longest=longest):
         frame = begin + _settled(seen[begin:end])
         known = chosen[-MEMORY:]
-        alike = np.flatnonzero(_alike(seen[known], calm[known], seen[frame], bool(calm[frame])))
+        same = _alike(seen[known], calm[known], rest[known], seen[frame], bool(calm[frame]), rest[frame])
+        alike = np.flatnonzero(same)
         if len(alike) == 0:
             chosen.append(frame)
         stands[begin:end] = known[alike[-1]] if len(alike) else frame
@@ -152,11 +175,20 @@ def farthest(seen: Floats, count: int) -> Ints:
     return np.asarray(order, np.int64)
 
 
-def _alike(known: Floats, known_calm: NDArray[np.bool_], look: Floats, calm: bool) -> NDArray[np.bool_]:
-    same = still_distance(known, look[None]) < CARD_CHANGE
+def _alike(
+    known: Floats, known_calm: NDArray[np.bool_], known_rest: NDArray[np.bool_],
+    look: Floats, calm: bool, rest: NDArray[np.bool_],
+) -> NDArray[np.bool_]:  # fmt: skip
+    apart = _by_block(known, look[None])
+    same = apart.max(axis=(-2, -1)) < CARD_CHANGE
     if not calm:  # a card of text stands for cards like it, never for something that moves on a like ground
-        same |= (moving_distance(known, look[None]) < 1) & ~known_calm
+        resting = (apart * (known_rest & rest)).max(axis=(-2, -1)) < CARD_CHANGE
+        same |= (moving_distance(known, look[None]) < 1) & resting & ~known_calm
     return np.asarray(same, np.bool_)
+
+
+def _by_block(some: Floats, others: Floats) -> Floats:
+    return np.asarray(np.abs(some - others).mean(axis=-1), np.float32)
 
 
 def _settled(run: Floats) -> int:

@@ -26,7 +26,7 @@ COMMANDS = {
     "events": "Divide a film into blocks where what is to be seen changes.",
     "search": "Find moments by words: in pictures, on-screen text and speech.",
     "eval": "Run a method over a benchmark, and score it.",
-    "report": "Score runs and set them side by side, as Markdown.",
+    "report": "Score runs and set them side by side, as Markdown, JSON or a page.",
     "benchmarks": "The benchmarks: what to download, where to put it, on which terms.",
     "select": "Choose a team from a library of agents, without labels.",
     "train-retriever": "Train a head that finds the part of a film that a text describes.",

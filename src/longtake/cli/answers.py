@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
 
-from longtake.cli.output import escape
+from longtake.cli.output import escape, say
+from longtake.sinks.meter import Meter
 from longtake.timecode import clock
 from longtake.types import Answer, Evidence, Result, Usage
 
@@ -53,6 +56,16 @@ def spent(usage: Usage) -> str:
         f"{usage.frames} frames, {usage.calls} calls, {usage.tokens_in:,} tokens in{cached}, "
         f"{usage.tokens_out:,} out, {cost}, {usage.seconds:.1f} s"
     )
+
+
+@contextmanager
+def telling_what_was_spent(meter: Meter) -> Iterator[None]:
+    """Ctrl-C ends a question, not the account of it."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        say(f"interrupted after {spent(meter.total)}; a call that was under way is not counted")
+        raise
 
 
 def plain(result: Result) -> dict[str, Any]:

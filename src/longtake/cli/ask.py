@@ -10,7 +10,7 @@ import click
 
 from longtake import build
 from longtake.build import DEFAULT_METHOD, Asking
-from longtake.cli.answers import exit_code, plain, show
+from longtake.cli.answers import exit_code, plain, show, telling_what_was_spent
 from longtake.cli.asking import asking_options, name_hosts, read_question
 from longtake.cli.options import common, film
 from longtake.cli.output import emit_json, on_terminal, progress, say
@@ -23,6 +23,7 @@ from longtake.plots import events as plots
 from longtake.registry import methods
 from longtake.sinks.console import ConsoleSink
 from longtake.sinks.jsonl import JsonlSink
+from longtake.sinks.meter import Meter
 from longtake.types import Result
 
 
@@ -60,13 +61,15 @@ def ask(
     name_hosts(asking, kind.roles, settings)
     with progress("looking through the film once") as advance:
         opened.frame_layers(opened.looking_layers(), advance)
-    sinks: list[Sink] = []
+    meter = Meter()
+    sinks: list[Sink] = [meter]
     if on_terminal() and not quiet:
         sinks.append(ConsoleSink(sys.stderr))
     if trace is not None:
         say(f"{trace} will hold the frames that are looked at")
         sinks.append(JsonlSink(trace))
-    result = build.ask(opened, asked, settings, replace(asking, method=method, sinks=sinks))
+    with telling_what_was_spent(meter):
+        result = build.ask(opened, asked, settings, replace(asking, method=method, sinks=sinks))
     if plot is not None:
         _draw(opened, result, plot)
     if as_json:

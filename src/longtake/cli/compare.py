@@ -11,7 +11,7 @@ import click
 
 from longtake import build
 from longtake.build import Asking
-from longtake.cli.answers import plain
+from longtake.cli.answers import plain, telling_what_was_spent
 from longtake.cli.asking import asking_options, name_hosts, read_question
 from longtake.cli.estimate import estimates, show_estimates
 from longtake.cli.options import common, film
@@ -21,6 +21,7 @@ from longtake.errors import LongtakeError, ModelError
 from longtake.estimate import Estimate
 from longtake.opening import open_film
 from longtake.registry import methods
+from longtake.sinks.meter import Meter
 from longtake.types import Result
 
 LONG = 600.0
@@ -60,10 +61,12 @@ def compare(
     with progress("looking through the film once") as advance:
         opened.frame_layers(opened.looking_layers(), advance)
     rows: list[tuple[str, Result | LongtakeError]] = []
+    meter = Meter()
     for name in names:
         say(f"{name} …")
         try:
-            rows.append((name, build.ask(opened, asked, settings, replace(asking, method=name))))
+            with telling_what_was_spent(meter):
+                rows.append((name, build.ask(opened, asked, settings, replace(asking, method=name, sinks=[meter]))))
         except ModelError as error:
             rows.append((name, error))  # the others may do better; the row says what went wrong
     if as_json:

@@ -11,15 +11,17 @@ from typing import Any
 
 import click
 
-from longtake.build import DEFAULT_METHOD, Asking
+from longtake.build import DEFAULT_METHOD, Asking, Casting, with_fields
 from longtake.cli.asking import asking_options, name_hosts
 from longtake.cli.options import common
 from longtake.cli.output import emit_json, human_seconds, on_terminal, say
 from longtake.config import Settings
 from longtake.errors import ConfigError
+from longtake.evals import presets
 from longtake.evals import report as reports
 from longtake.evals.benchmarks import load
 from longtake.evals.items import Benchmark
+from longtake.evals.presets import Preset
 from longtake.evals.runner import evaluate
 from longtake.evals.runs import RunFolder
 from longtake.evals.scoring import correct
@@ -28,10 +30,11 @@ from longtake.registry import methods
 
 
 @click.command("eval")
-@click.argument("name", metavar="BENCHMARK")
-@click.option("--data", type=click.Path(path_type=Path), required=True, metavar="DIR", help="The benchmark's files.")
+@click.argument("name", metavar="[BENCHMARK]", required=False)
+@click.option("--preset", metavar="NAME", help="An experiment of a paper; see 'longtake benchmarks'.")
+@click.option("--data", type=click.Path(path_type=Path), metavar="DIR", help="The benchmark's files.")
 @click.option("--of", "chosen", multiple=True, metavar="KEY=VALUE", help="Which part of it; see 'longtake benchmarks'.")
-@click.option("--method", default=DEFAULT_METHOD, show_default=True, metavar="NAME")
+@click.option("--method", metavar="NAME", help=f"See 'longtake methods'.  [default: {DEFAULT_METHOD}]")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N questions.")
 @click.option("--sample", type=click.IntRange(min=1), metavar="N", help="N questions drawn by --seed.")
 @click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Processes.")
@@ -42,9 +45,9 @@ from longtake.registry import methods
 @common
 @asking_options
 def eval_command(
-    name: str, data: Path, chosen: tuple[str, ...], method: str, limit: int | None, sample: int | None, workers: int,
-    out: Path, resume: bool, retry_errors: bool, traces: bool, options: tuple[str, ...], subtitles: Path | None,
-    asking: Asking, settings: Settings, as_json: bool,
+    name: str | None, preset: str | None, data: Path | None, chosen: tuple[str, ...], method: str | None,
+    limit: int | None, sample: int | None, workers: int, out: Path, resume: bool, retry_errors: bool, traces: bool,
+    options: tuple[str, ...], subtitles: Path | None, asking: Asking, settings: Settings, as_json: bool,
 ) -> None:  # fmt: skip
     """Run a method over a benchmark, and score it.
 
@@ -54,24 +57,47 @@ def eval_command(
     \b
     Example:
       longtake eval nextqa-captions --data nextqa --method videoagent --limit 50 --out runs/first
+      longtake eval --preset videoagent-egoschema --data egoschema --out runs/paper
     """
     if options or subtitles:
         raise ConfigError("a benchmark brings its own options and subtitles")
-    benchmark = draw(load(name, data, words_of(chosen)), limit, sample, asking.seed)
-    solver = Solver(method, settings, asking.casting, asking.seed, asking.prompts, out / "traces" if traces else None)
+    words = words_of(chosen)
+    if preset is not None:
+        planned = presets.read(preset)
+        if name is not None or method is not None:
+            raise ConfigError(f"--preset {preset} names benchmark and method; leave them out")
+        name, method, words = planned.benchmark, planned.method, {**planned.options, **words}
+        settings = with_fields(settings, method, {**planned.fields, **settings.methods.get(method, {})})
+        asking = replace(asking, casting=_cast(planned, asking.casting))
+    if name is None:
+        raise ConfigError("name a benchmark (see 'longtake benchmarks') or a --preset")
+    method = method or DEFAULT_METHOD
+    benchmark = draw(load(name, data, words), limit, sample, asking.seed)
+    kept = out / "traces" if traces else None
+    solver = Solver(method, settings, asking.casting, asking.seed, asking.prompts, kept, preset)
     name_hosts(asking, methods.get(method).roles, settings)
     folder = RunFolder(out)
     if traces:
         (out / "traces").mkdir(parents=True, exist_ok=True)
-    scored = evaluate(
+    evaluate(
         solver, benchmark, folder, workers=workers, resume=resume or retry_errors, retry_errors=retry_errors,
         progress=_running(benchmark, len(folder.results())),
     )  # fmt: skip
-    found = reports.Report(out.name, folder.spec(), scored, len(benchmark.items))
+    found = [reports.read(folder, benchmark)]
     if as_json:
-        emit_json({"reports": reports.plain([found])})
+        emit_json({"reports": reports.plain(found)})
     else:
-        click.echo(reports.markdown([found]))
+        click.echo(reports.markdown(found, {preset: presets.read(preset).published} if preset else None))
+
+
+def _cast(planned: Preset, casting: Casting) -> Casting:
+    """The user's models, else the paper's where they can be named outright."""
+    say(f"{planned.title}; the paper used {planned.used}" + (f"; {planned.departs}" if planned.departs else ""))
+    if casting.models or casting.team:
+        return casting
+    if not planned.models:
+        raise ConfigError(f"{planned.name}: name models with --model or --team; the paper used {planned.used}")
+    return replace(casting, models=planned.models)
 
 
 def draw(benchmark: Benchmark, limit: int | None, sample: int | None, seed: int) -> Benchmark:
@@ -95,16 +121,19 @@ def words_of(chosen: tuple[str, ...]) -> dict[str, str]:
 def _running(benchmark: Benchmark, done: int) -> Callable[[Mapping[str, Any]], None]:
     """A line per result on a terminal, one in twenty-five elsewhere: accuracy so far, and the time that is left."""
     items = {item.asked.id: item for item in benchmark.items}
-    began, right, count = time.monotonic(), 0, 0
+    began, right, count, spent = time.monotonic(), 0, 0, 0.0
 
     def show(row: Mapping[str, Any]) -> None:
-        nonlocal right, count
+        nonlocal right, count, spent
         item = items[row["id"]]
         right += item.label is not None and correct(item, row.get("choice"), row.get("text") or "")
         count += 1
+        spent += row.get("usage", {}).get("cost") or 0.0
         left = len(items) - done - count
         if on_terminal() or count % 25 == 0 or left == 0:
             pace = (time.monotonic() - began) / count
-            say(f"{done + count}/{len(items)}  {right / count:.1%} right so far  {human_seconds(pace * left)} left")
+            money = f"  ${spent:.2f}" if spent else ""
+            share = f"{right / count:.1%} right so far" if item.label is not None else "no public labels"
+            say(f"{done + count}/{len(items)}  {share}{money}  {human_seconds(pace * left)} left")
 
     return show

@@ -8,39 +8,77 @@ import click
 
 from longtake.cli.eval import draw
 from longtake.cli.options import common
-from longtake.cli.output import emit_json
+from longtake.cli.output import emit_json, say
 from longtake.config import Settings
+from longtake.errors import ConfigError
+from longtake.evals import presets
 from longtake.evals import report as reports
-from longtake.evals.benchmarks import load
+from longtake.evals.benchmarks import about, load
+from longtake.evals.page import page
+from longtake.evals.report import Report
 from longtake.evals.runs import RunFolder
+
+_file = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command()
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RUN...")
-@click.option("--data", type=click.Path(path_type=Path), required=True, metavar="DIR",
+@click.option("--data", type=click.Path(path_type=Path), metavar="DIR",
               help="The benchmark's files: labels are never kept in a run.")  # fmt: skip
+@click.option("--html", type=_file, metavar="FILE", help="Write one page with plots that stands alone.")
+@click.option(
+    "--submission", type=_file, metavar="FILE", help="Write the answers as the benchmark's authors take them."
+)
 @common
-def report(runs: tuple[Path, ...], data: Path, settings: Settings, as_json: bool) -> None:  # noqa: ARG001
-    """Score runs and set them side by side, as Markdown.
+def report(
+    runs: tuple[Path, ...], data: Path | None, html: Path | None, submission: Path | None,
+    settings: Settings, as_json: bool,  # noqa: ARG001
+) -> None:  # fmt: skip
+    """Score runs and set them side by side, as Markdown, JSON or a page.
 
-    The first run is compared with each of the others on the questions both have answered.
+    The first run is compared with each of the others on the questions both have answered. Figures that a paper
+    printed are shown apart, as published.
 
     \b
     Example:
-      longtake report runs/videoagent runs/uniform --data nextqa
+      longtake report runs/videoagent runs/uniform --data nextqa --html report.html
     """
-    found = []
-    for path in runs:
-        folder = RunFolder(path)
-        spec = folder.spec()["benchmark"]
-        options = {
-            k: str(v) for k, v in spec.items() if k not in ("name", "files", "limit", "sample") and v is not None
-        }
-        benchmark = draw(
-            load(spec["name"], data, options), spec.get("limit"), spec.get("sample"), folder.spec()["seed"]
-        )
-        found.append(reports.read(folder, benchmark))
+    found = [read(path, data) for path in runs]
+    published = {
+        name: presets.read(name).published
+        for name in dict.fromkeys(r.spec["preset"] for r in found if r.spec.get("preset"))
+    }
+    if submission is not None:
+        _submit(found, submission)
+    if html is not None:
+        _write(html, page(found, beside=html.resolve().parent, published=published))
     if as_json:
-        emit_json({"reports": reports.plain(found)})
+        plain = {name: [vars(figure) for figure in figures] for name, figures in published.items()}
+        emit_json({"reports": reports.plain(found), "published": plain})
     else:
-        click.echo(reports.markdown(found))
+        click.echo(reports.markdown(found, published))
+
+
+def read(path: Path, data: Path | None) -> Report:
+    """A run beside the labels of its benchmark, loaded as it was then."""
+    folder = RunFolder(path.resolve())
+    spec = folder.spec()
+    asked = spec["benchmark"]
+    benchmark = load(asked["name"], data, asked["options"])
+    return reports.read(folder, draw(benchmark, asked.get("limit"), asked.get("sample"), spec["seed"]))
+
+
+def _submit(found: list[Report], file: Path) -> None:
+    name = found[0].spec["benchmark"]["name"]
+    columns = about(name).submission
+    if len(found) > 1 or columns is None:
+        raise ConfigError("--submission takes one run" if columns else f"{name}: its authors take no submission file")
+    _write(file, reports.submission(found[0], columns))
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"{file}: cannot be written ({error.strerror})") from error
+    say(f"wrote {file}")

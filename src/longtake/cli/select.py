@@ -19,22 +19,18 @@ from longtake.cli.eval import draw, words_of
 from longtake.cli.options import common
 from longtake.cli.output import emit_json, escape, human_seconds, on_terminal, say
 from longtake.config import Settings
-from longtake.errors import ConfigError, unknown
+from longtake.errors import ConfigError
 from longtake.evals import selection
 from longtake.evals.benchmarks import load
 from longtake.evals.items import Benchmark
-from longtake.evals.lab import lab
 from longtake.evals.selection import Manner, Ranked, Selection
-
-LAB = {"first_seed": 0, "worlds": 3, "minutes": 20, "questions": 50}
-"""What of the laboratory is asked where ``--of`` does not say."""
 
 
 @click.command()
 @click.argument("name", metavar="BENCHMARK")
 @click.option("--library", type=click.Path(path_type=Path), required=True, metavar="FILE",
               help="The agents to choose from, a file like a team's.")  # fmt: skip
-@click.option("--data", type=click.Path(path_type=Path), metavar="DIR", help="The benchmark's files; 'lab' needs none.")
+@click.option("--data", type=click.Path(path_type=Path), metavar="DIR", help="The benchmark's files; none for lab.")
 @click.option("--of", "chosen", multiple=True, metavar="KEY=VALUE", help="Which part of it; see 'longtake benchmarks'.")
 @click.option("--sample", type=click.IntRange(min=1), default=150, show_default=True, metavar="N",
               help="Questions, drawn by --seed.")  # fmt: skip
@@ -64,7 +60,7 @@ def select(
 
     \b
     Example:
-      longtake select lab --of minutes=20 --library library.toml --sample 60 --top 3 --out team.toml
+      longtake select lab --of seeds=0-2 --library library.toml --sample 60 --top 3 --out team.toml
       longtake select nextqa --data nextqa --library library.toml --estimate --out team.toml
     """
     if options or subtitles:
@@ -72,7 +68,7 @@ def select(
     members = read_team(library)
     if top > len(members):
         raise ConfigError(f"--top {top}: {library} holds {len(members)} agents")
-    benchmark = draw(open_benchmark(name, data, chosen), None, sample, asking.seed)
+    benchmark = draw(load(name, data, words_of(chosen)), None, sample, asking.seed)
     manner = Manner(asking.casting, asking.seed, asking.prompts, workers, retry_errors)
     bounds = selection.estimates(members, benchmark, settings, manner)
     show_estimates(bounds, err=not only_estimate)
@@ -89,23 +85,6 @@ def select(
     else:
         show(found, top)
         say(f"team: {out}")
-
-
-def open_benchmark(name: str, data: Path | None, chosen: tuple[str, ...]) -> Benchmark:
-    """A benchmark from its files, or worlds of the laboratory, which need none."""
-    words = words_of(chosen)
-    if name != "lab":
-        if data is None:
-            raise ConfigError(f"{name}: name the folder of its files with --data", key="--data")
-        return load(name, data, words)
-    for key in words:
-        if key not in LAB:
-            raise unknown("option", key, LAB, where="lab")
-    try:
-        of = LAB | {key: int(value) for key, value in words.items()}
-    except ValueError as error:
-        raise ConfigError(f"--of for lab takes whole numbers ({error})") from error
-    return lab(range(of["first_seed"], of["first_seed"] + of["worlds"]), of["minutes"], of["questions"])
 
 
 def notes_of(found: Selection, top: int, benchmark: Benchmark) -> list[str]:

@@ -54,3 +54,5 @@ class Benchmark:
     """Hashes of the files that were read, by name."""
     settings: Mapping[str, object] = field(default_factory=dict)
     """Whatever else decides what is asked: the split, a profile's hash."""
+    options: Mapping[str, str] = field(default_factory=dict)
+    """The words it was loaded with, so that it can be loaded again."""

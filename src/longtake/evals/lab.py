@@ -9,9 +9,11 @@ from pathlib import Path
 
 from longtake.config import Settings
 from longtake.evals.items import Asked, Benchmark, Item
+from longtake.footage.captioned import CaptionedFootage
 from longtake.footage.footage import Footage
 from longtake.lab.encoder import LabEncoder
 from longtake.lab.footage import LabFootage
+from longtake.lab.grammar import sentence
 from longtake.lab.profile import PROFILE
 from longtake.lab.questions import make_questions
 from longtake.lab.world import make_script
@@ -25,6 +27,8 @@ class LabSource:
     noise: float | None = None
     """Noise of the simulated encoder; ``None``: the profile's."""
     films: Path | None = None
+    captions: bool = False
+    """Give a caption a second and no pictures: everything that a perfect eye would write."""
     settings: Settings = field(default_factory=Settings)
 
     def footage(self, video: str) -> Footage:
@@ -33,18 +37,27 @@ class LabSource:
             film = open_film(self.films / video.replace(":", "_") / "film.mp4", self.settings)
             film.senses.encoder = LabEncoder(self.noise)  # it reads the code in the pictures
             return film
-        return _footage(video, self.noise)
+        return _captioned(video) if self.captions else _drawn(video, self.noise)
 
 
 @lru_cache(maxsize=4)
-def _footage(video: str, noise: float | None) -> LabFootage:
+def _drawn(video: str, noise: float | None) -> Footage:
     seed, _, minutes = video.partition(":")
     return LabFootage(make_script(int(seed), int(minutes)), encoder=LabEncoder(noise))
 
 
+@lru_cache(maxsize=4)
+def _captioned(video: str) -> Footage:
+    seed, _, minutes = video.partition(":")
+    script = make_script(int(seed), int(minutes))
+    captions = [" ".join(map(sentence, script.visible(second))) for second in range(int(script.duration))]
+    return CaptionedFootage(script.name, captions, LabEncoder())
+
+
 def lab(
-    seeds: Sequence[int], minutes: int, questions: int, *, noise: float | None = None, films: Path | None = None
-) -> Benchmark:
+    seeds: Sequence[int], minutes: int, questions: int, *, noise: float | None = None, films: Path | None = None,
+    captions: bool = False,
+) -> Benchmark:  # fmt: skip
     """``questions`` of each world, kinds in turn."""
     items = []
     for seed in seeds:
@@ -56,4 +69,5 @@ def lab(
             )  # fmt: skip
     settings = {"profile": PROFILE.name, "profile_hash": PROFILE.hash, "minutes": minutes, "noise": noise,
                 "seeds": list(seeds)}  # fmt: skip
-    return Benchmark("lab", items, LabSource(noise, films), {}, settings)
+    name = "lab-captions" if captions else "lab"
+    return Benchmark(name, items, LabSource(noise, films, captions), {}, settings)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from longtake.errors import RunError
-from longtake.evals.items import Benchmark
-from longtake.evals.runner import Scored, score
+from longtake.evals.items import Benchmark, Item
+from longtake.evals.presets import Published
+from longtake.evals.runner import Scored, mean, score
 from longtake.evals.runs import RunFolder
 from longtake.evals.scoring import Difference, Rate, accuracy, by_tag, paired
 
@@ -25,19 +27,51 @@ class Calibration:
 class Report:
     """One run, scored."""
 
-    name: str
+    folder: Path
     spec: Mapping[str, Any]
+    items: Sequence[Item]
+    """Questions that have a result."""
+    rows: Sequence[Mapping[str, Any]]
     scored: Scored
-    total: int
-    """Questions of the run; fewer are scored while it is unfinished."""
+    """Those of them that have a label."""
+
+    @property
+    def name(self) -> str:
+        """The run, by its folder."""
+        return self.folder.name
+
+    @property
+    def total(self) -> int:
+        """Questions of the run; fewer have a result while it is unfinished."""
+        return int(self.spec["questions"])
 
     @property
     def counts(self) -> dict[str, int]:
         """How questions ended."""
         found: dict[str, int] = {}
-        for row in self.scored.rows:
+        for row in self.rows:
             found[row["status"]] = found.get(row["status"], 0) + 1
         return found
+
+    def mean(self, what: str) -> float:
+        """Mean of a usage figure per question, errors left out."""
+        return mean(self.rows, what)
+
+    @property
+    def tokens(self) -> float:
+        """Mean tokens per question, in and out."""
+        return self.mean("tokens_in") + self.mean("tokens_out")
+
+    @property
+    def cost(self) -> float | None:
+        """US dollars of all questions together; ``None`` where any price is unknown."""
+        costs = [row["usage"]["cost"] for row in self.rows if "usage" in row]
+        return None if any(cost is None for cost in costs) else float(sum(costs))
+
+    @property
+    def accuracy(self) -> str:
+        """Accuracy with its interval, where there are labels."""
+        return str(self.scored.accuracy) if self.scored.items else "no public labels"
 
     def tags(self) -> dict[str, Mapping[str, Rate]]:
         """Accuracy by every tag."""
@@ -60,7 +94,9 @@ def read(folder: RunFolder, benchmark: Benchmark) -> Report:
     spec = folder.spec()
     if spec["benchmark"]["files"] != dict(benchmark.files):
         raise RunError(f"{folder.path}: was run on other files of {benchmark.name} than those given")
-    return Report(folder.path.name, spec, score(benchmark, folder.results()), int(spec["questions"]))
+    results = folder.results()
+    items = [item for item in benchmark.items if item.asked.id in results]
+    return Report(folder.path, spec, items, [results[item.asked.id] for item in items], score(benchmark, results))
 
 
 def compare(first: Report, second: Report) -> Difference:
@@ -77,19 +113,20 @@ def compare(first: Report, second: Report) -> Difference:
     )
 
 
-def markdown(reports: Sequence[Report]) -> str:
-    """Tables: accuracy beside what it cost, by tag, calibration, and paired differences."""
+def money(report: Report) -> str:
+    """What a run cost in words."""
+    return "unknown" if report.cost is None else f"${report.cost:.4f}"
+
+
+def markdown(reports: Sequence[Report], published: Mapping[str, Sequence[Published]] | None = None) -> str:
+    """Tables: accuracy beside what it cost, by tag, calibration, paired differences, and published figures apart."""
     lines = ["| run | method | accuracy (95 %) | answered | frames | calls | tokens | cost | s |",
              "|---|---|---|---|---|---|---|---|---|"]  # fmt: skip
     for report in reports:
-        scored = report.scored
-        cost = [row["usage"]["cost"] for row in scored.rows if "usage" in row]
-        money = "unknown" if any(c is None for c in cost) else f"${sum(cost):.4f}"
-        tokens = scored.mean("tokens_in") + scored.mean("tokens_out")
         lines.append(
-            f"| {_cell(report.name)} | {report.spec['method']['name']} | {scored.accuracy} "
-            f"| {report.counts.get('answered', 0)} of {report.total} | {scored.mean('frames'):.1f} "
-            f"| {scored.mean('calls'):.1f} | {tokens:,.0f} | {money} | {scored.mean('seconds'):.1f} |"
+            f"| {_cell(report.name)} | {report.spec['method']['name']} | {report.accuracy} "
+            f"| {report.counts.get('answered', 0)} of {report.total} | {report.mean('frames'):.1f} "
+            f"| {report.mean('calls'):.1f} | {report.tokens:,.0f} | {money(report)} | {report.mean('seconds'):.1f} |"
         )
     for report in reports:
         lines += ["", f"**{_cell(report.name)}**: " + ", ".join(f"{n} {s}" for s, n in sorted(report.counts.items()))]
@@ -99,14 +136,18 @@ def markdown(reports: Sequence[Report]) -> str:
         if known := report.calibration():
             lines += ["", "| stated confidence | accuracy (95 %) |", "|---|---|"]
             lines += [f"| {c.confidence:.2f} | {c.rate} |" for c in known]
-    if len(reports) > 1:
+    labelled = [report for report in reports if report.scored.items]
+    if len(labelled) > 1:
         lines += [
             "",
             "| difference on the same questions | (95 %, bootstrap over videos; McNemar's exact p) |",
             "|---|---|",
         ]
-        first = reports[0]
-        lines += [f"| {_cell(first.name)} − {_cell(r.name)} | {compare(first, r)} |" for r in reports[1:]]
+        first = labelled[0]
+        lines += [f"| {_cell(first.name)} − {_cell(r.name)} | {compare(first, r)} |" for r in labelled[1:]]
+    if figures := [(name, f) for name, found in (published or {}).items() for f in found]:
+        lines += ["", "| published, not measured here | accuracy | source |", "|---|---|---|"]
+        lines += [f"| {_cell(f.system)} ({name}) | {f.accuracy:.1f} % | {_cell(f.where)} |" for name, f in figures]
     return "\n".join(lines)
 
 
@@ -116,18 +157,27 @@ def plain(reports: Sequence[Report]) -> list[dict[str, Any]]:
         {
             "run": report.name,
             "spec": report.spec,
-            "accuracy": vars(report.scored.accuracy),
+            "accuracy": vars(report.scored.accuracy) if report.scored.items else None,
             "counts": report.counts,
             "by_tag": {t: {v: vars(rate) for v, rate in rates.items()} for t, rates in report.tags().items()},
             "calibration": [{"confidence": c.confidence, **vars(c.rate)} for c in report.calibration()],
-            "means": {
-                what: report.scored.mean(what) for what in ("frames", "calls", "tokens_in", "tokens_out", "seconds")
-            },
+            "means": {what: report.mean(what) for what in ("frames", "calls", "tokens_in", "tokens_out", "seconds")},
+            "cost": report.cost,
         }
         for report in reports
     ]
 
 
+def submission(report: Report, columns: tuple[str, str]) -> str:
+    """The file that a benchmark's authors score: question, number of the option from 0; -1 where none was chosen."""
+    if len(report.rows) < report.total:
+        raise RunError(f"{report.name} has {len(report.rows)} of {report.total} results; a submission needs them all")
+    rows = [(item, row.get("choice")) for item, row in zip(report.items, report.rows, strict=True)]
+    numbered = [(item.asked.id, item.asked.question.letters.index(choice) if choice else -1) for item, choice in rows]
+    return "\n".join([",".join(columns), *(f"{name},{number}" for name, number in numbered)]) + "\n"
+
+
 def _cell(text: str) -> str:
     """Text that cannot break out of its cell."""
-    return text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
+    plain = "".join(c if c.isprintable() else " " for c in text)
+    return plain.replace("|", "\\|").replace("<", "&lt;")

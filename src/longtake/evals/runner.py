@@ -32,8 +32,13 @@ class Scored:
 
     def mean(self, what: str) -> float:
         """Mean of a usage figure per question, errors left out."""
-        values = [row["usage"][what] or 0.0 for row in self.rows if "usage" in row]
-        return sum(values) / len(values) if values else 0.0
+        return mean(self.rows, what)
+
+
+def mean(rows: Sequence[Mapping[str, Any]], what: str) -> float:
+    """Mean of a usage figure over results, errors left out."""
+    values = [row["usage"][what] or 0.0 for row in rows if "usage" in row]
+    return sum(values) / len(values) if values else 0.0
 
 
 def specify(solver: Solver, benchmark: Benchmark) -> dict[str, Any]:
@@ -43,6 +48,7 @@ def specify(solver: Solver, benchmark: Benchmark) -> dict[str, Any]:
         words = dict(prompts.digests(f"{solver.method}/")) | dict(prompts.digests("shared/"))
     return {
         "longtake": __version__,
+        "preset": solver.preset,
         "method": {"name": solver.method, "fields": fields_of(method)},
         "models": solver.casting.names(method.roles)
         | ({"team": [m.model_dump() for m in solver.casting.members()]} if "team" in method.roles else {}),
@@ -50,7 +56,12 @@ def specify(solver: Solver, benchmark: Benchmark) -> dict[str, Any]:
         "perception": solver.settings.perception,
         "seed": solver.seed,
         "prompts": words,
-        "benchmark": {"name": benchmark.name, "files": benchmark.files, **benchmark.settings},
+        "benchmark": {
+            "name": benchmark.name,
+            "files": benchmark.files,
+            "options": benchmark.options,
+            **benchmark.settings,
+        },
         "questions": len(benchmark.items),
     }
 
@@ -97,8 +108,8 @@ def collect(
 
 
 def score(benchmark: Benchmark, results: Mapping[str, Mapping[str, Any]]) -> Scored:
-    """Results beside their labels, in the benchmark's order; questions without a result are left out."""
-    items = [item for item in benchmark.items if item.asked.id in results]
+    """Results beside their labels, in the benchmark's order; questions without a result or a label are left out."""
+    items = [item for item in benchmark.items if item.asked.id in results and item.label is not None]
     rows = [results[item.asked.id] for item in items]
     right = [correct(item, row.get("choice"), row.get("text") or "") for item, row in zip(items, rows, strict=True)]
     return Scored(items, rows, right)

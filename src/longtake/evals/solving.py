@@ -39,6 +39,8 @@ class Solver:
     prompts: Path | None = None
     traces: Path | None = None
     """Folder for one trace per question."""
+    preset: str | None = None
+    """The paper's experiment that this is, for the record."""
 
 
 def answer_one(solver: Solver, source: Source, asked: Asked) -> dict[str, Any]:
@@ -135,5 +137,5 @@ def _by_video(questions: Sequence[Asked]) -> list[list[Asked]]:
 
 
 def file_name(identity: str) -> str:
-    """An identity as the name of a file."""
+    """An identity, of a question or an agent, as the name of a file."""
     return "".join(c if c.isalnum() or c in "-_." else "_" for c in identity)[:120]

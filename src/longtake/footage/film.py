@@ -53,6 +53,7 @@ class Film:
         *,
         senses: Senses | None = None,
         subtitles: Path | None = None,
+        subtitles_begin: float = 0.0,
         full_hash: bool = False,
     ) -> None:
         self.path = Path(path)
@@ -62,7 +63,7 @@ class Film:
         self.fingerprint = fingerprint(self.path, full=full_hash)
         self.folder: FilmFolder = store.film(self.fingerprint)
         self.text = TextStore(self.folder.path / "text.db")
-        self._subtitles = subtitles
+        self._subtitles, self._subtitles_begin = subtitles, subtitles_begin
         self._video: Video | None = None
 
     @property
@@ -248,10 +249,11 @@ class Film:
         key = self.subtitle_key()
         if key is None:
             return []
+        whole = [Segment(0.0, self.duration)]  # opens the film: one that was never looked at has no folder yet
         if not self.text.has(key):
             with self.folder.building(on_wait=self._waiting):
                 if not self.text.has(key):
-                    self.text.add(key, self._read_subtitles(), [Segment(0.0, self.duration)])
+                    self.text.add(key, self._read_subtitles(), whole)
         return self.text.lines(key, within)
 
     def subtitle_key(self) -> LayerKey | None:
@@ -260,7 +262,8 @@ class Film:
         if source is not None:
             check_plain_file(source)
             content = hashlib.blake2b(source.read_bytes(), digest_size=8).hexdigest()
-            return LayerKey("subtitles", 1, {"file": content, "suffix": source.suffix})
+            begin = {"begin": self._subtitles_begin} if self._subtitles_begin else {}
+            return LayerKey("subtitles", 1, {"file": content, "suffix": source.suffix, **begin})
         if self.video.info.subtitles:
             return LayerKey("subtitles", 1, {"stream": self.video.info.subtitles[0].index})
         return None
@@ -272,7 +275,7 @@ class Film:
 
     def _read_subtitles(self) -> list[Line]:
         if self.subtitle_file is not None:
-            return read_subtitles(self.subtitle_file, self.settings.media)
+            return read_subtitles(self.subtitle_file, self.settings.media, begin=self._subtitles_begin)
         stream = self.video.info.subtitles[0].index
         return embedded_subtitles(self.path, origin=self.video.origin, index=stream, limits=self.settings.media)
 

@@ -8,7 +8,7 @@ share one pass over the film: decoding runs ahead on its threads while the rows 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Protocol, TypeAlias
 
@@ -20,6 +20,8 @@ from longtake.media.packets import PacketTable
 from longtake.media.video import StreamInfo, Video, VideoInfo, sample_times
 from longtake.types import Frame
 
+BATCH = 8
+"""Frames that are looked at together."""
 CHUNK = 64
 """Rows in one part: about a minute of film."""
 
@@ -84,15 +86,24 @@ def build_frame_layers(
     needed = sorted(set().union(*todo.values()))
     stream = _stream(video, np.concatenate([times[chunks[c]] for c in needed]), missing) if needed else iter(())
     for done, chunk in enumerate(needed):
-        frames = list(islice(stream, len(chunks[chunk])))
-        for layer in missing:
-            if chunk in todo[id(layer)]:
-                folder.write_part(with_grid(layer.key, fps), chunk, layer.rows(frames))
+        wanting = [layer for layer in missing if chunk in todo[id(layer)]]
+        for layer, rows in zip(wanting, rows_of(wanting, islice(stream, len(chunks[chunk]))), strict=True):
+            folder.write_part(with_grid(layer.key, fps), chunk, rows)
         advance((done + 1) / len(needed))
     for layer in missing:
         key = with_grid(layer.key, fps)
         parts = [np.load(path) for _, path in sorted(folder.parts(key).items())]
         folder.write(key, {"rows": np.concatenate(parts), "times": times}, {"fps": fps})
+
+
+def rows_of(layers: Sequence[FrameLayer], frames: Iterable[Frame]) -> list[NDArray[Any]]:
+    """Each layer's rows of the frames, a few at a time: the next are decoded while these are looked at."""
+    pieces: list[list[NDArray[Any]]] = [[] for _ in layers]
+    stream = iter(frames)
+    while batch := list(islice(stream, BATCH)):
+        for layer, rows in zip(layers, pieces, strict=True):
+            rows.append(layer.rows(batch))
+    return [np.concatenate(rows) if rows else layer.rows([]) for layer, rows in zip(layers, pieces, strict=True)]
 
 
 def _stream(video: Video, times: NDArray[np.float64], layers: Sequence[FrameLayer]) -> Iterator[Frame]:

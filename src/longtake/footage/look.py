@@ -22,12 +22,12 @@ class Look:
     captions: tuple[Line, ...] = ()
 
 
-def look_at(footage: Footage, rows: Sequence[int]) -> Look:
-    """These moments of the grid."""
+def look_at(footage: Footage, rows: Sequence[int], *, pictures: bool = True) -> Look:
+    """These moments of the grid; ``pictures=False`` fetches none, for what needs the moments alone."""
     times = [float(footage.times[row]) for row in rows]
     captions = footage.captions(times)
     if captions is None:
-        return Look(tuple(rows), frames=tuple(footage.at(times)))
+        return Look(tuple(rows), frames=tuple(footage.at(times)) if pictures else ())
     lines = [Line(Segment(time, time), text) for time, text in zip(times, captions, strict=True)]
     return Look(tuple(rows), captions=tuple(lines))
 

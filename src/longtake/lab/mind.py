@@ -79,7 +79,7 @@ class Mind:
         support = [s for s in self.finding.support if self.finding.level > 1][:4]
         if not support:
             return UNKNOWN
-        return " ".join(_timed(s) for s in support)
+        return " ".join(timed(s) for s in support)
 
     @cached_property
     def needs(self) -> list[Fact]:
@@ -117,7 +117,7 @@ class Mind:
         telling = [s for s in facts.values() if isinstance(s.fact, Deed | Sign)]
         rest = [s for s in facts.values() if s not in telling]
         kept = sorted([*telling, *(rest if not several else rest[:4])], key=lambda s: s.time or 0.0)
-        said = [_timed(s) if several else sentence(s.fact) for s in kept]
+        said = [timed(s) if several else sentence(s.fact) for s in kept]
         return self.padded(" ".join(said) or "Nothing can be made out.")
 
     def option_need(self, option: str) -> Fact | None:
@@ -189,7 +189,8 @@ def scope_of(mind: Mind) -> tuple[float, float]:
     return part.start, part.end
 
 
-def _timed(sighting: Sighting) -> str:
+def timed(sighting: Sighting) -> str:
+    """A sighting as a sentence after its time."""
     text = sentence(sighting.fact)
     return text if sighting.time is None else f"[{clock(sighting.time)}] {text}"
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from longtake.lab.facts import Deed, Fact, Saying, Sighting, Sign
 from longtake.lab.grammar import facts_in, sentence, wish
-from longtake.lab.mind import Mind, scope_of
+from longtake.lab.mind import Mind, scope_of, timed
 from longtake.lab.planning import PLANNING, best_intervals
 from longtake.lab.queries import WHOLE_FILM, same
 from longtake.lab.solving import option_of
@@ -38,6 +38,15 @@ def summary(mind: Mind) -> str:
     facts = dict.fromkeys([*(s.fact for s in mind.finding.support), *(s.fact for s in mind.shown.sightings)])
     told = [sentence(fact) for fact in facts if isinstance(fact, Deed | Sign | Saying) and _complete(fact)]
     return mind.padded(" ".join(told[:6]) or "There is little to tell.")
+
+
+def findings(mind: Mind) -> str:
+    """Report what is known, each thing after its time: what speaks for the answer first, then what else was noted."""
+    known: dict[Fact, Sighting] = {}
+    for sighting in [*mind.finding.support, *mind.shown.sightings]:
+        if isinstance(sighting.fact, Deed | Sign | Saying) and _complete(sighting.fact):
+            known.setdefault(sighting.fact, sighting)
+    return mind.padded(" ".join(timed(sighting) for sighting in list(known.values())[:8]) or "Nothing was found.")
 
 
 def confidence(mind: Mind) -> int:
@@ -112,6 +121,7 @@ VALUES: Mapping[str, Callable[[Mind], Any]] = {
         ("reason", "reasoning", "rationale", "justification", "why"), lambda mind: mind.padded(mind.reason)
     ),
     **dict.fromkeys(("summary", "explanation"), summary),
+    "findings": findings,
     "confidence": confidence,
     "whole_video": whole_video,
     **dict.fromkeys(

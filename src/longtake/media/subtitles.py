@@ -6,16 +6,18 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import av
-import pysubs2
 
 from longtake.config import MediaSettings
 from longtake.errors import ConfigError, MediaError
 from longtake.media.container import check_plain_file, open_container
 from longtake.timecode import parse_time
 from longtake.types import Line, Segment
+
+if TYPE_CHECKING:
+    import pysubs2
 
 SUFFIXES = (".srt", ".vtt", ".ass", ".ssa")
 """Side-car formats, in order of preference."""
@@ -36,8 +38,10 @@ def sidecar(film: Path) -> Path | None:
     return beside[0] if beside else None
 
 
-def read_subtitles(path: Path, limits: MediaSettings | None = None) -> list[Line]:
-    """Lines of an SRT, VTT, ASS or JSON file, by time."""
+def read_subtitles(path: Path, limits: MediaSettings | None = None, *, begin: float = 0.0) -> list[Line]:
+    """Lines of an SRT, VTT, ASS or JSON file, by time; ``begin`` is the time in it at which the film begins."""
+    import pysubs2  # late: a film that is known is searched without it
+
     limits = limits or MediaSettings()
     size = check_plain_file(path)
     if size > limits.max_subtitle_mb * 2**20:
@@ -49,17 +53,20 @@ def read_subtitles(path: Path, limits: MediaSettings | None = None) -> list[Line
         )
     text = path.read_bytes().decode("utf-8-sig", errors="replace")
     if path.suffix.lower() == ".json":
-        return _tidy(_benchmark_lines(path, text))
+        return _tidy(_benchmark_lines(path, text), begin)
     try:
         parsed = _parse(text, path.suffix.lower())
     except (pysubs2.exceptions.Pysubs2Error, ValueError, IndexError) as error:
         raise MediaError(path, "unreadable", "is not a subtitle file (SRT, VTT, ASS or JSON)") from error
     if not parsed.events:
         raise MediaError(path, "unreadable", "holds no subtitle line")
-    return _tidy((event.start / 1000, event.end / 1000, event.plaintext) for event in parsed if not event.is_comment)
+    events = [event for event in parsed if not event.is_comment]
+    return _tidy(((event.start / 1000, event.end / 1000, event.plaintext) for event in events), begin)
 
 
 def _parse(text: str, suffix: str) -> pysubs2.SSAFile:
+    import pysubs2
+
     try:
         return pysubs2.SSAFile.from_string(text)
     except pysubs2.exceptions.FormatAutodetectionError:  # no telling mark in it: go by the name
@@ -122,10 +129,10 @@ def _seconds(value: Any) -> float:
     return parse_time(value) if isinstance(value, str) else float(value)
 
 
-def _tidy(raw: Iterable[tuple[float, float, str]]) -> list[Line]:
-    """Lines by time, without markup, blanks or negative lengths."""
+def _tidy(raw: Iterable[tuple[float, float, str]], begin: float = 0.0) -> list[Line]:
+    """Lines by time from ``begin`` on, without markup, blanks or negative lengths."""
     lines = []
-    for start, end, text in raw:
+    for start, end, text in ((start - begin, end - begin, text) for start, end, text in raw):
         plain = " ".join(_TAGS.sub("", _BREAKS.sub(" ", text)).split())
         if plain and end >= 0:
             lines.append(Line(Segment(max(0.0, start), max(start, end, 0.0)), plain))

@@ -61,6 +61,30 @@ def schema_for(kind: type[BaseModel], question: Question | None = None) -> dict[
     return schema
 
 
+def told(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """A schema as a model reads it: references spelled out, and nothing that does not help to fill it in.
+
+    A small model reads a few dozen tokens a second, and titles and closing clauses would be half of them.
+    """
+    known = schema.get("$defs", {})
+
+    def plain(node: Any) -> Any:
+        if isinstance(node, list):
+            return [plain(item) for item in node]
+        if not isinstance(node, Mapping):
+            return node
+        if "$ref" in node:
+            return plain(known[node["$ref"].rpartition("/")[2]])
+        if "properties" in node:
+            fields = {name: plain(value) for name, value in node["properties"].items()}
+            needed = list(node.get("required", []))
+            return {"properties": fields} | ({} if len(needed) == len(fields) else {"required": needed})
+        return {key: plain(value) for key, value in node.items() if key not in ("title", "$defs", "default")}
+
+    shown: dict[str, Any] = plain(schema)
+    return shown
+
+
 def read(text: str, kind: type[M], question: Question | None = None) -> M:
     """The reply in a text, or :class:`Unreadable` with the reason.
 

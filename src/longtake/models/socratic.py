@@ -129,7 +129,7 @@ def tell(seen: Description, channels: Sequence[str]) -> str:
     found = {"tags": ", ".join(seen.tags), "onscreen": " | ".join(seen.onscreen), "speech": " ".join(seen.speech)}
     labels = {"tags": "It may show", "onscreen": "It reads", "speech": "Around it is said"}
     parts = [
-        f"{labels[channel]}: {shorten(found[channel], limit)}."
+        f"{labels[channel]}: {shorten(found[channel], limit).rstrip('.')}."
         for channel, limit in zip(CHANNELS, LIMITS, strict=True)
         if channel in channels and found[channel]
     ]

@@ -27,7 +27,6 @@ from longtake.perception.onnxfile import Network
 from longtake.perception.pixels import Fit, Preprocessing
 from longtake.perception.protocols import Tag
 from longtake.perception.runtime import Compute, Session, batches, sha256, stack, unit, write_once
-from longtake.perception.torchfile import read_weights
 from longtake.types import Frame
 
 if TYPE_CHECKING:
@@ -203,6 +202,8 @@ def best_tags(probabilities: Array, top: int = 5) -> list[Tag]:
 
 
 def _checked(file: Path) -> dict[str, Any]:
+    from longtake.perception.torchfile import read_weights  # late: weights are converted once
+
     weights = read_weights(file)
     if weights.get("_fc.weight", np.empty(0)).shape != (CLASSES, FEATURES):
         raise ModelError(str(file), "refused", "not the weights of EfficientNet-Lite2")

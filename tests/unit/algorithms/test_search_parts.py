@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from longtake.algorithms.coverage import coverage, union
 from longtake.algorithms.fusion import K, by_moment, reciprocal_rank
-from longtake.algorithms.phrases import find, match, said_at, squeeze
+from longtake.algorithms.phrases import SHORTEST, find, match, said_at, squeeze
 from longtake.types import Line, Segment
 
 
@@ -102,3 +102,26 @@ def test_a_match_is_a_share_and_every_text_holds_itself(phrase, text):
     assert 0 <= match(phrase, text) <= 1
     if len(squeeze(text)) >= 3:
         assert match(text, f"x{text}y") == 1
+
+
+def slowly(needle: str, hay: str) -> tuple[int, int]:
+    """Sellers' table of edits, column by column."""
+    column = list(range(len(needle) + 1))
+    fewest, best = column[-1], 0
+    for position, letter in enumerate(hay, start=1):
+        before, column[0] = column[:], 0
+        for row, wanted in enumerate(needle, start=1):
+            column[row] = min(before[row - 1] + (letter != wanted), before[row] + 1, column[row - 1] + 1)
+        if column[-1] < fewest:
+            fewest, best = column[-1], position
+    return fewest, best
+
+
+@given(st.text("abc", min_size=SHORTEST, max_size=80), st.text("abcd", min_size=1, max_size=40))
+def test_edits_in_bits_are_the_edits_of_the_table(needle, hay):
+    edits, end = slowly(needle, hay)
+    score = 1 - edits / len(needle)
+    found = find(needle, hay)
+    assert found.score == pytest.approx(max(0.0, score))
+    if 0 < score < 1:
+        assert found.end == pytest.approx(end / len(hay))

@@ -58,6 +58,31 @@ def test_a_moving_thing_on_a_moving_picture_is_not_a_new_look():
     assert len(distinct(film.astype(np.uint8))) == 1
 
 
+def restless(count: int) -> np.ndarray:
+    """A still ground on the left half of which something moves all the time."""
+    film = plain(*[BLUE] * count).copy()
+    for number in range(count):
+        film[number, 14:20, 2 + 5 * (number * 7 % 5) :][:, :6] = 230
+    return film
+
+
+def test_a_sign_beside_something_that_moves_is_a_new_look():
+    film = restless(24)
+    assert len(survey(film).chosen) == 1
+    film[8:16, 20:26, 48:56] = 240
+    found = survey(film)
+    assert len(found.chosen) == 2
+    assert 8 <= found.chosen[1] < 16
+    assert set(found.stands[8:16].tolist()) == {int(found.chosen[1])}
+    assert set(found.stands[16:].tolist()) == {int(found.chosen[0])}  # the ground again, and known
+
+
+def test_what_passes_by_is_no_sign():
+    film = restless(24)
+    film[8:10, 20:26, 48:56] = 240  # two pictures are less than it takes to read
+    assert len(survey(film).chosen) == 1
+
+
 def test_a_still_card_does_not_stand_for_what_moves_on_a_like_ground():
     random = np.random.default_rng(1)
     still = [thumbnail(card("TITLE"))] * 4

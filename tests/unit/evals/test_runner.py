@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -111,8 +113,13 @@ def test_the_snoop_finds_what_is_there(tmp_path):
     assert scored.rows[0]["choice"] == "B"
 
 
+def lines(folder):
+    file = folder / "results.jsonl"
+    return file.read_bytes().count(b"\n") if file.exists() else 0
+
+
 def test_killed_and_resumed_equals_unbroken(tmp_path):
-    """Each question once, whenever the run was killed."""
+    """Each question once, and the same results, whenever the run was killed: twenty random moments."""
     driver = tmp_path / "test_runner_driver.py"
     driver.write_text(
         "from pathlib import Path\n"
@@ -126,21 +133,29 @@ def test_killed_and_resumed_equals_unbroken(tmp_path):
         "def go(folder):\n"
         "    ask = lambda i: Asked(f'q{i}', f'v{i % 20}', Question(f'Question {i}?', ('a', 'b')))\n"
         "    items = [Item(ask(i), 'A') for i in range(400)]\n"
-        "    evaluate(Solver('processes:FirstOption', Settings()), Benchmark('toy', items, Captions()),\n"
+        "    evaluate(Solver('processes:FirstOption', Settings(), seed=3), Benchmark('toy', items, Captions()),\n"
         "             RunFolder(Path(folder)), workers=2, resume=True)\n"
         "if __name__ == '__main__':\n"
         "    import sys\n"
         "    go(sys.argv[1])\n"
     )
-    folder = tmp_path / "run"
+    folder, unbroken = tmp_path / "run", tmp_path / "unbroken"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(Path(__file__).parents[2])])}
-    for number in range(8):
+    subprocess.run([sys.executable, str(driver), str(unbroken)], env=environment, check=True, timeout=120)
+    moments = random.Random(5)
+    for _ in range(20):
         process = subprocess.Popen([sys.executable, str(driver), str(folder)], env=environment)
-        try:
-            process.wait(timeout=1.0 + 0.35 * number)
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
-            process.wait()
+        enough = lines(folder) + moments.randrange(9)
+        while process.poll() is None and lines(folder) < enough:
+            time.sleep(0.002)
+        time.sleep(moments.uniform(0, 0.01))
+        assert process.poll() is None  # it was still at work
+        process.send_signal(signal.SIGKILL)
+        process.wait()
     subprocess.run([sys.executable, str(driver), str(folder)], env=environment, check=True, timeout=120)
-    ids = [json.loads(line)["id"] for line in (folder / "results.jsonl").read_text().splitlines()]
-    assert sorted(ids) == sorted(f"q{i}" for i in range(400))
+
+    def rows(run):
+        found = [json.loads(line) for line in (run / "results.jsonl").read_text().splitlines()]
+        return sorted((r["id"], r["status"], r["choice"], r["text"], r["usage"]["calls"]) for r in found)
+
+    assert rows(folder) == rows(unbroken)

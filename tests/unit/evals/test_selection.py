@@ -114,7 +114,7 @@ def test_the_estimate_covers_what_is_used(tmp_path):
 
 def test_the_command_writes_a_team_that_ask_takes(run, library_file, tmp_path):
     out = tmp_path / "team.toml"
-    of = ("--of", "worlds=1", "--of", "minutes=10", "--of", "questions=12")
+    of = ("--of", "seeds=0", "--of", "minutes=10", "--of", "questions=12")
     code, text, err = run("select", "lab", *of, "--library", library_file, "--sample", 10, "--out", out)
     assert code == 0, err
     assert err.index("at most") < err.index("ann: 10 of at most 10")
@@ -136,7 +136,7 @@ def test_the_command_writes_a_team_that_ask_takes(run, library_file, tmp_path):
         (["lab", "--top", "9"], "holds 4 agents"),
         (["nextqa"], "--data"),
         (["lab", "--of", "minute=3"], "did you mean 'minutes'"),
-        (["lab", "--of", "minutes=x"], "whole numbers"),
+        (["lab", "--of", "minutes=x"], "invalid literal"),
         (["lab", "--option", "x"], "brings its own"),
     ],
 )
@@ -147,7 +147,7 @@ def test_mistakes(run, library_file, tmp_path, arguments, says):
 
 
 def test_the_estimate_alone_asks_nobody(run, library_file, tmp_path):
-    code, text, _ = run("select", "lab", "--of", "worlds=1", "--library", library_file, "--sample", 2,
+    code, text, _ = run("select", "lab", "--of", "seeds=0", "--library", library_file, "--sample", 2,
                         "--estimate", "--out", tmp_path / "team.toml")  # fmt: skip
     assert code == 0
     assert "at most" in text

@@ -4,7 +4,7 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from longtake.models.replies import Letter, Unreadable, read, schema_for
+from longtake.models.replies import Letter, Unreadable, read, schema_for, told
 from longtake.models.thinking import split_thinking
 from longtake.types import Question
 
@@ -141,3 +141,31 @@ def test_a_letter_may_be_described() -> None:
     }  # fmt: skip
     with pytest.raises(Unreadable):
         read('{"choice": null}', Described, QUESTION)
+
+
+def test_a_schema_is_told_in_few_words_and_says_all_that_is_needed():
+    class Inner(BaseModel):
+        """A part."""
+
+        number: int = Field(ge=1, le=3)
+        note: str = Field("", description="why")
+
+    class Outer(BaseModel):
+        """The whole."""
+
+        parts: list[Inner]
+
+    assert told(schema_for(Outer)) == {
+        "properties": {
+            "parts": {
+                "type": "array",
+                "items": {
+                    "properties": {
+                        "number": {"type": "integer", "minimum": 1, "maximum": 3},
+                        "note": {"type": "string", "description": "why"},
+                    },
+                    "required": ["number"],
+                },
+            }
+        }
+    }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 
@@ -26,8 +26,12 @@ class About:
     """Whether the loader was held against real files; otherwise it is written from the documentation."""
     load: Callable[[Path, Mapping[str, str]], Benchmark]
     """Reads the folder; options such as the split come as words."""
-    options: Mapping[str, str] = ()  # type: ignore[assignment]
+    options: Mapping[str, str] = field(default_factory=dict)
     """Options it takes, each with what it means."""
+    made: bool = False
+    """Whether it is made here, and has no files."""
+    submission: tuple[str, str] | None = None
+    """Columns of the file its authors score, question and number of the option from 0; ``None``: they take none."""
 
 
 NAMES = (
@@ -39,6 +43,8 @@ NAMES = (
     "longvideobench",
     "mlvu",
     "lvbench",
+    "lab",
+    "lab-captions",
 )
 
 
@@ -52,12 +58,15 @@ def about(name: str) -> About:
     return found
 
 
-def load(name: str, folder: Path, options: Mapping[str, str]) -> Benchmark:
+def load(name: str, folder: Path | None, options: Mapping[str, str]) -> Benchmark:
     """Read a benchmark's files; a missing one is named."""
     described = about(name)
     for option in options:
-        if option not in dict(described.options):
-            raise unknown("option", option, dict(described.options), where=name)
-    if not folder.is_dir():
-        raise ConfigError(f"{name}: {folder} is no folder; it must hold {described.layout} ({described.get})")
-    return described.load(folder, options)
+        if option not in described.options:
+            raise unknown("option", option, described.options, where=name)
+    if not described.made:
+        if folder is None:
+            raise ConfigError(f"{name}: name the folder of its files with --data: {described.layout} ({described.get})")
+        if not folder.is_dir():
+            raise ConfigError(f"{name}: {folder} is no folder; it must hold {described.layout} ({described.get})")
+    return replace(described.load(folder or Path(), options), options=dict(options))

@@ -17,16 +17,20 @@ def load(folder: Path, options: Mapping[str, str]) -> Benchmark:
     """Questions with films and their subtitles."""
     files = Files(folder)
     name = next((n for n in ANNOTATIONS if files.has(n)), ANNOTATIONS[0])
+    rows = files.json(name)
     items = [
         Item(
             Asked(row["id"], row["video_path"], Question(row["question"], tuple(row["candidates"]))),
             letter(int(row["correct_choice"])),
             {"duration": str(row["duration_group"]), "type": row["question_category"], "level": row["level"]},
         )
-        for row in files.json(name)
+        for row in rows
     ]
     subtitles = folder / "subtitles" if options.get("subtitles", "yes") == "yes" else None
-    source = FilmSource(folder / "videos", subtitles=subtitles, subtitle_pattern="{video}_en.json")
+    begins = {row["video_path"]: float(row.get("starting_timestamp_for_subtitles") or 0.0) for row in rows}
+    source = FilmSource(
+        folder / "videos", subtitles=subtitles, subtitle_pattern="{video}_en.json", subtitle_begins=begins
+    )
     return Benchmark("longvideobench", items, source, files.hashes, {"subtitles": subtitles is not None})
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -73,6 +74,8 @@ class FilmSource:
     subtitles: Path | None = None
     """Folder of subtitle files, ``<video>.srt`` or as the benchmark names them."""
     subtitle_pattern: str = "{video}.srt"
+    subtitle_begins: Mapping[str, float] = field(default_factory=dict)
+    """Where a video is a piece of a longer one whose subtitles came with it: the time in them at which it begins."""
 
     def footage(self, video: str) -> Footage:
         """The film of that name."""
@@ -81,7 +84,10 @@ class FilmSource:
         if path is None:
             raise ConfigError(f"{self.folder / video}: no such video", key=video)
         lines = self.subtitles / self.subtitle_pattern.format(video=path.stem) if self.subtitles else None
-        return open_film(path, self.settings, subtitles=lines if lines and lines.is_file() else None)
+        begin = self.subtitle_begins.get(video, 0.0)
+        return open_film(
+            path, self.settings, subtitles=lines if lines and lines.is_file() else None, subtitles_begin=begin
+        )
 
 
 @dataclass(frozen=True)

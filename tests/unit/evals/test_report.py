@@ -1,0 +1,106 @@
+"""Runs as pages, submissions and tables."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from longtake.errors import RunError
+from longtake.evals import drawing, report
+from longtake.evals.items import Asked, Benchmark, Item
+from longtake.evals.page import page
+from longtake.evals.presets import Published
+from longtake.evals.runs import RunFolder
+from longtake.types import Question
+
+HOSTILE = "<script>alert(1)</script>\x1b[31m red | \"quoted\" 'too'"
+
+
+class Seen(HTMLParser):
+    """What a browser would find."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.links, self.metas, self.open = [], [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        values = dict(attrs)
+        if tag == "a":
+            self.links.append(values["href"])
+        if tag == "meta":
+            self.metas.append(values)
+        assert not [name for name in values if name.startswith("on")]
+
+
+def made(folder, choices, *, labels="ABAB", text="Why?", **spec):
+    items = [Item(Asked(f"q{i}", f"v{i // 2}", Question(text, ("one", "two"))), label, {"type": text[:40]})
+             for i, label in enumerate(labels)]  # fmt: skip
+    benchmark = Benchmark("toy", [i if i.label != "-" else Item(i.asked, None) for i in items], None)
+    run = RunFolder(folder)
+    run.open({"method": {"name": "m"}, "questions": len(items), "benchmark": {"files": {}}, **spec}, resume=False)
+    for item, choice in zip(items, choices, strict=False):
+        usage = {"frames": 4, "calls": 2, "tokens_in": 90, "tokens_out": 10, "seconds": 1.5, "cost": 0.01}
+        run.append({"id": item.asked.id, "video": item.asked.video, "status": "answered" if choice else "abstained",
+                    "choice": choice, "text": text, "confidence": 0.5, "evidence": [[3.0, 4.0]], "usage": usage,
+                    "notes": {text: 2}})  # fmt: skip
+    return report.read(run, benchmark)
+
+
+def test_the_page_obeys_nothing_that_films_and_models_say(tmp_path):
+    found = made(tmp_path / "evil", ["A", "B", "A", None], text=HOSTILE, models={"llm": HOSTILE})
+    text = page([found], beside=tmp_path, published={HOSTILE: [Published(50.0, HOSTILE, HOSTILE)]})
+    seen = Seen(text)
+    assert "script" not in seen.tags
+    assert "&lt;script&gt;" in text
+    assert "\x1b" not in text
+    assert "\\x1b[31m" in text
+    (policy,) = [m["content"] for m in seen.metas if m.get("http-equiv") == "Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "http" not in policy
+    assert not re.search(r"(src|href)=[\"']?(https?:)?//", text)
+
+
+def test_the_page_links_to_traces_that_are_there(tmp_path):
+    found = made(tmp_path / "runs" / "one", "AB")
+    (found.folder / "traces").mkdir()
+    (found.folder / "traces" / "q1.jsonl").write_text("{}\n")
+    assert Seen(page([found], beside=tmp_path, published={})).links == ["runs/one/traces/q1.jsonl"]
+
+
+def test_the_page_sets_runs_side_by_side(tmp_path):
+    first, second = made(tmp_path / "first", "ABAB"), made(tmp_path / "second", "BBBB")
+    text = page([first, second], beside=tmp_path, published={"p": [Published(60.2, "Theirs", "Table 2")]})
+    assert "100.0%" in text
+    assert "first − second" in text
+    assert "+50.0%" in text
+    assert text.index("Published, not measured here") < text.index("60.2 %")
+    assert text.count("<svg") >= 4  # against frames, tokens, money; by tag; calibration
+    markdown = report.markdown([first, second], {"p": [Published(60.2, "Theirs", "Table 2")]})
+    assert "| published, not measured here |" in markdown
+
+
+def test_runs_without_labels_are_shown_and_can_be_submitted(tmp_path):
+    found = made(tmp_path / "full", ["B", "A", None, "B"], labels="----")
+    assert "no public labels" in page([found], beside=tmp_path, published={})
+    assert "no public labels" in report.markdown([found])
+    assert report.plain([found])[0]["accuracy"] is None
+    assert report.submission(found, ("q_uid", "answer")) == "q_uid,answer\nq0,1\nq1,0\nq2,-1\nq3,1\n"
+    json.dumps(report.plain([found]))
+
+
+def test_half_a_run_cannot_be_submitted(tmp_path):
+    with pytest.raises(RunError, match="2 of 4"):
+        report.submission(made(tmp_path / "half", "AB"), ("q_uid", "answer"))
+
+
+def test_marks_are_drawn_where_they_belong():
+    mark = drawing.Mark(50.0, 1.0, 0.5, 1.0, "m", "#000")
+    text = drawing.scatter([mark], x_name="frames", x_max=100.0)
+    middle = drawing.LEFT + (drawing.WIDTH - drawing.LEFT - drawing.RIGHT) / 2
+    assert f'cx="{middle:.1f}" cy="{drawing.TOP:.1f}"' in text
+    assert 'width="1.0"' in drawing.bars([("kind", [drawing.Mark(0, 0.0, 0, 0, "m", "#000")])])

@@ -1,0 +1,106 @@
+"""The demo's prompts are short enough for a small model on two cores, and begin alike."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from longtake.agents.run import Run
+from longtake.build import open_method
+from longtake.config import CacheSettings, Settings, cache_folder, load
+from longtake.lab.footage import LabFootage
+from longtake.lab.world import make_script
+from longtake.methods.base import solve
+from longtake.models.catalogue import Catalogue
+from longtake.models.chat import Card
+from longtake.models.scripted import ScriptedChat
+from longtake.models.socratic import Description, SensesChat
+from longtake.registry import methods
+from longtake.types import Question, Segment
+
+# the cache folder of whoever runs the tests, read before each test gets one of its own
+SETTINGS = Settings(cache=CacheSettings(folder=str(cache_folder(Settings()))))
+DEMO_MODEL = "local/qwen2.5-1.5b"
+PATH = Path(__file__).parents[2] / "examples" / "demo.py"
+
+
+@pytest.fixture(scope="module")
+def demo():
+    spec = importlib.util.spec_from_file_location("demo", PATH)
+    module = sys.modules["demo"] = importlib.util.module_from_spec(spec)  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def counter():
+    """The demo's own model where it was fetched; else the one that ``make test`` fetches, which counts 1.13 times as
+    many tokens in these prompts."""
+    for name, most in ((DEMO_MODEL, 300), ("local/smollm2-135m", 300 * 1.13)):
+        catalogue = Catalogue(SETTINGS)
+        if catalogue.file(name).is_file():
+            return catalogue.open(name), most
+    if os.environ.get("LONGTAKE_REQUIRE_MODELS"):
+        pytest.fail("no local model to count tokens with")
+    pytest.skip("no local model to count tokens with")
+
+
+class Reader:
+    """Perception without a miss: every sign and line that there is."""
+
+    revision = "test"
+
+    def __init__(self, footage):
+        self.footage = footage
+
+    def describe(self, frame, channels):
+        around = Segment(max(0.0, frame.time - 5), frame.time + 5)
+        return Description(
+            onscreen=tuple(line.text for line in self.footage.onscreen(Segment(frame.time, frame.time + 0.1))),
+            speech=tuple(line.text for line in self.footage.speech(around)),
+        )
+
+
+@pytest.mark.parametrize("seed", [7, 11, 23])
+def test_prompts_are_under_300_tokens_and_share_their_beginning(demo, counter, seed):
+    script = make_script(seed, 4)
+    footage = LabFootage(script)
+    prompts = []
+
+    def reply(messages, options):
+        prompts.append(messages)
+        if options.prompt == "videoagent/grade":
+            return json.dumps({"confidence": 1})
+        if options.prompt == "videoagent/missing":
+            return json.dumps(
+                {"missing": [{"segment": 1, "description": "a sign"}, {"segment": 2, "description": "a"}]}
+            )
+        return json.dumps({"reason": "The notes say so.", "choice": "A"})
+
+    settings = load(assignments=demo.SETTINGS, method_names=methods.names())
+    chats = {
+        "llm": ScriptedChat(reply),
+        "captioner": SensesChat(Card("senses/words"), Reader(footage), ("onscreen", "speech")),
+    }
+    for riddle in demo.riddles(script):
+        solve(open_method("videoagent", settings), footage, Question(riddle.text, riddle.options), Run(chats))
+    assert len(prompts) == 3 * 4  # predict, grade, missing, predict
+    model, most = counter
+    assert max(sum(model.count(message.text) for message in messages) for messages in prompts) < most
+    first, second = ("".join(m.text for m in messages) for messages in prompts[:2])
+    shared = next(n for n, (a, b) in enumerate(zip(first, second, strict=False)) if a != b)
+    assert shared > 0.5 * len(first)  # question and notes are read once
+
+
+def test_riddles_have_one_right_answer_each(demo):
+    for seed in range(5, 12):
+        script = make_script(seed, 4)
+        for riddle in demo.riddles(script):
+            assert riddle.options.count(riddle.answer) == 1
+            assert riddle.options[ord(riddle.letter) - 65] == riddle.answer
+            assert all(0 <= start < end <= script.duration for start, end in riddle.moments)
