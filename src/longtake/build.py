@@ -46,6 +46,8 @@ class Casting:
     """Refuse models that are not on this machine."""
     replies: bool = True
     """Keep replies in the film's folder and use them again."""
+    roster: tuple[Member, ...] = ()
+    """A team given outright, before any file."""
 
     def names(self, roles: Sequence[str], *, pictures: bool = True) -> dict[str, str]:
         """Role to model name, the team apart. Without pictures, seeing is reading: the text model does."""
@@ -55,7 +57,9 @@ class Casting:
         return {role: name or default[role] for role, name in named.items()}
 
     def members(self) -> Sequence[Member]:
-        """The team: as the file says, else three of one model where one is named for all, else the built-in one."""
+        """The team as given, else as the file says; else three of the model named for all, else the built-in one."""
+        if self.roster:
+            return self.roster
         if self.team is not None:
             return read_team(self.team)
         everyone = [model for model in self.models if "=" not in model.partition("#")[0].partition("/")[0]]

@@ -72,6 +72,9 @@ class PerceptionSettings:
     """Pictures and texts in one space: ``conse`` (built in), or a card such as ``clip-vit-b32``."""
     encoder_folder: str = trusted("")
     """Where a card's files lie; empty: where ``longtake models pull`` puts them."""
+    retriever: str = trusted("")
+    """Folder of a head that scores clips against texts, as ``longtake train-retriever`` writes it; empty: the
+    mean of a clip's pictures is compared."""
     listener: Literal["moonshine", "whisper", "none"] = "moonshine"
     """Who hears speech: built in (extra ``speech``), faster-whisper (extra ``whisper``), or nobody."""
     whisper_model: str = trusted("")

@@ -48,8 +48,10 @@ class Team:
         groups: list[list[int]] | None = None,
         whole: bool = False,
         mute: Sequence[str] = (),
+        decision: str = "",
     ) -> None:
         self._answers, self._scores, self._groups, self._whole, self._mute = answers, scores, groups, whole, mute
+        self._decision = decision
         self._lock = threading.Lock()
         self._round = dict.fromkeys(answers, 0)
         self.asked: list[tuple[str, str, str]] = []
@@ -76,7 +78,7 @@ class Team:
         with self._lock:
             if len(messages) == 2:
                 self.asked.append((name, prompt, text))
-                if prompt == "a4vl/answer":
+                if prompt.endswith("/answer"):
                     self._round[name] += 1
         if prompt in self._mute:
             return "hm"
@@ -85,13 +87,14 @@ class Team:
     def _reply(self, name: str, prompt: str, text: str, options: Options) -> str:
         number = self._round[name]
         fields = list((options.schema or {}).get("properties", {}))
-        if prompt == "a4vl/answer":
+        if prompt.endswith("/answer"):
             said = self._answers[name][number - 1]
-            return "hm" if said is None else json.dumps({"reason": "so it seems", fields[1]: said})
+            given = {"reason": "so it seems"} if "reason" in fields else {}
+            return "hm" if said is None else json.dumps({**given, fields[-1]: said})
         if prompt == "shared/score":
             if name not in self._scores:
                 return "all are fine"
-            present = re.findall(r'"description": "score of (\w+)"', text)
+            present = re.findall(r'"description":\s*"score of (\w+)"', text)
             return json.dumps({f: self._scores[name][who] for f, who in zip(fields, present, strict=True)})
         replies = {
             "a4vl/clue": {"clue": f"{name} looks for a dog"},
@@ -99,6 +102,11 @@ class Team:
             "a4vl/reason": {"reason": f"{name} says {self._answers[name][number - 1]} in round {number}"},
             "a4vl/gate": {"whole_video": self._whole},
             "a4vl/summarise": {"explanation": "in short: " + "; ".join(re.findall(r"\w+ says .* in round \d", text))},
+            "lvagent/gate": {"whole_video": self._whole},
+            "lvagent/key": {"key_information": f"{name} looks for a dog"},
+            "lvagent/key_again": {"key_information": f"{name} looks for a car"},
+            "lvagent/reason": {"reason": f"{name} says {self._answers[name][number - 1]} in round {number}"},
+            "lvagent/decide": {fields[0]: self._decision},
             "shared/same_meaning": {"groups": (self._groups or [])[: 1 + text.count("\n2: ") + text.count("\n3: ")]},
         }
         reply = replies[prompt]

@@ -54,3 +54,8 @@ def guess(chat: Chat, prompt: str, question: Question, *, frames: Sequence[Frame
         return Guess() if choice is None else Guess(choice.choice, "", choice.reason)
     said = ask(chat, prompt, Words, frames=frames, question=question, default=None, **slots)
     return Guess() if said is None else Guess(None, said.answer.strip(), said.reason)
+
+
+def in_words(question: Question, choice: str | None, text: str) -> str:
+    """An answer as the next step is told of it."""
+    return text if choice is None else f"{choice}. {question.options[question.letters.index(choice)]}"

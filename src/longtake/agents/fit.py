@@ -2,12 +2,12 @@
 
 The longest piece of quoted material loses lines from its middle, since notes are in time order and a film's
 beginning and end are asked about most, until the prompt and the reply have room. An event says what was
-left out.
+left out. :class:`Around` is material that knows better what it can do without.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from longtake import events
@@ -21,6 +21,34 @@ ROOM = 32
 """Tokens kept free beyond what was counted: chat templates add some of their own."""
 
 Build = Callable[[Mapping[str, Any]], list[Message]]
+
+
+class Around(list[Line]):
+    """Lines of which those nearest to some moments matter most: when there is no room, the others go first."""
+
+    def __init__(self, lines: Iterable[Line], times: Sequence[float]) -> None:
+        super().__init__(lines)
+        self.times = tuple(times)
+
+    def nearest(self, keep: int) -> Around:
+        """The ``keep`` lines closest to a moment, in time order."""
+        return Around((self[number] for number in sorted(self._ranked()[:keep])), self.times)
+
+    def within(self, most: int) -> Around:
+        """As many of the nearest lines as hold at most ``most`` words."""
+        total = 0
+        for keep, number in enumerate(self._ranked()):
+            total += len(self[number].text.split())
+            if total > most:
+                return self.nearest(keep)
+        return self
+
+    def _ranked(self) -> list[int]:
+        return sorted(range(len(self)), key=lambda number: (self._distance(self[number]), number))
+
+    def _distance(self, line: Line) -> float:
+        start, end = line.segment.start, line.segment.end
+        return min((max(0.0, start - time, time - end) for time in self.times), default=0.0)
 
 
 def fit(chat: Chat, prompt: str, build: Build, slots: Mapping[str, Any], reply_tokens: int) -> list[Message]:
@@ -85,14 +113,20 @@ def _most_that_fits(most: int, fits: Callable[[int], bool]) -> int:
 
 
 def _with(slots: Mapping[str, Any], pieces: Mapping[str, Sequence[str]], kept: Mapping[str, int]) -> dict[str, Any]:
-    trimmed = {name: "\n".join(trim(pieces[name], number)) for name, number in kept.items()}
-    return {**slots, **{name: text for name, text in trimmed.items() if kept[name] < len(pieces[name])}}
+    short = {name: number for name, number in kept.items() if number < len(pieces[name])}
+    return {**slots, **{name: _shortened(slots[name], pieces[name], number) for name, number in short.items()}}
+
+
+def _shortened(value: Any, lines: Sequence[str], keep: int) -> Any:
+    return value.nearest(keep) if isinstance(value, Around) else "\n".join(trim(lines, keep))
 
 
 def _lines(value: Any) -> list[str]:
     """The lines of a slot that holds material; our own words and the question are never trimmed."""
     if isinstance(value, Plain | Question | Segment | bool | int | float):
         return []
+    if isinstance(value, Around):
+        return [words(line) for line in value]
     if isinstance(value, str | Line | list | tuple | Mapping):
         return words(value).splitlines()
     return []

@@ -25,6 +25,10 @@ class Agent:
     chat: Chat
     channels: tuple[str, ...] = ()
     """What it perceives; empty: everything."""
+    temperature: float | None = None
+    """As the team file sets it; ``None``: it does not, and a method may."""
+    max_new_tokens: int | None = None
+    """The same for the longest reply."""
 
 
 class Run:

@@ -6,6 +6,7 @@ from being more than half.
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -63,11 +64,13 @@ class Opinion:
     """The sum of what its peers gave it."""
     left: bool = False
     """The agent was sent away as unconvincing."""
+    same_as: str | None = None
+    """An answer in words that says the same, where answers were compared by meaning."""
 
     @property
     def vote(self) -> str | None:
         """What it counts for: the letter, else the text as compared, else nothing."""
-        return self.choice or plain(self.text) or None
+        return self.choice or plain(self.same_as or self.text) or None
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,19 @@ def read_team(path: Path) -> tuple[Member, ...]:
     return members
 
 
+def write_team(path: Path, members: Sequence[Member], notes: Sequence[str] = ()) -> None:
+    """A team file, its notes as comments; whole, or not at all."""
+    blocks = ["".join(f"# {' '.join(note.split())}\n" for note in notes)] if notes else []
+    for member in members:
+        known = member.model_dump(mode="json", exclude_defaults=True)
+        # a JSON string, number or list of strings is the same in TOML
+        blocks.append("[[agent]]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in known.items()))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}")
+    draft.write_text("\n".join(blocks), encoding="utf-8")
+    draft.replace(path)
+
+
 def open_team(
     catalogue: Catalogue,
     members: Sequence[Member],
@@ -117,7 +133,8 @@ def open_team(
             temperature=own.temperature if member.temperature is None else member.temperature,
             max_tokens=own.max_tokens if member.max_new_tokens is None else member.max_new_tokens,
         )
-        agents.append(Agent(member.name, Carded(chat, replace(chat.card, options=options)), member.channels))
+        chat = Carded(chat, replace(chat.card, options=options))
+        agents.append(Agent(member.name, chat, member.channels, member.temperature, member.max_new_tokens))
     return tuple(agents)
 
 
@@ -136,6 +153,12 @@ def unanimous(opinions: Sequence[Opinion]) -> str | None:
     """The vote of every agent, or ``None``; one who abstains prevents it."""
     votes = tally(opinions)
     return next(iter(votes)) if len(votes) == 1 and votes.total() == len(opinions) else None
+
+
+def leading(opinions: Sequence[Opinion]) -> Opinion | None:
+    """The first opinion for the answer with most votes: the best so far, while they disagree."""
+    votes = tally(opinions)
+    return next((o for o in opinions if o.vote == votes.most_common(1)[0][0]), None) if votes else None
 
 
 def minutes(opinions: Sequence[Opinion]) -> list[str]:
@@ -167,6 +190,26 @@ def peer_scores(
     return Scores({agent.name: card for agent, card in zip(agents, given, strict=True) if card is not None})
 
 
+def judge_all(agents: Sequence[Agent], opinions: Sequence[Opinion], question: Question) -> list[Opinion]:
+    """The opinions with the sums that all agents gave them."""
+    sums = peer_scores(agents, opinions, question).sums([opinion.agent for opinion in opinions])
+    return [replace(opinion, score=sums[opinion.agent]) for opinion in opinions]
+
+
+def prune(
+    agents: Sequence[Agent], opinions: Sequence[Opinion], question: Question
+) -> tuple[list[Agent], list[Opinion]]:
+    """Peer scores, and the agent with the lowest sum leaves; of equals the later one.
+
+    Gives those who stay, and all opinions with their scores, the one that was sent away marked.
+    """
+    judged = judge_all(agents, opinions, question)
+    weakest = min(reversed(judged), key=lambda opinion: opinion.score or 0).agent
+    events.note("pruned", agent=weakest, scores={opinion.agent: opinion.score for opinion in judged})
+    stay = [agent for agent in agents if agent.name != weakest]
+    return stay, [replace(opinion, left=opinion.agent == weakest) for opinion in judged]
+
+
 class Groups(BaseModel):
     """Answers that say the same, by number."""
 
@@ -195,6 +238,19 @@ def group_answers(chat: Chat, question: Question, answers: Sequence[str]) -> lis
         return sets
     joined = [sorted(i for number in group for i in sets[number - 1]) for group in found.groups if group]
     return sorted(joined)
+
+
+def by_meaning(chat: Chat, question: Question, opinions: Sequence[Opinion]) -> list[Opinion]:
+    """Opinions whose votes are equal where their answers say the same; only answers in words need asking."""
+    spoken = [number for number, opinion in enumerate(opinions) if opinion.text and opinion.choice is None]
+    if question.options or len(spoken) < 2:
+        return list(opinions)
+    compared = list(opinions)
+    for group in group_answers(chat, question, [opinions[number].text for number in spoken]):
+        first = opinions[spoken[group[0]]].text
+        for place in group:
+            compared[spoken[place]] = replace(opinions[spoken[place]], same_as=first)
+    return compared
 
 
 def _score_type(names: Sequence[str]) -> type[BaseModel]:

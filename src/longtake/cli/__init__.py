@@ -28,6 +28,8 @@ COMMANDS = {
     "eval": "Run a method over a benchmark, and score it.",
     "report": "Score runs and set them side by side, as Markdown, JSON or a page.",
     "benchmarks": "The benchmarks: what to download, where to put it, on which terms.",
+    "select": "Choose a team from a library of agents, without labels.",
+    "train-retriever": "Train a head that finds the part of a film that a text describes.",
     "models": "List, probe and fetch language models.",
     "lab": "Long films with known truth, and models of known acuity.",
     "cache": "See and clear what was derived from films.",
@@ -45,8 +47,8 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"longtake.cli.{cmd_name}")
-        command = getattr(module, "eval_command" if cmd_name == "eval" else cmd_name)
+        module = importlib.import_module(f"longtake.cli.{cmd_name.replace('-', '_')}")
+        command = getattr(module, "eval_command" if cmd_name == "eval" else cmd_name.replace("-", "_"))
         assert isinstance(command, click.Command)
         return command
 

@@ -61,7 +61,7 @@ def eval_command(
     """
     if options or subtitles:
         raise ConfigError("a benchmark brings its own options and subtitles")
-    words = _words(chosen)
+    words = words_of(chosen)
     if preset is not None:
         planned = presets.read(preset)
         if name is not None or method is not None:
@@ -110,7 +110,8 @@ def draw(benchmark: Benchmark, limit: int | None, sample: int | None, seed: int)
     return replace(benchmark, items=items[:limit], settings=settings)
 
 
-def _words(chosen: tuple[str, ...]) -> dict[str, str]:
+def words_of(chosen: tuple[str, ...]) -> dict[str, str]:
+    """``--of KEY=VALUE``, given several times."""
     pairs = [text.partition("=") for text in chosen]
     if bad := [text for text, (_, equals, _) in zip(chosen, pairs, strict=True) if not equals]:
         raise ConfigError(f"--of {bad[0]}: write KEY=VALUE")

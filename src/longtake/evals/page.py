@@ -17,7 +17,7 @@ from longtake.evals.drawing import COLOURS, Mark, shown
 from longtake.evals.presets import Published
 from longtake.evals.report import Report, compare, money
 from longtake.evals.scoring import Rate
-from longtake.evals.solving import trace_name
+from longtake.evals.solving import file_name
 from longtake.timecode import clock
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
@@ -146,7 +146,7 @@ def _questions(report: Report, beside: Path) -> str:
         if row.get("evidence"):
             told.append("seen at " + ", ".join(clock(start) for start, _ in row["evidence"]))
         told += [f"{count} × {label}" for label, count in (row.get("notes") or {}).items()]
-        trace, link = report.folder / "traces" / f"{trace_name(asked.id)}.jsonl", ""
+        trace, link = report.folder / "traces" / f"{file_name(asked.id)}.jsonl", ""
         if trace.is_file():
             link = f'<a href="{html.escape(os.path.relpath(trace, beside))}">trace</a>'
         parts.append(

@@ -77,6 +77,23 @@ def evaluate(
     progress: Progress | None = None,
 ) -> Scored:
     """Ask every question that has no result yet, and score them all."""
+    found = collect(
+        solver, benchmark, folder, workers=workers, resume=resume, retry_errors=retry_errors, progress=progress
+    )  # fmt: skip
+    return score(benchmark, found)
+
+
+def collect(
+    solver: Solver,
+    benchmark: Benchmark,
+    folder: RunFolder | None = None,
+    *,
+    workers: int = 1,
+    resume: bool = False,
+    retry_errors: bool = False,
+    progress: Progress | None = None,
+) -> dict[str, dict[str, Any]]:
+    """Ask every question that has no result yet; all results by question, and no label is looked at."""
     done = folder.open(specify(solver, benchmark), resume=resume) if folder else {}
     if retry_errors:
         done = {key: row for key, row in done.items() if row["status"] != "error"}
@@ -87,7 +104,7 @@ def evaluate(
             folder.append(row)
         if progress:
             progress(row)
-    return score(benchmark, done)
+    return done
 
 
 def score(benchmark: Benchmark, results: Mapping[str, Mapping[str, Any]]) -> Scored:

@@ -48,7 +48,7 @@ def answer_one(solver: Solver, source: Source, asked: Asked) -> dict[str, Any]:
     meter = Meter()
     sinks: list[Sink] = [meter]
     if solver.traces is not None:
-        sinks.append(JsonlSink(solver.traces / f"{trace_name(asked.id)}.jsonl", pictures=False))
+        sinks.append(JsonlSink(solver.traces / f"{file_name(asked.id)}.jsonl", pictures=False))
     stream = Stream(*sinks)
     row: dict[str, Any] = {"id": asked.id, "video": asked.video}
     try:
@@ -136,6 +136,6 @@ def _by_video(questions: Sequence[Asked]) -> list[list[Asked]]:
     return list(groups.values())
 
 
-def trace_name(identity: str) -> str:
-    """A question's identity as the name of its trace."""
+def file_name(identity: str) -> str:
+    """An identity, of a question or an agent, as the name of a file."""
     return "".join(c if c.isalnum() or c in "-_." else "_" for c in identity)[:120]

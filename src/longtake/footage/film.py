@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from longtake.algorithms import sampling
 from longtake.config import Settings
+from longtake.errors import MissingExtra
 from longtake.events import note
 from longtake.footage.fingerprint import fingerprint
 from longtake.footage.hearing import Hearing
@@ -36,7 +37,7 @@ from longtake.media.subtitles import embedded_subtitles, read_subtitles, sidecar
 from longtake.media.video import Video, sample_times
 from longtake.perception.conse import ConSE
 from longtake.perception.efficientnet import best_tags
-from longtake.perception.protocols import ImageTextEncoder, Tag
+from longtake.perception.protocols import ImageTextEncoder, Tag, VideoTextEncoder
 from longtake.perception.senses import Senses
 from longtake.types import Frame, Line, Segment
 
@@ -96,6 +97,16 @@ class Film:
     def duration(self) -> float:
         """Seconds."""
         return self.video.duration
+
+    @property
+    def native_frames(self) -> int:
+        """Pictures in the file."""
+        return len(self.video.table)
+
+    @property
+    def retriever(self) -> VideoTextEncoder | None:
+        """What scores clips against texts, where the settings name a trained head."""
+        return self.senses.retriever
 
     @property
     def times(self) -> NDArray[np.float64]:
@@ -218,7 +229,10 @@ class Film:
         if self.subtitle_key() is not None:
             speech = self.subtitles()
         else:
-            speech = self.text.lines(self.hearing.key) if self.hearing else []
+            try:
+                speech = self.text.lines(self.hearing.key) if self.hearing else []
+            except MissingExtra:  # who cannot listen has not listened
+                speech = []
         return speech, self.text.lines(self.reading.key) if self.reading else []
 
     def onscreen(self, within: Segment | None = None) -> list[Line]:

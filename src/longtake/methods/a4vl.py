@@ -51,11 +51,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
-from longtake.agents.answer import guess
+from longtake.agents.answer import guess, in_words
 from longtake.agents.ask import ask
 from longtake.agents.fanout import fanout
 from longtake.agents.run import Agent, Run
-from longtake.agents.team import Opinion, group_answers, minutes, peer_scores, tally, unanimous
+from longtake.agents.team import Opinion, group_answers, leading, minutes, prune, unanimous
 from longtake.algorithms import allocate, sampling
 from longtake.algorithms.partition import PAPER, EventPartition
 from longtake.algorithms.scope import clipped, scope
@@ -65,8 +65,8 @@ from longtake.footage.blocks import partition
 from longtake.footage.footage import Footage
 from longtake.footage.look import Look, cite, look_at, rows_within
 from longtake.methods.base import Bounds, words
+from longtake.methods.showing import length, shown_to
 from longtake.prompts import Plain
-from longtake.timecode import clock
 from longtake.types import Answer, Question, Segment
 
 CITED = 3
@@ -187,7 +187,7 @@ class A4VL:
                 if winner is not None or len(agents) == 1:
                     break  # 26, 36
                 run.propose(self.conclude(footage, leading(opinions), shown, clues))
-                agents, judged = self.prune(question, agents, opinions)  # 27 to 32
+                agents, judged = prune(agents, opinions, question)  # 27 to 32
                 clues = self.refine(footage, question, agents, judged, clues)  # 33, 34
         final = opinions[0] if winner is None else next(o for o in opinions if o.vote == winner)
         answer = self.conclude(footage, final, shown, clues, number if winner is not None else None)
@@ -276,17 +276,6 @@ class A4VL:
         groups = group_answers(agents[0].chat, question, texts)
         return opinions[0].vote if len(groups) == 1 else None
 
-    def prune(
-        self, question: Question, agents: Sequence[Agent], opinions: Sequence[Opinion]
-    ) -> tuple[list[Agent], list[Opinion]]:
-        """Lines 27 to 32: peer scores, and the agent with the lowest sum leaves; of equals the later one."""
-        names = [agent.name for agent in agents]
-        sums = peer_scores(agents, opinions, question).sums(names)  # 27 to 30
-        weakest = min(reversed(names), key=lambda name: sums[name])  # 31
-        note("pruned", agent=weakest, scores=sums)
-        judged = [replace(o, score=sums[o.agent], left=o.agent == weakest) for o in opinions]
-        return [agent for agent in agents if agent.name != weakest], judged  # 32
-
     def refine(
         self, footage: Footage, question: Question, agents: Sequence[Agent], judged: Sequence[Opinion],
         clues: Mapping[str, str],
@@ -364,28 +353,7 @@ class A4VL:
         )
 
 
-def leading(opinions: Sequence[Opinion]) -> Opinion | None:
-    """The first opinion for the answer with most votes: the best so far, while they disagree."""
-    votes = tally(opinions)
-    return next((o for o in opinions if o.vote == votes.most_common(1)[0][0]), None) if votes else None
-
-
 def reasons(said: Sequence[Opinion], last: Sequence[Opinion], winner: str | None) -> list[str]:
     """What was said for the winning answer in any round, each once."""
     agreed = {opinion.vote for opinion in last} if winner is not None else {last[0].vote}
     return list(dict.fromkeys(o.reason for o in said if o.vote in agreed and o.vote is not None and o.reason))
-
-
-def in_words(question: Question, choice: str | None, text: str) -> str:
-    """An answer as the next step is told of it."""
-    return text if choice is None else f"{choice}. {question.options[question.letters.index(choice)]}"
-
-
-def shown_to(footage: Footage, look: Look) -> dict[str, Any]:
-    """What an agent sees, as its prompts take it."""
-    return {"length": length(footage), "seen": list(look.captions) or Plain(""), "frames": look.frames}
-
-
-def length(footage: Footage) -> Plain:
-    """How long the film is."""
-    return Plain(clock(footage.duration))

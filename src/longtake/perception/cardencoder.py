@@ -71,6 +71,12 @@ class CardImageTextEncoder(CardImageEncoder):
         parts = (self._text.run((self._text_output,), self._feed(some))[0] for some in batches(texts, self._text.batch))
         return unit(stack((_pooled(self.card, self._tower, part) for part in parts), self.dim))
 
+    def count(self, text: str) -> int:
+        """Tokens of a text, the end token included, before anything is cut."""
+        given = text.lower() if self._tower.lowercase else text
+        ids = self._tokenizer.encode(given).ids
+        return len(ids) + (not ids or ids[-1] != self._tower.end)
+
     def _feed(self, texts: Sequence[str]) -> dict[str, Any]:
         tower = self._tower
         given = [text.lower() for text in texts] if tower.lowercase else list(texts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +17,9 @@ class MeanPooling:
     """The mean of the frames' vectors, scaled to length one, against each text."""
 
     key = "mean"
+
+    def __init__(self) -> None:
+        self.thresholds: Mapping[str, float] = {}
 
     def scores(self, frames: Array, texts: Array) -> Array:
         """One cosine per text; a clip without frames scores 0 for every text."""

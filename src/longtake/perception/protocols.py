@@ -90,6 +90,10 @@ class VideoTextEncoder(Protocol):
     def key(self) -> str:
         """Identity of whatever turns frame vectors into scores."""
 
+    @property
+    def thresholds(self) -> Mapping[str, float]:
+        """Cut-offs on the scale of its scores, by name, where they were measured."""
+
     def scores(self, frames: Array, texts: Array) -> Array:
         """One score per text for the clip whose frame vectors are the rows of ``frames``."""
 

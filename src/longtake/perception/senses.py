@@ -14,6 +14,7 @@ from longtake.perception.efficientnet import EfficientNetLite2
 from longtake.perception.minilm import MiniLM
 from longtake.perception.ocr import RapidReader
 from longtake.perception.protocols import ImageTextEncoder, Listener, Reader
+from longtake.perception.retrieval import RetrievalHead
 from longtake.perception.runtime import Compute
 from longtake.perception.whisper import WhisperListener
 
@@ -44,6 +45,13 @@ class Senses:
             return ConSE(self._cache, images=self.looker, texts=self.sentences)
         folder = Path(self.settings.encoder_folder) if self.settings.encoder_folder else None
         return image_text_encoder(name, self._cache, folder=folder, compute=self._compute)
+
+    @cached_property
+    def retriever(self) -> RetrievalHead | None:
+        """Who scores clips against texts, where a trained head is named."""
+        if not self.settings.retriever:
+            return None
+        return RetrievalHead(Path(self.settings.retriever), self.encoder, compute=self._compute)
 
     @cached_property
     def reader(self) -> Reader | None:

@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import numpy as np
@@ -7,13 +8,14 @@ from support.listening import listening
 
 from longtake import prompts
 from longtake.agents.ask import ask, with_options
+from longtake.agents.fit import Around
 from longtake.errors import ConfigError, ModelError
 from longtake.events import FramesSeen
 from longtake.models.chat import Card, Image, Options, Reply, say
 from longtake.models.replies import Letter
 from longtake.models.scripted import ScriptedChat
 from longtake.prompts import Plain
-from longtake.types import Frame, Question
+from longtake.types import Frame, Line, Question, Segment
 
 QUESTION = Question("Who?", ("the man", "the dog"))
 
@@ -189,3 +191,21 @@ def test_a_second_prompt_that_no_longer_fits_ends_in_the_default() -> None:
         guess(ScriptedChat(["dunno", too_long]))
     with pytest.raises(ModelError, match="bad key"):
         guess(ScriptedChat(["dunno", ModelError("m", "refused", "bad key")]), default=None)
+
+
+def test_lines_around_moments_lose_those_farthest_from_them() -> None:
+    lines = [Line(Segment(float(n), n + 1.0), f"something is said at {n}") for n in range(400)]
+    chat = ScriptedChat(['{"choice": "A"}'], card=Card("small", context=2000, options=Options(max_tokens=200)))
+    with listening() as heard:
+        ask(chat, "t/guess", Guess, question=QUESTION, notes=Around(lines, [100.5, 300.5]))
+    kept = [int(n) for n in re.findall(r"said at (\d+)", chat.asked[0][0][1].text)]
+    assert kept == sorted(kept)
+    assert 50 < len(kept) == 400 - heard.notes("notes_trimmed")[0].data["lines_left_out"]["notes"]
+    assert max(min(abs(n - 100), abs(n - 300)) for n in kept) <= len(kept) / 4 + 1
+
+
+def test_the_nearest_lines_within_a_number_of_words() -> None:
+    lines = [Line(Segment(float(n), n + 1.0), "two words") for n in range(10)]
+    assert [line.segment.start for line in Around(lines, [4.5]).within(7)] == [3.0, 4.0, 5.0]
+    assert Around(lines, []).within(100) == lines
+    assert Around(lines, [0.0]).within(1) == []

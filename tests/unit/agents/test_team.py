@@ -8,6 +8,7 @@ from longtake.agents.run import Agent
 from longtake.agents.team import (
     DEFAULT_TEAM,
     Opinion,
+    by_meaning,
     group_answers,
     majority,
     minutes,
@@ -136,3 +137,13 @@ def test_with_nothing_configured_there_is_a_reader_a_listener_and_a_looker() -> 
     entries = Settings().models
     channels = {member.name: entries[member.model].channels for member in DEFAULT_TEAM}
     assert channels == {"reader": ("onscreen",), "listener": ("speech",), "looker": ("tags",)}
+
+
+def test_answers_that_say_the_same_count_as_one_vote() -> None:
+    said = [Opinion("a", text="The dog."), Opinion("b"), Opinion("c", text="a hound"), Opinion("d", text="the cat")]
+    chat = ScriptedChat(['{"groups": [[1, 2], [3]]}'])
+    compared = by_meaning(chat, Question("Who?"), said)
+    assert [opinion.vote for opinion in compared] == ["the dog", None, "the dog", "the cat"]
+    assert [opinion.text for opinion in compared] == [opinion.text for opinion in said]
+    assert majority(compared) is None, "two of four"
+    assert by_meaning(ScriptedChat([]), QUESTION, votes("A", "B")) == votes("A", "B"), "letters need no asking"

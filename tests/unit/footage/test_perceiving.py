@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from films import FILMS, pictures, x264
 
+from longtake.errors import MissingExtra
 from longtake.footage.film import Film
 from longtake.footage.hearing import TILE
 from longtake.footage.searching import covered, search
@@ -149,6 +150,19 @@ def test_a_silent_film_has_no_speech(tmp_path, film_folder, model_cache):
     film.senses = Senses(film.settings.perception, model_cache)
     assert film.hearing is None
     assert film.speech() == []
+
+
+def test_without_a_listener_installed_nothing_is_known_to_be_said(film, monkeypatch):
+    def missing(_):
+        raise MissingExtra("speech", "speech recognition")
+
+    film.speech()
+    monkeypatch.setattr(Senses, "listener", property(missing))
+    film.__dict__.pop("hearing", None)
+    film.senses.__dict__.pop("listener", None)
+    assert film.known_lines()[0] == []
+    with pytest.raises(MissingExtra):
+        film.speech()
 
 
 def test_sizes_are_scaled_to_what_layers_need(film):

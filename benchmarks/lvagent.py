@@ -1,0 +1,166 @@
+"""LVAgent on the laboratory: a team chosen without labels from a library of six, and what its discussion is worth.
+
+    python benchmarks/lvagent.py select  [--seeds 10] [--worlds 3] [--minutes 20] [--questions 50]
+    python benchmarks/lvagent.py discuss [--worlds 6] [--minutes 20] [--questions 60]
+
+The library holds three good agents, each weaker at something else, and three that are poor in different ways: one is
+dim, one sees what is not there, one is blind to what people do. ``select`` takes other worlds for each seed and counts
+how often the three good ones make up the team. ``discuss`` puts every question to the three good ones: as a team with
+three rounds, as the vote of its first round, under the other rules of Table 6, and to each alone. Differences are
+paired by question, intervals are over worlds. The calibration tables set the vote of the first round and the round of
+exit beside the share of right answers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from dataclasses import replace
+
+from longtake.agents.run import Agent, Run
+from longtake.agents.team import Member
+from longtake.config import Settings
+from longtake.evals import selection
+from longtake.evals.lab import lab
+from longtake.evals.scoring import accuracy, correct, paired
+from longtake.evals.solving import answer_one
+from longtake.events import FramesSeen, StepBegan, Stream
+from longtake.lab.acuity import make
+from longtake.lab.profile import PROFILE
+from longtake.methods.base import solve
+from longtake.methods.lvagent import LVAgent
+
+GOOD = {
+    "ann": "acuity={acuity:g},seed=1,onscreen={weak:g}",
+    "bob": "acuity={acuity:g},seed=2,people={weak:g}",
+    "cid": "acuity={acuity:g},seed=3,action={weak:g}",
+}
+POOR = {
+    "dim": "acuity=0.1,seed=4",
+    "inventive": "acuity=0.3,seed=5,hallucination=0.9",
+    "blind to deeds": "acuity={acuity:g},seed=6,action=0.05",
+}
+VOTES = {0.88: "3 : 0", 0.53: "2 : 1", 0.26: "1 : 1 : 1"}
+
+
+class Rounds:
+    """A sink that keeps the moments that answers were given from, round by round."""
+
+    def __init__(self):
+        self.shown = []
+
+    def handle(self, event):
+        if isinstance(event, StepBegan) and event.name == "round":
+            self.shown.append(set())
+        elif isinstance(event, FramesSeen) and event.purpose == "lvagent/answer":
+            self.shown[-1] |= {seen.time for seen in event.frames}
+
+    def picture(self, digest, jpeg):
+        pass
+
+    def close(self):
+        pass
+
+
+def discuss(options) -> None:
+    seeds = range(options.first_seed, options.first_seed + options.worlds)
+    benchmark = lab(seeds, options.minutes, options.questions, noise=options.noise)
+    agents = [Agent(name, make(text.format(acuity=options.acuity, weak=options.weak))) for name, text in GOOD.items()]
+    team = LVAgent()
+    contenders = {
+        "team": (team, agents),
+        "vote of round 1": (replace(team, reflection=False), agents),
+        "best score": (replace(team, discussion="best_score"), agents),
+        "decide by agent": (replace(team, discussion="decide_by_agent"), agents),
+        **{agent.name: (team, [agent]) for agent in agents},
+    }
+    right, used = {name: [] for name in contenders}, {name: [] for name in contenders}
+    videos, exits, votes, evident = [], [], [], []
+    for item in benchmark.items:
+        footage, question = benchmark.source.footage(item.asked.video), item.asked.question
+        videos.append(item.asked.video)
+        for name, (method, who) in contenders.items():
+            rounds, run = Rounds(), Run({}, team=who)
+            with Stream(rounds).active():
+                answer = solve(method, footage, question, run).answer
+            right[name].append(correct(item, answer.choice, answer.text))
+            used[name].append(run.usage)
+            if name == "team":
+                exits.append(len(rounds.shown))
+                # whether all that the answer follows from was on screen
+                evident.append([
+                    all(any(part.start <= time < part.end for time in shown) for part in item.evidence)
+                    for shown in (rounds.shown[0], rounds.shown[-1], set().union(*rounds.shown))
+                ])  # fmt: skip
+                votes.append(answer.confidence)
+    print(f"lab {PROFILE.hash}, {len(videos)} questions, {options.worlds} worlds of {options.minutes} min, "
+          f"acuity {options.acuity:g}, encoder noise {options.noise or PROFILE.encoder.noise:g}")  # fmt: skip
+    for name, values in right.items():
+        frames = sum(u.frames for u in used[name]) / len(videos)
+        calls = sum(u.calls for u in used[name]) / len(videos)
+        lead = "" if name == "team" else f"   the team leads by {paired(right['team'], values, videos)}"
+        print(f"{name:<16}{accuracy(values, videos)}  {frames:4.0f} frames {calls:4.1f} calls{lead}")
+    best = max((agent.name for agent in agents), key=lambda name: sum(right[name]))
+    print(f"best member (chosen in hindsight): {best}")
+    calibrate("vote of the first round", [VOTES.get(v, "no answer") for v in votes], right["team"], videos)
+    calibrate("round of exit", exits, right["team"], videos)
+    split = [n for n, v in enumerate(votes) if VOTES.get(v) == "1 : 1 : 1"]
+    if split:
+        team_right, vote_right = ([right[name][n] for n in split] for name in ("team", "vote of round 1"))
+        shares = [sum(evident[n][which] for n in split) / len(split) for which in range(3)]
+        print(f"where the first round was split, all evidence was shown in its first round to {shares[0]:.0%}, in the "
+              f"last to {shares[1]:.0%}, in all rounds together to {shares[2]:.0%}")  # fmt: skip
+        print(f"where the first round was split: {paired(team_right, vote_right, [videos[n] for n in split])}")
+
+
+def calibrate(what, groups, right, videos) -> None:
+    print(f"{what}:")
+    for group in sorted(set(groups), key=str):
+        chosen = [n for n, one in enumerate(groups) if one == group]
+        print(f"  {group!s:<12}{accuracy([right[n] for n in chosen], [videos[n] for n in chosen])}")
+
+
+def choose(options) -> None:
+    library = [
+        Member(name=n, model=f"lab/{t.format(acuity=options.acuity, weak=options.weak)}")
+        for n, t in {**POOR, **GOOD}.items()
+    ]
+    whole = 0
+    each = f"{options.worlds} worlds of {options.minutes} min, {options.questions} questions each"
+    print(f"lab {PROFILE.hash}, a seed: {each}")
+    for seed in range(options.first_seed, options.first_seed + options.seeds):
+        worlds = range(seed * options.worlds, (seed + 1) * options.worlds)
+        benchmark = lab(worlds, options.minutes, options.questions, noise=options.noise)
+        began = time.perf_counter()
+        answers = {member.name: {} for member in library}
+        for item in benchmark.items:  # question by question, so that frames are drawn once for all agents
+            for member in library:
+                solver = selection.solver_of(member, Settings(), selection.Manner())
+                answers[member.name][item.asked.id] = answer_one(solver, benchmark.source, item.asked)
+        found = selection.rank(library, benchmark, answers, lambda: make("acuity=1"))
+        team = [ranked.member.name for ranked in found.ranking[:3]]
+        whole += set(team) == set(GOOD)
+        rates = ", ".join(f"{r.member.name} {r.agreement.value:.2f}" for r in found.ranking)
+        print(f"seed {seed}: {rates}  ({time.perf_counter() - began:.0f} s)", flush=True)
+    print(f"the three good agents made up the team in {whole} of {options.seeds}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["select", "discuss"])
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--worlds", type=int)
+    parser.add_argument("--minutes", type=int, default=20)
+    parser.add_argument("--questions", type=int)
+    parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--acuity", type=float, default=0.9)
+    parser.add_argument("--weak", type=float, default=0.6, help="acuity of a good agent where it is weaker")
+    parser.add_argument("--noise", type=float)
+    options = parser.parse_args()
+    options.worlds = options.worlds or (3 if options.what == "select" else 6)
+    options.questions = options.questions or (50 if options.what == "select" else 60)
+    (choose if options.what == "select" else discuss)(options)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,159 @@
+"""The retrieval head as weights by name, and as the ONNX network that scores with them.
+
+The head (ASP-CLIP style) is a temporal transformer over a clip's frame vectors ``e_1 … e_t``::
+
+    h   = e + positions, through pre-norm layers of attention and a feed-forward network
+    z_i = unit(e_i + out(norm(h_i)))                 temporal tokens
+    j   = argmax_i cos(z_i, text)                    the token closest to the text
+    v   = mean_i unit(e_i + z_j)                     added to every frame, normalised, mean-pooled
+    score = cos(v, text)
+
+It is written with :mod:`longtake.perception.onnxfile`, so that exporting needs nothing but NumPy; a test holds it
+against the training code's own arithmetic.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longtake.errors import ConfigError
+from longtake.perception.onnxfile import Network
+
+EPSILON = 1e-5
+Weights = Mapping[str, NDArray[np.float32]]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What decides which weights a head has."""
+
+    dim: int
+    """Length of the encoder's vectors, and width of the transformer."""
+    layers: int = 4
+    heads: int = 8
+    frames: int = 16
+    """Most frames of a clip."""
+
+    def __post_init__(self) -> None:
+        if self.dim % self.heads:
+            raise ConfigError(f"vectors of {self.dim} numbers cannot be shared by {self.heads} attention heads")
+
+    def sizes(self) -> dict[str, tuple[int, ...]]:
+        """Every weight with its shape; matrices are applied from the right."""
+        d = self.dim
+        sizes: dict[str, tuple[int, ...]] = {"positions": (self.frames, d)}
+        for layer in range(self.layers):
+            at = f"layer{layer}"
+            sizes |= {f"{at}.norm1.weight": (d,), f"{at}.norm1.bias": (d,)}
+            for part in ("query", "key", "value", "mix"):
+                sizes |= {f"{at}.{part}.weight": (d, d), f"{at}.{part}.bias": (d,)}
+            sizes |= {f"{at}.norm2.weight": (d,), f"{at}.norm2.bias": (d,)}
+            sizes |= {f"{at}.wide.weight": (d, 4 * d), f"{at}.wide.bias": (4 * d,)}
+            sizes |= {f"{at}.narrow.weight": (4 * d, d), f"{at}.narrow.bias": (d,)}
+        return sizes | {"norm.weight": (d,), "norm.bias": (d,), "out.weight": (d, d), "out.bias": (d,)}
+
+    def plain(self) -> dict[str, int]:
+        """As a card has it."""
+        return asdict(self)
+
+
+def initial(shape: Shape, seed: int) -> dict[str, NDArray[np.float32]]:
+    """Weights to begin with: norms neutral, matrices small, the way out almost nothing.
+
+    So an untrained head scores like the pooled frames with the one closest to the text counted double.
+    """
+    random = np.random.default_rng(seed)
+    made = {}
+    for name, size in shape.sizes().items():
+        if name.endswith("bias"):
+            value = np.zeros(size)
+        elif "norm" in name:
+            value = np.ones(size)
+        elif name == "out.weight":
+            value = random.normal(size=size) * 0.1 / shape.dim  # a tenth of a frame's vector, after a norm
+        elif name == "positions":
+            value = random.normal(size=size) / math.sqrt(shape.dim)  # as long as a frame's vector
+        else:
+            value = random.normal(size=size) / math.sqrt(size[0])
+        made[name] = value.astype(np.float32)
+    return made
+
+
+def network(shape: Shape, weights: Weights) -> bytes:
+    """The ONNX file: ``frames`` (t × d) and ``texts`` (n × d), unit rows, to ``scores`` (n)."""
+    return _Writer(shape, weights).write()
+
+
+class _Writer:
+    def __init__(self, shape: Shape, weights: Weights) -> None:
+        self.shape = shape
+        self.net = Network("retrieval-head")
+        for name, size in shape.sizes().items():
+            if weights[name].shape != size:
+                raise ValueError(f"{name} is {weights[name].shape}, not {size}")
+            self.net.weight(name, np.asarray(weights[name], np.float32))
+        self.net.weight("epsilon", np.array(EPSILON, np.float32))
+        self.net.weight("half", np.array(0.5, np.float32))
+        self.net.weight("one", np.array(1.0, np.float32))
+        self.net.weight("tiny", np.array(1e-12, np.float32))
+        self.net.weight("root2", np.array(math.sqrt(2.0), np.float32))
+        self.net.weight("scale", np.array(math.sqrt(shape.dim / shape.heads), np.float32))
+        self.net.weight("split", np.array([0, shape.heads, shape.dim // shape.heads], np.int64))
+        self.net.weight("joined", np.array([0, shape.dim], np.int64))
+        for number in (0, 1):
+            self.net.weight(f"axis{number}", np.array([number], np.int64))
+
+    def write(self) -> bytes:
+        node = self.net.node
+        length = node("Slice", node("Shape", "frames"), "axis0", "axis1", "axis0")
+        hidden = node("Add", "frames", node("Slice", "positions", "axis0", length, "axis0"))
+        for layer in range(self.shape.layers):
+            hidden = node("Add", hidden, self._attention(hidden, f"layer{layer}"))
+            hidden = node("Add", hidden, self._feed_forward(hidden, f"layer{layer}"))
+        tokens = self._unit(node("Add", "frames", self._linear(self._norm(hidden, "norm"), "out")), axis=1)
+        closest = node("ArgMax", self._times_transposed("texts", tokens), axis=1, keepdims=0)
+        added = node("Unsqueeze", node("Gather", tokens, closest, axis=0), "axis1")  # n × 1 × d
+        pooled = node("ReduceMean", self._unit(node("Add", "frames", added), axis=2), axes=[1], keepdims=0)
+        product = node("Mul", self._unit(pooled, axis=1), self._unit("texts", axis=1))
+        node("ReduceSum", product, "axis1", keepdims=0, output="scores")
+        d = self.shape.dim
+        return self.net.model({"frames": ("t", d), "texts": ("n", d)}, {"scores": ("n",)})
+
+    def _attention(self, hidden: str, at: str) -> str:
+        node = self.net.node
+        normed = self._norm(hidden, f"{at}.norm1")
+        query, key, value = (
+            node("Transpose", node("Reshape", self._linear(normed, f"{at}.{part}"), "split"), perm=list(turned))
+            for part, turned in (("query", (1, 0, 2)), ("key", (1, 2, 0)), ("value", (1, 0, 2)))
+        )
+        share = node("Softmax", node("Div", node("MatMul", query, key), "scale"), axis=2)
+        mixed = node("Reshape", node("Transpose", node("MatMul", share, value), perm=[1, 0, 2]), "joined")
+        return self._linear(mixed, f"{at}.mix")
+
+    def _feed_forward(self, hidden: str, at: str) -> str:
+        node = self.net.node
+        wide = self._linear(self._norm(hidden, f"{at}.norm2"), f"{at}.wide")
+        bell = node("Mul", node("Add", node("Erf", node("Div", wide, "root2")), "one"), "half")
+        return self._linear(node("Mul", wide, bell), f"{at}.narrow")
+
+    def _linear(self, rows: str, name: str) -> str:
+        return self.net.node("Add", self.net.node("MatMul", rows, f"{name}.weight"), f"{name}.bias")
+
+    def _norm(self, rows: str, name: str) -> str:
+        node = self.net.node
+        centred = node("Sub", rows, node("ReduceMean", rows, axes=[1], keepdims=1))
+        variance = node("ReduceMean", node("Mul", centred, centred), axes=[1], keepdims=1)
+        normed = node("Div", centred, node("Sqrt", node("Add", variance, "epsilon")))
+        return node("Add", node("Mul", normed, f"{name}.weight"), f"{name}.bias")
+
+    def _unit(self, rows: str, *, axis: int) -> str:
+        length = self.net.node("ReduceL2", rows, axes=[axis], keepdims=1)
+        return self.net.node("Div", rows, self.net.node("Max", length, "tiny"))
+
+    def _times_transposed(self, left: str, right: str) -> str:
+        return self.net.node("MatMul", left, self.net.node("Transpose", right, perm=[1, 0]))

@@ -1,0 +1,154 @@
+"""A team chosen without labels, on the evaluation core."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from processes import Captions
+
+from longtake import cli, registry
+from longtake.agents.team import Member, read_team, write_team
+from longtake.config import Settings
+from longtake.errors import RunError
+from longtake.evals.items import Asked, Benchmark, Item
+from longtake.evals.runs import RunFolder
+from longtake.evals.selection import Manner, estimates, select
+from longtake.types import Question
+
+OPTIONS = ("one", "two", "three")
+LIBRARY = [Member(name=name, model=f"lab/{text}") for name, text in {
+    "dim": "acuity=0.1,seed=1", "ann": "acuity=0.9,seed=2", "bob": "acuity=0.9,seed=3", "cid": "acuity=0.9,seed=4",
+}.items()]  # fmt: skip
+
+
+def unlabelled(count=4, question="Question {}?", options=OPTIONS):
+    items = [Item(Asked(f"q{i}", f"v{i % 2}", Question(question.format(i), options)), None) for i in range(count)]
+    return Benchmark("toy", items, Captions())
+
+
+@pytest.fixture
+def library_file(tmp_path):
+    write_team(tmp_path / "library.toml", LIBRARY)
+    return tmp_path / "library.toml"
+
+
+@pytest.fixture
+def run(capsys):
+    def run(*arguments):
+        code = cli.run([str(a) for a in arguments])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run
+
+
+def test_a_team_file_reads_as_it_was_written(tmp_path):
+    members = [
+        Member(
+            name='a "quoted"\nname', model="http://127.0.0.1:1/v1#x\\y", temperature=0.5, channels=("speech", "tags")
+        ),
+        Member(name="ü", model="lab/acuity=1", max_new_tokens=7),
+    ]
+    write_team(tmp_path / "team.toml", members, ["one note\nin two lines", "[[agent]]"])
+    assert list(read_team(tmp_path / "team.toml")) == members
+
+
+def test_answers_are_needed_and_labels_are_not(tmp_path):
+    found = select(LIBRARY, unlabelled(), Settings(), tmp_path / "runs")
+    assert len(found.ranking) == 4
+    assert all(ranked.answered == 4 for ranked in found.ranking)
+    assert found.team(2) == [ranked.member for ranked in found.ranking[:2]]
+    assert found.margin(4) is None
+    assert found.margin(2).value == pytest.approx(found.ranking[1].agreement.value - found.ranking[2].agreement.value)
+
+
+def test_a_selection_goes_on_where_it_was(tmp_path):
+    asked = []
+    first = select(LIBRARY[:2], unlabelled(), Settings(), tmp_path, progress=lambda name, row: asked.append(name))
+    assert asked == ["dim"] * 4 + ["ann"] * 4
+    results = tmp_path / "ann" / "results.jsonl"
+    results.write_bytes(b"".join(results.read_bytes().splitlines(keepends=True)[:3]))
+    asked.clear()
+    again = select(LIBRARY[:2], unlabelled(), Settings(), tmp_path, progress=lambda name, row: asked.append(name))
+    assert asked == ["ann"]
+    assert [r.agrees for r in again.ranking] == [r.agrees for r in first.ranking]
+    with pytest.raises(RunError, match="seed was 0, is 3"):
+        select(LIBRARY[:2], unlabelled(), Settings(), tmp_path, Manner(seed=3))
+
+
+def test_each_agent_is_asked_alone_through_perception_and_action(tmp_path):
+    select(LIBRARY[:1], unlabelled(2), Settings(), tmp_path)
+    fields = RunFolder(tmp_path / "dim").spec()["method"]["fields"]
+    assert (fields["team_size"], fields["max_rounds"], fields["reasons"], fields["chunks"]) == (1, 1, False, 6)
+    row = RunFolder(tmp_path / "dim").results()["q0"]
+    assert row["usage"]["calls"] <= 3, "gate, key information, answer"
+
+
+def test_answers_in_words_are_compared_by_meaning(tmp_path, monkeypatch):
+    monkeypatch.setitem(registry.chats._targets, "test", "support.models:make")
+    library = [Member(name=name, model="lab/acuity=1") for name in ("ann", "bob")]
+    said = unlabelled(2, "What does the narrator say {}?", ())
+    found = select(library, said, Settings(), tmp_path)
+    assert [ranked.agreement.value for ranked in found.ranking] == [1.0, 1.0]
+
+
+def test_where_nobody_can_answer_the_error_is_shown(tmp_path):
+    items = [Item(Asked("q0", "broken", Question("Which?", OPTIONS)), None)]
+    with pytest.raises(RunError, match="no captions"):
+        select(LIBRARY[:2], Benchmark("toy", items, Captions()), Settings(), tmp_path)
+
+
+def test_the_estimate_covers_what_is_used(tmp_path):
+    benchmark = unlabelled(3)
+    bounds = estimates(LIBRARY[:2], benchmark, Settings(), Manner())
+    found = select(LIBRARY[:2], benchmark, Settings(), tmp_path)
+    for bound in bounds:
+        ranked = next(r for r in found.ranking if r.member.name == bound.method)
+        used = [row["usage"] for row in ranked.results]
+        assert bound.calls >= sum(u["calls"] for u in used)
+        assert bound.frames >= sum(u["frames"] for u in used)
+        assert bound.tokens_in >= sum(u["tokens_in"] for u in used)
+        assert bound.cost >= sum(u["cost"] for u in used)
+
+
+def test_the_command_writes_a_team_that_ask_takes(run, library_file, tmp_path):
+    out = tmp_path / "team.toml"
+    of = ("--of", "seeds=0", "--of", "minutes=10", "--of", "questions=12")
+    code, text, err = run("select", "lab", *of, "--library", library_file, "--sample", 10, "--out", out)
+    assert code == 0, err
+    assert err.index("at most") < err.index("ann: 10 of at most 10")
+    assert "the last in the team leads the first outside by" in text
+    team = read_team(out)
+    assert len(team) == 3
+    assert {member.name for member in team} <= {member.name for member in LIBRARY}
+    assert "10 questions of lab" in out.read_text()
+    code, text, _ = run("select", "lab", *of, "--library", library_file, "--sample", 10, "--out", out, "--json")
+    found = json.loads(text)
+    assert code == 0
+    assert [row["name"] for row in found["ranking"]][:3] == [member.name for member in team]
+    assert found["questions"] == 10
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["lab", "--top", "9"], "holds 4 agents"),
+        (["nextqa"], "--data"),
+        (["lab", "--of", "minute=3"], "did you mean 'minutes'"),
+        (["lab", "--of", "minutes=x"], "invalid literal"),
+        (["lab", "--option", "x"], "brings its own"),
+    ],
+)
+def test_mistakes(run, library_file, tmp_path, arguments, says):
+    code, out, err = run("select", *arguments, "--library", library_file, "--out", tmp_path / "team.toml")
+    assert (code, out) == (2, ""), err
+    assert says in err
+
+
+def test_the_estimate_alone_asks_nobody(run, library_file, tmp_path):
+    code, text, _ = run("select", "lab", "--of", "seeds=0", "--library", library_file, "--sample", 2,
+                        "--estimate", "--out", tmp_path / "team.toml")  # fmt: skip
+    assert code == 0
+    assert "at most" in text
+    assert not (tmp_path / "team.toml").exists()

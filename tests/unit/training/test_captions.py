@@ -1,0 +1,129 @@
+"""Which captioned stretches of films are trained on, and what is said of the others."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from processes import Captions
+
+from longtake.algorithms.recall import recall
+from longtake.errors import ConfigError
+from longtake.perception.minilm import LONGEST
+from longtake.training import pairs
+from longtake.training.captions import Clip, Dropped, Rules, keep, read_list, shorten
+from longtake.training.sources import tokens_of
+from longtake.types import Segment
+
+
+def words(text: str) -> int:
+    return len(text.split())
+
+
+LONG_ENOUGH = " ".join(f"word{n}" for n in range(20))
+
+
+def row(start=0, end=60, caption=LONG_ENOUGH, video="a.mp4"):
+    return {"video": video, "start": start, "end": end, "caption": caption}
+
+
+def test_five_seconds_to_twelve_minutes_and_twenty_tokens():
+    rows = [row(0, 5), row(0, 4.9), row(0, 720), row(0, 720.1), row(caption="too short"), row(caption=LONG_ENOUGH[:-7])]
+    kept, dropped = keep(rows, Rules(), words, 77)
+    assert [clip.segment for clip in kept] == [Segment(0, 5), Segment(0, 720)]
+    assert dropped.reasons == {"shorter than 5 s": 1, "longer than 720 s": 1, "caption of fewer than 20 tokens": 2}
+    assert "dropped 2: caption of fewer than 20 tokens (row 5, 2 tokens)" in dropped.lines()
+
+
+@pytest.mark.parametrize(
+    "bad", [{"video": "a"}, row(start="x"), row(5, 3), row(caption=None), row(video=""), row(start=-1)]
+)
+def test_rows_that_say_too_little_are_dropped_and_counted(bad):
+    kept, dropped = keep([bad, row()], Rules(), words, 77)
+    assert len(kept) == 1
+    assert dropped.lines() == ["dropped 1: no video, start, end and caption (row 1)"]
+
+
+def test_long_captions_lose_their_last_sentences():
+    assert shorten("One two three. Four five! Six seven eight.", 5, words) == "One two three. Four five!"
+    assert shorten("One two three four five six.", 4, words) == "One two three four"
+    kept, dropped = keep([row(caption=f"{LONG_ENOUGH}. And more.")], Rules(), words, 20)
+    assert kept[0].caption == f"{LONG_ENOUGH}."
+    assert dropped.lines() == ["shortened 1 captions"]
+
+
+def test_tokens_are_those_of_the_text_side():
+    count, most = tokens_of(object())
+    assert most == LONGEST
+    assert count("a dog") == 4  # with its two marks
+    assert count("word " * 1000) > 1000
+
+
+def test_lists_in_three_forms(tmp_path):
+    (tmp_path / "a.jsonl").write_text("\n".join(json.dumps(row(n)) for n in range(2)) + "\n\n")
+    (tmp_path / "a.json").write_text(json.dumps([row(0), row(1)]))
+    (tmp_path / "a.csv").write_text(f"video,start,end,caption\na.mp4,0,60,{LONG_ENOUGH}\na.mp4,1,60,{LONG_ENOUGH}\n")
+    found = [keep(read_list(tmp_path / f"a.{kind}"), Rules(), words, 77)[0] for kind in ("jsonl", "json", "csv")]
+    assert found[0] == found[1] == found[2]
+    assert len(found[0]) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("a.jsonl", "{", "not valid JSON"),
+        ("a.json", '{"a": 1}', "no list of objects"),
+        ("b.jsonl", None, "cannot be read"),
+    ],
+)
+def test_lists_that_cannot_be_read(tmp_path, name, text, says):
+    if text is not None:
+        (tmp_path / name).write_text(text)
+    with pytest.raises(ConfigError, match=says):
+        read_list(tmp_path / name)
+
+
+# ---- vectors
+
+
+def test_clips_are_seen_through_the_index_of_their_film():
+    clips = [Clip("v", Segment(2, 6), "a b"), Clip("v", Segment(0, 10), "c d"), Clip("v", Segment(40, 50), "e"),
+             Clip("broken", Segment(0, 5), "f")]  # fmt: skip
+    dropped = Dropped()
+    found = pairs.embed(clips, dropped, Captions().footage, 3)
+    footage = Captions().footage("v")
+    assert len(found) == 2
+    assert found.counts.tolist() == [3, 3]
+    assert found.clip(0) == pytest.approx(footage.embeddings()[[2, 3, 5]], abs=1e-3)
+    assert np.asarray(found.texts, np.float32) == pytest.approx(footage.encode(["a b", "c d"]), abs=1e-3)
+    assert dropped.reasons == {"beyond the end of its film": 1, "film cannot be read": 1}
+
+
+def test_pairs_are_kept_and_read(tmp_path):
+    made = pairs.stack([np.eye(3, dtype=np.float32)[:2]], np.eye(3, dtype=np.float32)[:1], ["v"], 4)
+    assert made.frames.shape == (1, 4, 3)
+    assert made.frames[0, 2:].any() == False  # noqa: E712
+    made.save(tmp_path / "pairs.npz")
+    again = pairs.load(tmp_path / "pairs.npz")
+    assert again.counts.tolist() == [2]
+    assert again.videos.tolist() == ["v"]
+    assert np.array_equal(again.frames, made.frames)
+
+
+def test_no_film_is_both_trained_and_tested_on():
+    one = np.eye(2, dtype=np.float32)[:1]
+    made = pairs.stack([one] * 30, np.repeat(one, 30, axis=0), [f"v{n % 6}" for n in range(30)], 2)
+    train, test = pairs.held_out(made, 0.3, seed=1)
+    assert not set(train.videos.tolist()) & set(test.videos.tolist())
+    assert (len(train), len(test)) == (20, 10)
+    with pytest.raises(ConfigError, match="two videos"):
+        pairs.held_out(made.only([0, 6]), 0.3, seed=1)
+
+
+def test_recall_counts_ties_for_the_share_of_orders_in_which_they_are_found():
+    scores = np.array([[0.9, 0.1, 0.2], [0.5, 0.5, 0.1], [0.3, 0.2, 0.1]])
+    assert recall(scores, 1) == pytest.approx((1 + 0.5 + 0) / 3)
+    assert recall(scores, 2) == pytest.approx((1 + 1 + 0) / 3)
+    assert recall(scores, 3) == 1
+    assert recall(np.zeros((4, 4)), 1) == pytest.approx(1 / 4)

@@ -1,0 +1,166 @@
+"""Training the head: where torch is installed, that it learns, continues exactly, and scores as what it writes."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import numpy as np
+import pytest
+from films import FILMS
+
+from longtake import cli
+from longtake.errors import ConfigError, MissingExtra, RunError
+from longtake.perception.headfile import Shape, initial
+from longtake.training.fit import Schedule, export, fit, order_of, recalls, scale_of
+from longtake.training.head import need_torch, scores
+from longtake.training.pairs import stack
+
+try:
+    import torch
+except ImportError:
+    torch = None
+trains = pytest.mark.skipif(torch is None, reason="torch is not installed (extra train); training is not tested")
+
+SHAPE = Shape(dim=16, layers=1, heads=2, frames=4)
+
+
+class Encoder:
+    name, key, dim, size = "tiny", "tiny:1", 16, 224
+
+    def images(self, frames):
+        raise AssertionError
+
+
+def ordered_pairs(count, seed):
+    """Clips of two things in either order; a text names both, and its tail which comes first."""
+    random = np.random.default_rng(seed)
+    clips, texts = [], []
+    things = np.eye(16, dtype=np.float32)[:8]
+    for _ in range(count // 2):
+        one, other = things[random.choice(8, 2, replace=False)]
+        for first, second in ((one, other), (other, one)):
+            noise = 0.05 * random.normal(size=(4, 16))
+            clips.append((np.stack([first, first, second, second]) + noise).astype(np.float32))
+            texts.append(first + second + np.roll(first, 8))
+    texts = np.stack(texts)
+    texts /= np.linalg.norm(texts, axis=1, keepdims=True)
+    return stack(clips, texts.astype(np.float32), [f"v{n // 4}" for n in range(len(clips))], 4)
+
+
+QUICK = Schedule(epochs=3, batch=16, rate=3e-3, group=2, checkpoint_steps=2)
+
+
+def test_without_torch_one_line_says_what_to_install(monkeypatch, capsys, tmp_path):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(MissingExtra):
+        need_torch()
+    assert cli.run(["train-retriever", str(tmp_path / "clips.jsonl"), "--out", str(tmp_path / "head")]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.strip().count("\n")) == ("", 0)
+    assert 'pip install "longtake[train]"' in err
+
+
+def test_the_order_of_an_epoch_follows_from_the_seed_and_keeps_groups_together():
+    first = order_of(10, Schedule(group=2, seed=1), 0)
+    assert sorted(first.tolist()) == list(range(10))
+    assert all(b == a + 1 for a, b in first.reshape(-1, 2).tolist())
+    assert first.tolist() == order_of(10, Schedule(group=2, seed=1), 0).tolist()
+    assert first.tolist() != order_of(10, Schedule(group=2, seed=1), 1).tolist()
+    assert sorted(order_of(7, Schedule(group=3), 0).tolist()) == list(range(7))
+
+
+def test_the_ends_of_the_scale_are_medians_of_wrong_and_right_pairs():
+    found = np.array([[0.8, 0.1, 0.2], [0.1, 0.6, 0.3], [0.2, 0.2, 0.7]])
+    assert scale_of(found) == (0.2, 0.7)
+    assert scale_of(np.zeros((3, 3))) is None
+
+
+def test_a_film_list_is_prepared_without_torch(film_folder, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("LONGTAKE_CACHE", str(tmp_path / "cache"))
+    path = FILMS[0].make(film_folder)
+    rows = [{"video": path.name, "start": 0, "end": 9, "caption": "a b c " * 10},
+            {"video": path.name, "start": 0, "end": 2, "caption": "a b c " * 10},
+            {"video": "nowhere.mp4", "start": 0, "end": 9, "caption": "a b c " * 10}]  # fmt: skip
+    (tmp_path / "clips.json").write_text(json.dumps(rows))
+    command = ["train-retriever", str(tmp_path / "clips.json"), "--videos", str(path.parent), "--prepare", "--json",
+               "--out", str(tmp_path / "head")]  # fmt: skip
+    for _ in range(2):  # the second time from what was kept
+        assert cli.run(command) == 0
+        out, err = capsys.readouterr()
+        assert json.loads(out)["kept"] == 1
+        assert "dropped 1: shorter than 5 s" in err
+        assert "dropped 1: film cannot be read" in err
+
+
+@trains
+def test_the_loss_falls_and_order_is_learnt(tmp_path):
+    train, test = ordered_pairs(400, 0), ordered_pairs(40, 1)
+    weights, made = fit(SHAPE, train, test, Schedule(epochs=12, batch=32, rate=3e-3, group=2), tmp_path)
+    assert made.losses[-1] < made.losses[0] / 2
+    assert made.recalls[-1]["1"] > made.pooled["1"] + 0.2
+    assert made.pairs_per_second > 0
+    assert made.device.startswith("cpu")
+    head = export(tmp_path, SHAPE, weights, test, made, Encoder(), QUICK)
+    texts = np.asarray(test.texts, np.float32)
+    found = np.stack([head.scores(test.clip(n), texts) for n in range(len(test))]).T
+    assert recalls(found) == pytest.approx(made.recalls[-1], abs=0.03)
+    assert head.thresholds["chunk_low"] < head.thresholds["chunk_high"]
+
+
+@trains
+@pytest.mark.parametrize("killed_after", [3, 5, 13])
+def test_resumed_equals_unbroken(tmp_path, killed_after):
+    train, test = ordered_pairs(96, 0), ordered_pairs(16, 1)
+    whole, made = fit(SHAPE, train, test, QUICK, tmp_path / "whole")
+    fit(SHAPE, train, test, QUICK, tmp_path / "broken", stop_after=killed_after)
+    again, resumed = fit(SHAPE, train, test, QUICK, tmp_path / "broken", resume=True)
+    assert all(np.array_equal(whole[name], again[name]) for name in whole)
+    assert (resumed.losses, resumed.recalls) == (made.losses, made.recalls)
+
+
+@trains
+def test_a_checkpoint_is_not_overwritten_or_continued_by_mistake(tmp_path):
+    train, test = ordered_pairs(32, 0), ordered_pairs(8, 1)
+    fit(SHAPE, train, test, QUICK, tmp_path)
+    with pytest.raises(RunError, match="--resume"):
+        fit(SHAPE, train, test, QUICK, tmp_path)
+    with pytest.raises(RunError, match="another training"):
+        fit(SHAPE, train, test, Schedule(epochs=4), tmp_path, resume=True)
+
+
+@trains
+def test_half_precision_changes_little_and_leaves_the_cosines_whole():
+    weights = {name: torch.tensor(value) for name, value in initial(SHAPE, 0).items()}
+    pairs = ordered_pairs(16, 0)
+    frames, texts = torch.tensor(pairs.frames).float(), torch.tensor(pairs.texts).float()
+    mask = torch.ones(frames.shape[:2], dtype=torch.bool)
+    whole, half = (scores(weights, SHAPE, frames, mask, texts, half=half) for half in (False, True))
+    assert half.dtype == torch.float32
+    assert float((whole - half).abs().max()) < 0.01
+
+
+@trains
+def test_mistakes(tmp_path):
+    train, test = ordered_pairs(32, 0), ordered_pairs(8, 1)
+    with pytest.raises(ConfigError, match="contrast needs two"):
+        fit(SHAPE, train.only([0]), test, QUICK, tmp_path)
+    with pytest.raises(ConfigError, match="not a device"):
+        fit(SHAPE, train, test, QUICK, tmp_path, device="toaster")
+
+
+@trains
+def test_the_command_trains_and_says_how_fast(film_folder, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("LONGTAKE_CACHE", str(tmp_path / "cache"))
+    films = [film.make(film_folder) for film in FILMS[:2]]
+    rows = [{"video": film.name, "start": start, "end": start + 5, "caption": f"{film.name} at {start} " * 10}
+            for film in films for start in (0, 1, 2, 3)]  # fmt: skip
+    (tmp_path / "clips.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    command = ["train-retriever", str(tmp_path / "clips.jsonl"), "--videos", str(films[0].parent), "--epochs", "2",
+               "--layers", "1", "--out", str(tmp_path / "head"), "--device", "cpu"]  # fmt: skip
+    assert cli.run(command) == 0
+    out, err = capsys.readouterr()
+    assert "pairs/s" in out
+    assert "mean pooling" in out
+    assert "epoch 2: loss" in err
+    assert {"head.onnx", "head.json", "checkpoint.pt", "curves.png"} <= {p.name for p in (tmp_path / "head").iterdir()}
