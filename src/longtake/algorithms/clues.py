@@ -1,4 +1,4 @@
-"""How relevant scenes are: before they are looked at, after, and whether that can be trusted (VideoDetective, eq. 5, 9–11)."""
+"""How relevant scenes are, before and after they are looked at, and whether that can be trusted (VideoDetective)."""
 
 from __future__ import annotations
 

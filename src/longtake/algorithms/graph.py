@@ -26,7 +26,7 @@ def visual(one: NDArray[np.floating], other: NDArray[np.floating]) -> NDArray[np
 
 def temporal(one: NDArray[np.floating], other: NDArray[np.floating], tau: float) -> NDArray[np.float64]:
     """Eq. 2: (W^time)_ij = exp(−|t_i − t_j| / τ)."""
-    return np.exp(-np.abs(np.subtract.outer(one, other)) / tau)
+    return np.asarray(np.exp(-np.abs(np.subtract.outer(one, other)) / tau), np.float64)
 
 
 def affinity(
@@ -64,7 +64,7 @@ def strongest(weights: NDArray[np.float64], top: int) -> NDArray[np.bool_]:
     least = -np.partition(-weights, top - 1, axis=1)[:, top - 1 : top]
     above, equal = weights > least, weights == least
     room = top - above.sum(axis=1, keepdims=True)
-    return (above | (equal & (np.cumsum(equal, axis=1) <= room))) & (weights > 0)
+    return np.asarray((above | (equal & (np.cumsum(equal, axis=1) <= room))) & (weights > 0))
 
 
 def normalise(weights: csr_array) -> csr_array:

@@ -16,23 +16,29 @@ UNKNOWN_IDF = 1.5
 """Weight of a word that the table does not hold: a name, or something misread."""
 
 _CLOCK = re.compile(r"\[\d+:\d\d(?::\d\d)?\]")
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
+_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
 STOP = frozenset(
-    """a about above after again against all also am an and any are as at be because been before being below between both
-    but by can could did do does doing done down during each either else ever every few for from further get gets got
-    had has have having he her here hers herself him himself his how i if in into is it its itself just let may me might
-    more most much must my myself neither no nor not now of off on once one only onto or other our ours ourselves out over
-    own per rather same shall she should since so some somebody someone something such than that the their theirs them
-    themselves then there these they this those through thus to too toward towards under until up upon us very was we were
-    what when where whether which while who whom whose why will with within without would yet you your yours
-    according film video clip scene""".split()
+    _WORD.findall(
+        """
+        a about above after again against all also am an and any are as at be because been before being
+        below between both but by can could did do does doing done down during each either else ever every
+        few for from further get gets got had has have having he her here hers herself him himself his how i
+        if in into is it its itself just let may me might more most much must my myself neither no nor not
+        now of off on once one only onto or other our ours ourselves out over own per rather same shall she
+        should since so some somebody someone something such than that the their theirs them themselves then
+        there these they this those through thus to too toward towards under until up upon us very was we
+        were what when where whether which while who whom whose why will with within without would yet you
+        your yours according film video clip scene
+        """
+    )
 )
-"""Words that tell nothing; the last line is what questions about films are made of."""
+"""Words that tell nothing; the last ones are what questions about films are made of."""
 
 
 def content_words(text: str) -> list[str]:
     """The words of a text that carry meaning, in lower case, each once; times in brackets are no words."""
-    words = (word.group().lower().replace("’", "'").removesuffix("'s") for word in _WORD.finditer(_CLOCK.sub(" ", text)))
+    found = _WORD.findall(_CLOCK.sub(" ", text).lower().replace("’", "'"))
+    words = (word.removesuffix("'s") for word in found)
     return list(dict.fromkeys(word for word in words if word not in STOP))
 
 

@@ -1,4 +1,4 @@
-"""A film in scenes: cut where neighbouring frames stop resembling each other (VideoDetective, section 3.2.1).
+r"""A film in scenes: cut where neighbouring frames stop resembling each other (VideoDetective, section 3.2.1).
 
 ::
 
@@ -23,7 +23,7 @@ Span: TypeAlias = tuple[int, int]
 
 def neighbours(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
     """⟨f_t, f_{t+1}⟩ for every frame but the last."""
-    return np.einsum("ij,ij->i", vectors[:-1], vectors[1:]).astype(np.float64)
+    return np.asarray(np.einsum("ij,ij->i", vectors[:-1], vectors[1:]), np.float64)
 
 
 def scenes(
@@ -44,7 +44,7 @@ def scenes(
 
 
 def merge_short(vectors: NDArray[np.floating], spans: Sequence[Span], shortest: int) -> list[Span]:
-    """From left to right, each short piece joined to the neighbour whose mean it resembles more, until none is short."""
+    """From left to right, each short piece joined to the neighbour it resembles more, until none is short."""
     spans = list(spans)
     sums = [vectors[a:b].sum(axis=0, dtype=np.float64) for a, b in spans]
     at = 0

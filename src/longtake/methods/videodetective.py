@@ -190,17 +190,14 @@ class VideoDetective:
     def hunt(self, hunt: Hunt, run: Run) -> None:
         """Lines 7 to 25."""
         steps = self.steps(hunt.question)
-        anchors = self.first_anchors(hunt)[:steps]  # 7
+        by_score = np.argsort(-hunt.anchors.max(axis=1), kind="stable").tolist()
+        anchors = self.best_scenes(hunt, by_score)[:steps]  # 7
         hunt.film.tell("anchors", [float(hunt.anchors[f, n]) for n, f in anchors], [n for n, _ in anchors])
         self.verify(hunt, anchors, run, "anchor")
         if not self.refinement:
             return
-        retries: list[tuple[int, int]] = []
-        for node, facet in anchors:
-            other = hunt.next_best(facet, [n for n, _ in retries])
-            if hunt.seen[node].score < self.threshold(hunt.footage, "retry_below") and other is not None:
-                retries.append((other, facet))
-        self.verify(hunt, retries[: steps - len(hunt.seen)], run, "retry")
+        low = [facet for node, facet in anchors if hunt.seen[node].score < self.threshold(hunt.footage, "retry_below")]
+        self.verify(hunt, self.best_scenes(hunt, low)[: steps - len(hunt.seen)], run, "retry")
         turns = deque(hunt.unresolved())  # M
         while len(hunt.seen) < steps and hunt.belief.open.any():  # 8, 9
             facet = turns.popleft() if turns else None  # 13, 15
@@ -209,10 +206,10 @@ class VideoDetective:
             if facet is not None and hunt.latest[facet].needs_more:
                 turns.append(facet)  # 17: otherwise it has left M
 
-    def first_anchors(self, hunt: Hunt) -> list[tuple[int, int]]:
-        """Line 7: each facet's best scene, facets in order of score; one that is taken gives way to the next best."""
+    def best_scenes(self, hunt: Hunt, facets: Sequence[int]) -> list[tuple[int, int]]:
+        """Each facet's best unvisited scene; one that an earlier facet takes gives way to the next best."""
         found: list[tuple[int, int]] = []
-        for facet in np.argsort(-hunt.anchors.max(axis=1), kind="stable").tolist():
+        for facet in facets:
             node = hunt.next_best(facet, [n for n, _ in found])
             if node is not None:
                 found.append((node, facet))

@@ -107,7 +107,9 @@ def cut_off(footage: Footage, vectors: NDArray[np.float32], rule: GraphRule) -> 
 class Belief:
     """The state vectors: Y, what was verified or presumed; F, what follows for every scene; v, what was visited."""
 
-    def __init__(self, film: SceneGraph, presumed: NDArray[np.float64], rule: GraphRule, *, spread: bool = True) -> None:
+    def __init__(
+        self, film: SceneGraph, presumed: NDArray[np.float64], rule: GraphRule, *, spread: bool = True
+    ) -> None:
         self._film, self._rule, self._spread = film, rule, spread
         self.injected = np.array(presumed, np.float64)
         self.field = self.injected.copy()

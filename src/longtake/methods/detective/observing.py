@@ -1,4 +1,4 @@
-"""Looking closely at one scene: what it shows, what can be read and heard in it, and how relevant each is (section 3.3.2)."""
+"""Looking closely at one scene: what it shows, what can be read and heard there, how relevant that is (3.3.2)."""
 
 from __future__ import annotations
 

@@ -1,0 +1,99 @@
+"""VideoDetective beside uniform frames of the same final number, and without each of its parts, in the laboratory.
+
+    python benchmarks/detective.py [--worlds 6] [--minutes 60] [--questions 55] [--first-seed 1000] [--acuity 0.8]
+
+Contenders answer the same questions with one simulated model in both roles: uniform frames, the rows of the paper's
+table 3, the method without on-screen text and speech, and its presets; then, by kind of question, what they do.
+Intervals are 95 %, over worlds; p is McNemar's.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import Any
+
+from longtake.agents.run import Run
+from longtake.evals.items import Benchmark
+from longtake.evals.lab import lab
+from longtake.evals.scoring import accuracy, correct, paired
+from longtake.lab.acuity import make
+from longtake.lab.profile import PROFILE
+from longtake.methods.base import Method, configure, solve
+from longtake.methods.baselines import Uniform
+from longtake.methods.videodetective import VideoDetective
+from longtake.types import Usage
+
+FULL = "full"
+TABLE_3: Mapping[str, Mapping[str, Any]] = {
+    "without propagation": {"propagation": False},
+    "without facets and refinement": {"decomposition": False, "refinement": False},
+    "without refinement": {"refinement": False},
+    "without textual evidence": {"textual_evidence": False},
+    "without optimized sampling": {"optimized_sampling": False},
+}
+CHANNELS: Mapping[str, Mapping[str, Any]] = {
+    "without on-screen text": {"looking": {"onscreen": False}},
+    "without speech": {"looking": {"speech": False}},
+    "without either": {"looking": {"onscreen": False, "speech": False}},
+}
+PRESETS: Mapping[str, Mapping[str, Any]] = {name: {"preset": name} for name in VideoDetective.presets}
+
+
+def answers(method: Method, benchmark: Benchmark, model: str) -> tuple[list[bool], list[Usage]]:
+    """Whether each question is answered rightly, and at what price."""
+    right, used = [], []
+    chat = make(model)
+    for item in benchmark.items:
+        footage = benchmark.source.footage(item.asked.video)
+        result = solve(method, footage, item.asked.question, Run(dict.fromkeys(method.roles, chat)))
+        right.append(correct(item, result.answer.choice, result.answer.text))
+        used.append(result.usage)
+    return right, used
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--worlds", type=int, default=6)
+    parser.add_argument("--minutes", type=int, default=60)
+    parser.add_argument("--questions", type=int, default=55)
+    parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--acuity", type=float, default=0.8)
+    parser.add_argument("--noise", type=float)
+    parser.add_argument("--only", nargs="*", help="names of contenders")
+    options = parser.parse_args()
+    seeds = range(options.first_seed, options.first_seed + options.worlds)
+    benchmark = lab(seeds, options.minutes, options.questions, noise=options.noise)
+    videos = [item.asked.video for item in benchmark.items]
+    kinds = sorted({item.tags["type"] for item in benchmark.items})
+    model = f"acuity={options.acuity:g}"
+    print(f"lab {PROFILE.hash}, {len(videos)} questions on {options.worlds} worlds of {options.minutes} min, {model}")
+    full, used = answers(VideoDetective(), benchmark, model)
+    print(f"{FULL:<32}{accuracy(full, videos)}")
+    print(f"a question: {sum(u.frames for u in used) / len(used):.0f} frames shown, "
+          f"{sum(u.calls for u in used) / len(used):.1f} calls, "
+          f"{sum(u.tokens_in + u.tokens_out for u in used) / len(used):,.0f} tokens")  # fmt: skip
+    contenders: dict[str, Method] = {"uniform": Uniform(frames=VideoDetective().frames)}
+    contenders |= {
+        name: configure(VideoDetective, values) for name, values in {**TABLE_3, **CHANNELS, **PRESETS}.items()
+    }
+    rates = {FULL: full}
+    for name, method in contenders.items():
+        if options.only is None or name in options.only:
+            rates[name], _ = answers(method, benchmark, model)
+            difference = paired(full, rates[name], videos)
+            print(f"{name:<32}{accuracy(rates[name], videos)}   full leads by {difference}", flush=True)
+    print("by kind: right, and what the full method leads by")
+    for kind in kinds:
+        chosen = [n for n, item in enumerate(benchmark.items) if item.tags["type"] == kind]
+        some = [videos[n] for n in chosen]
+        own = [full[n] for n in chosen]
+        print(f"  {kind} {accuracy(own, some)}")
+        for name in ("uniform", *CHANNELS):
+            if name in rates:
+                other = [rates[name][n] for n in chosen]
+                print(f"    {name:<28}{accuracy(other, some).value:6.1%}   {paired(own, other, some)}")
+
+
+if __name__ == "__main__":
+    main()
