@@ -96,5 +96,6 @@ def draw(search: Search, answer: Answer, strip: Sequence[Frame], duration: float
     final.set_ylabel("belief at the end")
     final.set_xlabel("shaded: selected for the answer; red: cited")
     final.set_xlim(0, duration)
+    final.xaxis.set_major_locator(MaxNLocator(nbins=9, steps=[1, 1.2, 1.8, 3, 6, 10]))  # whole minutes
     final.xaxis.set_major_formatter(FuncFormatter(lambda second, _: clock(max(0.0, second))))
     figure.savefig(path, dpi=110)
