@@ -1,19 +1,22 @@
 """VideoDetective beside uniform frames of the same final number, and without each of its parts, in the laboratory.
 
-    python benchmarks/detective.py [--worlds 6] [--minutes 60] [--questions 55] [--first-seed 1000] [--acuity 0.8]
+    python benchmarks/detective.py [--worlds 6] [--minutes 60] [--questions 55] [--model acuity=0.8]
 
 Contenders answer the same questions with one simulated model in both roles: uniform frames, the rows of the paper's
 table 3, the method without on-screen text and speech, and its presets; then, by kind of question, what they do.
+``--grid`` prints the lead over uniform frames for every acuity and noise of ``longtake lab run --sweep`` instead, which
+itself compares with as many uniform frames as the method shows in all its calls.
 Intervals are 95 %, over worlds; p is McNemar's.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from longtake.agents.run import Run
+from longtake.cli.lab_run import ACUITIES, NOISES
 from longtake.evals.items import Benchmark
 from longtake.evals.lab import lab
 from longtake.evals.scoring import accuracy, correct, paired
@@ -52,21 +55,46 @@ def answers(method: Method, benchmark: Benchmark, model: str) -> tuple[list[bool
     return right, used
 
 
+def grid(seeds: Sequence[int], minutes: int, questions: int) -> None:
+    """The lead over uniform frames of the same final number, rows acuity, columns noise."""
+    method, plain = VideoDetective(), Uniform(frames=VideoDetective().frames)
+    ours, theirs, every = list[bool](), list[bool](), list[str]()
+    print("      " + "".join(f"{noise:>24g}" for noise in NOISES))
+    for acuity in ACUITIES:
+        row = ""
+        for noise in NOISES:
+            benchmark = lab(seeds, minutes, questions, noise=noise)
+            videos = [item.asked.video for item in benchmark.items]
+            (full, _), (uniform, _) = (answers(each, benchmark, f"acuity={acuity:g}") for each in (method, plain))
+            lead = paired(full, uniform, videos)
+            row += f"{f'{100 * lead.value:+.1f} [{100 * lead.low:+.1f}, {100 * lead.high:+.1f}]':>24}"
+            ours, theirs, every = ours + full, theirs + uniform, every + videos
+        print(f"{acuity:<6g}{row}", flush=True)
+    print(f"all {len(ours)} questions: {accuracy(ours, every)}, lead {paired(ours, theirs, every)}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--worlds", type=int, default=6)
     parser.add_argument("--minutes", type=int, default=60)
     parser.add_argument("--questions", type=int, default=55)
     parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--acuity", type=float, default=0.8)
+    parser.add_argument("--model", default="acuity=0.8", help="parameters of the simulated model")
     parser.add_argument("--noise", type=float)
+    parser.add_argument("--grid", action="store_true")
     parser.add_argument("--only", nargs="*", help="names of contenders")
     options = parser.parse_args()
     seeds = range(options.first_seed, options.first_seed + options.worlds)
+    if options.grid:
+        print(
+            f"lab {PROFILE.hash}, {options.worlds} worlds of {options.minutes} min, {options.questions} questions each"
+        )
+        grid(seeds, options.minutes, options.questions)
+        return
     benchmark = lab(seeds, options.minutes, options.questions, noise=options.noise)
     videos = [item.asked.video for item in benchmark.items]
     kinds = sorted({item.tags["type"] for item in benchmark.items})
-    model = f"acuity={options.acuity:g}"
+    model = options.model
     print(f"lab {PROFILE.hash}, {len(videos)} questions on {options.worlds} worlds of {options.minutes} min, {model}")
     full, used = answers(VideoDetective(), benchmark, model)
     print(f"{FULL:<32}{accuracy(full, videos)}")

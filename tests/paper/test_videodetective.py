@@ -84,6 +84,18 @@ def test_case_a_facets_that_miss_something_take_turns_from_their_own_latest_scen
     assert by_turn[1][1] in (4, 6)  # next to the cat, not next to the last scene anybody looked at
 
 
+def test_line_17_a_facet_that_misses_nothing_any_more_leaves_the_turns():
+    film = ["sea", "k", "l", "m", "n", "cat", "p", "q", "r", "s", "dog", "t"]
+    reports = {n: (f"a {film[n]}", n in (0, 5, 10), "") for n in range(12)}  # anchors miss something, others do not
+    facets = {"question": ["sea"], "A": ["cat"], "B": ["dog"]}
+    _, heard = play(Detectives(facets, reports), SceneFootage(film), Question("Where?", ("cat", "dog")),
+                    VideoDetective(base_steps=8))  # fmt: skip
+    assert [(facet, why) for facet, _, why in looks(heard)[3:]] == [
+        ("question", "neighbour"), ("A", "neighbour"), ("B", "neighbour"),
+        ("question", "highest belief"), ("question", "highest belief"),
+    ]  # fmt: skip
+
+
 def test_without_unvisited_neighbours_the_missing_keyword_says_where_to_look():
     film = ["sea", "cat", "a", "b", "c", "d", "moon", "e"]
     reports = {0: ("a sea", True, "moon"), 1: ("a cat", False, ""), 6: ("a moon", False, "")}
@@ -118,9 +130,11 @@ def test_case_b_when_nothing_is_missing_the_highest_belief_is_looked_at_with_the
         assert scene == max(open_, key=lambda n, t=t: (fields[t][n], -n))
 
 
-def test_lines_23_and_24_scores_are_injected_and_diffused_one_by_one():
+@pytest.mark.parametrize("iterations", [1, 7])
+def test_lines_23_and_24_scores_are_injected_and_diffused_one_by_one_from_the_last_belief(iterations):
     detectives = Detectives(FACETS, {n: (f"a {FILM[n]}", False, "") for n in range(12)})
-    _, heard = play(detectives, SceneFootage(FILM))
+    rule = GraphRule(iterations=iterations)
+    _, heard = play(detectives, SceneFootage(FILM), method=VideoDetective(graph=rule))
     fields = [np.array(s.values) for s in scores(heard, "belief")]
     seen = scores(heard, "observed")
     assert len(fields) == 1 + len(seen) == 11
@@ -130,7 +144,7 @@ def test_lines_23_and_24_scores_are_injected_and_diffused_one_by_one():
     injected, field = prior.copy(), prior
     for t, one in enumerate(seen, start=1):
         injected[film.segments.index(one.segments[0])] = one.values[0]
-        field = videodetective.graph.diffuse(film.spreading, injected, field)
+        field = videodetective.graph.diffuse(film.spreading, injected, field, steps=iterations)
         assert fields[t] == pytest.approx(field, abs=1e-3)
 
 
