@@ -12,7 +12,8 @@ Intervals are 95 %, over worlds; p is McNemar's.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from longtake.agents.run import Run
@@ -20,12 +21,13 @@ from longtake.cli.lab_run import ACUITIES, NOISES
 from longtake.evals.items import Benchmark
 from longtake.evals.lab import lab
 from longtake.evals.scoring import accuracy, correct, paired
+from longtake.events import Event, FramesSeen, Noted, ScoresSet, Stream
 from longtake.lab.acuity import make
 from longtake.lab.profile import PROFILE
 from longtake.methods.base import Method, configure, solve
 from longtake.methods.baselines import Uniform
 from longtake.methods.videodetective import VideoDetective
-from longtake.types import Usage
+from longtake.types import Segment, Usage
 
 FULL = "full"
 TABLE_3: Mapping[str, Mapping[str, Any]] = {
@@ -43,16 +45,65 @@ CHANNELS: Mapping[str, Mapping[str, Any]] = {
 PRESETS: Mapping[str, Mapping[str, Any]] = {name: {"preset": name} for name in VideoDetective.presets}
 
 
-def answers(method: Method, benchmark: Benchmark, model: str) -> tuple[list[bool], list[Usage]]:
-    """Whether each question is answered rightly, and at what price."""
-    right, used = [], []
+class Found:
+    """A sink that follows the evidence of a question: which stretches were observed, shown, told of at the end."""
+
+    def __init__(self, evidence: Sequence[Segment]):
+        self._evidence = evidence
+        self._looks, self._selected, self._shown, self._doubted = [], [], [], False
+
+    def handle(self, event: Event) -> None:
+        match event:
+            case ScoresSet(label="observed"):
+                self._looks += event.segments
+            case ScoresSet(label="selected"):
+                self._selected += event.segments
+            case Noted(label="fallback"):
+                self._doubted = True
+            case FramesSeen(purpose="videodetective/answer" | "baselines/uniform"):
+                self._shown += [Segment(frame.time, frame.time + 1e-3) for frame in event.frames]
+
+    def picture(self, digest: str, jpeg: Callable[[], bytes]) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+    def shares(self) -> tuple[float, float, float]:
+        """Of the evidence: observed, in a final frame, in a scene whose text the final call was told."""
+        told = [look for look in self._looks if self._doubted or look in self._selected]
+        return tuple(self._share(where) for where in (self._looks, self._shown, told))
+
+    def _share(self, where: Sequence[Segment]) -> float:
+        return sum(any(one.overlap(e) > 0 for one in where) for e in self._evidence) / max(1, len(self._evidence))
+
+
+@dataclass(frozen=True)
+class Played:
+    """A contender's answers, what they cost, and what became of the evidence."""
+
+    right: list[bool]
+    used: list[Usage]
+    found: list[tuple[float, float, float]]
+
+    def followed(self) -> str:
+        """Mean shares of the evidence."""
+        observed, shown, told = (sum(column) / len(column) for column in zip(*self.found, strict=True))
+        return f"evidence observed {observed:.0%}, in final frames {shown:.0%}, in final texts {told:.0%}"
+
+
+def play(method: Method, benchmark: Benchmark, model: str) -> Played:
+    """Every question of a benchmark."""
+    played = Played([], [], [])
     chat = make(model)
     for item in benchmark.items:
-        footage = benchmark.source.footage(item.asked.video)
-        result = solve(method, footage, item.asked.question, Run(dict.fromkeys(method.roles, chat)))
-        right.append(correct(item, result.answer.choice, result.answer.text))
-        used.append(result.usage)
-    return right, used
+        footage, sink = benchmark.source.footage(item.asked.video), Found(item.evidence)
+        with Stream(sink).active():
+            result = solve(method, footage, item.asked.question, Run(dict.fromkeys(method.roles, chat)))
+        played.right.append(correct(item, result.answer.choice, result.answer.text))
+        played.used.append(result.usage)
+        played.found.append(sink.shares())
+    return played
 
 
 def grid(seeds: Sequence[int], minutes: int, questions: int) -> None:
@@ -65,7 +116,7 @@ def grid(seeds: Sequence[int], minutes: int, questions: int) -> None:
         for noise in NOISES:
             benchmark = lab(seeds, minutes, questions, noise=noise)
             videos = [item.asked.video for item in benchmark.items]
-            (full, _), (uniform, _) = (answers(each, benchmark, f"acuity={acuity:g}") for each in (method, plain))
+            full, uniform = (play(each, benchmark, f"acuity={acuity:g}").right for each in (method, plain))
             lead = paired(full, uniform, videos)
             row += f"{f'{100 * lead.value:+.1f} [{100 * lead.low:+.1f}, {100 * lead.high:+.1f}]':>24}"
             ours, theirs, every = ours + full, theirs + uniform, every + videos
@@ -96,11 +147,13 @@ def main() -> None:
     kinds = sorted({item.tags["type"] for item in benchmark.items})
     model = options.model
     print(f"lab {PROFILE.hash}, {len(videos)} questions on {options.worlds} worlds of {options.minutes} min, {model}")
-    full, used = answers(VideoDetective(), benchmark, model)
+    played = play(VideoDetective(), benchmark, model)
+    full, used = played.right, played.used
     print(f"{FULL:<32}{accuracy(full, videos)}")
     print(f"a question: {sum(u.frames for u in used) / len(used):.0f} frames shown, "
           f"{sum(u.calls for u in used) / len(used):.1f} calls, "
           f"{sum(u.tokens_in + u.tokens_out for u in used) / len(used):,.0f} tokens")  # fmt: skip
+    print(played.followed())
     contenders: dict[str, Method] = {"uniform": Uniform(frames=VideoDetective().frames)}
     contenders |= {
         name: configure(VideoDetective, values) for name, values in {**TABLE_3, **CHANNELS, **PRESETS}.items()
@@ -108,9 +161,10 @@ def main() -> None:
     rates = {FULL: full}
     for name, method in contenders.items():
         if options.only is None or name in options.only:
-            rates[name], _ = answers(method, benchmark, model)
-            difference = paired(full, rates[name], videos)
-            print(f"{name:<32}{accuracy(rates[name], videos)}   full leads by {difference}", flush=True)
+            played = play(method, benchmark, model)
+            rates[name] = played.right
+            print(f"{name:<32}{accuracy(played.right, videos)}   full leads by {paired(full, played.right, videos)}")
+            print(f"  {played.followed()}", flush=True)
     print("by kind: right, and what the full method leads by")
     for kind in kinds:
         chosen = [n for n, item in enumerate(benchmark.items) if item.tags["type"] == kind]
