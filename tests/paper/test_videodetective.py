@@ -323,6 +323,13 @@ def test_facets_without_parts_get_the_words_of_their_option_and_letters_may_be_t
     }  # fmt: skip
 
 
+def test_parts_without_letters_belong_to_options_by_their_place():
+    detectives = Detectives({"question": ["sea"], "first": ["tree"], "second": ["hill"], "third": ["lake"]})
+    _, heard = play(detectives, SceneFootage(FILM))
+    found = heard.notes("facets")[0].data["facets"]
+    assert [found[letter][0] for letter in "ABC"] == [["tree"], ["hill"], ["lake"]]
+
+
 def test_an_unreadable_decomposition_is_the_words_of_question_and_options():
     _, heard = play(Detectives(mute=["decompose"]), SceneFootage(FILM), Question("Where is the moon?", ("cat", "dog")))
     assert heard.notes("facets")[0].data["facets"] == {
@@ -346,7 +353,7 @@ def test_open_ended_questions_have_a_facet_for_each_group_and_are_answered_in_wo
     facets = {"question": ["sea"], "1": ["dog"], "2": ["sea"], "3": ["dog"], "4": ["car"]}
     detectives = Detectives(facets, choice="A big dog.")
     result, heard = play(detectives, SceneFootage(FILM), Question("What is there?"))
-    assert [*heard.notes("facets")[0].data["facets"]] == ["question", "3", "4"]  # the same is said once
+    assert [*heard.notes("facets")[0].data["facets"]] == ["question", "1", "4"]  # the same is said once
     assert (result.answer.choice, result.answer.text) == (None, "A big dog.")
 
 

@@ -64,6 +64,12 @@ class OpenDecomposition(Decomposition):
     facets: list[Parts]
 
 
+NOTHING_SAID = Decomposition(query_keywords=[], general_query="")
+"""Stands for a reply that cannot be read."""
+BY_OPTION = "for each option 2 to 5 entities and the event that would show it to be right"
+BY_THING = "for each different thing that must be found, at most {most}, its entities and its event"
+
+
 @dataclass(frozen=True)
 class Facet:
     """f_r = (K_r, P_r): something to find."""
@@ -90,37 +96,40 @@ def whole(question: Question) -> Plan:
 
 
 def decompose(chat: Chat, question: Question, duration: float, *, most: int, tokens: int) -> Plan:
-    """Eq. 4: facets as a language model sees them, content words of the question where its reply cannot be read."""
+    """Eq. 4: facets as a language model sees them; content words of question and options where it says nothing."""
     kind = OptionDecomposition if question.options else OpenDecomposition
-    parts = "for each option 2 to 5 entities and the event that would show it to be right" if question.options else (
-        "for each different thing that must be found, at most "
-        f"{most}, its entities and its event")  # fmt: skip
+    parts = BY_OPTION if question.options else BY_THING.format(most=most)
     said = ask(
-        chat, "videodetective/decompose", kind, default=None, temperature=0.0, max_tokens=tokens,
+        chat, "videodetective/decompose", kind, default=NOTHING_SAID, temperature=0.0, max_tokens=tokens,
         question=question, length=Plain(clock(duration)), parts=Plain(parts),
     )  # fmt: skip
-    general = _facet("question", said.query_keywords if said else (), said.general_query if said else "", question.text)
-    if isinstance(said, OpenDecomposition):
-        named = [_facet(str(n), p.entities, p.event_query, question.text) for n, p in enumerate(said.facets, start=1)]
+    general = _facet("question", said.query_keywords, said.general_query, question.text)
+    if question.options:
+        named = _of_options(said.options if isinstance(said, OptionDecomposition) else [], question)
     else:
-        named = [
-            _facet(letter, part.entities if part else (), part.event_query if part else "", option)
-            for letter, option, part in zip(question.letters, question.options, _by_option(said, question), strict=True)
-        ]
-    if not question.options:  # one for each distinct group
-        named = list({(f.keywords, f.queries): f for f in named if f.queries != general.queries}.values())[:most]
-    kept = (general, *named)
-    note("facets", facets={facet.name: [list(facet.keywords), list(facet.queries)] for facet in kept})
-    return Plan(kept, said.vlm_query or question.text if said else question.text, said.temporal_plan if said else "")
+        named = _distinct(said.facets if isinstance(said, OpenDecomposition) else [], general, question)[:most]
+    facets = (general, *named)
+    note("facets", facets={facet.name: [list(facet.keywords), list(facet.queries)] for facet in facets})
+    return Plan(facets, said.vlm_query.strip() or question.text, said.temporal_plan.strip())
 
 
-def _by_option(said: OptionDecomposition | None, question: Question) -> list[OptionParts | None]:
-    """The part of each option: by its letter or text, else by place where there are as many as options."""
-    if said is None:
-        return [None] * len(question.options)
-    named = {read_letter(part.option, question): part for part in reversed(said.options)}
-    in_place = said.options if len(said.options) == len(question.options) and named.keys() <= {None} else []
-    return [named.get(letter) or (in_place[n] if in_place else None) for n, letter in enumerate(question.letters)]
+def _of_options(parts: Sequence[OptionParts], question: Question) -> list[Facet]:
+    """A facet per option: parts belong by letter or text, else by place where there are as many as options."""
+    named = {read_letter(part.option, question): part for part in reversed(parts)}
+    if named.keys() <= {None} and len(parts) == len(question.options):
+        named = dict(zip(question.letters, parts, strict=True))
+    return [
+        _facet(letter, named[letter].entities, named[letter].event_query, option)
+        if letter in named
+        else _facet(letter, (), "", option)
+        for letter, option in zip(question.letters, question.options, strict=True)
+    ]
+
+
+def _distinct(parts: Sequence[Parts], general: Facet, question: Question) -> list[Facet]:
+    """A facet per group of entities with an event, each once, and none that says what the question says."""
+    made = [_facet(str(n), part.entities, part.event_query, question.text) for n, part in enumerate(parts, start=1)]
+    return list({(f.keywords, f.queries): f for f in reversed(made) if f.queries != general.queries}.values())[::-1]
 
 
 def _facet(name: str, entities: Sequence[str], query: str, text: str) -> Facet:
