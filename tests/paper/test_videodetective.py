@@ -13,7 +13,7 @@ from support.talking import TalkingFootage
 
 from longtake.agents.run import Run
 from longtake.algorithms import sampling
-from longtake.errors import ConfigError
+from longtake.errors import ConfigError, MissingExtra
 from longtake.events import Noted, ScoresSet
 from longtake.lab.acuity import make
 from longtake.methods import videodetective
@@ -230,6 +230,16 @@ def test_text_is_read_in_the_first_middle_and_last_frame_and_speech_is_that_of_t
     detectives = Detectives({"question": ["sea"], "A": ["car"]}, {0: ("a car", False, "")})
     play(detectives, footage, method=dataclasses.replace(method, looking=mute))
     assert "seen: a car\n" in detectives.prompts["answer"][0]
+
+
+def test_without_speech_recognition_the_rest_goes_on_with_a_note():
+    class Deaf(SceneFootage):
+        def speech(self, within=None):
+            raise MissingExtra("speech", "speech recognition")
+
+    result, heard = play(Detectives(FACETS, {1: ("a cat", True, "")}), Deaf(FILM))
+    assert result.answer.status == "answered"
+    assert "longtake[speech]" in heard.notes("speech_left_out")[0].data["why"]
 
 
 def test_e_5_one_sources_score_by_hand():
