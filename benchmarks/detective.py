@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from longtake.agents.run import Run
@@ -132,6 +132,7 @@ def main() -> None:
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--model", default="acuity=0.8", help="parameters of the simulated model")
     parser.add_argument("--noise", type=float)
+    parser.add_argument("--kinds", nargs="*", help="kinds of questions, as onscreen and spoken")
     parser.add_argument("--grid", action="store_true")
     parser.add_argument("--only", nargs="*", help="names of contenders")
     options = parser.parse_args()
@@ -143,6 +144,8 @@ def main() -> None:
         grid(seeds, options.minutes, options.questions)
         return
     benchmark = lab(seeds, options.minutes, options.questions, noise=options.noise)
+    wanted = [item for item in benchmark.items if options.kinds is None or item.tags["type"] in options.kinds]
+    benchmark = replace(benchmark, items=wanted)
     videos = [item.asked.video for item in benchmark.items]
     kinds = sorted({item.tags["type"] for item in benchmark.items})
     model = options.model
