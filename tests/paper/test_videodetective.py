@@ -430,9 +430,10 @@ def test_table_3_without_textual_evidence_the_final_call_sees_frames_alone():
     reports = {n: (f"a {FILM[n]}", False, "") for n in range(12)}
     with_text, without = Detectives(FACETS, reports), Detectives(FACETS, reports)
     play(with_text, SceneFootage(FILM))
-    play(without, SceneFootage(FILM), method=VideoDetective(textual_evidence=False))
+    result, _ = play(without, SceneFootage(FILM), method=VideoDetective(textual_evidence=False))
     assert "seen: a dog" in with_text.prompts["answer"][0]
     assert "seen: a dog" not in without.prompts["answer"][0]
+    assert {e.source for e in result.answer.evidence} == {"frame"}
     assert with_text.shown["answer"] == without.shown["answer"]
 
 

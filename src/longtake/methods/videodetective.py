@@ -255,13 +255,13 @@ class VideoDetective:
             note("fallback", why=doubt)
         nodes = chosen if doubt is None else sorted(hunt.seen)
         look = self.final_look(hunt, chosen if doubt is None and self.optimized_sampling else [])
-        packages = packed(hunt, nodes)
+        packages = packed(hunt, nodes) if self.textual_evidence else []
         odd = negated(hunt.question.text) and bool(hunt.question.options)
-        notes = told_by_option(hunt, nodes) if odd and self.option_packs else told(packages)
+        notes = told_by_option(hunt, nodes) if odd and self.option_packs and packages else told(packages)
         said = guess(
             run["vlm"], "videodetective/answer", hunt.question, frames=look.frames,
             seen=list(look.captions) or Plain(""), length=Plain(clock(hunt.footage.duration)),
-            notes=notes if notes and self.textual_evidence else Plain("(none)"),
+            notes=notes or Plain("(none)"),
             plan=hunt.plan.timing or Plain("(nothing)"),
             criteria=Plain("The question asks for the one option that is NOT so." if odd else ""),
             temperature=0.0, max_tokens=most_tokens(run["vlm"], self.vlm_tokens),

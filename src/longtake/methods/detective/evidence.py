@@ -54,26 +54,22 @@ class Hunt:
 
 @dataclass(frozen=True)
 class Package:
-    """A scene as the final call is told of it."""
+    """A scene that somebody looked at, as the final call is told of it."""
 
     segment: Segment
-    belief: float
-    clue: Clue | None = None
-    """The best of its texts; ``None`` where nobody looked."""
+    clue: Clue
+    """The best of its texts."""
 
 
 def packed(hunt: Hunt, nodes: Sequence[int]) -> list[Package]:
-    """Scenes with their best texts, in time order."""
-    seen, film, belief = hunt.seen, hunt.film, hunt.belief.field
-    return [
-        Package(film.segments[node], float(belief[node]), seen[node].best if node in seen else None)
-        for node in sorted(nodes)
-    ]
+    """Those of the scenes that have a text, in time order; the others are shown as frames alone."""
+    best = {node: hunt.seen[node].best for node in sorted(nodes) if node in hunt.seen}
+    return [Package(hunt.film.segments[node], clue) for node, clue in best.items() if clue is not None]
 
 
 def told(packages: Sequence[Package]) -> list[str]:
-    """What is known in words of the packages, a line each."""
-    return [line(pack.segment, pack.clue) for pack in packages if pack.clue is not None]
+    """The packages in words, a line each."""
+    return [line(package.segment, package.clue) for package in packages]
 
 
 def told_by_option(hunt: Hunt, nodes: Sequence[int]) -> list[str]:
@@ -99,13 +95,11 @@ def line(segment: Segment, clue: Clue) -> str:
 
 def cited(packages: Sequence[Package], look: Look, footage: Footage) -> list[Evidence]:
     """The scenes with the most relevant texts, in time order; where there are no texts, frames that were shown."""
-    known = [pack for pack in packages if pack.clue is not None]
-    best = sorted(known, key=lambda pack: -pack.clue.score if pack.clue else 0.0)[:CITED]
+    best = sorted(packages, key=lambda package: -package.clue.score)[:CITED]
     if best:
         return [
-            Evidence(pack.segment, pack.clue.source, pack.clue.text, round(pack.clue.score, 4))
-            for pack in sorted(best, key=lambda pack: pack.segment)
-            if pack.clue is not None
+            Evidence(package.segment, package.clue.source, package.clue.text, round(package.clue.score, 4))
+            for package in sorted(best, key=lambda package: package.segment)
         ]
     moments = [float(footage.times[row]) for row in look.rows[:CITED]]
     return [Evidence(Segment(time, time), "frame") for time in moments]
