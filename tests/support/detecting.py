@@ -10,6 +10,7 @@ import numpy as np
 
 from longtake.agents.run import Run
 from longtake.config import BudgetSettings
+from longtake.events import ScoresSet
 from longtake.methods.base import solve
 from longtake.methods.videodetective import VideoDetective
 from longtake.models.scripted import ScriptedChat
@@ -18,6 +19,8 @@ from support.footages import TestFootage
 from support.listening import listening
 
 QUESTION = Question("Where is it?", ("cat", "dog", "car"))
+FACETS = {"question": ["sea"], "A": ["cat"], "B": ["dog"], "C": ["car"]}
+FILM = ["sea", "cat", "tree", "dog", "car", "hill", "lake", "road", "barn", "moon", "star", "wood"]
 
 
 class SceneFootage(TestFootage):
@@ -133,3 +136,13 @@ def play(detectives, footage, question=QUESTION, method=None, **limits):
     with listening() as heard:
         result = solve(method or VideoDetective(), footage, question, run)
     return result, heard
+
+
+def looks(heard):
+    """Facet, scene and reason of every observation, in order."""
+    return [(n.data["facet"], n.data["scene"], n.data["why"]) for n in heard.notes("observed")]
+
+
+def scores(heard, label):
+    """The scores of a label that the trace holds."""
+    return [event for event in heard.of(ScoresSet) if event.label == label]
