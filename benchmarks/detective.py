@@ -42,6 +42,10 @@ CHANNELS: Mapping[str, Mapping[str, Any]] = {
     "without speech": {"looking": {"speech": False}},
     "without either": {"looking": {"onscreen": False, "speech": False}},
 }
+TEXTS: Mapping[str, Mapping[str, Any]] = {
+    "all texts of a scene": {"package_texts": "all"},
+    "all texts, no on-screen text": {"package_texts": "all", "looking": {"onscreen": False}},
+}
 PRESETS: Mapping[str, Mapping[str, Any]] = {name: {"preset": name} for name in VideoDetective.presets}
 
 
@@ -159,7 +163,7 @@ def main() -> None:
     print(played.followed())
     contenders: dict[str, Method] = {"uniform": Uniform(frames=VideoDetective().frames)}
     contenders |= {
-        name: configure(VideoDetective, values) for name, values in {**TABLE_3, **CHANNELS, **PRESETS}.items()
+        name: configure(VideoDetective, values) for name, values in {**TABLE_3, **CHANNELS, **TEXTS, **PRESETS}.items()
     }
     rates = {FULL: full}
     for name, method in contenders.items():
@@ -174,7 +178,7 @@ def main() -> None:
         some = [videos[n] for n in chosen]
         own = [full[n] for n in chosen]
         print(f"  {kind} {accuracy(own, some)}")
-        for name in ("uniform", *CHANNELS):
+        for name in ("uniform", *CHANNELS, *TEXTS):
             if name in rates:
                 other = [rates[name][n] for n in chosen]
                 print(f"    {name:<28}{accuracy(other, some).value:6.1%}   {paired(own, other, some)}")

@@ -53,6 +53,17 @@ def test_text_is_read_in_the_first_middle_and_last_frame_and_speech_is_that_of_t
     assert "seen: a car\n" in detectives.prompts["answer"][0]
 
 
+def test_equation_14_a_scene_gives_its_best_text_or_all_of_them_where_so_set():
+    read, said = lines((0, 10, "CAT FOOD")), lines((0, 10, "a cat sings"))
+    footage = SceneFootage(["cat"], onscreen=read, speech=said)
+    facets = {"question": ["cat", "food"], "A": ["cat"]}
+    for texts, sources in [("best", ["read on screen"]), ("all", ["heard", "read on screen", "seen"])]:
+        detectives = Detectives(facets, {0: ("a tree", False, "")})
+        play(detectives, footage, method=VideoDetective(package_texts=texts))
+        notes = [line for line in detectives.prompts["answer"][0].splitlines() if line.startswith("00:00:00 to")]
+        assert sorted(line.split(", ")[1].split(":")[0] for line in notes) == sources
+
+
 def test_without_speech_recognition_the_rest_goes_on_with_a_note():
     class Deaf(SceneFootage):
         def speech(self, within=None):

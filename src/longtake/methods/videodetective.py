@@ -35,7 +35,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -130,6 +130,8 @@ class VideoDetective:
     """Most facets of an open-ended question beside the question itself (ours)."""
     temporal_scope: bool = True
     """Search only where the question says: "in the first five minutes", "at the end"."""
+    package_texts: Literal["best", "all"] = "best"
+    """Of each scene the text with the highest relevance, as in eq. 14, or all that there are (ours)."""
     option_packs: bool = True
     """For "which is not" questions, tell what was found for each option."""
     printed_prior: bool = False
@@ -257,7 +259,9 @@ class VideoDetective:
         look = self.final_look(hunt, chosen if doubt is None and self.optimized_sampling else [])
         packages = packed(hunt, nodes) if self.textual_evidence else []
         odd = negated(hunt.question.text) and bool(hunt.question.options)
-        notes = told_by_option(hunt, nodes) if odd and self.option_packs and packages else told(packages)
+        notes = told(packages, every=self.package_texts == "all")
+        if odd and self.option_packs and packages:
+            notes = told_by_option(hunt, nodes)
         said = guess(
             run["vlm"], "videodetective/answer", hunt.question, frames=look.frames,
             seen=list(look.captions) or Plain(""), length=Plain(clock(hunt.footage.duration)),

@@ -59,17 +59,26 @@ class Package:
     segment: Segment
     clue: Clue
     """The best of its texts."""
+    others: tuple[Clue, ...] = ()
 
 
 def packed(hunt: Hunt, nodes: Sequence[int]) -> list[Package]:
     """Those of the scenes that have a text, in time order; the others are shown as frames alone."""
-    best = {node: hunt.seen[node].best for node in sorted(nodes) if node in hunt.seen}
-    return [Package(hunt.film.segments[node], clue) for node, clue in best.items() if clue is not None]
+    packages = []
+    for node in sorted(nodes):
+        if node in hunt.seen and (best := hunt.seen[node].best) is not None:
+            others = tuple(clue for clue in hunt.seen[node].clues if clue is not best)
+            packages.append(Package(hunt.film.segments[node], best, others))
+    return packages
 
 
-def told(packages: Sequence[Package]) -> list[str]:
-    """The packages in words, a line each."""
-    return [line(package.segment, package.clue) for package in packages]
+def told(packages: Sequence[Package], *, every: bool = False) -> list[str]:
+    """The packages in words, a line each; with ``every``, a line for each of their texts."""
+    return [
+        line(package.segment, clue)
+        for package in packages
+        for clue in (package.clue, *(package.others if every else ()))
+    ]  # fmt: skip
 
 
 def told_by_option(hunt: Hunt, nodes: Sequence[int]) -> list[str]:
