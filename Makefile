@@ -37,6 +37,7 @@ bench: $(VENV)/.ready  ## performance beside named peers, in environments of the
 	$(BIN)/python benchmarks/models.py
 	$(BIN)/python benchmarks/partition.py
 	$(BIN)/python benchmarks/events_f1.py
+	$(BIN)/python benchmarks/graph.py
 
 clean:  ## remove the environment and everything built
 	rm -rf $(VENV) build dist

@@ -66,6 +66,7 @@ methods = Registry(
         "blind": "longtake.methods.baselines:Blind",
         "videoagent": "longtake.methods.videoagent:VideoAgent",
         "a4vl": "longtake.methods.a4vl:A4VL",
+        "videodetective": "longtake.methods.videodetective:VideoDetective",
         "lvagent": "longtake.methods.lvagent:LVAgent",
         "symphony": "longtake.methods.symphony:Symphony",
     },

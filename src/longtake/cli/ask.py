@@ -19,6 +19,7 @@ from longtake.events import ScoresSet, Sink
 from longtake.footage.film import Film
 from longtake.opening import open_film
 from longtake.plots import answer as drawing
+from longtake.plots import belief
 from longtake.plots import events as plots
 from longtake.registry import methods
 from longtake.sinks.console import ConsoleSink
@@ -34,7 +35,7 @@ from longtake.types import Result
 @click.option("--trace", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
               help="Record the run; the file holds the frames that were looked at.")  # fmt: skip
 @click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-              help="Draw the cited frames, over what the method scored along the film (extra plot).")  # fmt: skip
+              help="Draw the cited frames or the search, with what was scored in the film (extra plot).")  # fmt: skip
 @click.option("--quiet", is_flag=True, help="Do not show what the method does.")
 @common
 @asking_options
@@ -80,7 +81,11 @@ def ask(
 
 
 def _draw(film: Film, result: Result, path: Path) -> None:
-    times = [min(cited.segment.middle, film.duration) for cited in result.answer.evidence]
     scores = [event for event in result.trace.events if isinstance(event, ScoresSet)]
-    drawing.draw(result.answer, film.at(times, width=320), scores, film.duration, path)
+    if (search := belief.read(scores)) is not None:
+        moments = [(number + 0.5) * film.duration / belief.THUMBNAILS for number in range(belief.THUMBNAILS)]
+        belief.draw(search, result.answer, film.at(moments, width=160), film.duration, path)
+    else:
+        times = [min(cited.segment.middle, film.duration) for cited in result.answer.evidence]
+        drawing.draw(result.answer, film.at(times, width=320), scores, film.duration, path)
     say(f"plot: {path}")

@@ -40,7 +40,6 @@ an order, not a rate.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -57,6 +56,7 @@ from longtake.agents.fanout import fanout
 from longtake.agents.run import Agent, Run
 from longtake.agents.team import Opinion, group_answers, leading, minutes, prune, unanimous
 from longtake.algorithms import allocate, sampling
+from longtake.algorithms.asking import COUNTING
 from longtake.algorithms.partition import PAPER, EventPartition
 from longtake.algorithms.scope import clipped, scope
 from longtake.errors import ConfigError
@@ -73,7 +73,6 @@ CITED = 3
 """Moments that an answer cites."""
 RHO = "block_logit"
 """The threshold's name on an encoder's card."""
-COUNTING = re.compile(r"\bhow many\b|\bhow often\b|\bnumber of\b|\bcount\b", re.IGNORECASE)
 
 
 class Clue(BaseModel):

@@ -188,6 +188,12 @@ def test_python_in_three_lines(film):
     assert result.trace.events[0].method == "videoagent"
 
 
+def test_a_plot_of_a_search(run, film, tmp_path):
+    code, _, err = run("ask", film, "Which?", *OPTIONS, "--method", "videodetective", "--plot", tmp_path / "out.png")
+    assert code == 0, err
+    assert Image.open(tmp_path / "out.png").size[0] == 1430
+
+
 def test_a_plot_of_the_cited_frames(run, film, tmp_path):
     code, _, err = run("ask", film, "Which?", *OPTIONS, "--plot", tmp_path / "out.png")
     assert code == 0, err

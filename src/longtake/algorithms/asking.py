@@ -1,0 +1,28 @@
+"""What kind of thing a question asks for, as far as its words tell."""
+
+from __future__ import annotations
+
+import re
+
+COUNTING = re.compile(r"\bhow many\b|\bhow often\b|\bnumber of\b|\bcount\b", re.IGNORECASE)
+ORDER = re.compile(
+    r"\b(?:before|after|when|first|last|finally|next|earlier|later|order|sequence|chronological)\b", re.IGNORECASE
+)
+READING = re.compile(
+    r"\b(?:text|signs?|subtitles?|captions?|written|writes?|reads?|words?|letters?|titles?|labels?|logos?|scoreboard)\b",
+    re.IGNORECASE,
+)
+HEARING = re.compile(
+    r"\b(?:says?|said|tells?|told|hear|hears|heard|sounds?|music|songs?|sings?|voice|speaks?|spoken|talks?|mentions?"
+    r"|mentioned|narrator|audio)\b",
+    re.IGNORECASE,
+)
+_NEGATED = re.compile(
+    r"\bwhich\b[^?.]*?(?:\bnot\b|n['’]t\b|\bnever\b|\bincorrect\b|\bfalse\b|\buntrue\b)|\bexcept\b", re.IGNORECASE
+)
+_SHOUTED = re.compile(r"\bNOT\b")
+
+
+def negated(text: str) -> bool:
+    """Whether the one option is wanted that is *not* so: "Which of these is NOT shown?"."""
+    return bool(_NEGATED.search(text) or _SHOUTED.search(text))

@@ -1,0 +1,1 @@
+"""The parts of VideoDetective: the graph with its belief, facets, observations, evidence."""
