@@ -90,7 +90,9 @@ class Symphony:
     max_reflections: int = 1
     """Reviews of a proposed answer; one proposed after that stands."""
     grounding: Grounding = field(default_factory=Grounding)
+    """Where to look: ``grounding.scoring``, ``grounding.score_calls`` and the rest."""
     perception: Perception = field(default_factory=Perception)
+    """How to look: ``perception.max_tool_calls``, frames and lengths of each tool."""
     subtitle_tokens: int = 6000
     """Most tokens of subtitles in one prompt (ours); more are read in pieces, never more than half of the context."""
 
