@@ -31,7 +31,7 @@ class Reading:
         self._glimpses, self._times = glimpses, times
         self._step = float(times[1] - times[0]) if len(times) > 1 else video.duration
         made = {"reader": reader.key, "step": self._step, "width": WIDTH}
-        self.key = LayerKey("onscreen", 1, made)
+        self.key = LayerKey("onscreen", 2, made)  # 2: signs beside movement are looks of their own
         self.exact_key = LayerKey("onscreen_exact", 1, made)
 
     @cached_property

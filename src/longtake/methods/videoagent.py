@@ -165,7 +165,7 @@ class VideoAgent:
         wishes = ask(
             run["llm"], "videoagent/missing", Wishes, default=Wishes(missing=[]),
             question=question, seen=story(footage, state), length=length(footage), segments=listed,
-            most=min(self.max_requests, len(gaps)),
+            most=min(self.max_requests, len(gaps)) if self.segment_selection else self.max_requests,
         )  # fmt: skip
         return wishes.missing[: self.max_requests]
 
@@ -236,11 +236,13 @@ def widest_middle(seen: Sequence[int], count: int) -> int | None:
 
 
 def story(footage: Footage, state: State) -> list[Line]:
-    """The notes in time order."""
-    return [
-        Line(Segment(float(footage.times[frame]), float(footage.times[frame])), state[frame] or "(not described)")
+    """The notes in time order; frames of which nothing could be said are left out."""
+    told = [
+        Line(Segment(float(footage.times[frame]), float(footage.times[frame])), state[frame])
         for frame in sorted(state)
+        if state[frame]
     ]
+    return told or [Line(Segment(0.0, 0.0), "(nothing could be made out so far)")]
 
 
 def length(footage: Footage) -> Plain:

@@ -125,15 +125,15 @@ class SensesChat:
 
 
 def tell(seen: Description, channels: Sequence[str]) -> str:
-    """What was recognised, in a sentence or two; channels that gave nothing are not mentioned."""
+    """What was recognised, in a sentence or two, empty where nothing was; silent channels are not mentioned."""
     found = {"tags": ", ".join(seen.tags), "onscreen": " | ".join(seen.onscreen), "speech": " ".join(seen.speech)}
-    labels = {"tags": "It may show", "onscreen": "It reads", "speech": "Around it is said"}
+    labels = {"tags": "May show", "onscreen": "Text", "speech": "Said"}
     parts = [
         f"{labels[channel]}: {shorten(found[channel], limit).rstrip('.')}."
         for channel, limit in zip(CHANNELS, LIMITS, strict=True)
         if channel in channels and found[channel]
     ]
-    return " ".join(parts) or "Nothing was recognised."
+    return " ".join(parts)
 
 
 def shorten(text: str, limit: int) -> str:
