@@ -141,7 +141,8 @@ class A4VL:
     rho: float | None = None
     """Logit that a block must exceed (ρ); unset: what the encoder's card says, else no block is excluded."""
     logit_scale: float = 20.0
-    """Makes a logit of a cosine where the encoder does not say; 20 is MiniLM's, in whose space ours lies."""
+    """Makes a logit of a cosine where the encoder does not say; 20 is the scale of the loss that Sentence Transformers
+    train text encoders with (MultipleNegativesRankingLoss), and the built-in encoder lies in the space of one."""
     clue_words: int = 50
     """Most words of a clue."""
     gate: bool = False
