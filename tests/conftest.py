@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -67,3 +68,17 @@ def model_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def film_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where films are made once for the whole run."""
     return tmp_path_factory.mktemp("films")
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Carry out a command as a user would: its exit code, what it printed, and what it said beside it."""
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        from longtake import cli
+
+        code = cli.run([str(argument) for argument in arguments])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run

@@ -8,7 +8,7 @@ import pytest
 from films import FILMS
 from PIL import Image
 
-from longtake import cli, registry
+from longtake import registry
 
 
 @pytest.fixture(autouse=True)
@@ -30,16 +30,6 @@ def shared_cache(module_cache, monkeypatch):
 @pytest.fixture
 def film(film_folder):
     return str(FILMS[0].make(film_folder))
-
-
-@pytest.fixture
-def run(capsys):
-    def run(*arguments):
-        code = cli.run([str(a) for a in arguments])
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return run
 
 
 OPTIONS = ("--option", "red", "--option", "green", "--model", "test/obliging")

@@ -21,16 +21,6 @@ def film(film_folder):
     return FILMS[0].make(film_folder)
 
 
-@pytest.fixture
-def run(capsys):
-    def run(*arguments):
-        code = cli.run([str(a) for a in arguments])
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return run
-
-
 def ok(result):
     code, out, err = result
     assert code == 0, err

@@ -7,7 +7,7 @@ import json
 import pytest
 from processes import Captions
 
-from longtake import cli, registry
+from longtake import registry
 from longtake.agents.team import Member, read_team, write_team
 from longtake.config import Settings
 from longtake.errors import RunError
@@ -31,16 +31,6 @@ def unlabelled(count=4, question="Question {}?", options=OPTIONS):
 def library_file(tmp_path):
     write_team(tmp_path / "library.toml", LIBRARY)
     return tmp_path / "library.toml"
-
-
-@pytest.fixture
-def run(capsys):
-    def run(*arguments):
-        code = cli.run([str(a) for a in arguments])
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return run
 
 
 def test_a_team_file_reads_as_it_was_written(tmp_path):
