@@ -16,7 +16,9 @@ from longtake.evals.benchmarks import NAMES, about
 @click.command()
 @common
 def benchmarks(settings: Settings, as_json: bool) -> None:  # noqa: ARG001
-    """The benchmarks: what to download, where to put it, on which terms; and the presets of papers' experiments.
+    """The benchmarks: what to download, where to put it, on which terms.
+
+    Below them, the experiments of the papers that 'longtake eval --preset' runs.
 
     \b
     Example:
