@@ -27,9 +27,12 @@ def fill(schema):
 
 
 def make(rest: str) -> ScriptedChat:
-    """``obliging`` fits every form; ``mute`` fits none; ``gone`` cannot be reached."""
+    """``obliging`` fits every form; ``mute`` fits none; ``gone`` cannot be reached; at ``stopped`` somebody presses
+    Ctrl-C once the pictures are described."""
 
     def say(messages, options):
+        if rest == "stopped" and "caption" not in options.prompt:
+            raise KeyboardInterrupt
         if rest == "gone":
             return ModelError("test/gone", "unavailable", "nobody answers")
         if rest == "mute" or options.schema is None:

@@ -132,6 +132,16 @@ def test_a_rerun_of_a_changed_method_is_noticed(run, film, tmp_path):
     assert "the run has changed" in err
 
 
+def test_ctrl_c_tells_what_was_used_and_loses_nothing(run, film):
+    code, out, err = run("ask", film, "Which?", *OPTIONS[:4], "--model", "test/stopped")
+    assert (code, out) == (130, "")
+    assert "interrupted after 5 frames, 5 calls" in err
+    assert run("ask", film, "Which?", *OPTIONS)[0] == 0
+    code, _, err = run("compare", film, "Which?", *OPTIONS[:4], "--model", "test/stopped", "--method", "videoagent")
+    assert code == 130
+    assert "interrupted after" in err
+
+
 def test_compare_shows_the_estimate_then_one_row_a_method(run, film):
     code, out, err = run("compare", film, "Which?", *OPTIONS, "--method", "blind", "--method", "uniform")
     assert code == 0, err
