@@ -312,9 +312,9 @@ def test_defaults_are_the_papers_and_presets_what_they_say():
         configure(VideoDetective, {"preset": "printed"})
 
 
-def test_replies_are_no_longer_than_a_quarter_of_what_the_model_holds():
+def test_replies_are_no_longer_than_an_eighth_of_what_the_model_holds():
     chat = make("acuity=0.8,context=4096")
-    assert videodetective.most_tokens(chat, 4096) == 1024
+    assert videodetective.most_tokens(chat, 4096) == 512
     assert videodetective.most_tokens(make("acuity=0.8"), 4096) == 4096
 
 

@@ -137,7 +137,7 @@ class VideoDetective:
     printed_prior: bool = False
     """Eq. 5 to the letter, raw cosines, for anchors and for Y⁰."""
     vlm_tokens: int = 4096
-    """Longest reply of the vision model; at most a quarter of its context."""
+    """Longest reply of the vision model; at most an eighth of its context."""
     llm_tokens: int = 2048
     """Longest reply of the language model, likewise."""
     decomposition: bool = True
@@ -323,5 +323,5 @@ class VideoDetective:
 
 
 def most_tokens(chat: Chat, wanted: int) -> int:
-    """Longest reply: as wanted, but no more than a quarter of what the model holds."""
-    return wanted if chat.card.context is None else min(wanted, chat.card.context // 4)
+    """Longest reply: as wanted, but no more than an eighth of what the model holds; the rest is for pictures."""
+    return wanted if chat.card.context is None else min(wanted, chat.card.context // 8)

@@ -7,12 +7,13 @@ as the entry's channels go. The words come from the film and are quoted as such.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from longtake.errors import ConfigError, ModelError, unknown
-from longtake.models.chat import Card, Chat, Image, Message, Options, Part, Reply, Text, images
+from longtake.models.chat import Card, Chat, Image, Message, Options, Part, Reply, Text, Unavailable, images
 from longtake.models.prices import HERE
 from longtake.models.tokens import Counts
 from longtake.prompts.material import quote
@@ -79,17 +80,19 @@ class SocraticChat:
     def complete(self, messages: Sequence[Message], options: Options) -> Reply:
         """Describe the pictures and ask."""
         frames = sum(1 for _ in images(messages))
-        told = [replace(message, parts=tuple(self._tell(part) for part in message.parts)) for message in messages]
-        reply = self._llm.complete(told, options)
+        left = _Left(self._card.name, options.deadline)
+        told = [replace(message, parts=tuple(self._tell(part, left) for part in message.parts)) for message in messages]
+        reply = self._llm.complete(told, replace(options, deadline=left.check()))
         return replace(reply, usage=replace(reply.usage, frames=frames))
 
     def count(self, text: str) -> int | None:
         """The text model's own count of tokens, where it offers one."""
         return self._llm.count(text) if isinstance(self._llm, Counts) else None
 
-    def _tell(self, part: Part) -> Part:
+    def _tell(self, part: Part, left: _Left) -> Part:
         if not isinstance(part, Image):
             return part
+        left.check()
         seen = self._witness.describe(part.frame, self._channels)
         found = (", ".join(seen.tags), " | ".join(seen.onscreen), " ".join(seen.speech))
         lines = [
@@ -119,9 +122,28 @@ class SensesChat:
         if "caption" not in (options.schema or {}).get("properties", {}):
             detail = "describes pictures and does nothing else; name a language model for this role"
             raise ModelError(self._card.name, "refused", detail)
-        shown = list(images(messages))
-        told = [tell(self._witness.describe(image.frame, self._channels), self._channels) for image in shown]
+        shown, told, left = list(images(messages)), [], _Left(self._card.name, options.deadline)
+        for image in shown:
+            left.check()
+            told.append(tell(self._witness.describe(image.frame, self._channels), self._channels))
         return Reply(json.dumps({"caption": " ".join(told)}), usage=Usage(calls=1, frames=len(shown)))
+
+
+class _Left:
+    """Time that is left of a call. Reading a picture takes seconds, so it is looked at before each."""
+
+    def __init__(self, model: str, deadline: float | None) -> None:
+        self._model = model
+        self._end = None if deadline is None else time.monotonic() + deadline
+
+    def check(self) -> float | None:
+        """Seconds that are left, ``None`` where there is no end; raises where there are none."""
+        if self._end is None:
+            return None
+        left = self._end - time.monotonic()
+        if left <= 0:
+            raise Unavailable(self._model, "the time was up while pictures were being described", out_of_time=True)
+        return left
 
 
 def tell(seen: Description, channels: Sequence[str]) -> str:

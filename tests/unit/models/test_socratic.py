@@ -1,12 +1,13 @@
+import time
 from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
 from longtake.errors import ConfigError
-from longtake.models.chat import Card, Image, Options, request_hash, say
+from longtake.models.chat import Card, Image, Options, Unavailable, request_hash, say
 from longtake.models.scripted import ScriptedChat
-from longtake.models.socratic import Description, SocraticChat
+from longtake.models.socratic import Description, SensesChat, SocraticChat
 from longtake.models.tokens import estimate, estimate_messages
 from longtake.types import Frame
 
@@ -79,3 +80,26 @@ def test_what_is_told_of_a_picture_is_bounded() -> None:
     chat.complete([say("user", Image(FRAME))], Options())
     assert estimate(llm.asked[0][0][0].text) <= (chat.card.picture_tokens or 0)
     assert estimate_messages([say("user", Image(FRAME, tokens=chat.card.picture_tokens))]) < 220
+
+
+class Slow(Stand):
+    """A witness that takes its time over each picture."""
+
+    def describe(self, frame: Frame, channels: Sequence[str]) -> Description:
+        time.sleep(0.05)
+        return super().describe(frame, channels)
+
+
+def test_a_deadline_ends_the_describing_of_pictures() -> None:
+    witness, llm = Slow(), ScriptedChat(lambda *_: "a dog", card=Card("llm", vision=False))
+    shown = [say("user", *(Image(FRAME) for _ in range(40)))]
+    for chat, options in (
+        (SocraticChat(Card("seeing"), llm, witness), Options(deadline=0.12)),
+        (SensesChat(Card("senses"), witness), Options(deadline=0.12, schema={"properties": {"caption": {}}})),
+    ):
+        witness.asked.clear()
+        with pytest.raises(Unavailable) as caught:
+            chat.complete(shown, options)
+        assert caught.value.out_of_time
+        assert 0 < len(witness.asked) < 10
+    assert not llm.asked
