@@ -80,12 +80,18 @@ class Served:
         self.requests = requests
 
 
+class _Server(ThreadingHTTPServer):
+    """Takes as many callers at once as tests bring; with the five of the library, some are reset on a busy machine."""
+
+    request_queue_size = 128
+
+
 @contextmanager
 def serve(act: Act) -> Iterator[Served]:
     """Serve until the block ends."""
     requests: list[Request] = []
     closing = threading.Event()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(act, requests, closing))
+    server = _Server(("127.0.0.1", 0), _handler(act, requests, closing))
     server.daemon_threads = True
     server.block_on_close = False
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)

@@ -117,7 +117,7 @@ def _work(pipe: Connection, solver: Solver, source: Source) -> None:
             for asked in batch:
                 pipe.send(answer_one(solver, source, asked))
             pipe.send(None)
-    except (EOFError, BrokenPipeError, KeyboardInterrupt):
+    except (EOFError, ConnectionError, KeyboardInterrupt):
         return  # whoever asked is gone; what was finished is written
 
 

@@ -146,11 +146,17 @@ def completion(reply: Reply, model: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
+class _Server(ThreadingHTTPServer):
+    """Methods call side by side; with the library's queue of five, some callers would be turned away."""
+
+    request_queue_size = 128
+
+
 @contextmanager
 def serving(service: Service, port: int = 0) -> Iterator[str]:
     """Serve on 127.0.0.1 until the block ends; gives the base URL."""
     try:
-        server = ThreadingHTTPServer(("127.0.0.1", port), _handler(service))
+        server = _Server(("127.0.0.1", port), _handler(service))
     except OSError as error:
         raise ConfigError(f"port {port} cannot be used: {error.strerror or error}", key="port") from error
     server.daemon_threads = True

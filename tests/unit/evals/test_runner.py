@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import signal
 import subprocess
 import sys
 import time
@@ -132,7 +131,7 @@ def test_killed_and_resumed_equals_unbroken(tmp_path):
         "from processes import Captions\n"
         "def go(folder):\n"
         "    ask = lambda i: Asked(f'q{i}', f'v{i % 20}', Question(f'Question {i}?', ('a', 'b')))\n"
-        "    items = [Item(ask(i), 'A') for i in range(400)]\n"
+        "    items = [Item(ask(i), 'A') for i in range(800)]\n"
         "    evaluate(Solver('processes:FirstOption', Settings(), seed=3), Benchmark('toy', items, Captions()),\n"
         "             RunFolder(Path(folder)), workers=2, resume=True)\n"
         "if __name__ == '__main__':\n"
@@ -142,17 +141,19 @@ def test_killed_and_resumed_equals_unbroken(tmp_path):
     folder, unbroken = tmp_path / "run", tmp_path / "unbroken"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(Path(__file__).parents[2])])}
     subprocess.run([sys.executable, str(driver), str(unbroken)], env=environment, check=True, timeout=120)
-    moments = random.Random(5)
+    moments, killed = random.Random(5), 0
     for _ in range(20):
-        process = subprocess.Popen([sys.executable, str(driver), str(folder)], env=environment)
+        slowly = {**environment, "TEST_PAUSE": "0.02"}
+        process = subprocess.Popen([sys.executable, str(driver), str(folder)], env=slowly)
         enough = lines(folder) + moments.randrange(9)
         while process.poll() is None and lines(folder) < enough:
             time.sleep(0.002)
         time.sleep(moments.uniform(0, 0.01))
-        assert process.poll() is None  # it was still at work
-        process.send_signal(signal.SIGKILL)
+        killed += process.poll() is None  # still at work
+        process.kill()
         process.wait()
     subprocess.run([sys.executable, str(driver), str(folder)], env=environment, check=True, timeout=120)
+    assert killed == 20
 
     def rows(run):
         found = [json.loads(line) for line in (run / "results.jsonl").read_text().splitlines()]
