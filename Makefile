@@ -20,7 +20,7 @@ demo: $(VENV)/.ready  ## make a film, index it, show what was found
 
 test: $(VENV)/.ready wheel-check  ## the whole suite, the built wheel included
 	$(BIN)/longtake models pull local/smollm2-135m  # 93 MB, once; the tests themselves are offline
-	LONGTAKE_REQUIRE_MODELS=1 $(BIN)/python -m pytest
+	LONGTAKE_REQUIRE_MODELS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 lint: $(VENV)/.ready  ## ruff, mypy strict, import contracts
 	$(BIN)/ruff check .

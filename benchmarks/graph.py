@@ -3,7 +3,7 @@
     python benchmarks/graph.py [--frames 14400] [--dim 768] [--scenes 1440] [--runs 5]
 
 From frame vectors to W_norm, then one diffusion of seven iterations. The dense peer keeps K × K matrices, sorts every
-row, and multiplies matrices with vectors. Peak memory is what NumPy and SciPy allocate beyond the frame vectors.
+row, and multiplies matrices with vectors. Peak memory is what NumPy allocates beyond the frame vectors.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ def main() -> None:
     nodes, centres = cut(vectors)
     count = len(nodes)
     ours, theirs = sparse(nodes, centres), dense(nodes, centres, "stable")
-    assert abs(ours.toarray() - theirs).max() < 1e-12
-    print(f"{options.frames:,} frames of {options.dim} numbers, {count:,} scenes, {ours.nnz:,} edges")
+    assert abs(ours.dense() - theirs).max() < 1e-12
+    print(f"{options.frames:,} frames of {options.dim} numbers, {count:,} scenes, {len(ours.rows):,} edges")
     cutting = timed(lambda: cut(vectors), options.runs)
     print(f"  scenes            {cutting:8.3f} s")
     a, b = timed(lambda: sparse(nodes, centres), options.runs), timed(lambda: dense(nodes, centres), options.runs)

@@ -94,7 +94,7 @@ def heads(film: Film, rule: EventPartition) -> tuple[float, float, int]:
     began = time.perf_counter()
     samples = blocks.measured(film, rule)
     measured = time.perf_counter() - began
-    rule(samples, film.duration)  # imports ruptures
+    rule(samples, film.duration)  # warms up
     began = time.perf_counter()
     found = rule(samples, film.duration)
     return measured, time.perf_counter() - began, len(found.cuts)

@@ -183,6 +183,7 @@ class Stream:
         self._ids = itertools.count(1)
         self._lock = threading.RLock()
         self._pictures: set[str] = set()
+        self._noted: set[str] = set()
 
     def emit(self, event: E) -> E:
         """Stamp an event and pass it on; gives back the stamped one."""
@@ -199,6 +200,14 @@ class Stream:
             if digest not in self._pictures:
                 self._pictures.add(digest)
                 self._each(lambda sink: sink.picture(digest, jpeg))
+
+    def first(self, label: str, data: Mapping[str, Any]) -> bool:
+        """Whether this is asked for the first time."""
+        said = f"{label} {data}"
+        with self._lock:
+            new = said not in self._noted
+            self._noted.add(said)
+        return new
 
     def close(self) -> None:
         """Close every sink."""
@@ -245,6 +254,13 @@ def picture(digest: str, jpeg: Callable[[], bytes]) -> None:
 def note(label: str, **data: Any) -> None:
     """Emit :class:`Noted`."""
     emit(Noted(label=label, data=data))
+
+
+def note_once(label: str, **data: Any) -> None:
+    """Emit :class:`Noted` the first time that it says this in the active stream."""
+    stream = _stream.get()
+    if stream is not None and stream.first(label, data):
+        note(label, **data)
 
 
 @contextmanager

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from support.footages import TestFootage
 from support.orchestra import QUESTION, Script, finish, plan, play
 
-from longtake.errors import MissingExtra
 from longtake.events import ToolCalled
 from longtake.methods.symphony import Symphony
 from longtake.methods.symphony.grounding import Grounding, cut, named_stretches
@@ -244,14 +243,3 @@ def test_without_subtitles_it_says_so():
     script = Script([plan("subtitles"), finish()])
     play(script)
     assert "There are no subtitles" in script.history(1)
-
-
-def test_without_speech_recognition_it_says_so_too():
-    class Deaf(TestFootage):
-        def speech(self, within=None):
-            raise MissingExtra("speech", "moonshine")
-
-    script = Script([plan("subtitles"), finish()])
-    _, heard = play(script, Deaf(60))
-    assert "no speech was recognised" in script.history(1)
-    assert len(heard.notes("speech_left_out")) == 1

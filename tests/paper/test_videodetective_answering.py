@@ -10,7 +10,7 @@ from support.detecting import FACETS, FILM, QUESTION, Detectives, SceneFootage, 
 from support.talking import TalkingFootage
 
 from longtake.algorithms import sampling
-from longtake.errors import ConfigError, MissingExtra
+from longtake.errors import ConfigError
 from longtake.events import Noted
 from longtake.lab.acuity import make
 from longtake.methods import videodetective
@@ -62,16 +62,6 @@ def test_equation_14_a_scene_gives_its_best_text_or_all_of_them_where_so_set():
         play(detectives, footage, method=VideoDetective(package_texts=texts))
         notes = [line for line in detectives.prompts["answer"][0].splitlines() if line.startswith("00:00:00 to")]
         assert sorted(line.split(", ")[1].split(":")[0] for line in notes) == sources
-
-
-def test_without_speech_recognition_the_rest_goes_on_with_a_note():
-    class Deaf(SceneFootage):
-        def speech(self, within=None):
-            raise MissingExtra("speech", "speech recognition")
-
-    result, heard = play(Detectives(FACETS, {1: ("a cat", True, "")}), Deaf(FILM))
-    assert result.answer.status == "answered"
-    assert "longtake[speech]" in heard.notes("speech_left_out")[0].data["why"]
 
 
 def test_e_5_one_sources_score_by_hand():

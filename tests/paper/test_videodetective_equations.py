@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import sparse
 
 from longtake.algorithms import clues, graph, lexical, scenes
 from longtake.methods.detective.observing import Clue, Observation
@@ -23,12 +22,12 @@ def matrix(entries, count):
     weights = np.zeros((count, count))
     for (i, j), w in entries.items():
         weights[i, j] = weights[j, i] = w
-    return sparse.csr_array(weights)
+    return graph.Edges(count, *(np.asarray(i, np.int64) for i in np.nonzero(weights)), weights[weights > 0])
 
 
 def limit(weights, injected, beta=0.6):
     """B.1: F* = (1 − β)(I − βW)⁻¹Y."""
-    return (1 - beta) * np.linalg.solve(np.eye(len(injected)) - beta * weights.toarray(), injected)
+    return (1 - beta) * np.linalg.solve(np.eye(len(injected)) - beta * weights.dense(), injected)
 
 
 @st.composite
@@ -51,11 +50,11 @@ def test_equation_2_temporal_affinity_fades_with_distance_over_tau():
 
 
 def test_fusion_sparsification_and_symmetry():
-    one = graph.affinity(VECTORS, CENTRES, top=1).toarray()
+    one = graph.affinity(VECTORS, CENTRES, top=1).dense()
     strong, weak = 0.6 * 0.6 + 0.4 * E1, 0.4 * E2
     # 0 and 1 choose each other; 2 chooses 1, which does not choose it back: half of that edge stays
     assert one == pytest.approx(np.array([[0, strong, 0], [strong, 0, weak / 2], [0, weak / 2, 0]]))
-    full = graph.affinity(VECTORS, CENTRES, top=8).toarray()
+    full = graph.affinity(VECTORS, CENTRES, top=8).dense()
     assert full == pytest.approx(np.array([[0, strong, 0.4 * E3], [strong, 0, weak], [0.4 * E3, weak, 0]]))
 
 
@@ -65,7 +64,7 @@ def test_blocks_give_the_same_graph_as_one(monkeypatch):
     times = np.arange(50.0) * 20
     whole = graph.affinity(rows, times)
     monkeypatch.setattr(graph, "BLOCK", 7)
-    assert abs(graph.affinity(rows, times) - whole).max() < 1e-15
+    assert abs(graph.affinity(rows, times).dense() - whole.dense()).max() < 1e-15
 
 
 def test_of_equally_strong_edges_those_further_left_are_kept():
@@ -74,14 +73,14 @@ def test_of_equally_strong_edges_those_further_left_are_kept():
 
 
 def test_equation_3_symmetric_normalisation():
-    normal = graph.normalise(matrix({(0, 1): 4.0, (1, 2): 5.0}, 3)).toarray()
+    normal = graph.normalise(matrix({(0, 1): 4.0, (1, 2): 5.0}, 3)).dense()
     expected = np.array([[0, 4 / math.sqrt(4 * 9), 0], [4 / 6, 0, 5 / math.sqrt(9 * 5)], [0, 5 / math.sqrt(45), 0]])
     assert normal == pytest.approx(expected)
 
 
 def test_a_scene_without_edges_divides_nothing_by_zero():
     normal = graph.normalise(matrix({(0, 1): 1.0}, 3))
-    assert normal.toarray() == pytest.approx(np.array([[0, 1, 0], [1, 0, 0], [0, 0, 0]]))
+    assert normal.dense() == pytest.approx(np.array([[0, 1, 0], [1, 0, 0], [0, 0, 0]]))
     belief = graph.diffuse(normal, np.array([0.0, 0.0, 1.0]), np.zeros(3), steps=100)
     assert belief == pytest.approx([0, 0, 0.4])
 
@@ -90,7 +89,7 @@ def test_a_scene_without_edges_divides_nothing_by_zero():
 @given(graphs())
 def test_no_eigenvalue_exceeds_one(made):
     weights, _ = made
-    values = np.linalg.eigvalsh(graph.normalise(weights).toarray())
+    values = np.linalg.eigvalsh(graph.normalise(weights).dense())
     assert np.abs(values).max() <= 1 + 1e-12
 
 
@@ -106,7 +105,7 @@ def test_equation_13_two_steps_by_hand():
 def test_diffusion_goes_to_the_closed_form_and_seven_steps_keep_the_bound(made):
     weights, random = made
     normal = graph.normalise(weights)
-    injected, start = random.random(normal.shape[0]), random.random(normal.shape[0])
+    injected, start = random.random(normal.count), random.random(normal.count)
     settled = limit(normal, injected)
     assert graph.diffuse(normal, injected, start, steps=60) == pytest.approx(settled, abs=1e-8)
     seven = graph.diffuse(normal, injected, start)
@@ -119,7 +118,7 @@ def test_equation_12_the_limit_is_where_the_cost_is_least():
     mu = 0.6 / (1 - 0.6)
 
     def cost(belief):
-        return np.sum((belief - injected) ** 2) + mu * belief @ (np.eye(3) - normal.toarray()) @ belief
+        return np.sum((belief - injected) ** 2) + mu * belief @ (np.eye(3) - normal.dense()) @ belief
 
     settled = graph.diffuse(normal, injected, injected, steps=200)
     assert all(cost(settled) <= cost(settled + nudge) for nudge in 1e-3 * np.vstack([np.eye(3), -np.eye(3)]))
@@ -221,7 +220,7 @@ def test_more_facets_than_packages_keep_the_highest():
 @given(graphs(), st.integers(1, 6), st.integers(1, 8))
 def test_graph_nms_keeps_one_scene_per_facet_and_never_too_many(made, facets, most):
     weights, random = made
-    count = weights.shape[0]
+    count = weights.count
     belief, channels = random.random(count), random.random((facets, count))
     chosen = graph.graph_nms(belief, channels, weights, most=most)
     assert len(chosen) == len(set(chosen)) <= most

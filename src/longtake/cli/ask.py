@@ -12,8 +12,9 @@ from longtake import build
 from longtake.build import DEFAULT_METHOD, Asking
 from longtake.cli.answers import exit_code, plain, show, telling_what_was_spent
 from longtake.cli.asking import asking_options, name_hosts, read_question
+from longtake.cli.looking import look_through
 from longtake.cli.options import common, film
-from longtake.cli.output import emit_json, on_terminal, progress, say
+from longtake.cli.output import emit_json, on_terminal, say
 from longtake.config import Settings
 from longtake.events import ScoresSet, Sink
 from longtake.footage.film import Film
@@ -60,8 +61,7 @@ def ask(
     kind = methods.get(method)
     opened = open_film(film, settings, subtitles=subtitles)
     name_hosts(asking, kind.roles, settings)
-    with progress("looking through the film once") as advance:
-        opened.frame_layers(opened.looking_layers(), advance)
+    look_through(opened)
     meter = Meter()
     sinks: list[Sink] = [meter]
     if on_terminal() and not quiet:

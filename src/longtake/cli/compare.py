@@ -14,8 +14,9 @@ from longtake.build import Asking
 from longtake.cli.answers import plain, telling_what_was_spent
 from longtake.cli.asking import asking_options, name_hosts, read_question
 from longtake.cli.estimate import estimates, show_estimates
+from longtake.cli.looking import look_through
 from longtake.cli.options import common, film
-from longtake.cli.output import emit_json, escape, progress, say
+from longtake.cli.output import emit_json, escape, say
 from longtake.config import Settings
 from longtake.errors import LongtakeError, ModelError
 from longtake.estimate import Estimate
@@ -58,8 +59,7 @@ def compare(
     name_hosts(asking, tuple({role for name in names for role in methods.get(name).roles}), settings)
     if not yes and sys.stdin.isatty() and sys.stderr.isatty() and _worth_asking(bounds, settings):
         click.confirm("go on?", abort=True, err=True)
-    with progress("looking through the film once") as advance:
-        opened.frame_layers(opened.looking_layers(), advance)
+    look_through(opened)
     rows: list[tuple[str, Result | LongtakeError]] = []
     meter = Meter()
     for name in names:

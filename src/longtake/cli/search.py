@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
+from longtake.cli.looking import look_through
 from longtake.cli.options import common
-from longtake.cli.output import emit_json, escape, progress, say
+from longtake.cli.output import emit_json, escape, say
 from longtake.config import Settings
 from longtake.footage.searching import Search
 from longtake.footage.searching import search as find
@@ -35,8 +36,7 @@ def search(films: tuple[Path, ...], text: str, within: str | None, top: int, set
     reports = []
     for path in films:
         film = open_film(path, settings)
-        with progress("frames") as advance:
-            film.frame_layers(film.looking_layers(), advance)
+        look_through(film)
         found = find(film, text, within=stretch, top=top)
         reports.append({"film": str(path), **_plain(found)})
         if not as_json:

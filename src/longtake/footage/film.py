@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from longtake.algorithms import sampling
 from longtake.config import Settings
 from longtake.errors import MissingExtra
-from longtake.events import note
+from longtake.events import note, note_once
 from longtake.footage.fingerprint import fingerprint
 from longtake.footage.hearing import Hearing
 from longtake.footage.layers import (
@@ -189,12 +189,24 @@ class Film:
 
     @cached_property
     def hearing(self) -> Hearing | None:
-        """Speech recognition for this film; ``None`` without sound or without a listener."""
-        listener = self.senses.listener if self.video.info.audio else None
+        """Speech recognition for this film; ``None`` with subtitles, without sound or without a listener."""
+        unneeded = self.subtitle_key() is not None or not self.video.info.audio
+        listener = None if unneeded or self.unheard else self.senses.listener
         if listener is None:
             return None
         return Hearing(self.path, self.text, listener, origin=self.video.origin, duration=self.duration,
                        limits=self.settings.media)  # fmt: skip
+
+    @cached_property
+    def unheard(self) -> str:
+        """Why the film's speech is left out, with the line that installs a listener; empty where nothing is amiss."""
+        if self.subtitle_key() is not None or not self.video.info.audio:
+            return ""
+        try:
+            self.senses.listener  # noqa: B018
+        except MissingExtra as error:
+            return str(error)
+        return ""
 
     @cached_property
     def reading(self) -> Reading | None:
@@ -207,10 +219,15 @@ class Film:
         )
 
     def speech(self, within: Segment | None = None) -> list[Line]:
-        """Subtitles where there are any, else what is recognised, listening now to what was not heard before."""
+        """Subtitles where there are any, else what is recognised, listening now to what was not heard before.
+
+        Nothing, with a note, where the listener is not installed: the pictures are worth an answer without it.
+        """
         if self.subtitle_key() is not None:
             return self.subtitles(within)
         if self.hearing is None:
+            if self.unheard:
+                note_once("speech_left_out", why=self.unheard)
             return []
         if self.hearing.missing(within):
             with self.folder.building(on_wait=self._waiting):
@@ -229,10 +246,7 @@ class Film:
         if self.subtitle_key() is not None:
             speech = self.subtitles()
         else:
-            try:
-                speech = self.text.lines(self.hearing.key) if self.hearing else []
-            except MissingExtra:  # who cannot listen has not listened
-                speech = []
+            speech = self.text.lines(self.hearing.key) if self.hearing else []
         return speech, self.text.lines(self.reading.key) if self.reading else []
 
     def onscreen(self, within: Segment | None = None) -> list[Line]:

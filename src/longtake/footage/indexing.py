@@ -6,9 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import Protocol
 
-from longtake.errors import MissingExtra
 from longtake.footage.film import Film
-from longtake.footage.hearing import Hearing
 from longtake.footage.layers import Advance, FrameLayer, Glimpses, share_built, width_for, with_grid
 from longtake.types import Segment
 
@@ -132,22 +130,20 @@ class SpeechTask:
             return "not needed, there are subtitles"
         if not footage.video.info.audio:
             return "the film has no sound"
-        try:
-            hearing = footage.hearing
-        except MissingExtra as error:
-            return str(error)
-        return (
-            "nobody listens (perception.listener)" if hearing is None else f"by {footage.settings.perception.listener}"
-        )
+        if footage.unheard:
+            return footage.unheard
+        if footage.hearing is None:
+            return "nobody listens (perception.listener)"
+        return f"by {footage.settings.perception.listener}"
 
     def done(self) -> bool:
         """Whether every minute was listened to, or cannot be."""
-        hearing = self._hearing()
+        hearing = self._footage.hearing
         return hearing is None or not hearing.missing()
 
     def estimate(self) -> float:
         """Measured on one tile from the middle, which is then done."""
-        hearing = self._hearing()
+        hearing = self._footage.hearing
         assert hearing is not None
         left = hearing.missing()
         began = time.perf_counter()
@@ -157,18 +153,10 @@ class SpeechTask:
 
     def build(self, advance: Advance) -> None:
         """Listen to what is missing."""
-        hearing = self._hearing()
+        hearing = self._footage.hearing
         if hearing is not None:
             with self._footage.folder.building():
                 hearing.build(advance=advance)
-
-    def _hearing(self) -> Hearing | None:
-        if self._footage.subtitle_key() is not None:
-            return None
-        try:
-            return self._footage.hearing
-        except MissingExtra:
-            return None  # describe() says so, with the line that installs it
 
 
 class OnscreenTask:

@@ -7,6 +7,7 @@ import pytest
 from films import FILMS, pictures, x264
 
 from longtake.errors import MissingExtra
+from longtake.events import Stream
 from longtake.footage.film import Film
 from longtake.footage.hearing import TILE
 from longtake.footage.searching import covered, search
@@ -16,6 +17,7 @@ from longtake.media.audio import RATE
 from longtake.media.writer import write_film
 from longtake.perception.protocols import Heard, TextBox, Unsupported
 from longtake.perception.senses import Senses
+from longtake.sinks.recorder import Recorder
 from longtake.types import Line, Segment
 
 
@@ -152,17 +154,20 @@ def test_a_silent_film_has_no_speech(tmp_path, film_folder, model_cache):
     assert film.speech() == []
 
 
-def test_without_a_listener_installed_nothing_is_known_to_be_said(film, monkeypatch):
+def test_without_a_listener_installed_the_rest_goes_on_with_one_note(film, monkeypatch):
     def missing(_):
         raise MissingExtra("speech", "speech recognition")
 
-    film.speech()
     monkeypatch.setattr(Senses, "listener", property(missing))
-    film.__dict__.pop("hearing", None)
-    film.senses.__dict__.pop("listener", None)
-    assert film.known_lines()[0] == []
-    with pytest.raises(MissingExtra):
-        film.speech()
+    recorder, witness = Recorder(), FilmWitness(film)
+    with Stream(recorder).active():
+        assert film.speech() == film.known_lines()[0] == []
+        assert witness.describe(film.at([20.0])[0], ("onscreen", "speech")).onscreen == ("SIGN20",)
+    (told,) = recorder.trace.events
+    assert told.label == "speech_left_out"
+    assert 'pip install "longtake[speech]"' in told.data["why"]
+    assert witness.revision
+    assert search(film, "SIGN20").covered["speech"] == 0
 
 
 def test_sizes_are_scaled_to_what_layers_need(film):

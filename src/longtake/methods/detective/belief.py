@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,10 +56,10 @@ class SceneGraph:
     segments: tuple[Segment, ...]
     nodes: NDArray[np.float64]
     """h_i, a unit row per scene."""
-    weights: Any
-    """W̃, sparse."""
-    spreading: Any
-    """W_norm, sparse."""
+    weights: graph.Edges
+    """W̃."""
+    spreading: graph.Edges
+    """W_norm."""
 
     def __len__(self) -> int:
         return len(self.spans)

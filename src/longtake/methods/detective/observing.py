@@ -13,8 +13,6 @@ from pydantic import BaseModel, Field
 
 from longtake.agents.ask import ask
 from longtake.algorithms import clues, lexical, sampling
-from longtake.errors import MissingExtra
-from longtake.events import note
 from longtake.footage.footage import Footage
 from longtake.footage.look import look_at
 from longtake.methods.detective.facets import Plan
@@ -128,7 +126,7 @@ class Observer:
         if self.how.onscreen:
             sources["onscreen"] = _told(self._read(rows))
         if self.how.speech:
-            sources["speech"] = _told(self._heard(segment))
+            sources["speech"] = _told(self.footage.speech(segment))
         return Observation(node, self.rated(sources), said.needs_more_info, missing)
 
     def rated(self, sources: Sources) -> tuple[Clue, ...]:
@@ -155,14 +153,6 @@ class Observer:
         return [
             (lexical.lemmas(facet.keywords), self.footage.meanings(facet.queries)) for facet in self.plan.facets
         ]  # fmt: skip
-
-    def _heard(self, segment: Segment) -> list[Line]:
-        """What is said in the scene; nothing, with a note, where speech recognition is not installed."""
-        try:
-            return self.footage.speech(segment)
-        except MissingExtra as error:
-            note("speech_left_out", why=str(error))
-            return []
 
     def _read(self, rows: NDArray[np.int64]) -> list[Line]:
         """What can be read in the first, the middle and the last frame, each text once, when it was read."""

@@ -11,7 +11,6 @@ from longtake.agents.fanout import fanout
 from longtake.agents.run import Run
 from longtake.agents.times import Written, read_stretch
 from longtake.agents.tools import ToolError
-from longtake.errors import MissingExtra
 from longtake.events import note, step
 from longtake.footage.footage import Footage
 from longtake.methods.symphony.score import SUBTITLES, Turn
@@ -44,11 +43,7 @@ class Heard(BaseModel):
 def listen(footage: Footage, question: Question, instruct: str, run: Run, *, most_tokens: int) -> Turn:
     """All lines of the film, in as many pieces as the model's context needs, and what was made of them."""
     with step("subtitles", instruct=instruct):
-        try:
-            lines = footage.speech()
-        except MissingExtra as error:
-            note("speech_left_out", why=str(error))
-            lines = []
+        lines = footage.speech()
         if not lines:
             return Turn(SUBTITLES, instruct, ("There are no subtitles, and no speech was recognised.",))
         context = run["llm"].card.context
