@@ -1,11 +1,12 @@
 """A4VL with three simulated agents, beside each of them alone and beside their majority vote, at equal total frames.
 
-    python benchmarks/alliance.py [--worlds 5] [--minutes 20] [--questions 60] [--acuity 0.6] [--noise 2]
+    python benchmarks/alliance.py [--worlds 5] [--minutes 20] [--questions 60] [--acuity 0.6] [--noise 2] [--grid]
 
 The agents have the same acuity and different blind spots: one hardly sees deeds, one hardly people, one hardly what can
 be read. Alone, an agent is shown as many uniform frames as A4VL showed all of them together on that question; in the
-vote each is shown a third of them, and more than half must agree. Differences are paired by question, intervals are
-over worlds.
+vote each is shown a third of them, and more than half must agree. In the small vote each is shown, uniformly, as many
+as A4VL shows for one answer. Differences are paired by question, intervals are over worlds. ``--grid`` prints the leads
+over both votes for every acuity and noise of ``longtake lab run --sweep``; ``--delay`` times slow agents.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import time
 
 from longtake.agents.run import Agent, Run
 from longtake.agents.team import Opinion, majority
+from longtake.cli.lab_run import ACUITIES, NOISES
 from longtake.evals.lab import lab
 from longtake.evals.scoring import accuracy, correct, paired
 from longtake.events import StepBegan, Stream
@@ -25,6 +27,7 @@ from longtake.methods.base import configure, solve
 from longtake.methods.baselines import Uniform
 
 BLIND_SPOTS = {"ann": "action", "bob": "people", "cid": "onscreen"}
+VOTES = ("vote", "small vote")
 BLIND = 0.2
 """What an agent's acuity is at its blind spot."""
 
@@ -38,18 +41,53 @@ def team(acuity: float, latency: float = 0.0) -> list[Agent]:
     ]
 
 
-def ask_all(item, footage, agents, method):
-    """Whether each contender is right on one question, and what A4VL used."""
+def vote(agents, footage, question, frames):
+    """What more than half of the agents say, each from its own look at uniform frames."""
+    said = [(a.name, Uniform(frames=frames).answer(footage, question, Run({"vlm": a.chat}))) for a in agents]
+    return majority([Opinion(name, one.choice, one.text) for name, one in said])
+
+
+def ask_all(item, footage, agents, method, *, alone=True):
+    """What each contender says to one question, and what A4VL used."""
     question = item.asked.question
     run = Run({}, team=agents)
-    answer = solve(method, footage, question, run).answer
+    said = {"a4vl": solve(method, footage, question, run).answer.choice}
     frames = run.usage.frames
-    alone = {a.name: Uniform(frames=frames).answer(footage, question, Run({"vlm": a.chat})) for a in agents}
-    third = {a.name: Uniform(frames=frames // 3).answer(footage, question, Run({"vlm": a.chat})) for a in agents}
-    vote = majority([Opinion(name, said.choice, said.text) for name, said in third.items()])
-    said = {"a4vl": answer.choice, **{name: one.choice for name, one in alone.items()}, "vote": vote}
-    words = {"a4vl": answer.text, **{name: one.text for name, one in alone.items()}, "vote": vote or ""}
-    return {name: correct(item, said[name], words[name]) for name in said}, run.usage
+    for agent in agents if alone else ():
+        said[agent.name] = Uniform(frames=frames).answer(footage, question, Run({"vlm": agent.chat})).choice
+    said["vote"] = vote(agents, footage, question, frames // len(agents))
+    said["small vote"] = vote(agents, footage, question, method.n2(footage))
+    return said, run.usage
+
+
+def play(benchmark, agents, method, *, alone=True):
+    """Whether each contender is right, question by question, what A4VL used, and the worlds."""
+    right, used, videos = {}, [], []
+    for item in benchmark.items:
+        if not item.asked.question.options:
+            continue  # a vote among words needs a judge of its own
+        said, usage = ask_all(item, benchmark.source.footage(item.asked.video), agents, method, alone=alone)
+        for name, choice in said.items():
+            right.setdefault(name, []).append(correct(item, choice, ""))
+        used.append(usage)
+        videos.append(item.asked.video)
+    return right, used, videos
+
+
+def grid(options, seeds, method):
+    """The lead over both votes, a line for each acuity and noise, then over all of them."""
+    total, everywhere = {}, []
+    for acuity in ACUITIES:
+        for noise in NOISES:
+            benchmark = lab(seeds, options.minutes, options.questions, noise=noise)
+            right, _, videos = play(benchmark, team(acuity), method, alone=False)
+            leads = "   ".join(f"− {name} {paired(right['a4vl'], right[name], videos)}" for name in VOTES)
+            print(f"acuity {acuity:g}, noise {noise:g}: {accuracy(right['a4vl'], videos)}   {leads}", flush=True)
+            for name, values in right.items():
+                total.setdefault(name, []).extend(values)
+            everywhere += videos
+    for name in VOTES:
+        print(f"all {len(everywhere)} answers − {name}: {paired(total['a4vl'], total[name], everywhere)}")
 
 
 class Rounds:
@@ -89,21 +127,17 @@ def main() -> None:
     parser.add_argument("--acuity", type=float, default=0.6)
     parser.add_argument("--noise", type=float)
     parser.add_argument("--preset")
+    parser.add_argument("--grid", action="store_true")
     parser.add_argument("--delay", type=float, default=0.5, help="seconds of a call for the critical path; 0 skips it")
     options = parser.parse_args()
     seeds = range(options.first_seed, options.first_seed + options.worlds)
-    benchmark = lab(seeds, options.minutes, options.questions, noise=options.noise)
     method = configure(A4VL, {"preset": options.preset} if options.preset else {})
-    agents, right, used, videos = team(options.acuity), {}, [], []
-    for item in benchmark.items:
-        if not item.asked.question.options:
-            continue  # a vote among words needs a judge of its own
-        footage = benchmark.source.footage(item.asked.video)
-        outcome, usage = ask_all(item, footage, agents, method)
-        for name, value in outcome.items():
-            right.setdefault(name, []).append(value)
-        used.append(usage)
-        videos.append(item.asked.video)
+    if options.grid:
+        print(f"lab {PROFILE.hash}, {options.worlds} worlds of {options.minutes} min")
+        grid(options, seeds, method)
+        return
+    benchmark = lab(seeds, options.minutes, options.questions, noise=options.noise)
+    right, used, videos = play(benchmark, team(options.acuity), method)
     count, setting = len(videos), f"acuity {options.acuity:g}, noise {options.noise}"
     print(f"lab {PROFILE.hash}, {count} questions, {options.minutes} min, {setting}")
     print(
@@ -111,7 +145,7 @@ def main() -> None:
     )
     for name, values in right.items():
         lead = "" if name == "a4vl" else f"   a4vl leads by {paired(right['a4vl'], values, videos)}"
-        print(f"{name:<6}{accuracy(values, videos)}{lead}")
+        print(f"{name:<11}{accuracy(values, videos)}{lead}")
     some = [item for item in benchmark.items if item.asked.question.options][: 6 if options.delay else 0]
     for item in some:
         seconds, steps = critical_path(item, benchmark.source.footage(item.asked.video), options.acuity, options.delay)
