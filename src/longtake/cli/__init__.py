@@ -11,8 +11,8 @@ import traceback
 import click
 
 from longtake import __version__
-from longtake.cli.output import escape
 from longtake.errors import LongtakeError, unknown
+from longtake.harmless import visible
 
 COMMANDS = {
     "ask": "Ask a question about a film; get an answer with evidence.",
@@ -109,5 +109,5 @@ def run(arguments: list[str]) -> int:
 def _fail(error: BaseException, message: str, code: int) -> int:
     if "--debug" in sys.argv:
         traceback.print_exception(error)
-    print(f"longtake: {escape(message)}", file=sys.stderr)
+    print(f"longtake: {visible(message)}", file=sys.stderr)
     return code

@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from longtake.cli.output import escape, say
+from longtake.cli.output import say
+from longtake.harmless import visible
 from longtake.sinks.meter import Meter
 from longtake.timecode import clock
 from longtake.types import Answer, Evidence, Result, Usage
@@ -30,14 +31,14 @@ def exit_code(answer: Answer) -> int:
 def show(answer: Answer, usage: Usage) -> None:
     """The answer, its confidence, its citations, and what it cost."""
     said = f"{answer.choice}. {answer.text}" if answer.choice else answer.text or "(no answer)"
-    click.echo(escape(said))
+    click.echo(visible(said))
     if STATUS[answer.status]:
         click.echo(f"  {STATUS[answer.status]}")
     if answer.reason:
-        click.echo(escape(f"  because {answer.reason}"))
+        click.echo(visible(f"  because {answer.reason}"))
     click.echo(f"  confidence {'unknown' if answer.confidence is None else f'{answer.confidence:.0%}'}")
     for cited in answer.evidence:
-        click.echo(escape(f"  {citation(cited)}"))
+        click.echo(visible(f"  {citation(cited)}"))
     click.echo(f"  {spent(usage)}")
 
 

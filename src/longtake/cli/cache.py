@@ -8,10 +8,11 @@ from pathlib import Path
 import click
 
 from longtake.cli.options import common
-from longtake.cli.output import emit_json, escape, human_bytes
+from longtake.cli.output import emit_json, human_bytes
 from longtake.config import Settings
 from longtake.errors import ConfigError
 from longtake.footage.fingerprint import fingerprint
+from longtake.harmless import visible
 from longtake.opening import open_store
 
 
@@ -42,7 +43,7 @@ def list_films(settings: Settings, as_json: bool) -> None:
         return
     for film in films:
         used = datetime.fromtimestamp(film.last_used).strftime("%Y-%m-%d %H:%M")
-        click.echo(f"{film.fingerprint}  {human_bytes(film.bytes):>9}  {used}  {escape(film.name)}")
+        click.echo(f"{film.fingerprint}  {human_bytes(film.bytes):>9}  {used}  {visible(film.name)}")
     click.echo(f"{len(films)} films, {human_bytes(total)} of {human_bytes(store.limit_bytes)} in {store.root}")
 
 

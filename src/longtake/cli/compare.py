@@ -16,10 +16,11 @@ from longtake.cli.asking import asking_options, name_hosts, read_question
 from longtake.cli.estimate import estimates, show_estimates
 from longtake.cli.looking import look_through
 from longtake.cli.options import common, film
-from longtake.cli.output import emit_json, escape, say
+from longtake.cli.output import emit_json, say
 from longtake.config import Settings
 from longtake.errors import LongtakeError, ModelError
 from longtake.estimate import Estimate
+from longtake.harmless import visible
 from longtake.opening import open_film
 from longtake.registry import methods
 from longtake.sinks.meter import Meter
@@ -91,7 +92,7 @@ def _table(rows: Sequence[tuple[str, Result | LongtakeError]]) -> None:
     click.echo(f"{'method':<16}{'answer':<32}{'conf.':>6}{'frames':>8}{'calls':>7}{'tokens':>9}{'cost':>10}{'s':>8}")
     for name, row in rows:
         if isinstance(row, LongtakeError):
-            click.echo(escape(f"{name:<16}error: {row}"))
+            click.echo(visible(f"{name:<16}error: {row}"))
             continue
         answer, used = row.answer, row.usage
         said = f"{answer.choice}. {answer.text}" if answer.choice else answer.text or "(none)"
@@ -99,7 +100,7 @@ def _table(rows: Sequence[tuple[str, Result | LongtakeError]]) -> None:
             said = f"{said} [{answer.status}]"
         trust = "" if answer.confidence is None else f"{answer.confidence:.0%}"
         cost = "unknown" if used.cost is None else f"${used.cost:.4f}"
-        click.echo(escape(
+        click.echo(visible(
             f"{name:<16}{said[:31]:<32}{trust:>6}{used.frames:>8}{used.calls:>7}"
             f"{used.tokens_in + used.tokens_out:>9,}{cost:>10}{used.seconds:>8.1f}"
         ))  # fmt: skip

@@ -10,16 +10,10 @@ from typing import Any
 
 import click
 
+from longtake.harmless import visible
+
 SCHEMA = 1
 """Version of the ``--json`` output."""
-
-
-def escape(text: str) -> str:
-    """Text from films, files and models with control characters made visible.
-
-    A file name must not move the cursor, recolour the terminal or fake a line of output.
-    """
-    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
 def emit_json(data: Mapping[str, Any]) -> None:
@@ -31,12 +25,12 @@ def rows(pairs: Sequence[tuple[str, str]]) -> None:
     """Names and values in two columns."""
     width = max((len(name) for name, _ in pairs), default=0)
     for name, value in pairs:
-        click.echo(f"{name:<{width}}  {escape(value)}")
+        click.echo(f"{name:<{width}}  {visible(value)}")
 
 
 def say(text: str) -> None:
     """A word to the person at the terminal; stays out of pipes and files."""
-    click.echo(escape(text), err=True)
+    click.echo(visible(text), err=True)
 
 
 def on_terminal() -> bool:
@@ -56,7 +50,7 @@ def progress(what: str) -> Iterator[Callable[[float], None]]:
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"),
                TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())  # fmt: skip
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        task = bars.add_task(escape(what), total=1.0)
+        task = bars.add_task(visible(what), total=1.0)
         yield lambda share: bars.update(task, completed=share)
 
 

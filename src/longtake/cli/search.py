@@ -8,10 +8,11 @@ import click
 
 from longtake.cli.looking import look_through
 from longtake.cli.options import common
-from longtake.cli.output import emit_json, escape, say
+from longtake.cli.output import emit_json, say
 from longtake.config import Settings
 from longtake.footage.searching import Search
 from longtake.footage.searching import search as find
+from longtake.harmless import visible
 from longtake.opening import open_film
 from longtake.timecode import clock, parse_range
 
@@ -58,11 +59,11 @@ def _plain(found: Search) -> dict[str, object]:
 
 def _show(path: Path, found: Search, *, several: bool) -> None:
     if several:
-        click.echo(escape(f"{path}:"))
+        click.echo(visible(f"{path}:"))
     for hit in found.hits:
         sources = ", ".join(f"{source} {score:.2f}" for source, score in hit.sources.items())
         quoted = f"  “{hit.text}”" if hit.text else ""
-        click.echo(escape(f"{'*' if hit.sure else ' '} [{clock(hit.time)}]  {sources:<34}{quoted}"))
+        click.echo(visible(f"{'*' if hit.sure else ' '} [{clock(hit.time)}]  {sources:<34}{quoted}"))
     if not any(hit.sure for hit in found.hits):
         say("nothing found with confidence")
     shares = ", ".join(f"{source} {share:.0%}" for source, share in found.covered.items())

@@ -17,13 +17,14 @@ from longtake.cli.asking import asking_options, name_hosts
 from longtake.cli.estimate import show_estimates
 from longtake.cli.eval import draw, words_of
 from longtake.cli.options import common
-from longtake.cli.output import emit_json, escape, human_seconds, on_terminal, say
+from longtake.cli.output import emit_json, human_seconds, on_terminal, say
 from longtake.config import Settings
 from longtake.errors import ConfigError
 from longtake.evals import selection
 from longtake.evals.benchmarks import load
 from longtake.evals.items import Benchmark
 from longtake.evals.selection import Manner, Ranked, Selection
+from longtake.harmless import visible
 
 
 @click.command()
@@ -121,7 +122,7 @@ def show(found: Selection, top: int) -> None:
 
 def _line(rank: int, each: Ranked, *, in_team: bool) -> str:
     mark = "*" if in_team else " "
-    return escape(
+    return visible(
         f"{rank:>2}{mark} {each.member.name[:19]:<20}{each.agreement!s:<40}{each.answered:>9}"
         f"{each.mean('frames'):>8.1f}{each.mean('calls'):>7.1f}"
     )

@@ -6,6 +6,8 @@ import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from longtake.harmless import visible
+
 WIDTH, HEIGHT = 420, 260
 LEFT, BOTTOM, TOP, RIGHT = 46, 36, 12, 30
 COLOURS = ("#2b6cb0", "#c05621", "#2f855a", "#6b46c1", "#b83280", "#4a5568", "#975a16", "#0987a0")
@@ -26,8 +28,7 @@ class Mark:
 
 def shown(text: object) -> str:
     """Any text, harmless: control characters visible, markup escaped."""
-    plain = "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in str(text))
-    return html.escape(plain)
+    return html.escape(visible(str(text)))
 
 
 def scatter(marks: Sequence[Mark], *, x_name: str, x_max: float, diagonal: bool = False) -> str:

@@ -13,6 +13,7 @@ from longtake.evals.presets import Published
 from longtake.evals.runner import Scored, mean, score
 from longtake.evals.runs import RunFolder
 from longtake.evals.scoring import Difference, Rate, accuracy, by_tag, paired
+from longtake.harmless import on_one_line
 
 
 @dataclass(frozen=True)
@@ -179,5 +180,4 @@ def submission(report: Report, columns: tuple[str, str]) -> str:
 
 def _cell(text: str) -> str:
     """Text that cannot break out of its cell."""
-    plain = "".join(c if c.isprintable() else " " for c in text)
-    return plain.replace("|", "\\|").replace("<", "&lt;")
+    return on_one_line(text).replace("|", "\\|").replace("<", "&lt;")

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
-from longtake.agents.answer import Guess, guess
+from longtake.agents.answer import Guess, guess, in_words
 from longtake.agents.ask import ask
 from longtake.agents.fanout import fanout
 from longtake.agents.run import Run
@@ -39,6 +39,7 @@ from longtake.events import ScoresSet, emit, note, step
 from longtake.footage.footage import Footage
 from longtake.footage.relevance import fused
 from longtake.methods.base import Bounds, words
+from longtake.methods.showing import length
 from longtake.prompts import Plain
 from longtake.timecode import clock
 from longtake.types import Answer, Evidence, Line, Question, Segment
@@ -151,7 +152,7 @@ class VideoAgent:
         """Confidence, 1 where the model gives none."""
         trust = ask(
             run["llm"], "videoagent/grade", Trust, default=Trust(confidence=1),
-            question=question, seen=story(footage, state), length=length(footage), guess=in_words(said, question),
+            question=question, seen=story(footage, state), length=length(footage), guess=with_reason(said, question),
         )  # fmt: skip
         return trust.confidence
 
@@ -245,17 +246,11 @@ def story(footage: Footage, state: State) -> list[Line]:
     return told or [Line(Segment(0.0, 0.0), "(nothing could be made out so far)")]
 
 
-def length(footage: Footage) -> Plain:
-    """How long the film is."""
-    return Plain(clock(footage.duration))
-
-
-def in_words(said: Guess, question: Question) -> str:
+def with_reason(said: Guess, question: Question) -> str:
     """An answer with its reason, as the next step is told of it."""
     if said.abstained:
         return "none could be given"
-    answer = f"{said.choice}. {question.options[question.letters.index(said.choice)]}" if said.choice else said.text
-    return f"{answer} ({said.reason})"
+    return f"{in_words(question, said.choice, said.text)} ({said.reason})"
 
 
 def cite(footage: Footage, question: Question, state: State, said: Guess) -> list[Evidence]:

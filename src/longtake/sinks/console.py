@@ -17,6 +17,7 @@ from longtake.events import (
     StepEnded,
     ToolCalled,
 )
+from longtake.harmless import on_one_line
 from longtake.timecode import clock
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
@@ -24,12 +25,6 @@ STRIP = 48
 """Columns of a strip of scores."""
 WIDTH = 110
 """Columns after which a line is cut."""
-
-
-def visible(text: str) -> str:
-    """Text on one line with control characters shown, not obeyed."""
-    flat = " ".join(text.split())
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in flat)
 
 
 def strip(values: tuple[float, ...], columns: int = STRIP) -> str:
@@ -57,7 +52,7 @@ class ConsoleSink:
         line = _line(event)
         if line:
             indent = "│ " * self._depth.get(event.parent, 0)
-            text = f"{indent}{visible(line)}"
+            text = f"{indent}{on_one_line(line)}"
             self._out.write((text if len(text) <= WIDTH else text[: WIDTH - 1] + "…") + "\n")
             self._out.flush()
 

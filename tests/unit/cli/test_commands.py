@@ -10,7 +10,8 @@ from films import FILMS, read_number
 from PIL import Image
 
 from longtake import cli
-from longtake.cli.output import escape, human_bytes, human_seconds
+from longtake.cli.output import human_bytes, human_seconds
+from longtake.harmless import visible
 
 QUICK = ("--only", "subtitles", "--only", "frames")
 """Reading and listening have tests of their own, and take their time."""
@@ -145,7 +146,7 @@ def test_control_characters_are_shown_not_obeyed(run, tmp_path, film):
     out = ok(run("info", hostile))
     assert "\x1b" not in out
     assert "\\x1b[2Jb\\r" in out
-    assert escape("ok\u202e\x07\nnext") == "ok\\u202e\\x07\nnext"
+    assert visible("ok\u202e\x07\nnext") == "ok\\u202e\\x07\nnext"
 
 
 def test_rough_figures():

@@ -30,7 +30,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from pydantic import BaseModel, Field
 
-from longtake.agents.answer import Guess, guess
+from longtake.agents.answer import Guess, guess, in_words
 from longtake.agents.ask import ask
 from longtake.agents.run import Run
 from longtake.events import note, step
@@ -124,7 +124,8 @@ class Symphony:
                 refused = True
                 if last:
                     return replace(answer, status="not_credible")
-                told = f"{in_words(question, said)} was judged not credible. {verdict.comment or ''}".strip()
+                proposed = in_words(question, said.choice, said.text)
+                told = f"{proposed} was judged not credible. {verdict.comment or ''}".strip()
                 history.append(Turn(REFLECTION, "reviewed a proposed answer", (told,)))
         raise AssertionError("the last plan always ends the loop")
 
@@ -159,14 +160,15 @@ class Symphony:
         """Whether the course and its answer hold; an unreadable review accepts, and an event says so."""
         return ask(
             run["llm"], "symphony/reflect", Verdict, default=Verdict(credible=True, comment=None), question=question,
-            length=length(footage), history=written(history), proposed=f"Proposed answer: {in_words(question, said)}",
+            length=length(footage), history=written(history),
+            proposed=f"Proposed answer: {in_words(question, said.choice, said.text)}",
         )  # fmt: skip
 
     def conclude(self, footage: Footage, question: Question, history: Sequence[Turn], said: Guess) -> Answer:
         """The answer with what speaks for it: moments that were looked at, and lines that were quoted."""
         if said.abstained:
             return said.as_answer()
-        about = f"{question.text} {in_words(question, said)}"
+        about = f"{question.text} {in_words(question, said.choice, said.text)}"
         looked = sorted({row for turn in history for row in turn.looked})
         quoted = list(dict.fromkeys(line for turn in history for line in turn.quoted))
         evidence = [*moments(footage, looked, said.reason, about), *closest(footage, quoted, about)]
@@ -192,13 +194,6 @@ class Symphony:
             reply_words=calls * 80,
             steps=self.max_steps * 2 + sent * (2 * own.max_tool_calls + 1) + self.max_reflections,
         )
-
-
-def in_words(question: Question, said: Guess) -> str:
-    """An answer as a reviewer reads it."""
-    return (
-        said.text if said.choice is None else f"{said.choice}. {question.options[question.letters.index(said.choice)]}"
-    )
 
 
 def moments(footage: Footage, looked: Sequence[int], reason: str, about: str) -> list[Evidence]:
