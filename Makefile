@@ -34,10 +34,13 @@ wheel-check: $(VENV)/.ready
 
 bench: $(VENV)/.ready  ## performance beside named peers, in environments of their own
 	$(BIN)/python benchmarks/decode.py
+	$(BIN)/python benchmarks/encode.py
 	$(BIN)/python benchmarks/models.py
+	$(BIN)/python benchmarks/evaluation.py
 	$(BIN)/python benchmarks/partition.py
 	$(BIN)/python benchmarks/events_f1.py
 	$(BIN)/python benchmarks/graph.py
+	$(BIN)/python benchmarks/symphony.py --latency
 
 clean:  ## remove the environment and everything built
 	rm -rf $(VENV) build dist
