@@ -3,6 +3,7 @@
 ``make test`` fetches it and sets LONGTAKE_REQUIRE_MODELS; elsewhere its absence skips these tests.
 """
 
+import json
 import os
 import time
 from pathlib import Path
@@ -59,6 +60,20 @@ def test_a_typed_reply_under_a_schema(chat: Chat) -> None:
     guess = ask(chat, "t/guess", Guess, question=question, notes="the dog barked loudly")
     assert guess.choice in ("A", "B")
     assert guess.mood in ("sure", "unsure")
+
+
+def test_a_model_that_repeats_itself_reaches_the_end_of_its_reply(chat: Chat) -> None:
+    """Unbounded, this one writes on until the tokens are used up."""
+    schema = {
+        "type": "object",
+        "properties": {"list": {"type": "string"}, "choice": {"type": "string", "enum": ["A", "B"]}},
+        "required": ["list", "choice"],
+        "additionalProperties": False,
+    }
+    request = [say("user", "Write the word yes a thousand times: yes yes yes yes yes yes yes. Then choose A or B.")]
+    reply = chat.complete(request, Options(max_tokens=192, schema=schema))
+    assert reply.finish == "stop"
+    assert json.loads(reply.text)["choice"] in ("A", "B")
 
 
 def test_a_shared_beginning_is_read_once_and_counted(chat: Chat) -> None:

@@ -32,8 +32,11 @@ M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
 REQUIRED: Any = object()
 """Stands for "no default": an unreadable reply raises."""
+CUT_OFF = "the reply was cut off before an answer came, because it was too long; think less and answer briefly"
 QUOTED = 2000
-"""Characters of an unreadable reply that are shown to the model again."""
+"""Characters of an unreadable reply that are shown to the model again …"""
+CUT_QUOTED = 200
+"""… and of one that was cut off."""
 
 
 @overload
@@ -101,10 +104,15 @@ class Form:
 
     def read(self, reply: Reply) -> Any:
         """The reply in this form, or :class:`Unreadable`."""
-        if reply.finish == "length" and not reply.text:
-            raise Unreadable("the reply was cut off before an answer came; think less and answer briefly")
         if self.schema is not None:
-            return read(reply.text, self.kind, self.question)
+            try:
+                return read(reply.text, self.kind, self.question)
+            except Unreadable as error:
+                if reply.finish == "length":  # what its last words lack would not help; that they were too many does
+                    raise Unreadable(CUT_OFF) from error
+                raise
+        if reply.finish == "length" and not reply.text:
+            raise Unreadable(CUT_OFF)
         if not reply.text.strip():
             raise Unreadable("the reply was empty")
         return reply.text.strip()
@@ -151,7 +159,9 @@ def converse(chat: Chat, messages: list[Message], options: Options, form: Form, 
         problem = str(error)
     events.note("asked_again", prompt=options.prompt, model=chat.card.name, why=problem)
     again = prompts.load("shared/reask").render(problem=problem, form=Plain(form.instruction or "Write plain text."))
-    said = say("assistant", reply.text[:QUOTED] or "(empty)")
+    # a model that is shown how it rambled rambles on
+    quoted = reply.text[: CUT_QUOTED if reply.finish == "length" else QUOTED]
+    said = say("assistant", quoted or "(empty)")
     try:
         reply = chat.complete([*messages, said, say("user", *again.user)], options)
         return form.read(reply)

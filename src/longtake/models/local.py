@@ -13,7 +13,7 @@ import os
 import secrets
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from longtake.errors import ModelError
 from longtake.models.chat import Card, Message, Options, Reply
 from longtake.models.http import Endpoint
 from longtake.models.openai import OpenAIChat
+from longtake.models.replies import closing
 
 MAGIC = b"GGUF"
 PROMPT_CACHE_MB = 1024
@@ -59,7 +60,9 @@ class LocalChat:
         return self._card
 
     def complete(self, messages: Sequence[Message], options: Options) -> Reply:
-        """Ask, loading the model first if need be."""
+        """Ask, loading the model first if need be; a reply under a schema is made to end in time."""
+        if options.schema is not None:
+            options = replace(options, schema=closing(options.schema, options.max_tokens))
         return self._open().complete(messages, options)
 
     def count(self, text: str) -> int | None:

@@ -19,6 +19,8 @@ from longtake.types import Question
 
 M = TypeVar("M", bound=BaseModel)
 
+SHORTEST_TEXT = 60
+"""Characters that :func:`closing` leaves a text at least."""
 _MARK = "x-option-letter"
 
 
@@ -83,6 +85,20 @@ def told(schema: Mapping[str, Any]) -> dict[str, Any]:
 
     shown: dict[str, Any] = plain(schema)
     return shown
+
+
+def closing(schema: Mapping[str, Any], max_tokens: int) -> dict[str, Any]:
+    """A schema under which a reply ends within ``max_tokens``: texts share two characters a token.
+
+    For a model that is held to the schema while it writes. Small ones come to repeat themselves inside a text and never
+    reach the answer that was to follow it. English has four characters a token, so that this cuts at half the room.
+    """
+    bounded = copy.deepcopy(dict(schema))
+    fields = [field for node in _objects(bounded) for field in node.get("properties", {}).values()]
+    texts = [field for field in fields if field.get("type") == "string" and not field.keys() & {"enum", "maxLength"}]
+    for field in texts:
+        field["maxLength"] = max(SHORTEST_TEXT, 2 * max_tokens // len(texts))
+    return bounded
 
 
 def read(text: str, kind: type[M], question: Question | None = None) -> M:

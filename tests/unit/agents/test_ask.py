@@ -102,6 +102,16 @@ def test_a_reply_cut_off_while_thinking_is_told_so() -> None:
     assert "think less" in chat.asked[1][0][-1].text
 
 
+def test_a_reply_that_was_cut_off_is_told_so_and_not_shown_at_length() -> None:
+    rambling = '{"reason": "' + "and so on " * 300
+    chat = ScriptedChat([Reply(rambling, finish="length"), '{"choice": "B"}'])
+    assert guess(chat).choice == "B"
+    *_, said, again = chat.asked[1][0]
+    assert "cut off" in again.text
+    assert "answer briefly" in again.text
+    assert said.text == rambling[:200]
+
+
 def test_a_model_that_takes_no_pictures_is_not_shown_any() -> None:
     chat = ScriptedChat(["never"], card=Card("blind", vision=False))
     with pytest.raises(ModelError, match="takes no pictures"):

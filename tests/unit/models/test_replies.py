@@ -4,7 +4,7 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from longtake.models.replies import Letter, Unreadable, read, schema_for, told
+from longtake.models.replies import Letter, Unreadable, closing, read, schema_for, told
 from longtake.models.thinking import split_thinking
 from longtake.types import Question
 
@@ -169,3 +169,20 @@ def test_a_schema_is_told_in_few_words_and_says_all_that_is_needed():
             }
         }
     }
+
+
+def test_a_schema_that_closes_bounds_its_texts_and_nothing_else():
+    class Said(BaseModel):
+        choice: Letter = None
+        reason: str
+        comment: str = Field("", max_length=7)
+        notes: list[Wish] = []
+
+    schema = schema_for(Said, QUESTION)
+    bounded = closing(schema, 500)
+    assert bounded["properties"]["reason"]["maxLength"] == 500  # two texts of unknown length share 1,000 characters
+    assert bounded["$defs"]["Wish"]["properties"]["what"]["maxLength"] == 500
+    assert bounded["properties"]["comment"]["maxLength"] == 7
+    assert bounded["properties"]["choice"] == schema["properties"]["choice"]
+    assert "maxLength" not in schema["properties"]["reason"]
+    assert closing(schema, 8)["properties"]["reason"]["maxLength"] == 60
