@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
+import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+PREPARED = ("efficientnet-*.onnx", "imagenet-glosses-*.npy")
+"""What the built-in eyes write into a cache before their first look."""
 
 
 class NetworkForbidden(RuntimeError):
@@ -49,19 +54,38 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep the user's cache and configuration out of the tests, and the tests out of them."""
+def own_folders(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, model_cache: Path
+) -> Iterator[None]:
+    """Keep the user's cache and configuration out of the tests, and the tests out of them.
+
+    What a test prepares of the built-in models, seconds of work, the next ones find in their caches.
+    """
     home = tmp_path_factory.mktemp("user")
+    prepared, own = model_cache / "models", home / "cache" / "models"
+    _lend(prepared, own)
     monkeypatch.setenv("LONGTAKE_CACHE", str(home / "cache"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.chdir(home)
+    yield
+    _lend(own, prepared)
+
+
+def _lend(giver: Path, taker: Path) -> None:
+    for file in (file for pattern in PREPARED for file in giver.glob(pattern)):
+        taker.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            os.link(file, taker / file.name)
 
 
 @pytest.fixture(scope="session")
 def model_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where built-in models are prepared once for the whole run."""
-    return tmp_path_factory.mktemp("models")
+    """Where built-in models are prepared once for the whole run, by whichever process comes first."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "models"
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 @pytest.fixture(scope="session")
