@@ -62,8 +62,8 @@ def measured(film: Film, events: EventPartition, advance: Advance = ignore) -> S
 def sample_times(table: PacketTable, most: int) -> NDArray[np.float64]:
     """Moments spread evenly over a film, at most ``most`` and at most one per frame.
 
-    Where the keyframes around a moment are no further apart than half a step, it moves to the nearer one:
-    that costs a quarter of a step at most and saves decoding up to it.
+    A moment with a keyframe no further off than a quarter of a step moves to it, which saves decoding up to the moment:
+    all of them where keyframes are half a step apart or closer, nine of ten where an hour has one every ten seconds.
     """
     count = min(most, len(table))
     wanted = np.linspace(table.times[0], table.times[-1], count)
@@ -72,9 +72,9 @@ def sample_times(table: PacketTable, most: int) -> NDArray[np.float64]:
         return wanted
     right = np.clip(np.searchsorted(keys, wanted), 1, len(keys) - 1)
     before, after = keys[right - 1], keys[right]
-    nearer = np.where(wanted - before <= after - wanted, before, after)
-    close = (before <= wanted) & (wanted <= after) & (after - before <= (wanted[1] - wanted[0]) / 2)
-    return np.asarray(np.where(close, nearer, wanted))
+    nearest = np.where(wanted - before <= after - wanted, before, after)
+    close = np.abs(nearest - wanted) <= (wanted[1] - wanted[0]) / 4
+    return np.asarray(np.where(close, nearest, wanted))
 
 
 def from_features(footage: Footage, most: int) -> Samples:
@@ -108,11 +108,11 @@ def _embed(film: Film, frames: Sequence[Frame]) -> NDArray[np.float32]:
 
 def _cues_key(film: Film, events: EventPartition) -> LayerKey:
     looker = film.senses.looker.key
-    return LayerKey("cues", 1, {"frames": events.max_feature_frames, "width": events.width, "looker": looker})
+    return LayerKey("cues", 2, {"frames": events.max_feature_frames, "width": events.width, "looker": looker})
 
 
 def _result_key(film: Film, events: EventPartition) -> LayerKey:
-    return LayerKey("events", 1, {**dataclasses.asdict(events), "looker": film.senses.looker.key})
+    return LayerKey("events", 2, {**dataclasses.asdict(events), "looker": film.senses.looker.key})
 
 
 def _save(film: Film, key: LayerKey, found: Partition) -> None:
