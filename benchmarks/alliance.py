@@ -4,9 +4,10 @@
 
 The agents have the same acuity and different blind spots: one hardly sees deeds, one hardly people, one hardly what can
 be read. Alone, an agent is shown as many uniform frames as A4VL showed all of them together on that question; in the
-vote each is shown a third of them, and more than half must agree. In the small vote each is shown, uniformly, as many
-as A4VL shows for one answer. Differences are paired by question, intervals are over worlds. ``--grid`` prints the leads
-over both votes for every acuity and noise of ``longtake lab run --sweep``; ``--delay`` times slow agents.
+vote each is shown a third of them, and more than half must agree. A4VL shows a frame more than once, for an answer and
+for its reason; in the second vote only different frames count. In the third each agent is shown as many frames as A4VL
+shows for one answer. Differences are paired by question, intervals are over worlds. ``--grid`` prints the leads
+over the votes for every acuity and noise of ``longtake lab run --sweep``; ``--delay`` times slow agents.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from longtake.agents.team import Opinion, majority
 from longtake.cli.lab_run import ACUITIES, NOISES
 from longtake.evals.lab import lab
 from longtake.evals.scoring import accuracy, correct, paired
-from longtake.events import StepBegan, Stream
+from longtake.events import FramesSeen, StepBegan, Stream
 from longtake.lab.acuity import make
 from longtake.lab.profile import PROFILE
 from longtake.methods.a4vl import A4VL
@@ -27,7 +28,7 @@ from longtake.methods.base import configure, solve
 from longtake.methods.baselines import Uniform
 
 BLIND_SPOTS = {"ann": "action", "bob": "people", "cid": "onscreen"}
-VOTES = ("vote", "small vote")
+VOTES = ("vote, all showings", "vote, different", "vote, one answer's")
 BLIND = 0.2
 """What an agent's acuity is at its blind spot."""
 
@@ -50,13 +51,15 @@ def vote(agents, footage, question, frames):
 def ask_all(item, footage, agents, method, *, alone=True):
     """What each contender says to one question, and what A4VL used."""
     question = item.asked.question
-    run = Run({}, team=agents)
-    said = {"a4vl": solve(method, footage, question, run).answer.choice}
+    run, counter = Run({}, team=agents), Counter()
+    with Stream(counter).active():
+        said = {"a4vl": solve(method, footage, question, run).answer.choice}
     frames = run.usage.frames
     for agent in agents if alone else ():
         said[agent.name] = Uniform(frames=frames).answer(footage, question, Run({"vlm": agent.chat})).choice
-    said["vote"] = vote(agents, footage, question, frames // len(agents))
-    said["small vote"] = vote(agents, footage, question, method.n2(footage))
+    shown = frames // len(agents), len(counter.seen) // len(agents), method.n2(footage)
+    for name, each in zip(VOTES, shown, strict=True):
+        said[name] = vote(agents, footage, question, each)
     return said, run.usage
 
 
@@ -75,7 +78,7 @@ def play(benchmark, agents, method, *, alone=True):
 
 
 def grid(options, seeds, method):
-    """The lead over both votes, a line for each acuity and noise, then over all of them."""
+    """The lead over the votes, a line for each acuity and noise, then over all of them."""
     total, everywhere = {}, []
     for acuity in ACUITIES:
         for noise in NOISES:
@@ -90,14 +93,16 @@ def grid(options, seeds, method):
         print(f"all {len(everywhere)} answers − {name}: {paired(total['a4vl'], total[name], everywhere)}")
 
 
-class Rounds:
-    """A sink that counts rounds."""
+class Counter:
+    """A sink that counts rounds and the different frames that were shown."""
 
     def __init__(self):
-        self.count = 0
+        self.rounds, self.seen = 0, set()
 
     def handle(self, event):
-        self.count += isinstance(event, StepBegan) and event.name == "round"
+        self.rounds += isinstance(event, StepBegan) and event.name == "round"
+        if isinstance(event, FramesSeen):
+            self.seen |= {frame.time for frame in event.frames}
 
     def picture(self, digest, jpeg):
         pass
@@ -110,12 +115,12 @@ def critical_path(item, footage, acuity, delay):
     """Seconds that a question takes with slow agents, and the calls that had to wait for one another."""
     question = item.asked.question
     A4VL().answer(footage, question, Run({}, team=team(acuity)))  # the film is drawn and embedded now
-    rounds, run = Rounds(), Run({}, team=team(acuity, delay))
+    counter, run = Counter(), Run({}, team=team(acuity, delay))
     began = time.perf_counter()
-    with Stream(rounds).active():
+    with Stream(counter).active():
         A4VL().answer(footage, question, run)
     # clue; answer and reason; scores and new clues between rounds; summary
-    return time.perf_counter() - began, 1 + 2 * rounds.count + 2 * (rounds.count - 1) + 1
+    return time.perf_counter() - began, 1 + 2 * counter.rounds + 2 * (counter.rounds - 1) + 1
 
 
 def main() -> None:
@@ -145,7 +150,7 @@ def main() -> None:
     )
     for name, values in right.items():
         lead = "" if name == "a4vl" else f"   a4vl leads by {paired(right['a4vl'], values, videos)}"
-        print(f"{name:<11}{accuracy(values, videos)}{lead}")
+        print(f"{name:<20}{accuracy(values, videos)}{lead}")
     some = [item for item in benchmark.items if item.asked.question.options][: 6 if options.delay else 0]
     for item in some:
         seconds, steps = critical_path(item, benchmark.source.footage(item.asked.video), options.acuity, options.delay)
