@@ -71,7 +71,7 @@ def test_a_model_that_repeats_itself_reaches_the_end_of_its_reply(chat: Chat) ->
         "additionalProperties": False,
     }
     request = [say("user", "Write the word yes a thousand times: yes yes yes yes yes yes yes. Then choose A or B.")]
-    reply = chat.complete(request, Options(max_tokens=192, schema=schema))
+    reply = chat.complete(request, Options(max_tokens=96, schema=schema))
     assert reply.finish == "stop"
     assert json.loads(reply.text)["choice"] in ("A", "B")
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
-from films import FILMS
+from films import FILMS, Recipe
 from PIL import Image
 
 from longtake import registry
+from longtake.errors import MissingExtra
+from longtake.perception.senses import Senses
 
 
 @pytest.fixture(autouse=True)
@@ -51,6 +53,23 @@ def test_json(run, film):
     assert (answer["schema"], answer["status"], answer["choice"]) == (1, "answered", "A")
     assert answer["usage"]["frames"] == 5
     assert {"start", "end", "source", "text", "score"} == set(answer["evidence"][0])
+
+
+def test_a_film_with_sound_is_asked_without_a_listener_and_that_is_said(run, tmp_path, monkeypatch):
+    """As in a default install: the built-in captioner alone would have listened."""
+
+    def missing(_):
+        raise MissingExtra("speech", "speech recognition")
+
+    monkeypatch.setattr(Senses, "listener", property(missing))
+    path = Recipe("sound.mkv", sound_from=0.0).make(tmp_path)
+    question = ("Which colour?", "--option", "red", "--option", "green")
+    code, out, err = run("ask", path, *question, "--model", "llm=test/obliging")
+    assert code == 0, err
+    assert out.startswith("A. red\n")
+    assert 'the film\'s speech is left out: speech recognition needs an extra: pip install "longtake[speech]"' in err
+    path.with_suffix(".srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nHello\n")
+    assert "left out" not in run("ask", path, *question, "--model", "llm=test/obliging")[2]
 
 
 def test_open_ended(run, film):
