@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -10,7 +11,7 @@ from longtake.cli.eval import draw
 from longtake.cli.options import common
 from longtake.cli.output import emit_json, say
 from longtake.config import Settings
-from longtake.errors import ConfigError
+from longtake.errors import ConfigError, LongtakeError, RunError
 from longtake.evals import presets
 from longtake.evals import report as reports
 from longtake.evals.benchmarks import about, load
@@ -23,21 +24,21 @@ _file = click.Path(dir_okay=False, path_type=Path)
 
 @click.command()
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RUN...")
-@click.option("--data", type=click.Path(path_type=Path), metavar="DIR",
-              help="The benchmark's files: labels are never kept in a run.")  # fmt: skip
+@click.option("--data", multiple=True, type=click.Path(path_type=Path), metavar="DIR",
+              help="The benchmark's files: labels are never kept in a run. Repeat it for runs on several.")  # fmt: skip
 @click.option("--html", type=_file, metavar="FILE", help="Write one page with plots that stands alone.")
 @click.option(
     "--submission", type=_file, metavar="FILE", help="Write the answers as the benchmark's authors take them."
 )
 @common
 def report(
-    runs: tuple[Path, ...], data: Path | None, html: Path | None, submission: Path | None,
+    runs: tuple[Path, ...], data: tuple[Path, ...], html: Path | None, submission: Path | None,
     settings: Settings, as_json: bool,  # noqa: ARG001
 ) -> None:  # fmt: skip
     """Score runs and set them side by side, as Markdown, JSON or a page.
 
-    The first run is compared with each of the others on the questions both have answered. Figures that a paper
-    printed are shown apart, as published.
+    The first run on a benchmark is compared with each other one on it, on the questions both have answered. Figures
+    that a paper printed are shown apart, as published.
 
     \b
     Example:
@@ -59,13 +60,21 @@ def report(
         click.echo(reports.markdown(found, published))
 
 
-def read(path: Path, data: Path | None) -> Report:
-    """A run beside the labels of its benchmark, loaded as it was then."""
+def read(path: Path, data: Sequence[Path]) -> Report:
+    """A run beside the labels of its benchmark, loaded as it was then, from the first folder that holds its files."""
     folder = RunFolder(path.resolve())
     spec = folder.spec()
     asked = spec["benchmark"]
-    benchmark = load(asked["name"], data, asked["options"])
-    return reports.read(folder, draw(benchmark, asked.get("limit"), asked.get("sample"), spec["seed"]))
+    problems: list[LongtakeError] = []
+    for files in data or (None,):
+        try:
+            benchmark = load(asked["name"], files, asked["options"])
+            return reports.read(folder, draw(benchmark, asked.get("limit"), asked.get("sample"), spec["seed"]))
+        except (ConfigError, RunError) as problem:
+            problems.append(problem)
+    if len(problems) == 1:
+        raise problems[0]
+    raise RunError(f"{path}: no folder given with --data holds the files of {asked['name']} that it was run on")
 
 
 def _submit(found: list[Report], file: Path) -> None:

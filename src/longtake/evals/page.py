@@ -15,7 +15,7 @@ from typing import Any
 from longtake.evals import drawing
 from longtake.evals.drawing import COLOURS, Mark, shown
 from longtake.evals.presets import Published
-from longtake.evals.report import Report, compare, money
+from longtake.evals.report import Report, differences, money
 from longtake.evals.scoring import Rate
 from longtake.evals.solving import file_name
 from longtake.timecode import clock
@@ -65,12 +65,13 @@ def _summary(reports: Sequence[Report], colours: Mapping[str, str]) -> str:
         ended = ", ".join(f"{n} {shown(s)}" for s, n in sorted(report.counts.items()))
         rows.append([
             f'<span class="key" style="background:{colours[report.name]}"></span>{shown(report.name)}',
-            shown(report.spec["method"]["name"]), shown(report.accuracy),
+            shown(report.benchmark), shown(report.spec["method"]["name"]), shown(report.models), shown(report.accuracy),
             f"{ended} <span class='dim'>of {report.total}</span>", f"{report.mean('frames'):.1f}",
             f"{report.mean('calls'):.1f}", f"{report.tokens:,.0f}", shown(money(report)),
             f"{report.mean('seconds'):.1f}",
         ])  # fmt: skip
-    head = ["run", "method", "accuracy (95 %)", "ended", "frames", "calls", "tokens", "cost, all", "s"]
+    head = ["run", "benchmark", "method", "models", "accuracy (95 %)", "ended",
+            "frames", "calls", "tokens", "cost, all", "s"]  # fmt: skip
     return table(head, rows) + (
         '<p class="dim">Measured here. Frames, calls, tokens and seconds are means per question. Abstentions, '
         "unreadable answers and errors count as wrong. Intervals treat videos, not questions, as the sample.</p>"
@@ -122,11 +123,9 @@ def _calibration(reports: Sequence[Report], colours: Mapping[str, str]) -> str:
 
 
 def _differences(reports: Sequence[Report]) -> str:
-    labelled = [report for report in reports if report.scored.items]
-    if len(labelled) < 2:
+    rows = [[shown(names), shown(difference)] for names, difference in differences(reports)]
+    if not rows:
         return ""
-    first = labelled[0]
-    rows = [[shown(f"{first.name} − {other.name}"), shown(compare(first, other))] for other in labelled[1:]]
     head = ["on the same questions", "difference (95 %, bootstrap over videos; McNemar's exact p)"]
     return "<h2>Differences</h2>" + table(head, rows)
 

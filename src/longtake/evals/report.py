@@ -42,6 +42,16 @@ class Report:
         return self.folder.name
 
     @property
+    def benchmark(self) -> str:
+        """What it was run on."""
+        return str(self.spec["benchmark"]["name"])
+
+    @property
+    def models(self) -> str:
+        """Who answered."""
+        return ", ".join(dict.fromkeys(str(model) for model in self.spec["models"].values())) or "none"
+
+    @property
     def total(self) -> int:
         """Questions of the run; fewer have a result while it is unfinished."""
         return int(self.spec["questions"])
@@ -114,6 +124,19 @@ def compare(first: Report, second: Report) -> Difference:
     )
 
 
+def differences(reports: Sequence[Report]) -> list[tuple[str, Difference]]:
+    """The first run of each benchmark minus each other one of it, by name."""
+    groups: dict[str, list[Report]] = {}
+    for report in reports:
+        if report.scored.items:
+            groups.setdefault(report.benchmark, []).append(report)
+    return [
+        (f"{first.name} − {other.name}", compare(first, other))
+        for first, *others in groups.values()
+        for other in others
+    ]  # fmt: skip
+
+
 def money(report: Report) -> str:
     """What a run cost in words."""
     return "unknown" if report.cost is None else f"${report.cost:.4f}"
@@ -121,11 +144,12 @@ def money(report: Report) -> str:
 
 def markdown(reports: Sequence[Report], published: Mapping[str, Sequence[Published]] | None = None) -> str:
     """Tables: accuracy beside what it cost, by tag, calibration, paired differences, and published figures apart."""
-    lines = ["| run | method | accuracy (95 %) | answered | frames | calls | tokens | cost | s |",
-             "|---|---|---|---|---|---|---|---|---|"]  # fmt: skip
+    lines = ["| run | benchmark | method | models | accuracy (95 %) | answered | frames | calls | tokens | cost | s |",
+             "|---|---|---|---|---|---|---|---|---|---|---|"]  # fmt: skip
     for report in reports:
         lines.append(
-            f"| {_cell(report.name)} | {report.spec['method']['name']} | {report.accuracy} "
+            f"| {_cell(report.name)} | {_cell(report.benchmark)} | {report.spec['method']['name']} "
+            f"| {_cell(report.models)} | {report.accuracy} "
             f"| {report.counts.get('answered', 0)} of {report.total} | {report.mean('frames'):.1f} "
             f"| {report.mean('calls'):.1f} | {report.tokens:,.0f} | {money(report)} | {report.mean('seconds'):.1f} |"
         )
@@ -137,15 +161,13 @@ def markdown(reports: Sequence[Report], published: Mapping[str, Sequence[Publish
         if known := report.calibration():
             lines += ["", "| stated confidence | accuracy (95 %) |", "|---|---|"]
             lines += [f"| {c.confidence:.2f} | {c.rate} |" for c in known]
-    labelled = [report for report in reports if report.scored.items]
-    if len(labelled) > 1:
+    if pairs := differences(reports):
         lines += [
             "",
             "| difference on the same questions | (95 %, bootstrap over videos; McNemar's exact p) |",
             "|---|---|",
+            *(f"| {_cell(names)} | {difference} |" for names, difference in pairs),
         ]
-        first = labelled[0]
-        lines += [f"| {_cell(first.name)} − {_cell(r.name)} | {compare(first, r)} |" for r in labelled[1:]]
     if figures := [(name, f) for name, found in (published or {}).items() for f in found]:
         lines += ["", "| published, not measured here | accuracy | source |", "|---|---|---|"]
         lines += [f"| {_cell(f.system)} ({name}) | {f.accuracy:.1f} % | {_cell(f.where)} |" for name, f in figures]

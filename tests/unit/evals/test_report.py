@@ -37,18 +37,19 @@ class Seen(HTMLParser):
         assert not [name for name in values if name.startswith("on")]
 
 
-def made(folder, choices, *, labels="ABAB", text="Why?", **spec):
+def made(folder, choices, *, labels="ABAB", text="Why?", benchmark="toy", **spec):
     items = [Item(Asked(f"q{i}", f"v{i // 2}", Question(text, ("one", "two"))), label, {"type": text[:40]})
              for i, label in enumerate(labels)]  # fmt: skip
-    benchmark = Benchmark("toy", [i if i.label != "-" else Item(i.asked, None) for i in items], None)
+    asked = Benchmark(benchmark, [i if i.label != "-" else Item(i.asked, None) for i in items], None)
     run = RunFolder(folder)
-    run.open({"method": {"name": "m"}, "questions": len(items), "benchmark": {"files": {}}, **spec}, resume=False)
+    run.open({"method": {"name": "m"}, "models": {"llm": "m/1"}, "questions": len(items),
+              "benchmark": {"name": benchmark, "files": {}}, **spec}, resume=False)  # fmt: skip
     for item, choice in zip(items, choices, strict=False):
         usage = {"frames": 4, "calls": 2, "tokens_in": 90, "tokens_out": 10, "seconds": 1.5, "cost": 0.01}
         run.append({"id": item.asked.id, "video": item.asked.video, "status": "answered" if choice else "abstained",
                     "choice": choice, "text": text, "confidence": 0.5, "evidence": [[3.0, 4.0]], "usage": usage,
                     "notes": {text: 2}})  # fmt: skip
-    return report.read(run, benchmark)
+    return report.read(run, asked)
 
 
 def test_the_page_obeys_nothing_that_films_and_models_say(tmp_path):
@@ -82,6 +83,17 @@ def test_the_page_sets_runs_side_by_side(tmp_path):
     assert text.count("<svg") >= 4  # against frames, tokens, money; by tag; calibration
     markdown = report.markdown([first, second], {"p": [Published(60.2, "Theirs", "Table 2")]})
     assert "| published, not measured here |" in markdown
+
+
+def test_runs_are_compared_with_the_first_on_their_benchmark(tmp_path):
+    runs = [made(tmp_path / f"{kind}-{n}", choices, benchmark=kind) for kind in ("toy", "other")
+            for n, choices in enumerate(("ABAB", "BBBB"))]  # fmt: skip
+    names = [names for names, _ in report.differences(runs)]
+    assert names == ["toy-0 − toy-1", "other-0 − other-1"]
+    for text in (page(runs, beside=tmp_path, published={}), report.markdown(runs)):
+        assert all(name in text for name in names)
+        assert "toy-0 − other-0" not in text
+        assert "m/1" in text
 
 
 def test_runs_without_labels_are_shown_and_can_be_submitted(tmp_path):

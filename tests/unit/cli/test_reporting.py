@@ -1,0 +1,64 @@
+"""eval and report: runs of more than one benchmark in one report."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+
+def nextqa(folder: Path, video: str) -> Path:
+    """Files of captioned NExT-QA with one question, as its loader takes them."""
+    folder.mkdir()
+    head = "video,frame_count,width,height,question,answer,qid,type,a0,a1,a2,a3,a4"
+    (folder / "val.csv").write_text(f"{head}\n{video},90,4,4,why run,1,6,CW,fun,late,play,eat,rest\n")
+    (folder / "captions_1fps.json").write_text(json.dumps({video: ["a dog", "a dog runs", "a dog rests"]}))
+    return folder
+
+
+@pytest.fixture
+def runs(run, tmp_path):
+    data = nextqa(tmp_path / "nextqa", "7")
+    made = {}
+    for name, more in {
+        "lab": (
+            "lab-captions",
+            "--of",
+            "seeds=0-0",
+            "--of",
+            "minutes=3",
+            "--of",
+            "questions=4",
+            "--model",
+            "lab/acuity=1",
+        ),
+        "nextqa": ("nextqa-captions", "--data", data, "--model", "lab/acuity=1"),
+    }.items():
+        for method in ("blind", "uniform"):
+            made[name, method] = tmp_path / f"{name}-{method}"
+            code, _, err = run("eval", *more, "--method", method, "--model", "lab/acuity=1", "--workers", 1,
+                               "--out", made[name, method])  # fmt: skip
+            assert code == 0, err
+    return made, data
+
+
+def test_runs_on_several_benchmarks_make_one_report(run, runs, tmp_path):
+    made, data = runs
+    page = tmp_path / "report.html"
+    code, out, err = run("report", *made.values(), "--data", tmp_path, "--data", data, "--html", page)
+    assert code == 0, err
+    assert "| lab-blind − lab-uniform |" in out
+    assert "| nextqa-blind − nextqa-uniform |" in out
+    assert "nextqa-captions" in page.read_text(encoding="utf-8")
+
+
+def test_files_that_are_not_the_runs_are_named(run, runs, tmp_path):
+    made, _ = runs
+    other = nextqa(tmp_path / "other", "8")
+    code, _, err = run("report", made["nextqa", "blind"], "--data", other)
+    assert code != 0
+    assert "was run on other files" in err
+    code, _, err = run("report", made["nextqa", "blind"], "--data", other, "--data", tmp_path)
+    assert code != 0
+    assert "no folder given with --data holds the files of nextqa-captions" in err
