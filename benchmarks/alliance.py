@@ -6,7 +6,8 @@ The agents have the same acuity and different blind spots: one hardly sees deeds
 be read. Alone, an agent is shown as many uniform frames as A4VL showed all of them together on that question; in the
 vote each is shown a third of them, and more than half must agree. A4VL shows a frame more than once, for an answer and
 for its reason; in the second vote only different frames count. In the third each agent is shown as many frames as A4VL
-shows for one answer. Differences are paired by question, intervals are over worlds. ``--grid`` prints the leads
+shows for one answer. Beside each stands how much of the evidence was among the frames; A4VL's is that of one answer and
+of all its answers. Differences are paired by question, intervals are over worlds. ``--grid`` prints the leads
 over the votes for every acuity and noise of ``longtake lab run --sweep``; ``--delay`` times slow agents.
 """
 
@@ -17,6 +18,7 @@ import time
 
 from longtake.agents.run import Agent, Run
 from longtake.agents.team import Opinion, majority
+from longtake.algorithms import sampling
 from longtake.cli.lab_run import ACUITIES, NOISES
 from longtake.evals.lab import lab
 from longtake.evals.scoring import accuracy, correct, paired
@@ -48,8 +50,13 @@ def vote(agents, footage, question, frames):
     return majority([Opinion(name, one.choice, one.text) for name, one in said])
 
 
+def held(item, times):
+    """The share of the stretches that answer a question of which a frame was shown."""
+    return sum(any(s.start <= t <= s.end for t in times) for s in item.evidence) / max(1, len(item.evidence))
+
+
 def ask_all(item, footage, agents, method, *, alone=True):
-    """What each contender says to one question, and what A4VL used."""
+    """What each contender says to one question, how much of the evidence it was shown, and what A4VL used."""
     question = item.asked.question
     run, counter = Run({}, team=agents), Counter()
     with Stream(counter).active():
@@ -58,23 +65,30 @@ def ask_all(item, footage, agents, method, *, alone=True):
     for agent in agents if alone else ():
         said[agent.name] = Uniform(frames=frames).answer(footage, question, Run({"vlm": agent.chat})).choice
     shown = frames // len(agents), len(counter.seen) // len(agents), method.n2(footage)
+    evidence = {
+        "one answer of a4vl": sum(held(item, times) for times in counter.answers) / len(counter.answers),
+        "all answers of a4vl": held(item, [time for times in counter.answers for time in times]),
+    }
     for name, each in zip(VOTES, shown, strict=True):
         said[name] = vote(agents, footage, question, each)
-    return said, run.usage
+        evidence[name] = held(item, footage.times[sampling.uniform(len(footage.times), each)])
+    return said, evidence, run.usage
 
 
 def play(benchmark, agents, method, *, alone=True):
-    """Whether each contender is right, question by question, what A4VL used, and the worlds."""
-    right, used, videos = {}, [], []
+    """Whether each contender is right, question by question, what it was shown, what A4VL used, and the worlds."""
+    right, shown, used, videos = {}, {}, [], []
     for item in benchmark.items:
         if not item.asked.question.options:
             continue  # a vote among words needs a judge of its own
-        said, usage = ask_all(item, benchmark.source.footage(item.asked.video), agents, method, alone=alone)
+        said, evidence, usage = ask_all(item, benchmark.source.footage(item.asked.video), agents, method, alone=alone)
         for name, choice in said.items():
             right.setdefault(name, []).append(correct(item, choice, ""))
+        for name, share in evidence.items():
+            shown.setdefault(name, []).append(share)
         used.append(usage)
         videos.append(item.asked.video)
-    return right, used, videos
+    return right, shown, used, videos
 
 
 def grid(options, seeds, method):
@@ -83,7 +97,7 @@ def grid(options, seeds, method):
     for acuity in ACUITIES:
         for noise in NOISES:
             benchmark = lab(seeds, options.minutes, options.questions, noise=noise)
-            right, _, videos = play(benchmark, team(acuity), method, alone=False)
+            right, _, _, videos = play(benchmark, team(acuity), method, alone=False)
             leads = "   ".join(f"− {name} {paired(right['a4vl'], right[name], videos)}" for name in VOTES)
             print(f"acuity {acuity:g}, noise {noise:g}: {accuracy(right['a4vl'], videos)}   {leads}", flush=True)
             for name, values in right.items():
@@ -94,15 +108,18 @@ def grid(options, seeds, method):
 
 
 class Counter:
-    """A sink that counts rounds and the different frames that were shown."""
+    """A sink that counts rounds and keeps what was shown."""
 
     def __init__(self):
-        self.rounds, self.seen = 0, set()
+        self.rounds, self.seen, self.answers = 0, set(), []
 
     def handle(self, event):
         self.rounds += isinstance(event, StepBegan) and event.name == "round"
         if isinstance(event, FramesSeen):
-            self.seen |= {frame.time for frame in event.frames}
+            times = [frame.time for frame in event.frames]
+            self.seen.update(times)
+            if event.purpose == "a4vl/answer":
+                self.answers.append(times)
 
     def picture(self, digest, jpeg):
         pass
@@ -142,7 +159,7 @@ def main() -> None:
         grid(options, seeds, method)
         return
     benchmark = lab(seeds, options.minutes, options.questions, noise=options.noise)
-    right, used, videos = play(benchmark, team(options.acuity), method)
+    right, shown, used, videos = play(benchmark, team(options.acuity), method)
     count, setting = len(videos), f"acuity {options.acuity:g}, noise {options.noise}"
     print(f"lab {PROFILE.hash}, {count} questions, {options.minutes} min, {setting}")
     print(
@@ -151,6 +168,8 @@ def main() -> None:
     for name, values in right.items():
         lead = "" if name == "a4vl" else f"   a4vl leads by {paired(right['a4vl'], values, videos)}"
         print(f"{name:<20}{accuracy(values, videos)}{lead}")
+    for name, shares in shown.items():
+        print(f"evidence among the frames of {name}: {sum(shares) / count:.0%}")
     some = [item for item in benchmark.items if item.asked.question.options][: 6 if options.delay else 0]
     for item in some:
         seconds, steps = critical_path(item, benchmark.source.footage(item.asked.video), options.acuity, options.delay)
