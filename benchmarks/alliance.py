@@ -35,11 +35,22 @@ BLIND = 0.2
 """What an agent's acuity is at its blind spot."""
 
 
-def team(acuity: float, latency: float = 0.0) -> list[Agent]:
+class Slow:
+    """A model whose every call takes so many seconds, however long the reply."""
+
+    def __init__(self, chat, seconds):
+        self.chat, self.seconds, self.card = chat, seconds, chat.card
+
+    def complete(self, messages, options):
+        reply = self.chat.complete(messages, options)
+        time.sleep(self.seconds)
+        return reply
+
+
+def team(acuity: float) -> list[Agent]:
     """Three agents, each blind to something else."""
-    more = f",latency={latency},sleep=1" if latency else ""
     return [
-        Agent(name, make(f"acuity={acuity:g},seed={number},{spot}={BLIND:g}{more}"))
+        Agent(name, make(f"acuity={acuity:g},seed={number},{spot}={BLIND:g}"))
         for number, (name, spot) in enumerate(BLIND_SPOTS.items())
     ]
 
@@ -132,7 +143,8 @@ def critical_path(item, footage, acuity, delay):
     """Seconds that a question takes with slow agents, and the calls that had to wait for one another."""
     question = item.asked.question
     A4VL().answer(footage, question, Run({}, team=team(acuity)))  # the film is drawn and embedded now
-    counter, run = Counter(), Run({}, team=team(acuity, delay))
+    slow = [Agent(agent.name, Slow(agent.chat, delay)) for agent in team(acuity)]
+    counter, run = Counter(), Run({}, team=slow)
     began = time.perf_counter()
     with Stream(counter).active():
         A4VL().answer(footage, question, run)
