@@ -48,8 +48,10 @@ class Report:
 
     @property
     def models(self) -> str:
-        """Who answered."""
-        return ", ".join(dict.fromkeys(str(model) for model in self.spec["models"].values())) or "none"
+        """Who answered, each once; a team by its members."""
+        roles = dict(self.spec["models"])
+        members = [member["model"] for member in roles.pop("team", [])]
+        return ", ".join(dict.fromkeys([*roles.values(), *members]))
 
     @property
     def total(self) -> int:

@@ -96,6 +96,13 @@ def test_runs_are_compared_with_the_first_on_their_benchmark(tmp_path):
         assert "m/1" in text
 
 
+def test_models_are_named_once_and_a_team_by_its_members(tmp_path):
+    team = [{"name": name, "model": model} for name, model in (("a", "m/1"), ("b", "m/2"), ("c", "m/2"))]
+    found = made(tmp_path / "team", "AB", models={"llm": "m/0", "team": team})
+    assert found.models == "m/0, m/1, m/2"
+    assert "| m/0, m/1, m/2 |" in report.markdown([found])
+
+
 def test_runs_without_labels_are_shown_and_can_be_submitted(tmp_path):
     found = made(tmp_path / "full", ["B", "A", None, "B"], labels="----")
     assert "no public labels" in page([found], beside=tmp_path, published={})
