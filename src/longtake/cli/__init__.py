@@ -37,6 +37,8 @@ COMMANDS = {
 }
 """Commands in the order of ``--help``. The texts are here so that help loads none of them."""
 
+INTERRUPTED = "interrupted; what was finished is kept"
+
 
 class _LazyGroup(click.Group):
     """Imports a command only when it is called: ``--help`` stays instant."""
@@ -88,7 +90,7 @@ def run(arguments: list[str]) -> int:
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except (click.Abort, KeyboardInterrupt) as error:
-        return _fail(error, "interrupted; what was finished is kept", 130)
+        return _fail(error, INTERRUPTED, 130)
     except click.ClickException as error:
         error.show()
         return error.exit_code
@@ -107,7 +109,16 @@ def run(arguments: list[str]) -> int:
 
 
 def _fail(error: BaseException, message: str, code: int) -> int:
+    if _interrupted(error):
+        message, code = INTERRUPTED, 130
     if "--debug" in sys.argv:
         traceback.print_exception(error)
     print(f"longtake: {visible(message)}", file=sys.stderr)
     return code
+
+
+def _interrupted(error: BaseException | None) -> bool:
+    """Whether Ctrl-C caused an error: a library that was being loaded reports it as its own failure."""
+    while error is not None and not isinstance(error, KeyboardInterrupt | click.Abort):
+        error = error.__cause__
+    return error is not None

@@ -30,6 +30,8 @@ CREATE TRIGGER IF NOT EXISTS line_removed AFTER DELETE ON lines BEGIN
     INSERT INTO words (words, rowid, text) VALUES ('delete', old.id, old.text);
 END;
 """
+_MADE = 1
+"""The file's ``user_version`` once it has the tables above."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,7 @@ class TextStore:
     def _open(self) -> Iterator[sqlite3.Connection]:
         # a connection per use: cheap, and safe for threads and forks alike
         with closing(sqlite3.connect(self._path, timeout=60, isolation_level=None)) as base:
-            base.execute("PRAGMA journal_mode = WAL")
-            base.executescript(_SCHEMA)
+            if base.execute("PRAGMA user_version").fetchone()[0] < _MADE:
+                # one transaction that others wait for: of several processes that find no tables, one makes them
+                base.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {_MADE}; COMMIT;")
             yield base

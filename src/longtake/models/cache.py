@@ -1,7 +1,7 @@
 """Replies on disk: the same request gets the same reply without a call.
 
 One SQLite file in a folder that the caller chooses, so that what was derived from a film lies with the
-film's other data and goes when that goes. SQLite's own locking makes it safe across processes.
+film's other data and goes when that goes. Processes may share it: SQLite locks, and opening it takes turns.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+
+from filelock import FileLock
 
 from longtake import events
 from longtake.models.chat import Chat, Message, Options, Reply, ToolCall, images, request_hash
@@ -57,14 +59,17 @@ class ReplyStore:
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
-            self._connection = sqlite3.connect(self.path, timeout=WAIT, check_same_thread=False)
-            # a write-ahead log need not wait for the disk at every reply, and a crash cannot harm it
-            self._connection.execute("PRAGMA journal_mode = WAL")
-            self._connection.execute("PRAGMA synchronous = NORMAL")
-            self._connection.execute(
-                "CREATE TABLE IF NOT EXISTS replies "
-                "(request TEXT PRIMARY KEY, model TEXT, prompt TEXT, reply TEXT NOT NULL, made REAL)"
-            )
+            connection = sqlite3.connect(self.path, timeout=WAIT, check_same_thread=False)
+            # SQLite waits for other processes except where it changes to a log: there it fails at once
+            with FileLock(f"{self.path}.lock", timeout=WAIT, mode=0o600):
+                # a write-ahead log need not wait for the disk at every reply, and a crash cannot harm it
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute("PRAGMA synchronous = NORMAL")
+                connection.execute(
+                    "CREATE TABLE IF NOT EXISTS replies "
+                    "(request TEXT PRIMARY KEY, model TEXT, prompt TEXT, reply TEXT NOT NULL, made REAL)"
+                )
+            self._connection = connection
         return self._connection
 
 
@@ -83,7 +88,7 @@ class Cached(Layer):
         key = request_hash(self.card, messages, options)
         try:
             stored = self._store.get(key)
-        except (sqlite3.Error, ValueError) as error:
+        except (sqlite3.Error, OSError, ValueError) as error:
             events.note("cache_failed", file=str(self._store.path), error=str(error))
             stored = None
         if stored is not None:
@@ -97,6 +102,6 @@ class Cached(Layer):
             del kept["usage"], kept["cached"]
             try:
                 self._store.put(key, self.card.name, options.prompt, kept)
-            except (sqlite3.Error, ValueError) as error:
+            except (sqlite3.Error, OSError, ValueError) as error:
                 events.note("cache_failed", file=str(self._store.path), error=str(error))
         return reply

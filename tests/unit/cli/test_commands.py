@@ -127,6 +127,16 @@ def test_interrupt_exits_130(run, film, monkeypatch):
     assert "what was finished is kept" in err
 
 
+def test_interrupt_while_a_library_is_loaded_exits_130(run, film, monkeypatch):
+    def stop(*args, **kwargs):
+        raise ImportError("initialization failed") from KeyboardInterrupt()
+
+    monkeypatch.setattr("longtake.footage.film.build_frame_layers", stop)
+    code, _, err = run("index", film, *QUICK)
+    assert code == 130
+    assert "interrupted" in err
+
+
 def test_internal_errors_hide_the_traceback_until_asked(run, film, monkeypatch):
     def break_down(*args, **kwargs):
         raise RuntimeError("boom")

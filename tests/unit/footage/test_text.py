@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import sqlite3
+import threading
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
@@ -62,6 +64,17 @@ def test_processes_write_side_by_side(tmp_path):
     store = TextStore(path)
     assert [line.text for line in store.lines(KEY)] == [f"line {n}" for n in range(24)]
     assert store.covered(KEY) == [Segment(0, 24)]
+
+
+def test_opening_waits_for_a_process_that_is_making_the_tables(tmp_path):
+    path = tmp_path / "text.db"
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    release = threading.Timer(0.2, other.execute, ["COMMIT"])
+    release.start()
+    assert not TextStore(path).has(KEY)
+    release.join()
+    other.close()
 
 
 segments = st.tuples(st.integers(0, 40), st.integers(0, 10)).map(lambda t: Segment(t[0], t[0] + t[1]))

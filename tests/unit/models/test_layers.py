@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from filelock import FileLock
 from processes import fill_reply_cache
 from support.clocks import TurnedClock
 from support.listening import listening
@@ -176,6 +177,25 @@ def test_two_processes_write_one_cache(tmp_path: Path) -> None:
     rows = sqlite3.connect(tmp_path / FILE).execute("SELECT request, reply FROM replies").fetchall()
     assert len(rows) == 60
     assert all(f'"{key}"' in reply for key, reply in rows)
+
+
+def test_opening_waits_for_a_process_that_is_making_the_file(tmp_path: Path) -> None:
+    store = ReplyStore(tmp_path)
+    lock = FileLock(f"{store.path}.lock", thread_local=False)
+    other = sqlite3.connect(store.path, isolation_level=None, check_same_thread=False)
+
+    def done() -> None:
+        other.execute("COMMIT")
+        lock.release()
+
+    lock.acquire()
+    other.execute("BEGIN IMMEDIATE")
+    release = threading.Timer(0.2, done)
+    release.start()
+    store.put("1", "m", "p", {"text": "kept"})
+    release.join()
+    other.close()
+    assert store.get("1") == {"text": "kept"}
 
 
 def test_a_trace_holds_what_was_asked_and_answered() -> None:
