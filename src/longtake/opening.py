@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 
-from longtake.config import Settings, cache_folder
+from longtake.config import PerceptionSettings, Settings, cache_folder
 from longtake.footage.film import Film
 from longtake.footage.store import Store
+from longtake.perception.senses import Senses
 
 
 def open_store(settings: Settings) -> Store:
@@ -19,6 +21,14 @@ def open_film(
     full_hash: bool = False,
 ) -> Film:  # fmt: skip
     """A film with its part of the user's store; ``subtitles_begin`` is the time in them at which the film begins."""
+    store = open_store(settings)
     return Film(
-        path, open_store(settings), settings, subtitles=subtitles, subtitles_begin=subtitles_begin, full_hash=full_hash
-    )
+        path, store, settings, senses=_senses(settings.perception, store.root), subtitles=subtitles,
+        subtitles_begin=subtitles_begin, full_hash=full_hash,
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=1)
+def _senses(settings: PerceptionSettings, cache: Path) -> Senses:
+    """Models are loaded once for all films of a process, and kept until other settings are asked for."""
+    return Senses(settings, cache)

@@ -161,9 +161,18 @@ class Film:
     @cached_property
     def _embeddings(self) -> NDArray[np.float32]:
         encoder = self.senses.encoder
-        if isinstance(encoder, ConSE):
-            return encoder.from_probabilities(probabilities(self.layer(Looks(self.senses.looker))))
-        return np.asarray(self.layer(Embeddings(encoder)), np.float32)
+        if not isinstance(encoder, ConSE):
+            return np.asarray(self.layer(Embeddings(encoder)), np.float32)
+        key = with_grid(Embeddings(encoder).key, self.settings.index.fps)
+        if not self.folder.has(key):
+            # they follow from the tags: nothing is decoded or looked at again
+            rows = encoder.from_probabilities(probabilities(self.layer(Looks(self.senses.looker))))
+            with self.folder.building(on_wait=self._waiting):
+                if not self.folder.has(key):
+                    self.folder.write(key, {"rows": rows}, {})
+        stored = self.folder.read(key)
+        assert stored is not None
+        return np.asarray(stored[0]["rows"])
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """A unit row per text, in the space of :meth:`embeddings`."""

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 from av.video.frame import VideoFrame
 from av.video.reformatter import Interpolation
-from PIL import Image
 
 from longtake.types import Pixels
 
@@ -32,4 +31,6 @@ def display_size(width: int, height: int, rotation: int, aspect: float) -> tuple
 
 def save_png(pixels: Pixels, path: Path) -> None:
     """Write a picture as PNG."""
+    from PIL import Image
+
     Image.fromarray(pixels).save(path, "PNG")

@@ -12,6 +12,7 @@ from PIL import Image
 from longtake import cli
 from longtake.cli.output import human_bytes, human_seconds
 from longtake.harmless import visible
+from longtake.perception import runtime
 
 QUICK = ("--only", "subtitles", "--only", "frames")
 """Reading and listening have tests of their own, and take their time."""
@@ -56,6 +57,14 @@ def test_index_twice_then_clear(run, film):
     assert [f["name"] for f in listed["films"]] == [film.name]
     assert json.loads(ok(run("cache", "clear", film, "--json")))["cleared"] == [first["fingerprint"]]
     assert json.loads(ok(run("cache", "list", "--json")))["films"] == []
+
+
+def test_two_films_are_searched_with_models_loaded_once(run, film, film_folder, monkeypatch):
+    loaded, load = [], runtime._load
+    monkeypatch.setattr(runtime, "_load", lambda model, compute: loaded.append(model.name) or load(model, compute))
+    other = FILMS[1].make(film_folder)
+    ok(run("search", film, other, "a number"))
+    assert len(loaded) == len(set(loaded)) == 2
 
 
 def test_index_prints_an_estimate_to_stderr(run, film):

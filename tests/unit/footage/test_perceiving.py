@@ -130,11 +130,13 @@ def test_nonsense_finds_nothing_with_confidence(film):
 
 
 def test_a_second_search_neither_decodes_nor_encodes(film, monkeypatch):
-    search(film, "red")
+    hits = search(film, "red").hits
     monkeypatch.setattr(type(film.video), "frames", lambda *a, **k: pytest.fail("decoded"))
     monkeypatch.setattr(type(film.senses.looker), "look", lambda *a: pytest.fail("encoded"))
+    monkeypatch.setattr(type(film.encoder), "from_probabilities", lambda *a: pytest.fail("derived anew"))
     again = Film(film.path, film.store, senses=film.senses)
-    assert search(again, "red").hits
+    assert search(again, "red").hits == hits
+    assert np.array_equal(again.embeddings(), film.embeddings())
 
 
 def test_a_witness_tells_what_each_channel_holds(film):
