@@ -15,13 +15,25 @@ from longtake.types import Answer, Evidence, Frame, Question
 
 
 class Choice(BaseModel):
+    """A letter."""
+
+    choice: Letter = None
+
+
+class Words(BaseModel):
+    """An answer in words."""
+
+    answer: str
+
+
+class ReasonedChoice(BaseModel):
     """A reasoned letter."""
 
     reason: str
     choice: Letter = None
 
 
-class Words(BaseModel):
+class ReasonedWords(BaseModel):
     """A reasoned answer in words."""
 
     reason: str
@@ -47,13 +59,17 @@ class Guess:
         return replace(answer, status="abstained") if self.abstained else answer
 
 
-def guess(chat: Chat, prompt: str, question: Question, *, frames: Sequence[Frame] = (), **slots: Any) -> Guess:
-    """The model's answer; an abstention where its reply cannot be read twice in a row."""
+def guess(
+    chat: Chat, prompt: str, question: Question, *, reasoned: bool = True, frames: Sequence[Frame] = (), **slots: Any
+) -> Guess:
+    """The model's answer, after its reason or alone; an abstention where its reply cannot be read twice in a row."""
     if question.options:
-        choice = ask(chat, prompt, Choice, frames=frames, question=question, default=None, **slots)
-        return Guess() if choice is None else Guess(choice.choice, "", choice.reason)
-    said = ask(chat, prompt, Words, frames=frames, question=question, default=None, **slots)
-    return Guess() if said is None else Guess(None, said.answer.strip(), said.reason)
+        choose = ReasonedChoice if reasoned else Choice
+        choice = ask(chat, prompt, choose, frames=frames, question=question, default=None, **slots)
+        return Guess() if choice is None else Guess(choice.choice, "", getattr(choice, "reason", ""))
+    tell = ReasonedWords if reasoned else Words
+    said = ask(chat, prompt, tell, frames=frames, question=question, default=None, **slots)
+    return Guess() if said is None else Guess(None, said.answer.strip(), getattr(said, "reason", ""))
 
 
 def in_words(question: Question, choice: str | None, text: str) -> str:

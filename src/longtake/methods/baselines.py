@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from longtake.agents.answer import guess
 from longtake.agents.run import Run
@@ -13,6 +13,9 @@ from longtake.methods.base import Bounds
 from longtake.prompts import Plain
 from longtake.timecode import clock
 from longtake.types import Answer, Evidence, Frame, Line, Question, Segment
+
+REASONED = Plain("Give your reason in one or two sentences, then the answer.")
+DIRECT = Plain("Give the answer alone, without a reason.")
 
 
 @dataclass(frozen=True)
@@ -31,22 +34,22 @@ class Uniform:
     """Frames shown."""
     subtitles: bool = False
     """Whether the lines spoken around the frames are shown as well."""
+    reason: bool = True
+    """Whether the model gives its reason before the answer; off: the letter alone, as benchmarks often ask for it."""
 
     def answer(self, footage: Footage, question: Question, run: Run) -> Answer:
         """One look, one answer."""
         times = footage.times[sampling.uniform(len(footage.times), self.frames)].tolist()
         captions = footage.captions(times)
+        told = {"length": Plain(clock(footage.duration)), **_manner(self.reason)}
         if captions is not None:
             notes = [Line(Segment(t, t), caption) for t, caption in zip(times, captions, strict=True)]
-            said = guess(run["vlm"], "baselines/captions", question, seen=notes, length=Plain(clock(footage.duration)))
+            said = guess(run["vlm"], "baselines/captions", question, seen=notes, **told)
             evidence = [Evidence(note.segment, "caption", note.text) for note in notes]
         else:
             shown = footage.at(times)
             speech = _around(footage, shown) if self.subtitles else "(not shown)"
-            said = guess(
-                run["vlm"], "baselines/uniform", question,
-                frames=shown, speech=speech, length=Plain(clock(footage.duration)),
-            )  # fmt: skip
+            said = guess(run["vlm"], "baselines/uniform", question, frames=shown, speech=speech, **told)
             evidence = [Evidence(Segment(frame.time, frame.time), "frame") for frame in shown]
         return said.as_answer(evidence=evidence)
 
@@ -64,13 +67,21 @@ class Blind:
     roles: ClassVar[tuple[str, ...]] = ("llm",)
     presets: ClassVar[dict[str, dict[str, object]]] = {}
 
+    reason: bool = True
+    """Whether the model gives its reason before the answer."""
+
     def answer(self, footage: Footage, question: Question, run: Run) -> Answer:  # noqa: ARG002
         """Ask without showing anything."""
-        return guess(run["llm"], "baselines/blind", question).as_answer()
+        return guess(run["llm"], "baselines/blind", question, **_manner(self.reason)).as_answer()
 
     def bounds(self, duration: float, question: Question) -> Bounds:  # noqa: ARG002
         """One call."""
         return Bounds(calls=1, frames=0, prompt_words=100, reply_words=80, steps=1)
+
+
+def _manner(reasoned: bool) -> dict[str, Any]:
+    """How the answer is to be given, in the form of the reply and in words."""
+    return {"reasoned": reasoned, "manner": REASONED if reasoned else DIRECT}
 
 
 def _around(footage: Footage, frames: list[Frame], reach: float = 5.0) -> list[Line] | str:

@@ -42,7 +42,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from pydantic import BaseModel, Field
 
-from longtake.agents.answer import in_words
+from longtake.agents.answer import guess, in_words
 from longtake.agents.ask import ask, with_options
 from longtake.agents.fanout import fanout
 from longtake.agents.run import Agent, Run
@@ -55,7 +55,6 @@ from longtake.footage.footage import Footage
 from longtake.footage.look import Look, cite, look_at, rows_within
 from longtake.methods.base import Bounds, words
 from longtake.methods.showing import length, most_spoken, shown_to, spoken_around
-from longtake.models.replies import Letter
 from longtake.prompts import Plain
 from longtake.types import Answer, Question
 
@@ -75,18 +74,6 @@ class Key(BaseModel):
     """What to look for."""
 
     key_information: str
-
-
-class Choice(BaseModel):
-    """A letter."""
-
-    choice: Letter = None
-
-
-class Words(BaseModel):
-    """An answer in words."""
-
-    answer: str
 
 
 class Reason(BaseModel):
@@ -287,17 +274,13 @@ class LVAgent:
     def act(self, footage: Footage, question: Question, look: Look, agent: Agent, prompt: str, **more: Any) -> Opinion:
         """Line 14, eq. 6: the answer, then the reason in a second call, from the same frames."""
         told = self.told(footage, look)
-        if question.options:
-            letter = ask(agent.chat, prompt, Choice, question=question, default=Choice(), **told, **more)
-            said = Opinion(agent.name, letter.choice)
-        else:
-            text = ask(agent.chat, prompt, Words, question=question, default=Words(answer=""), **told, **more)
-            said = Opinion(agent.name, text=text.answer.strip())
+        given = guess(agent.chat, prompt, question, reasoned=False, **told, **more)
+        said = Opinion(agent.name, given.choice, text=given.text)
         if said.vote is None or not self.reasons:
             return said
-        given = in_words(question, said.choice, said.text)
         why = ask(
-            agent.chat, "lvagent/reason", Reason, default=Reason(reason=""), question=question, answer=given, **told
+            agent.chat, "lvagent/reason", Reason, default=Reason(reason=""), question=question,
+            answer=in_words(question, said.choice, said.text), **told,
         )  # fmt: skip
         return replace(said, reason=why.reason)
 
