@@ -55,6 +55,13 @@ def unknown(kind: str, name: str, known: Iterable[str], *, where: str = "") -> C
     return ConfigError(f"unknown {kind} {name!r}{place}; {hint}", key=name, nearest=nearest)
 
 
+def check_least(settings: object, path: str, **least: float) -> None:
+    """Refuse settings that lie below the least they can be."""
+    for name, bound in least.items():
+        if getattr(settings, name) < bound:
+            raise ConfigError(f"{path}.{name} must be {bound:g} or more", key=f"{path}.{name}")
+
+
 MediaProblem: TypeAlias = Literal[
     "not_found", "not_a_file", "not_a_video", "no_video", "no_audio", "truncated", "encrypted",
     "too_large", "unreadable", "out_of_range",

@@ -68,6 +68,20 @@ def test_what_grounding_claims_is_looked_at_before_the_end():
     assert len(script.shown["plan"]) == 4  # the refusal cost a step
 
 
+def test_a_plan_that_cannot_be_read_ends_the_search_though_nobody_has_looked():
+    result, heard = play(Script([plan("grounding"), "no plan", "none again"]))
+    assert not heard.notes("finish_refused")
+    assert result.answer.choice == "C"  # asked for by itself
+
+
+def test_a_time_that_cannot_be_is_not_cited_and_ends_nothing():
+    look = [("frame_inspector", {"start": "00:00:20", "end": "00:00:40"})]
+    script = Script([plan("visual_perception"), finish("B", "at 00:72:30, 00:10:75 and 00:00:30")], uses=look)
+    result, _ = play(script)
+    assert result.answer.choice == "B"
+    assert 30.0 in [one.segment.start for one in result.answer.evidence]
+
+
 def test_on_the_last_step_nothing_is_refused():
     result, heard = play(Script([plan("grounding"), plan("grounding", "again")]), method=Symphony(max_steps=3))
     assert not heard.notes("finish_refused")

@@ -7,6 +7,7 @@ import re
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.footages import TestFootage
@@ -71,13 +72,27 @@ def test_the_film_is_not_scored_twice_by_one_instruction_nor_more_often_than_all
 
 
 def test_coarse_to_fine_keeps_to_its_calls_and_refines_the_best():
-    method = Symphony(grounding=Grounding(scoring="coarse_to_fine", score_calls=20, coarse_clips=4))
+    method = Symphony(grounding=Grounding(scoring="coarse_to_fine", score_calls=30, coarse_clips=4))
     script = Script([plan("grounding"), plan("visual_perception"), finish()], tool="vlm_score",
                     score=lambda times: 4 if times[0] <= 1500 <= times[-1] else 1)  # fmt: skip
     play(script, TestFootage(3600), method)
-    assert len(script.shown["score"]) == 19  # 15 stretches of four minutes, and the four clips of the best
+    assert len(script.shown["score"]) == 27  # 15 stretches of four minutes, and the clips of the best three
     assert "00:25:00 to 00:26:00 (score 4)" in script.history(1)
     assert "00:24:00 to 00:28:00" not in script.history(1)  # its clips stand for it
+
+
+@pytest.mark.parametrize(("minutes", "refined"), [(120, 16), (240, 15)])
+def test_coarse_to_fine_keeps_half_of_its_calls_for_a_closer_look(minutes, refined):
+    method = Symphony(grounding=Grounding(scoring="coarse_to_fine"))
+    script = Script([plan("grounding"), plan("visual_perception"), finish()], tool="vlm_score",
+                    score=lambda times: 4 if times[0] <= 1500 <= times[-1] else 1)  # fmt: skip
+    _, heard = play(script, TestFootage(60 * minutes), method)
+    (told,) = heard.notes("scored_coarsely")
+    assert told.data["stretches"] <= 16
+    assert told.data["calls"] - told.data["stretches"] == refined
+    assert len(script.shown["score"]) == told.data["calls"] <= method.grounding.score_calls
+    assert method.grounding.calls(60 * minutes) == method.grounding.score_calls
+    assert "00:25:00 to 00:26:00 (score 4)" in script.history(1)
 
 
 def test_a_question_that_names_its_time_needs_no_grounding():
@@ -129,8 +144,11 @@ def looks(uses, *, seconds=3600, native=True):
 
 
 def test_the_inspector_takes_forty_frames_and_ten_more_by_cue_where_it_is_longer_than_thirty_seconds():
-    short, _ = looks([("frame_inspector", {"start": "00:01:00", "end": "00:01:30"})])
-    assert len(short.times("look")) == 30  # every second there is
+    short, _ = looks([("frame_inspector", {"start": "00:01:00", "end": "00:01:10", "cue": "a toy"})])
+    assert short.times("look") == [60 + number / 4 for number in range(40)]  # more than the grid holds
+    between, _ = looks([("frame_inspector", {"start": 90, "end": 125, "cue": "a toy"})])
+    assert len(between.times("look")) == 50
+    assert 100.0 in between.times("look")  # by the cue: the forty come at 99.625 and 100.5
     cued, _ = looks([("frame_inspector", {"start": 70, "end": 130, "cue": "a toy"})])
     assert len(cued.times("look")) == 50
     assert {100.0, 105.0, 110.0} <= set(cued.times("look"))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from longtake.algorithms import sampling
 from longtake.footage.footage import Footage
 from longtake.types import Evidence, Frame, Line, Segment
 
@@ -30,6 +31,30 @@ def look_at(footage: Footage, rows: Sequence[int], *, pictures: bool = True) -> 
         return Look(tuple(rows), frames=tuple(footage.at(times)) if pictures else ())
     lines = [Line(Segment(time, time), text) for time, text in zip(times, captions, strict=True)]
     return Look(tuple(rows), captions=tuple(lines))
+
+
+def look_closely(footage: Footage, segment: Segment, most: int) -> Look:
+    """``most`` pictures of a segment, from between the moments of the grid where it holds fewer.
+
+    Fewer where the film itself has no more; captions there are only those of the grid.
+    """
+    rows = rows_within(footage, segment)
+    if len(rows) >= most or footage.captions([]) is not None:
+        return look_at(footage, rows[sampling.uniform(len(rows), most)].tolist())
+    times = np.linspace(segment.start, segment.end, most, endpoint=False).tolist()
+    shown = {frame.time: frame for frame in footage.at(times)}
+    return Look(tuple(rows.tolist()), frames=tuple(shown.values()))
+
+
+def together(one: Look, other: Look) -> Look:
+    """Both looks as one, nothing twice."""
+    frames = {frame.time: frame for frame in (*one.frames, *other.frames)}
+    captions = {line.segment: line for line in (*one.captions, *other.captions)}
+    return Look(
+        tuple(sorted({*one.rows, *other.rows})),
+        tuple(frames[time] for time in sorted(frames)),
+        tuple(captions[segment] for segment in sorted(captions)),
+    )
 
 
 def rows_within(footage: Footage, segment: Segment) -> NDArray[np.int64]:

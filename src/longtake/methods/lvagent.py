@@ -48,7 +48,7 @@ from longtake.agents.fanout import fanout
 from longtake.agents.run import Agent, Run
 from longtake.agents.team import Opinion, by_meaning, judge_all, leading, majority, minutes, prune, tally, unanimous
 from longtake.algorithms import chunks, sampling
-from longtake.errors import ConfigError
+from longtake.errors import ConfigError, check_least
 from longtake.events import ScoresSet, emit, note, step
 from longtake.footage.clips import clip_scorer, native_frames
 from longtake.footage.footage import Footage
@@ -164,9 +164,10 @@ class LVAgent:
     """Confidence by the vote of the first round: no answer had more than half, one had, all agreed."""
 
     def __post_init__(self) -> None:
-        for name in ("team_size", "max_rounds", "chunks", "frames_per_chunk", "global_frames", "blank_frames"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"lvagent.{name} must be 1 or more", key=f"lvagent.{name}")
+        check_least(
+            self, self.name, team_size=1, max_rounds=1, chunks=1, frames_per_chunk=1, global_frames=1, blank_frames=1,
+            preview_frames=1, key_words=1,
+        )  # fmt: skip
 
     def answer(self, footage: Footage, question: Question, run: Run) -> Answer:
         """The discussion."""

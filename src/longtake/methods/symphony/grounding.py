@@ -19,6 +19,7 @@ from longtake.agents.ask import ask
 from longtake.agents.fanout import fanout
 from longtake.agents.run import Run
 from longtake.algorithms import sampling
+from longtake.errors import check_least
 from longtake.events import ScoresSet, ToolCalled, emit, note, step
 from longtake.footage.footage import Footage
 from longtake.footage.look import look_at, rows_within
@@ -68,18 +69,22 @@ class Grounding:
     scoring: Literal["full", "coarse_to_fine"] = "full"
     """Score every clip, or long stretches first and then the clips of the best (ours)."""
     coarse_clips: int = 4
-    """Clips in a long stretch."""
+    """Clips in a long stretch; more where half of ``score_calls`` would not go over the film."""
     score_calls: int = 32
     """Calls that ``coarse_to_fine`` may make for one scoring."""
     max_scorings: int = 3
     """Times that the film is scored for one question, then grounding retrieves (ours; the paper sets no bound)."""
 
+    def __post_init__(self) -> None:
+        check_least(
+            self, "symphony.grounding", retrieved_clips=1, retrieved_seconds=1, scored_seconds=1, scored_frames=1,
+            coarse_clips=1, score_calls=2, max_scorings=0,
+        )  # fmt: skip
+
     def calls(self, duration: float) -> int:
         """The most calls of one scoring."""
         clips = len(cut(duration, self.scored_seconds))
-        if self.scoring == "full" or clips <= self.score_calls:
-            return clips
-        return max(math.ceil(clips / self.coarse_clips), self.score_calls)
+        return clips if self.scoring == "full" else min(clips, self.score_calls)
 
 
 def ground(
@@ -149,7 +154,8 @@ def _coarse_to_fine(
 ) -> list[Claim]:
     """Long stretches first; then, best first, their clips for as long as calls are left. A stretch whose clips were
     scored gives way to them."""
-    each = settings.coarse_clips
+    # half of the calls at most: the rest is for a closer look
+    each = max(settings.coarse_clips, math.ceil(len(clips) / (settings.score_calls // 2)))
     groups = [list(clips[at : at + each]) for at in range(0, len(clips), each)]
     whole = {Segment(group[0].start, group[-1].end): group for group in groups}
     coarse = _score(settings, footage, question, instruction, run, list(whole))

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from longtake.agents.ask import ask
@@ -15,15 +14,17 @@ from longtake.agents.run import Run
 from longtake.agents.times import Written, at_least, read_stretch
 from longtake.agents.tools import Tool, ToolError, tool, use_tools
 from longtake.algorithms import allocate, sampling
+from longtake.errors import check_least
 from longtake.events import step
 from longtake.footage.footage import Footage
-from longtake.footage.look import look_at, rows_within
+from longtake.footage.look import Look, look_at, look_closely, rows_within, together
 from longtake.methods.showing import length, shown_to
 from longtake.methods.symphony.score import PERCEPTION, Turn
 from longtake.timecode import clock
 from longtake.types import Question, Segment
 
-Ints = NDArray[np.int64]
+NEAR = 0.25
+"""A moment this many seconds from one that is shown adds nothing to it."""
 
 
 class Seen(BaseModel):
@@ -69,6 +70,12 @@ class Perception:
     """… where a stretch is longer than this."""
     segment_frames: int = 40
     """Frames that the stretches of ``multi_segment`` share, by their length."""
+
+    def __post_init__(self) -> None:
+        check_least(
+            self, "symphony.perception", max_tool_calls=1, summary_frames=1, summary_seconds=1, inspector_frames=1,
+            least_seconds=1, most_seconds=1, cue_frames=0, cue_seconds=0, segment_frames=1,
+        )  # fmt: skip
 
     @property
     def most_frames(self) -> int:
@@ -118,7 +125,9 @@ class Eyes:
         whole = read.segment.duration >= self.footage.duration - 1.0
         if not whole and read.segment.duration <= self.settings.summary_seconds:
             raise ToolError(f"{_said(read.segment)} is short; use frame_inspector for it")
-        return self._look([read.segment], [self._uniform(read.segment, self.settings.summary_frames)], read.repaired)
+        rows = rows_within(self.footage, read.segment)
+        shown = look_at(self.footage, rows[sampling.uniform(len(rows), self.settings.summary_frames)].tolist())
+        return self._look([read.segment], shown, read.repaired)
 
     def frame_inspector(
         self,
@@ -140,10 +149,10 @@ class Eyes:
             done = "; ".join(
                 part for part in (done, f"only the first {own.most_seconds:g} seconds were looked at") if part
             )
-        rows = self._uniform(segment, own.inspector_frames)
+        shown = look_closely(self.footage, segment, own.inspector_frames)
         if segment.duration > own.cue_seconds:
-            rows = np.union1d(rows, self._cued(segment, rows, cue or self.instruct))
-        return self._look([segment], [rows], done)
+            shown = together(shown, self._cued(segment, shown, cue or self.instruct))
+        return self._look([segment], shown, done)
 
     def multi_segment(self, intervals: Annotated[list[Interval], "stretches to compare, 2 or more"]) -> str:
         """Several stretches side by side: to compare them, or to see how one thing led to another."""
@@ -160,27 +169,27 @@ class Eyes:
             more = allocate.counts(shares / shares.sum(), total - len(segments), [size - 1 for size in room])
             given = [1 + count for count in more]
         rows = [row[sampling.uniform(len(row), count)] for row, count in zip(places, given, strict=True)]
-        return self._look(segments, rows, "; ".join(dict.fromkeys(one.repaired for one in read if one.repaired)))
+        shown = look_at(self.footage, np.unique(np.concatenate(rows)).tolist())
+        return self._look(segments, shown, "; ".join(dict.fromkeys(one.repaired for one in read if one.repaired)))
 
-    def _uniform(self, segment: Segment, most: int) -> Ints:
+    def _cued(self, segment: Segment, shown: Look, cue: str) -> Look:
+        """Further moments of the segment, those of the grid that are closest to the cue and not as good as shown."""
         rows = rows_within(self.footage, segment)
-        return rows[sampling.uniform(len(rows), most)]
-
-    def _cued(self, segment: Segment, taken: Ints, cue: str) -> Ints:
-        """Further frames of the segment, those closest to the cue."""
-        free = np.setdiff1d(rows_within(self.footage, segment), taken)
+        times = np.array([*(frame.time for frame in shown.frames), *(line.segment.start for line in shown.captions)])
+        apart = np.abs(self.footage.times[rows][:, None] - times).min(axis=1)
+        free = rows[apart > NEAR]
         closeness = self.footage.embeddings()[free] @ self.footage.encode([cue])[0]
-        return free[np.argsort(-closeness, kind="stable")[: self.settings.cue_frames]]
+        best = np.argsort(-closeness, kind="stable")[: self.settings.cue_frames]
+        return look_at(self.footage, np.sort(free[best]).tolist())
 
-    def _look(self, segments: Sequence[Segment], rows: Sequence[Ints], repaired: str) -> str:
+    def _look(self, segments: Sequence[Segment], shown: Look, repaired: str) -> str:
         """What the vision-language model sees there, with a word on what was done to the times."""
-        chosen = np.unique(np.concatenate(list(rows))).tolist()
         where = ", ".join(map(_said, segments))
         seen = ask(
             self.run["vlm"], "symphony/look", Seen, default=None, question=self.question, instruct=self.instruct,
-            **shown_to(self.footage, look_at(self.footage, chosen)),
+            **shown_to(self.footage, shown),
         )  # fmt: skip
-        self.rows.update(chosen)
+        self.rows.update(shown.rows)
         self.looks.append(where)
         told = "Nothing could be made out." if seen is None else seen.observation
         self.observations.append(f"{where}: {told}")

@@ -13,11 +13,11 @@
             otherwise its comment joins the history, and planning goes on
 
 Departures. What grounding says must be looked at before the end: the paper asks its planner for that, here the loop
-refuses a finish until somebody has looked, at the cost of a step. The planner has ``max_steps``; on the last it may
-only finish. A plan that cannot be read twice over is a finish, whose answer is then asked for by itself. A proposal
-is reviewed at most ``max_reflections`` times, then it stands. Lines that the subtitle agent quotes are passed on only
-if the film has them. ``coarse_to_fine`` scoring and the bound on scorings are ours. Citations are moments that were
-looked at, those that the answer's reason names first, and quoted lines; the paper cites nothing.
+refuses a finish until somebody was sent to look, at the cost of a step. The planner has ``max_steps``; on the last it
+may only finish. A plan that cannot be read twice over ends the search: the answer is then asked for by itself. A
+proposal is reviewed at most ``max_reflections`` times, then it stands. Lines that the subtitle agent quotes are passed
+on only if the film has them. ``coarse_to_fine`` scoring and the bound on scorings are ours. Citations are moments that
+were looked at, those that the answer's reason names first, and quoted lines; the paper cites nothing.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from pydantic import BaseModel, Field
 from longtake.agents.answer import Guess, guess, in_words
 from longtake.agents.ask import ask
 from longtake.agents.run import Run
+from longtake.errors import check_least
 from longtake.events import note, step
 from longtake.footage.footage import Footage
 from longtake.footage.look import cite, look_at
@@ -51,7 +52,7 @@ CITED = 3
 SMALL_PIECE = 2000
 """Tokens of subtitles that even a small model holds at once, for estimates."""
 LOOK_FIRST = "Not yet: what grounding claims was not looked at. Send visual_perception there first."
-_CLOCK = re.compile(r"\d{1,2}:\d{2}:\d{2}")
+_CLOCK = re.compile(r"\b\d{1,2}:[0-5]\d:[0-5]\d\b")
 
 
 class Plan(BaseModel):
@@ -96,6 +97,9 @@ class Symphony:
     subtitle_tokens: int = 6000
     """Most tokens of subtitles in one prompt (ours); more are read in pieces, never more than half of the context."""
 
+    def __post_init__(self) -> None:
+        check_least(self, self.name, max_steps=1, max_reflections=0, subtitle_tokens=1)
+
     def answer(self, footage: Footage, question: Question, run: Run) -> Answer:
         """The loop above."""
         history: list[Turn] = []
@@ -107,7 +111,7 @@ class Symphony:
                 if plan is not None and plan.agent != FINISH:
                     history.append(self.send(plan, footage, question, history, run))
                     continue
-                if uninspected(history) and not last:
+                if plan is not None and uninspected(history):
                     note("finish_refused", why=LOOK_FIRST)
                     history.append(Turn(FINISH, "an answer was proposed", (LOOK_FIRST,)))
                     continue

@@ -47,6 +47,6 @@ def written(history: Sequence[Turn]) -> list[str]:
 
 
 def uninspected(history: Sequence[Turn]) -> bool:
-    """Whether nobody has looked since grounding last said where to look."""
+    """Whether nobody was sent to look since grounding last said where."""
     acted = [turn.agent for turn in history if turn.agent in (GROUNDING, PERCEPTION)]
     return bool(acted) and acted[-1] == GROUNDING
