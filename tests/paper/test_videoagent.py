@@ -235,7 +235,7 @@ def test_segments_are_numbered_from_one_between_seen_frames():
 
 
 def test_presets_and_fields():
-    assert configure(VideoAgent, {"preset": "paper"}).max_requests > 1000
+    assert configure(VideoAgent, {"preset": "paper"}).max_requests is None
     assert configure(VideoAgent, {"preset": "paper", "max_rounds": 5}).max_rounds == 5
     with pytest.raises(ConfigError, match=r"did you mean 'videoagent\.max_rounds'"):
         configure(VideoAgent, {"max_round": 5})

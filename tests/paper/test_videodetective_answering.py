@@ -98,7 +98,8 @@ def test_line_26_packages_are_in_time_order_with_best_text_and_the_answer_cites_
 def test_more_frames_are_spread_over_the_film_for_counting_order_text_and_speech(text, uniform):
     question = Question(text, QUESTION.options)
     assert VideoDetective().uniform_frames(question) == uniform
-    assert VideoDetective(frames=10).uniform_frames(question) == 2
+    assert VideoDetective(frames=10).uniform_frames(question) == VideoDetective(frames=8).uniform_frames(question) == 4
+    assert VideoDetective(frames=20).uniform_frames(question) == min(uniform, 12)
     assert configure(VideoDetective, {"preset": "paper"}).uniform_frames(question) == 4
 
 

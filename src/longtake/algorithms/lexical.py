@@ -35,9 +35,14 @@ STOP = frozenset(
 """Words that tell nothing; the last ones are what questions about films are made of."""
 
 
+def untimed(text: str) -> str:
+    """A text without the times in brackets that stand before what was read and heard."""
+    return " ".join(_CLOCK.sub(" ", text).split())
+
+
 def content_words(text: str) -> list[str]:
     """The words of a text that carry meaning, in lower case, each once; times in brackets are no words."""
-    found = _WORD.findall(_CLOCK.sub(" ", text).lower().replace("’", "'"))
+    found = _WORD.findall(untimed(text).lower().replace("’", "'"))
     words = (word.removesuffix("'s") for word in found)
     return list(dict.fromkeys(word for word in words if word not in STOP))
 

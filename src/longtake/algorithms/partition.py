@@ -44,6 +44,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longtake.algorithms import changepoint, novelty
+from longtake.errors import check_least
 from longtake.types import Segment
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -157,6 +158,12 @@ class EventPartition:
     min_contrast: float = 0.05
     """A cut is dropped where frames across it are less alike than those on one side by no more than this, in embedding
     and in colour (mean cosine; ours)."""
+
+    def __post_init__(self) -> None:
+        check_least(
+            self, "events", max_blocks=1, max_feature_frames=2, width=16, min_seconds=1e-3, min_share=0, ssm_step=1e-3,
+            kts_splits=0,
+        )  # fmt: skip
 
     def __call__(self, samples: Samples, duration: float) -> Partition:
         """The blocks of a film of ``duration`` seconds."""

@@ -59,7 +59,7 @@ from longtake.algorithms import allocate, sampling
 from longtake.algorithms.asking import COUNTING
 from longtake.algorithms.partition import PAPER, EventPartition
 from longtake.algorithms.scope import clipped, scope
-from longtake.errors import ConfigError
+from longtake.errors import ConfigError, check_least
 from longtake.events import ScoresSet, emit, note, step
 from longtake.footage.blocks import partition
 from longtake.footage.footage import Footage
@@ -156,6 +156,12 @@ class A4VL:
     team_size: int = 3
     """Agents that an estimate presumes; a run takes the team it is given."""
 
+    def __post_init__(self) -> None:
+        check_least(
+            self, self.name, preview_frames=1, inference_frames=1, long_preview_frames=1, long_inference_frames=1,
+            block_frames=1, block_best=1, clue_words=1, team_size=1,
+        )  # fmt: skip
+
     def answer(self, footage: Footage, question: Question, run: Run) -> Answer:
         """Algorithm 1."""
         agents = list(run.team)
@@ -234,7 +240,7 @@ class A4VL:
         total = self.n2(footage)
         if view.whole:
             everything = np.concatenate(rows)
-            return look_at(footage, everything[sampling.uniform(len(everything), total)].tolist())
+            return look_at(footage, everything[sampling.one_per_bin(len(everything), total, view.chance)].tolist())
         logits = self.similarity(footage, rows, view.clue)  # 11
         share = allocate.shares(logits, self.threshold(footage))  # 12 to 14, 17, 18
         emit(ScoresSet(label=f"share: {view.clue}", segments=tuple(blocks), values=tuple(np.round(share, 4).tolist())))

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from longtake.agents.answer import guess
 from longtake.agents.run import Run
 from longtake.algorithms import sampling
+from longtake.errors import check_least
 from longtake.footage.footage import Footage
 from longtake.methods.base import Bounds
 from longtake.prompts import Plain
@@ -36,6 +37,9 @@ class Uniform:
     """Whether the lines spoken around the frames are shown as well."""
     reason: bool = True
     """Whether the model gives its reason before the answer; off: the letter alone, as benchmarks often ask for it."""
+
+    def __post_init__(self) -> None:
+        check_least(self, self.name, frames=1)
 
     def answer(self, footage: Footage, question: Question, run: Run) -> Answer:
         """One look, one answer."""

@@ -35,6 +35,7 @@ from longtake.agents.ask import ask
 from longtake.agents.fanout import fanout
 from longtake.agents.run import Run
 from longtake.algorithms import sampling
+from longtake.errors import check_least
 from longtake.events import ScoresSet, emit, note, step
 from longtake.footage.footage import Footage
 from longtake.footage.relevance import fused
@@ -76,6 +77,18 @@ class Wishes(BaseModel):
     missing: list[Wish]
 
 
+class Picture(BaseModel):
+    """A picture that would help, wherever it is."""
+
+    description: str
+
+
+class Pictures(BaseModel):
+    """Everything that is missing, wherever it is."""
+
+    missing: list[Picture]
+
+
 @dataclass(frozen=True)
 class VideoAgent:
     """One LLM reads captions of a few frames, grades its own confidence, and asks for more where it is short."""
@@ -83,7 +96,7 @@ class VideoAgent:
     name: ClassVar[str] = "videoagent"
     paper: ClassVar[str] = "VideoAgent: Long-form Video Understanding with Large Language Model as Agent"
     roles: ClassVar[tuple[str, ...]] = ("llm", "captioner")
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {"max_requests": 1_000_000}}
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {"max_requests": None}}
 
     initial_frames: int = 5
     """Frames in the first look (N)."""
@@ -91,8 +104,8 @@ class VideoAgent:
     """Most looks at the film (T)."""
     confidence_threshold: int = 3
     """Confidence, of 1 to 3, at which to stop (C)."""
-    max_requests: int = 5
-    """Most frames asked for in one round (ours; the paper sets no bound)."""
+    max_requests: int | None = 5
+    """Most frames asked for in one round (ours); unset, as in the paper, there is no bound."""
     segment_selection: bool = True
     """Look for a missing frame in the named segment only; off (Table 5), in the whole film."""
     self_evaluation: bool = True
@@ -103,6 +116,12 @@ class VideoAgent:
     """Reach of a clip to either side of its frame."""
     retrieval: Literal["image", "fused"] = "image"
     """What a description is compared with: pictures, as in the paper, or also what is said and can be read."""
+
+    def __post_init__(self) -> None:
+        # a segment lies between two frames that were seen
+        check_least(self, self.name, initial_frames=2, max_rounds=1, confidence_threshold=1, clip_seconds=0)
+        if self.max_requests is not None:
+            check_least(self, self.name, max_requests=1)
 
     def answer(self, footage: Footage, question: Question, run: Run) -> Answer:
         """Algorithm 1."""
@@ -156,31 +175,45 @@ class VideoAgent:
         )  # fmt: skip
         return trust.confidence
 
-    def missing(self, footage: Footage, state: State, question: Question, run: Run) -> list[Wish]:
-        """What the model asks to see, with the segments it may name."""
-        gaps = segments(sorted(state))
-        listed = Plain("\n".join(
+    def missing(self, footage: Footage, state: State, question: Question, run: Run) -> list[Wish] | list[Picture]:
+        """What the model asks to see, with the segments it may name; without selection, what it asks for alone."""
+        told = {"question": question, "seen": story(footage, state), "length": length(footage)}
+        if not self.segment_selection:
+            pictures = ask(
+                run["llm"], "videoagent/missing_anywhere", Pictures, default=Pictures(missing=[]),
+                most=self._most(), **told,
+            )  # fmt: skip
+            return pictures.missing[: self.max_requests]
+        listed = [
             f"{number}. {clock(float(footage.times[a]))} to {clock(float(footage.times[b]))}"
-            for number, (a, b) in enumerate(gaps, start=1)
-        ))  # fmt: skip
+            for number, (a, b) in enumerate(segments(sorted(state)), start=1)
+            if b - a > 1  # something in it is unseen
+        ]
         wishes = ask(
             run["llm"], "videoagent/missing", Wishes, default=Wishes(missing=[]),
-            question=question, seen=story(footage, state), length=length(footage), segments=listed,
-            most=min(self.max_requests, len(gaps)) if self.segment_selection else self.max_requests,
+            segments=Plain("\n".join(listed)), most=self._most(len(listed)), **told,
         )  # fmt: skip
         return wishes.missing[: self.max_requests]
 
-    def retrieve(self, footage: Footage, state: State, wishes: Sequence[Wish]) -> list[int]:
-        """For each wish the closest unseen frame of its segment."""
+    def _most(self, segments: int | None = None) -> Plain:
+        """How many pictures may be asked for, in words."""
+        if self.max_requests is None:
+            return Plain("the pictures")
+        most = self.max_requests if segments is None else min(self.max_requests, segments)
+        return Plain(f"at most {most} pictures")
+
+    def retrieve(self, footage: Footage, state: State, wishes: Sequence[Wish | Picture]) -> list[int]:
+        """For each wish the closest unseen frame of its segment, or of the film where it names none."""
         gaps, seen, found = segments(sorted(state)), set(state), list[int]()
         for wish in wishes:
-            if not 1 <= wish.segment <= len(gaps) and self.segment_selection:
-                note("request_dropped", segment=wish.segment, why="no such segment")
+            named = wish.segment if isinstance(wish, Wish) else None
+            if named is not None and not 1 <= named <= len(gaps):
+                note("request_dropped", segment=named, why="no such segment")
                 continue
-            begin, end = gaps[wish.segment - 1] if self.segment_selection else (-1, len(footage.times))
+            begin, end = (-1, len(footage.times)) if named is None else gaps[named - 1]
             unseen = [frame for frame in range(begin + 1, end) if frame not in seen]
             if not unseen:
-                note("request_dropped", segment=wish.segment, why="nothing in it is unseen")
+                note("request_dropped", segment=named, why="nothing in it is unseen")
                 continue
             best = unseen[int(np.argmax(self._similarity(footage, wish.description)[unseen]))]
             seen.add(best)
@@ -199,7 +232,8 @@ class VideoAgent:
 
     def bounds(self, duration: float, question: Question) -> Bounds:
         """All rounds, every request granted."""
-        most = min(self.max_requests, max(1, round(duration)))
+        moments = max(1, round(duration))
+        most = moments if self.max_requests is None else min(self.max_requests, moments)
         frames = self.initial_frames + (self.max_rounds - 1) * most
         steps = 3 * self.max_rounds - 2
         asked = words([question.text, *question.options])

@@ -32,6 +32,7 @@ searched there. Should a budget end the run, the option with the best evidence s
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -46,6 +47,7 @@ from longtake.algorithms import clues, graph, sampling
 from longtake.algorithms.asking import COUNTING, HEARING, ORDER, READING, negated
 from longtake.algorithms.keyframes import FrameRule
 from longtake.algorithms.scope import scope
+from longtake.errors import check_least
 from longtake.events import note, step
 from longtake.footage.footage import Footage
 from longtake.footage.look import Look, look_at
@@ -62,6 +64,7 @@ from longtake.methods.detective.facets import (
     whole,
 )
 from longtake.methods.detective.observing import Looking, Observation, Observer
+from longtake.methods.showing import SPOKEN
 from longtake.models.chat import Chat
 from longtake.prompts import Plain
 from longtake.timecode import clock
@@ -103,7 +106,8 @@ class VideoDetective:
     prior_weight: float = 0.5
     """Weight of keywords against events in a facet's anchor scores (α_route)."""
     retry_below: float = 0.2
-    """Score under which an anchor is followed by its facet's next best scene."""
+    """Score under which an anchor is followed by its facet's next best scene; this and the thresholds of the fallback
+    are on the scale of text cosines, and give way to an encoder's card that names its own."""
     packages: int = 8
     """Scenes that go to the final call (m)."""
     eta: float = 0.2
@@ -113,7 +117,7 @@ class VideoDetective:
     counting_uniform: int = 12
     """… how many more for counting …"""
     wide_uniform: int = 8
-    """… and for questions of order, of text and of speech; at most ``frames`` − 8 in all."""
+    """… and for questions of order, of text and of speech; with them at most ``frames`` − 8 in all."""
     fallback: bool = True
     """Spread final frames evenly where observed scores tell nothing apart."""
     fallback_max: float = 0.4
@@ -150,6 +154,14 @@ class VideoDetective:
     """Tell the final call what was described, read and heard; off (table 3), frames alone."""
     optimized_sampling: bool = True
     """Take final frames from selected scenes; off (table 3), spread evenly, the texts being kept."""
+
+    def __post_init__(self) -> None:
+        check_least(
+            self, self.name, frames=1, base_steps=1, steps_per_option=0, packages=1, min_uniform=0, counting_uniform=0,
+            wide_uniform=0, max_facets=1, vlm_tokens=1, llm_tokens=1,
+        )  # fmt: skip
+        check_least(self.looking, f"{self.name}.looking", window=1, piece_words=1)
+        check_least(self.graph, f"{self.name}.graph", min_frames=1, tau=1e-9, top=1, iterations=0)
 
     def answer(self, footage: Footage, question: Question, run: Run) -> Answer:
         """Algorithm 1."""
@@ -289,7 +301,7 @@ class VideoDetective:
         text = question.text
         wide = any(kind.search(text) for kind in (ORDER, READING, HEARING))
         more = self.counting_uniform if COUNTING.search(text) else self.wide_uniform if wide else 0
-        return max(0, min(self.min_uniform + more, self.frames - 8))
+        return min(self.frames, self.min_uniform + min(more, max(0, self.frames - 8 - self.min_uniform)))
 
     def distrust(self, hunt: Hunt) -> str | None:
         """Why the observed scores tell nothing apart, if so."""
@@ -305,18 +317,22 @@ class VideoDetective:
         """B: the most observations."""
         return self.base_steps + self.steps_per_option * max(0, len(question.options) - 4)
 
-    def bounds(self, duration: float, question: Question) -> Bounds:  # noqa: ARG002
+    def bounds(self, duration: float, question: Question) -> Bounds:
         """Every step taken; scenes are observed one after another but for the anchors."""
         looks = self.steps(question)
         facets = 1 + len(question.options) if self.decomposition and question.options else 1
         if not self.refinement:
             looks = min(looks, facets if question.options or not self.decomposition else 1 + self.max_facets)
         asked, others = words([question.text, *question.options]), 1 + int(self.decomposition)
-        side_by_side = min(facets, looks)
+        side_by_side, told = min(facets, looks), max(looks, self.packages)
+        # a scene tells what was said in it, all scenes together no more than what is said in the film
+        longest = self.graph.max_frames or math.inf
+        spoken = round(SPOKEN * min(duration, told * longest)) if self.looking.speech else 0
+        written = 150 * (2 if self.package_texts == "all" else 1)
         return Bounds(
             calls=looks + others + 1,
             frames=looks * self.looking.window + 2 * self.frames,
-            prompt_words=(looks + others + 1) * (asked + 200) + max(looks, self.packages) * 150,
+            prompt_words=(looks + others + 1) * (asked + 200) + told * written + spoken,
             reply_words=self.frames * 20 + looks * 150 + 200,
             steps=1 + (looks - side_by_side + min(1, side_by_side)) + 1,
         )

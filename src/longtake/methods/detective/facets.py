@@ -199,8 +199,8 @@ def keyword_cosines(footage: Footage, nodes: NDArray[np.floating], plan: Plan) -
 
 def event_cosines(footage: Footage, descriptions: Sequence[str], plan: Plan, words: int) -> NDArray[np.float64]:
     """max_{p ∈ P_r} ⟨ψ(p), ψ(e_i)⟩, a row per facet; long descriptions in stretches of ``words`` words."""
-    rows = {text: footage.meanings(pieces(text, words)) for text in dict.fromkeys(descriptions) if text}
-    queries = [footage.meanings(facet.queries) for facet in plan.facets]
+    rows = {text: footage.encode(pieces(text, words)) for text in dict.fromkeys(descriptions) if text}
+    queries = [footage.encode(facet.queries) for facet in plan.facets]
     return np.array(
         [[semantic(rows[text], query) if text else 0.0 for text in descriptions] for query in queries], np.float64
     )

@@ -136,7 +136,7 @@ class Observer:
             if not text:
                 continue
             words = lexical.lemmas([text])
-            rows = self.footage.meanings(clues.pieces(text, self.how.piece_words))
+            rows = self.footage.encode(clues.pieces(lexical.untimed(text), self.how.piece_words))
             weight = getattr(self.how.weights, source)
             scores = tuple(
                 clues.source_aware(
@@ -151,7 +151,7 @@ class Observer:
     def _facets(self) -> list[tuple[frozenset[str], NDArray[np.float32]]]:
         """Keywords as lemmas and queries as vectors, made once."""
         return [
-            (lexical.lemmas(facet.keywords), self.footage.meanings(facet.queries)) for facet in self.plan.facets
+            (lexical.lemmas(facet.keywords), self.footage.encode(facet.queries)) for facet in self.plan.facets
         ]  # fmt: skip
 
     def _read(self, rows: NDArray[np.int64]) -> list[Line]:
