@@ -89,6 +89,20 @@ def test_without_segment_selection_the_whole_film_is_searched():
     script = Script(confidences=[1, 3], wishes=[[(3, "a toy on the sofa")]])
     play(script, method=VideoAgent(segment_selection=False))
     assert script.captioned[-1] == [30]
+    assert script.steps[2] == "missing_anywhere"  # it is not asked for segments either
+    assert "segment" not in script.prompts[2]
+    assert "Name at most 5 pictures" in script.prompts[2]
+
+
+def test_segments_without_anything_unseen_are_not_offered_and_the_paper_sets_no_bound():
+    script = Script(confidences=[1, 3], wishes=[[(2, "x")]])
+    play(script, TestFootage(6), VideoAgent(initial_frames=4))  # frames 0 1 3 5
+    listed = [line for line in script.prompts[2].splitlines() if line[:2] in ("1.", "2.", "3.")]
+    assert [line[:2] for line in listed] == ["2.", "3."]
+    assert "Name at most 2 pictures" in script.prompts[2]
+    script = Script(confidences=[1, 3], wishes=[[(1, "x")]])
+    play(script, method=configure(VideoAgent, {"preset": "paper"}))
+    assert "Name the pictures to look for" in script.prompts[2]
 
 
 def test_a_frame_chosen_by_an_earlier_entry_counts_as_seen():

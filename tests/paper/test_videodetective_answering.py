@@ -9,7 +9,7 @@ import pytest
 from support.detecting import FACETS, FILM, QUESTION, Detectives, SceneFootage, play, scores
 from support.talking import TalkingFootage
 
-from longtake.algorithms import sampling
+from longtake.algorithms import lexical, sampling
 from longtake.errors import ConfigError
 from longtake.events import Noted
 from longtake.lab.acuity import make
@@ -65,15 +65,24 @@ def test_equation_14_a_scene_gives_its_best_text_or_all_of_them_where_so_set():
 
 
 def test_e_5_one_sources_score_by_hand():
-    from longtake.algorithms.lexical import idf
-
     detectives = Detectives({"question": ["cat"], "A": ["dog"], "B": ["dog"]}, {0: ("cat tree", True, "")})
     _, heard = play(detectives, SceneFootage(["cat", "tree"]), Question("Where?", ("dog", "tree")))
     # caption: 0.3 · IDF(cat) / 3 + 0.7 · cos((1, 1)/√2, (1, 0))
-    expected = 0.3 * idf("cat") / 3 + 0.7 / np.sqrt(2)
+    expected = 0.3 * lexical.idf("cat") / 3 + 0.7 / np.sqrt(2)
     assert dict(zip([n.data["scene"] for n in heard.notes("observed")], scores(heard, "observed"), strict=True))[
         0
     ].values[0] == pytest.approx(expected, abs=1e-4)
+
+
+def test_equation_9_takes_the_text_without_the_times_that_stand_before_its_lines():
+    said = lines((0, 4, "cat"), (4, 8, "tree"))
+    detectives = Detectives({"question": ["cat"], "A": ["dog"], "B": ["dog"]}, {0: ("", True, "")})
+    _, heard = play(detectives, SceneFootage(["cat", "tree"], speech=said), Question("Where?", ("dog", "tree")))
+    # heard: 0.5 · IDF(cat) / 3 + 0.5 · cos((1, 1)/√2, (1, 0)), as if nobody had noted when it was said
+    expected = 0.5 * lexical.idf("cat") / 3 + 0.5 / np.sqrt(2)
+    observed = dict(zip([n.data["scene"] for n in heard.notes("observed")], scores(heard, "observed"), strict=True))
+    assert observed[0].values[0] == pytest.approx(expected, abs=1e-4)
+    assert lexical.untimed("[00:00:00] cat [1:02] tree [x]") == "cat tree [x]"
 
 
 def test_line_26_packages_are_in_time_order_with_best_text_and_the_answer_cites_them():
