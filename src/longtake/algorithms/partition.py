@@ -30,7 +30,8 @@ Departures (the docs page has the measurements). One ℓ_min = max(4 s, L/15) fo
 units of the long-run variance; of the sweep, the strictest penalty that still finds a cut counts. λ_KTS follows
 the segment being split: a bare 1.4 can hardly ever be exceeded. Strength is the SSM novelty, whichever head found
 the cut, and of two that are too close the stronger stays, not the earlier. A cut across which frames hardly differ
-(``min_contrast``) is none. :data:`PAPER` undoes all of these.
+(``min_contrast``) is none. Grids narrower than the distance of samples are widened to it, and γ chooses among four
+cuts or more. :data:`PAPER` undoes what is a field; one ℓ_min, the unit of PELT's penalty and the last two stay.
 """
 
 from __future__ import annotations

@@ -177,7 +177,7 @@ class VideoAgent:
 
     def missing(self, footage: Footage, state: State, question: Question, run: Run) -> list[Wish] | list[Picture]:
         """What the model asks to see, with the segments it may name; without selection, what it asks for alone."""
-        told = {"question": question, "seen": story(footage, state), "length": length(footage)}
+        told: dict[str, Any] = {"question": question, "seen": story(footage, state), "length": length(footage)}
         if not self.segment_selection:
             pictures = ask(
                 run["llm"], "videoagent/missing_anywhere", Pictures, default=Pictures(missing=[]),
