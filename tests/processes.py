@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
+import signal
 import sys
 import time
 from dataclasses import dataclass, field
@@ -12,11 +14,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from longtake.agents.answer import guess
 from longtake.footage.captioned import CaptionedFootage
 from longtake.footage.store import LayerKey, Store
 from longtake.footage.text import TextStore
 from longtake.methods.base import Bounds
 from longtake.models.cache import ReplyStore
+from longtake.prompts import Plain
 from longtake.types import Answer, Line, Segment
 
 
@@ -78,6 +82,26 @@ class FirstOption:
 
     def bounds(self, duration, question):
         return Bounds(0, 0, 0, 0, 0)
+
+
+@dataclass(frozen=True)
+class Faulty(FirstOption):
+    """Asks its model once, then divides by zero on one video and finds the disk full on another."""
+
+    name: ClassVar[str] = "processes:Faulty"
+    roles: ClassVar[tuple[str, ...]] = ("llm",)
+    full: str = ""
+
+    def answer(self, footage, question, run):
+        said = guess(run["llm"], "baselines/blind", question, manner=Plain("")).as_answer()
+        if footage.name == self.full:
+            raise OSError(errno.ENOSPC, "No space left on device", "/somewhere")
+        return said if footage.name != "v1" else 1 / 0
+
+
+def masked(pipe):
+    """Tell whether Ctrl-C is kept from this process."""
+    pipe.send(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, set()))
 
 
 SECRET = "s3cr3t-label"

@@ -48,11 +48,12 @@ def eval_command(
     name: str | None, preset: str | None, data: Path | None, chosen: tuple[str, ...], method: str | None,
     limit: int | None, sample: int | None, workers: int, out: Path, resume: bool, retry_errors: bool, traces: bool,
     options: tuple[str, ...], subtitles: Path | None, asking: Asking, settings: Settings, as_json: bool,
-) -> None:  # fmt: skip
+) -> int:  # fmt: skip
     """Run a method over a benchmark, and score it.
 
     Every result is on disk before the next question is asked: stop and resume at any time. Abstentions and errors
-    count as wrong. Solvers run in processes that never hold a label.
+    count as wrong. Solvers run in processes that never hold a label. Earlier replies of models are never used, so
+    that every run shows what it costs.
 
     \b
     Example:
@@ -74,9 +75,13 @@ def eval_command(
     method = method or DEFAULT_METHOD
     benchmark = draw(load(name, data, words), limit, sample, asking.seed)
     kept = out / "traces" if traces else None
-    solver = Solver(method, settings, asking.casting, asking.seed, asking.prompts, kept, preset)
+    # a reply that another run paid for would be free here, and cost nothing in the report
+    casting = replace(asking.casting, replies=False)
+    solver = Solver(method, settings, casting, asking.seed, asking.prompts, kept, preset)
     name_hosts(asking, methods.get(method).roles, settings)
     folder = RunFolder(out)
+    if resume and not folder.results():
+        say(f"{out}: nothing to go on with; a new run begins")
     if traces:
         (out / "traces").mkdir(parents=True, exist_ok=True)
     evaluate(
@@ -88,6 +93,7 @@ def eval_command(
         emit_json({"reports": reports.plain(found)})
     else:
         click.echo(reports.markdown(found, {preset: presets.read(preset).published} if preset else None))
+    return 4 if found[0].counts.keys() == {"error"} else 0
 
 
 def _cast(planned: Preset, casting: Casting) -> Casting:

@@ -18,6 +18,7 @@ from longtake.lab.profile import PROFILE
 from longtake.lab.questions import make_questions
 from longtake.lab.world import make_script
 from longtake.opening import open_film
+from longtake.perception.senses import Senses
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ class LabSource:
         """The world of that name."""
         if self.films is not None:
             film = open_film(self.films / video.replace(":", "_") / "film.mp4", self.settings)
+            film.senses = Senses(self.settings.perception, film.store.root)  # of its own: this one sees by other means
             film.senses.encoder = LabEncoder(self.noise)  # it reads the code in the pictures
             return film
         return _captioned(video) if self.captions else _drawn(video, self.noise)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,9 @@ from longtake.evals.runner import Scored, mean, score
 from longtake.evals.runs import RunFolder
 from longtake.evals.scoring import Difference, Rate, accuracy, by_tag, paired
 from longtake.harmless import on_one_line
+
+ERRORS = 5
+"""Kinds of errors that are told."""
 
 
 @dataclass(frozen=True)
@@ -82,8 +86,15 @@ class Report:
         return None if any(cost is None for cost in costs) else float(sum(costs))
 
     @property
+    def errors(self) -> dict[str, int]:
+        """What went wrong, and how often, the most frequent first."""
+        return dict(Counter(row["error"] for row in self.rows if row["status"] == "error").most_common())
+
+    @property
     def accuracy(self) -> str:
         """Accuracy with its interval, where there are labels."""
+        if not self.rows:
+            return "no results yet"
         return str(self.scored.accuracy) if self.scored.items else "no public labels"
 
     def tags(self) -> dict[str, Mapping[str, Rate]]:
@@ -157,6 +168,7 @@ def markdown(reports: Sequence[Report], published: Mapping[str, Sequence[Publish
         )
     for report in reports:
         lines += ["", f"**{_cell(report.name)}**: " + ", ".join(f"{n} {s}" for s, n in sorted(report.counts.items()))]
+        lines += [f"- {number} ×: {_cell(error)}" for error, number in list(report.errors.items())[:ERRORS]]
         for tag, rates in report.tags().items():
             lines += ["", f"| {tag} | accuracy (95 %) |", "|---|---|"]
             lines += [f"| {_cell(value)} | {rate} |" for value, rate in rates.items()]
@@ -184,6 +196,7 @@ def plain(reports: Sequence[Report]) -> list[dict[str, Any]]:
             "spec": report.spec,
             "accuracy": vars(report.scored.accuracy) if report.scored.items else None,
             "counts": report.counts,
+            "errors": report.errors,
             "by_tag": {t: {v: vars(rate) for v, rate in rates.items()} for t, rates in report.tags().items()},
             "calibration": [{"confidence": c.confidence, **vars(c.rate)} for c in report.calibration()],
             "means": {what: report.mean(what) for what in ("frames", "calls", "tokens_in", "tokens_out", "seconds")},

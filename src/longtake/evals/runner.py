@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 from longtake import __version__, build, prompts
+from longtake.config import Settings
 from longtake.evals.items import Benchmark, Item
 from longtake.evals.runs import RunFolder
 from longtake.evals.scoring import Rate, accuracy, correct
@@ -15,6 +18,9 @@ from longtake.methods.base import fields_of
 
 Progress = Callable[[Mapping[str, Any]], None]
 """Called with each new result."""
+
+PACE = ("concurrency", "timeout", "threads", "gpu_layers")
+"""What decides how soon a model answers, not what; it may change between a run and its end."""
 
 
 @dataclass(frozen=True)
@@ -37,22 +43,25 @@ class Scored:
 
 def mean(rows: Sequence[Mapping[str, Any]], what: str) -> float:
     """Mean of a usage figure over results, errors left out."""
-    values = [row["usage"][what] or 0.0 for row in rows if "usage" in row]
+    values = [row["usage"][what] or 0.0 for row in rows if row["status"] != "error"]
     return sum(values) / len(values) if values else 0.0
 
 
 def specify(solver: Solver, benchmark: Benchmark) -> dict[str, Any]:
     """Everything that decides the results, and no secret."""
     method = build.open_method(solver.method, solver.settings)
+    names = solver.casting.names(method.roles)
+    team = [member.model_dump() for member in solver.casting.members()] if "team" in method.roles else []
     with prompts.override(solver.prompts):
-        words = dict(prompts.digests(f"{solver.method}/")) | dict(prompts.digests("shared/"))
+        words = dict(prompts.digests())
     return {
         "longtake": __version__,
         "preset": solver.preset,
         "method": {"name": solver.method, "fields": fields_of(method)},
-        "models": solver.casting.names(method.roles)
-        | ({"team": [m.model_dump() for m in solver.casting.members()]} if "team" in method.roles else {}),
+        "models": names | ({"team": team} if team else {}),
+        "entries": _entries(solver.settings, [*names.values(), *(member["model"] for member in team)]),
         "budget": solver.settings.budget,
+        "index": solver.settings.index,
         "perception": solver.settings.perception,
         "seed": solver.seed,
         "prompts": words,
@@ -64,6 +73,19 @@ def specify(solver: Solver, benchmark: Benchmark) -> dict[str, Any]:
         },
         "questions": len(benchmark.items),
     }
+
+
+def _entries(settings: Settings, names: Sequence[str]) -> dict[str, Any]:
+    """The configuration's entries behind the names of models: a name alone does not say who answers."""
+    found: dict[str, Any] = {}
+    queue = list(names)
+    while queue:
+        name = queue.pop()
+        if name in settings.models and name not in found:
+            entry = dataclasses.asdict(settings.models[name])
+            found[name] = {key: value for key, value in entry.items() if key not in PACE}
+            queue.append(settings.models[name].llm)
+    return found
 
 
 def evaluate(
@@ -94,16 +116,17 @@ def collect(
     progress: Progress | None = None,
 ) -> dict[str, dict[str, Any]]:
     """Ask every question that has no result yet; all results by question, and no label is looked at."""
-    done = folder.open(specify(solver, benchmark), resume=resume) if folder else {}
-    if retry_errors:
-        done = {key: row for key, row in done.items() if row["status"] != "error"}
-    left = [item.asked for item in benchmark.items if item.asked.id not in done]
-    for row in run_all(solver, benchmark.source, left, workers=workers):
-        done[row["id"]] = row
-        if folder:
-            folder.append(row)
-        if progress:
-            progress(row)
+    with folder.working() if folder else nullcontext():
+        done = folder.open(specify(solver, benchmark), resume=resume) if folder else {}
+        if retry_errors:
+            done = {key: row for key, row in done.items() if row["status"] != "error"}
+        left = [item.asked for item in benchmark.items if item.asked.id not in done]
+        for row in run_all(solver, benchmark.source, left, workers=workers):
+            done[row["id"]] = row
+            if folder:
+                folder.append(row)
+            if progress:
+                progress(row)
     return done
 
 

@@ -12,12 +12,17 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock, Timeout
+
 from longtake.errors import RunError
+
+SPEC, RESULTS = "spec.json", "results.jsonl"
 
 
 @dataclass(frozen=True)
@@ -31,50 +36,73 @@ class RunFolder:
 
         A folder that holds another spec is refused, and the difference named.
         """
-        file = self.path / "spec.json"
+        file = self.path / SPEC
         plain = json.loads(json.dumps(spec, default=str))
         if file.exists():
-            before = json.loads(file.read_text())
-            if changed := differences(before, plain):
+            if changed := differences(self.spec(), plain):
                 raise RunError(f"{self.path}: holds a run with another spec ({'; '.join(changed[:4])})")
             if not resume and self.results():
                 raise RunError(f"{self.path}: holds results; pass --resume to go on, or choose another folder")
+        elif (self.path / RESULTS).exists():
+            raise RunError(f"{self.path}: holds results of which nobody knows how they came about (no {SPEC})")
         else:
             self.path.mkdir(parents=True, exist_ok=True)
-            draft = self.path / ".spec.json"
+            draft = self.path / f".{SPEC}"
             draft.write_text(json.dumps(plain, indent=2, sort_keys=True))
             draft.rename(file)
         self._mend()
         return self.results()
 
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Hold the folder, made if need be, so that no question is asked twice; a second process is refused."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError):
+            raise RunError(f"{self.path}: a run needs a folder, and there is a file") from None
+        lock = FileLock(self.path / ".lock")
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            raise RunError(f"{self.path}: another process is working on this run") from None
+        try:
+            yield
+        finally:
+            lock.release()
+
     def spec(self) -> dict[str, Any]:
         """What was run."""
         try:
-            found: dict[str, Any] = json.loads((self.path / "spec.json").read_text())
+            found = json.loads((self.path / SPEC).read_text())
         except (OSError, ValueError) as error:
             raise RunError(f"{self.path}: holds no run ({error})") from error
+        if not isinstance(found, dict) or not found.keys() >= {"benchmark", "method", "models", "questions", "seed"}:
+            raise RunError(f"{self.path / SPEC}: is not the spec of a run")
         return found
 
     def results(self) -> dict[str, dict[str, Any]]:
         """The last result of each question; a line that was cut off is left out."""
         found: dict[str, dict[str, Any]] = {}
-        file = self.path / "results.jsonl"
+        file = self.path / RESULTS
         if file.exists():
-            for line in file.read_bytes().split(b"\n")[:-1]:
-                row = json.loads(line)
-                found[row["id"]] = row
+            for number, line in enumerate(file.read_bytes().split(b"\n")[:-1], start=1):
+                try:
+                    row = json.loads(line)
+                    found[row["id"]] = {"status": row["status"], **row}
+                except (ValueError, TypeError, KeyError) as error:
+                    raise RunError(f"{file}:{number}: is no result; take the line out to go on without it") from error
         return found
 
     def append(self, row: Mapping[str, Any]) -> None:
         """Add a result; it is on disk when this returns."""
-        with (self.path / "results.jsonl").open("ab") as file:
+        with (self.path / RESULTS).open("ab") as file:
             file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
 
     def _mend(self) -> None:
         """Drop a last line that was cut off in the middle, so that the next one is whole."""
-        file = self.path / "results.jsonl"
+        file = self.path / RESULTS
         if file.exists() and (data := file.read_bytes()) and not data.endswith(b"\n"):
             os.truncate(file, data.rfind(b"\n") + 1)
 

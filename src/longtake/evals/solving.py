@@ -7,11 +7,14 @@ through a pipe. When either end dies the other notices.
 from __future__ import annotations
 
 import dataclasses
+import errno
 import multiprocessing
 import os
+import signal
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -26,6 +29,9 @@ from longtake.events import Sink, Stream
 from longtake.methods.base import solve
 from longtake.sinks.jsonl import JsonlSink
 from longtake.sinks.meter import Meter
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+"""A full disk is nothing that a question could be blamed for."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +63,11 @@ def answer_one(solver: Solver, source: Source, asked: Asked) -> dict[str, Any]:
             method = build.open_method(solver.method, solver.settings)
             run = build.open_run(method, footage, solver.settings, solver.casting, seed=solver.seed)
             result = solve(method, footage, asked.question, run)
-    except LongtakeError as error:
-        return row | {"status": "error", "error": f"{type(error).__name__}: {error}"}
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in FULL:
+            raise
+        said = f"{type(error).__name__}: {error}"
+        return row | {"status": "error", "error": said, "usage": dataclasses.asdict(meter.total)}
     finally:
         stream.close()
     answer = result.answer
@@ -84,7 +93,8 @@ def run_all(
         for _ in range(min(workers, len(queue))):
             here, there = context.Pipe()
             process = context.Process(target=_work, args=(there, solver, source), daemon=True)
-            process.start()
+            with _no_ctrl_c():
+                process.start()
             there.close()
             crew[here] = process
             here.send(queue.popleft())
@@ -97,6 +107,8 @@ def run_all(
                     process = crew.pop(pipe)
                     process.join()
                     raise LongtakeError(f"a worker died (exit code {process.exitcode}); run again to go on") from None
+                if isinstance(message, OSError):
+                    raise message
                 if message is not None:
                     yield message
                 elif queue:
@@ -117,8 +129,20 @@ def _work(pipe: Connection, solver: Solver, source: Source) -> None:
             for asked in batch:
                 pipe.send(answer_one(solver, source, asked))
             pipe.send(None)
-    except (EOFError, ConnectionError, KeyboardInterrupt):
+    except (EOFError, ConnectionError):
         return  # whoever asked is gone; what was finished is written
+    except OSError as error:
+        pipe.send(error)  # the disk is full: no question can be answered, and whoever asked says so
+
+
+@contextmanager
+def _no_ctrl_c() -> Iterator[None]:
+    """Processes started here never hear of Ctrl-C: who started them does, and ends them."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _end_with_parent() -> None:

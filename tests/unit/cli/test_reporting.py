@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from longtake.cli import eval as eval_module
+
 
 def nextqa(folder: Path, video: str) -> Path:
     """Files of captioned NExT-QA with one question, as its loader takes them."""
@@ -62,3 +64,31 @@ def test_files_that_are_not_the_runs_are_named(run, runs, tmp_path):
     code, _, err = run("report", made["nextqa", "blind"], "--data", other, "--data", tmp_path)
     assert code != 0
     assert "no folder given with --data holds the files of nextqa-captions" in err
+
+
+LAB = ("lab-captions", "--of", "seeds=0-0", "--of", "minutes=3", "--of", "questions=2")
+
+
+def test_a_run_in_which_nothing_could_be_asked_says_why_and_exits_4(run, tmp_path):
+    code, out, _ = run("eval", *LAB, "--method", "blind", "--model", "http://127.0.0.1:9/v1#x", "--out", tmp_path / "r")
+    assert code == 4
+    assert "- 2 ×: ModelError: " in out or "- 2 ×: Unavailable: " in out
+    assert "127.0.0.1:9" in out
+
+
+def test_nothing_to_resume_is_said_and_noise_must_be_a_number(run, tmp_path):
+    code, _, err = run(
+        "eval", *LAB, "--method", "blind", "--model", "lab/acuity=1", "--resume", "--out", tmp_path / "r"
+    )
+    assert code == 0
+    assert "nothing to go on with" in err
+    code, _, err = run("eval", "lab", "--of", "noise=nan", "--method", "blind", "--out", tmp_path / "n")
+    assert code == 2
+    assert "noise is 0 or more" in err
+
+
+def test_earlier_replies_are_not_used(run, tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr(eval_module, "evaluate", lambda solver, *_, **__: seen.append(solver.casting) or 1 / 0)
+    run("eval", *LAB, "--method", "blind", "--model", "lab/acuity=1", "--out", tmp_path / "r")
+    assert seen[0].replies is False

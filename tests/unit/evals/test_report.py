@@ -42,7 +42,7 @@ def made(folder, choices, *, labels="ABAB", text="Why?", benchmark="toy", **spec
              for i, label in enumerate(labels)]  # fmt: skip
     asked = Benchmark(benchmark, [i if i.label != "-" else Item(i.asked, None) for i in items], None)
     run = RunFolder(folder)
-    run.open({"method": {"name": "m"}, "models": {"llm": "m/1"}, "questions": len(items),
+    run.open({"method": {"name": "m"}, "models": {"llm": "m/1"}, "questions": len(items), "seed": 0,
               "benchmark": {"name": benchmark, "files": {}}, **spec}, resume=False)  # fmt: skip
     for item, choice in zip(items, choices, strict=False):
         usage = {"frames": 4, "calls": 2, "tokens_in": 90, "tokens_out": 10, "seconds": 1.5, "cost": 0.01}

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -10,15 +12,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from processes import SECRET, Captions
+from processes import SECRET, Captions, masked
 
-from longtake.build import with_fields
-from longtake.config import Settings
+from longtake.build import Casting, with_fields
+from longtake.config import ModelEntry, Settings
 from longtake.errors import RunError
 from longtake.evals.items import Asked, Benchmark, Item
-from longtake.evals.runner import evaluate
+from longtake.evals.runner import evaluate, specify
 from longtake.evals.runs import RunFolder, differences
-from longtake.evals.solving import Solver
+from longtake.evals.solving import Solver, _no_ctrl_c
 from longtake.types import Question
 
 OPTIONS = ("one", "two")
@@ -94,6 +96,84 @@ def test_another_spec_is_refused_and_the_difference_named(tmp_path):
     with pytest.raises(RunError, match="pass --resume"):
         evaluate(solver(), benchmark(), folder)
     assert differences({"a": {"b": 1}}, {"a": {"b": 2}, "c": 3}) == ["a.b was 1, is 2", "c was null, is 3"]
+
+
+def test_what_decides_results_is_in_the_spec(tmp_path):
+    folder, asked = RunFolder(tmp_path / "run"), benchmark(count=1)
+    first = Solver("blind", Settings(models={"mine": ModelEntry(model="a")}), Casting(("lab/acuity=1",)))
+    evaluate(first, asked, folder)
+    words = tmp_path / "prompts" / "baselines"
+    words.mkdir(parents=True)
+    (words / "blind.md").write_text("$question\n\nGuess. $manner\n")
+    with pytest.raises(RunError, match=r"prompts\.baselines/blind was"):
+        evaluate(replace(first, prompts=words.parent), asked, folder, resume=True)
+    coarse = replace(first.settings, index=replace(first.settings.index, fps=0.2))
+    with pytest.raises(RunError, match=r"index was .*fps=1.0.*fps=0.2"):
+        evaluate(replace(first, settings=coarse), asked, folder, resume=True)
+    named = replace(first, casting=Casting(("mine",)))
+    spec = specify(named, asked)
+    slower = replace(named, settings=Settings(models={"mine": ModelEntry(model="a", timeout=9.0)}))
+    assert differences(spec, specify(slower, asked)) == []
+    other = replace(named, settings=Settings(models={"mine": ModelEntry(model="b", temperature=1.5)}))
+    assert differences(spec, specify(other, asked)) == [
+        'entries.mine.model was "a", is "b"', "entries.mine.temperature was 0.0, is 1.5",
+    ]  # fmt: skip
+
+
+def test_a_fault_in_a_method_is_a_result_with_what_it_used(tmp_path):
+    faulty = Solver("processes:Faulty", Settings(), Casting(("lab/acuity=1",)))
+    scored = evaluate(faulty, benchmark(), RunFolder(tmp_path / "run"))
+    assert [row["status"] for row in scored.rows] == ["answered", "error", "answered"] * 2
+    assert scored.rows[1]["error"] == "ZeroDivisionError: division by zero"
+    assert scored.rows[1]["usage"]["calls"] == 1
+    assert scored.mean("calls") == 1.0
+
+
+def test_a_full_disk_ends_the_run_as_such_and_no_question_is_blamed(tmp_path):
+    folder = RunFolder(tmp_path / "run")
+    faulty = Solver("processes:Faulty", with_fields(Settings(), "processes:Faulty", {"full": "v2"}),
+                    Casting(("lab/acuity=1",)))  # fmt: skip
+    with pytest.raises(OSError, match="No space left"):
+        evaluate(faulty, benchmark(), folder)
+    assert {row["video"] for row in folder.results().values()} == {"v0", "v1"}
+
+
+def test_one_process_at_a_time_works_on_a_run(tmp_path):
+    folder = RunFolder(tmp_path / "run")
+    with folder.working(), pytest.raises(RunError, match="another process"):
+        evaluate(solver(), benchmark(), RunFolder(folder.path))
+    evaluate(solver(), benchmark(), folder)
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(RunError, match="there is a file"):
+        evaluate(solver(), benchmark(), RunFolder(tmp_path / "file"))
+
+
+def test_results_without_a_spec_and_damaged_ones_are_refused_by_name(tmp_path):
+    folder = RunFolder(tmp_path / "run")
+    evaluate(solver(), benchmark(), folder)
+    results, spec = folder.path / "results.jsonl", folder.path / "spec.json"
+    kept = spec.read_text()
+    spec.unlink()
+    with pytest.raises(RunError, match="nobody knows"):
+        evaluate(solver(), benchmark(), folder)
+    spec.write_text("{}")
+    with pytest.raises(RunError, match=r"spec\.json: is not the spec"):
+        evaluate(solver(), benchmark(), folder, resume=True)
+    spec.write_text(kept)
+    for damage in (b"\n", b"garbage\n", b"[1]\n", b'{"id": "q9"}\n'):
+        results.write_bytes(results.read_bytes().splitlines(keepends=True)[0] + damage)
+        with pytest.raises(RunError, match=r"results\.jsonl:2: is no result"):
+            evaluate(solver(), benchmark(), folder, resume=True)
+
+
+def test_workers_do_not_hear_of_ctrl_c():
+    here, there = multiprocessing.get_context("spawn").Pipe()
+    with _no_ctrl_c():
+        process = multiprocessing.get_context("spawn").Process(target=masked, args=(there,))
+        process.start()
+    assert here.recv() is True
+    process.join()
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, set())
 
 
 def test_no_label_reaches_a_solver(tmp_path):

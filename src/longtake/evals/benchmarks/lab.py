@@ -19,6 +19,8 @@ def _made(options: Mapping[str, str], *, captions: bool) -> Benchmark:
         noise = float(options["noise"]) if "noise" in options else None
     except ValueError as error:
         raise ConfigError(f"lab: {error}") from error
+    if noise is not None and not noise >= 0:  # nor is it NaN
+        raise ConfigError("lab: noise is 0 or more, up to inf")
     if not seeds or not 0 <= seeds[0] <= seeds[-1] < 16384 or not 1 <= minutes <= 255 or questions < 1:
         raise ConfigError("lab: seeds are FIRST-LAST of 0 to 16383, minutes 1 to 255, questions 1 and more")
     return lab(seeds, minutes, questions, noise=noise, captions=captions)
