@@ -102,8 +102,8 @@ def run(arguments: list[str]) -> int:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             return _fail(error, f"the disk is full ({error.filename or 'while writing'}); finished parts are kept", 1)
         return _fail(error, f"{error.filename or 'file'}: {error.strerror or error}", 1)
-    except sqlite3.OperationalError as error:
-        return _fail(error, f"the store's text database failed: {error}", 1)
+    except sqlite3.DatabaseError as error:
+        return _fail(error, f"a database of the store failed: {error}", 1)
     except Exception as error:  # noqa: BLE001 - the last stop before the user
         return _fail(error, f"internal error: {type(error).__name__}: {error} (--debug shows where)", 1)
 

@@ -39,6 +39,16 @@ def on_terminal() -> bool:
 
 
 @contextmanager
+def telling() -> Iterator[None]:
+    """Say what is noted while no question is asked: a damaged file, another process at work on the film."""
+    from longtake.events import Stream
+    from longtake.sinks.notes import NoteSink
+
+    with Stream(NoteSink(say)).active():
+        yield
+
+
+@contextmanager
 def progress(what: str) -> Iterator[Callable[[float], None]]:
     """A bar on a terminal, nothing elsewhere; gives a function that takes the share done."""
     if not on_terminal():

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -57,6 +58,27 @@ def test_index_twice_then_clear(run, film):
     assert [f["name"] for f in listed["films"]] == [film.name]
     assert json.loads(ok(run("cache", "clear", film, "--json")))["cleared"] == [first["fingerprint"]]
     assert json.loads(ok(run("cache", "list", "--json")))["films"] == []
+
+
+def test_index_goes_on_with_the_other_films(run, film, film_folder):
+    other = FILMS[1].make(film_folder)
+    code, out, err = run("index", film, "nowhere.mp4", other, "--json", *QUICK)
+    assert code == 2
+    assert "nowhere.mp4: no such file" in err
+    report = json.loads(out)
+    assert [each["film"] for each in report["films"]] == [str(film), str(other)]
+    assert [each["film"] for each in report["failed"]] == ["nowhere.mp4"]
+
+
+def test_index_says_what_is_damaged_and_builds_it_again(run, film):
+    ok(run("index", film, *QUICK))
+    (rows,) = (Path(os.environ["LONGTAKE_CACHE"]) / "films").glob("*/layers/glimpses-*/rows.npy")
+    rows.write_bytes(rows.read_bytes()[:100])
+    code, out, err = run("index", film, "--json", *QUICK)
+    assert code == 0, err
+    assert f"damaged: file {rows}, why " in err
+    assert [layer["was_done"] for layer in json.loads(out)["films"][0]["layers"]] == [True, False]
+    assert "damaged" not in run("search", film, "a number")[2]
 
 
 def test_two_films_are_searched_with_models_loaded_once(run, film, film_folder, monkeypatch):

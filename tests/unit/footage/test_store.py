@@ -9,7 +9,9 @@ import pytest
 from processes import hold_film
 
 from longtake.errors import RunError
+from longtake.events import Stream
 from longtake.footage.store import LayerKey, Store
+from longtake.sinks.recorder import Recorder
 
 KEY = LayerKey("rows", 1, {"fps": 1.0})
 
@@ -43,6 +45,50 @@ def test_key_changes_with_version_and_parameters():
     keys = {str(LayerKey("a", 1)), str(LayerKey("a", 2)), str(LayerKey("a", 1, {"k": 1})), str(LayerKey("b", 1))}
     assert len(keys) == 4
     assert str(LayerKey("a", 1, {"x": 1, "y": 2})) == str(LayerKey("a", 1, {"y": 2, "x": 1}))
+
+
+DAMAGES = {
+    "empty": lambda data: b"",
+    "header cut off": lambda data: data[:20],
+    "data cut off": lambda data: data[:-100],
+    "garbage": lambda data: b"garbage" * 100,
+    "zeros": lambda data: bytes(len(data)),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+@pytest.mark.parametrize("name", ["meta.json", "rows.npy"])
+def test_a_damaged_layer_is_missing_is_noted_and_can_be_written_again(store, tmp_path, name, damage):
+    folder = filled(store, "f", 1000, tmp_path / "film.mp4")
+    file = folder.path / "layers" / str(KEY) / name
+    file.write_bytes(damage(file.read_bytes()))
+    keeper = Recorder()
+    with Stream(keeper).active():
+        assert not folder.has(KEY)
+        assert folder.read(KEY) is None
+    assert [event.data["file"] for event in keeper.trace.events] == [str(file)]
+    with folder.building():
+        folder.write(KEY, {"rows": np.ones(7)}, {})
+    assert folder.read(KEY)[0]["rows"].sum() == 7
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_part_is_not_counted(store, tmp_path, damage):
+    folder = filled(store, "f", 10, tmp_path / "film.mp4")
+    other = LayerKey("other", 1)
+    for number in (0, 1):
+        folder.write_part(other, number, np.zeros(300))
+    file = folder.parts(other)[0]
+    file.write_bytes(damage(file.read_bytes()))
+    assert list(folder.parts(other)) == [1]
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"{}", b"[]", b'{"name": 3}', b"\xff\xfe"])
+def test_a_film_is_listed_and_cleared_without_its_name(store, tmp_path, content):
+    folder = filled(store, "f", 10, tmp_path / "film.mp4")
+    (folder.path / "film.json").write_bytes(content)
+    assert [use.fingerprint for use in store.films()] == ["f"]
+    assert store.clear("f") > 0
 
 
 def test_folders_are_private(store, tmp_path):
