@@ -267,8 +267,11 @@ def _readable(path: Path) -> bool:
 
 
 def _save(path: Path, array: NDArray[Any]) -> None:
+    whole = np.asarray(array, order="C")
     with path.open("wb") as file:
-        np.save(file, array, allow_pickle=False)
+        np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(whole))
+        # not by np.save, whose error does not say that the disk is full
+        file.write(whole.reshape(-1).view(np.uint8).data)
         file.flush()
         os.fsync(file.fileno())
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import multiprocessing
 import os
 import stat
@@ -10,7 +11,7 @@ from processes import hold_film
 
 from longtake.errors import RunError
 from longtake.events import Stream
-from longtake.footage.store import LayerKey, Store
+from longtake.footage.store import LayerKey, Store, _save
 from longtake.sinks.recorder import Recorder
 
 KEY = LayerKey("rows", 1, {"fps": 1.0})
@@ -113,6 +114,32 @@ def test_a_failed_write_leaves_nothing(store, tmp_path, monkeypatch):
     assert folder.read(KEY) is None
     assert folder.parts(KEY) == {}
     assert not list((folder.path / "layers").iterdir())
+
+
+def test_a_disk_that_fills_while_an_array_is_written_is_told_by_its_number(tmp_path):
+    """By a limit on the size of files, which stops a write in the middle as a full disk does."""
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
+    try:
+        with pytest.raises(OSError, match="too large") as told:
+            _save(tmp_path / "a.npy", np.zeros(100_000))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert told.value.errno == errno.EFBIG
+
+
+@pytest.mark.parametrize(
+    "array",
+    [np.zeros((0, 3), np.float32), np.array(5.0), np.asfortranarray(np.arange(6).reshape(2, 3)), np.arange(9)[::2],
+     np.array([True, False]), np.array(["a", "bc"])],
+    ids=["empty", "number", "fortran", "strided", "bool", "text"],
+)  # fmt: skip
+def test_arrays_of_every_kind_come_back(tmp_path, array):
+    _save(tmp_path / "a.npy", array)
+    again = np.load(tmp_path / "a.npy")
+    assert (again.dtype, again.shape) == (array.dtype, array.shape)
+    assert np.array_equal(again, array)
 
 
 def test_left_overs_of_a_killed_builder_are_swept(store, tmp_path):
