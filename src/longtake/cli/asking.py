@@ -63,6 +63,10 @@ def asking_options(command: F) -> F:
 def read_question(text: str, options: tuple[str, ...]) -> Question:
     """The question, or an error a user can act on."""
     try:
+        "".join((text, *options)).encode()
+    except UnicodeEncodeError as error:
+        raise ConfigError("the question or an option is not valid UTF-8") from error
+    try:
         return Question(text, options)
     except ValueError as error:
         raise ConfigError(str(error)) from error

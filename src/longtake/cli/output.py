@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import click
 
+from longtake.errors import ConfigError
 from longtake.harmless import visible
 
 SCHEMA = 1
@@ -31,6 +34,15 @@ def rows(pairs: Sequence[tuple[str, str]]) -> None:
 def say(text: str) -> None:
     """A word to the person at the terminal; stays out of pipes and files."""
     click.echo(visible(text), err=True)
+
+
+def check_place(path: Path) -> None:
+    """Refuse a file that could not be written, before any work is done for it."""
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        raise ConfigError(f"{path}: there is no folder {folder}")
+    if not os.access(path if path.exists() else folder, os.W_OK):
+        raise ConfigError(f"{path}: cannot be written")
 
 
 def on_terminal() -> bool:
