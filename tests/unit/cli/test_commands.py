@@ -60,6 +60,15 @@ def test_index_twice_then_clear(run, film):
     assert json.loads(ok(run("cache", "list", "--json")))["films"] == []
 
 
+def test_a_stretch_is_clipped_to_the_film(run, film, tmp_path):
+    copy = tmp_path / "film.mp4"
+    copy.write_bytes(film.read_bytes())
+    copy.with_suffix(".srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nHello\n")
+    found = json.loads(ok(run("search", copy, "hello", "--within", "0-99999999999", "--json")))["films"][0]
+    assert found["covered"]["speech"] == 1.0
+    assert found["hits"][0]["text"] == "Hello"
+
+
 def test_index_goes_on_with_the_other_films(run, film, film_folder):
     other = FILMS[1].make(film_folder)
     code, out, err = run("index", film, "nowhere.mp4", other, "--json", *QUICK)
@@ -125,6 +134,11 @@ def test_command_summaries_match_their_help(run):
         (["frames", "{film}", "--at", "99"], 2, "outside the film"),
         (["index", "{film}", "--set", "index.fsp=2"], 2, "did you mean 'index.fps'"),
         (["index", "{film}", "--subtitles", "none.srt"], 2, "none.srt: no such file"),
+        (["search", "{film}", "  "], 2, "text to search for is empty"),
+        (["search", "{film}", "x", "--within", ""], 2, "not a range"),
+        (["search", "{film}", "x", "--within", "12-13"], 2, "00:00:12-00:00:13 is outside the film"),
+        (["frames", "{film}", "--at", ""], 2, "name a time"),
+        (["frames", "{film}", "--at", " , "], 2, "name a time"),
         (["cache", "clear"], 2, "--all"),
         (["cache", "clear", "nowhere.mp4"], 2, "no such file"),
     ],
