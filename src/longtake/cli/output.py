@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,8 +21,22 @@ SCHEMA = 1
 
 
 def emit_json(data: Mapping[str, Any]) -> None:
-    """One JSON object on standard output."""
-    click.echo(json.dumps({"schema": SCHEMA, **data}, ensure_ascii=False, indent=2, allow_nan=False))
+    """One JSON object on standard output, in UTF-8 wherever it goes."""
+    text = json.dumps(_valid({"schema": SCHEMA, **data}), ensure_ascii=False, indent=2, allow_nan=False)
+    click.echo(text.encode())
+
+
+def _valid(value: Any) -> Any:
+    """What JSON can hold: null for what is no finite number, and U+FFFD for bytes of file names that are no UTF-8."""
+    if isinstance(value, Mapping):
+        return {_valid(key): _valid(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_valid(item) for item in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return value
 
 
 def rows(pairs: Sequence[tuple[str, str]]) -> None:

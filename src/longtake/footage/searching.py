@@ -68,9 +68,13 @@ class _Found:
 
 
 def check_text(text: str) -> None:
-    """Refuse a text that says nothing: it would fit some moment or other."""
+    """Refuse a text that says nothing, which would fit some moment or other, and one that is no text."""
     if not text.strip():
         raise ConfigError("the text to search for is empty")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ConfigError("the text to search for is not valid UTF-8") from error
 
 
 def stretch_of(film: Film, within: Segment | None) -> Segment:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -135,6 +136,7 @@ def test_command_summaries_match_their_help(run):
         (["index", "{film}", "--set", "index.fsp=2"], 2, "did you mean 'index.fps'"),
         (["index", "{film}", "--subtitles", "none.srt"], 2, "none.srt: no such file"),
         (["search", "{film}", "  "], 2, "text to search for is empty"),
+        (["search", "{film}", "num\udcff"], 2, "not valid UTF-8"),
         (["search", "{film}", "x", "--within", ""], 2, "not a range"),
         (["search", "{film}", "x", "--within", "12-13"], 2, "00:00:12-00:00:13 is outside the film"),
         (["frames", "{film}", "--at", ""], 2, "name a time"),
@@ -202,6 +204,35 @@ def test_control_characters_are_shown_not_obeyed(run, tmp_path, film):
     assert "\x1b" not in out
     assert "\\x1b[2Jb\\r" in out
     assert visible("ok\u202e\x07\nnext") == "ok\\u202e\\x07\nnext"
+
+
+@pytest.mark.parametrize("arguments", [["methods"], ["methods", "--json"], ["--help"]])
+def test_a_reader_that_goes_away_is_no_error(arguments):
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-m", "longtake", *arguments], stdout=writer, stderr=subprocess.PIPE, check=False
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere file names are text")
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_names_that_are_no_text_are_printed_all_the_same(film, tmp_path, form):
+    odd = os.fsencode(tmp_path) + b"/a\xffb.mp4"
+    os.link(film, odd)
+    done = subprocess.run(
+        [sys.executable, "-m", "longtake", "frames", odd, "--at", "1", "--out", odd + b" stills", *form],
+        env={**os.environ, "PYTHONIOENCODING": "utf-8:strict"}, capture_output=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    out = done.stdout.decode("utf-8")
+    assert json.loads(out)["film"].endswith("a\ufffdb.mp4") if form else "a\\udcffb.mp4 stills" in out
+
+
+def test_what_json_cannot_hold_is_null(run):
+    assert json.loads(ok(run("cache", "list", "--json", "--set", "cache.limit_gb=inf")))["limit_bytes"] is None
 
 
 def test_rough_figures():
