@@ -75,7 +75,7 @@ class PerceptionSettings:
     """``[perception]``: which models see, read and hear."""
 
     encoder: str = "conse"
-    """Pictures and texts in one space: ``conse`` (built in), or a card such as ``clip-vit-b32``."""
+    """Pictures and texts in one space: ``conse`` (built in), or a card such as ``clip-vit-base-patch32``."""
     encoder_folder: str = trusted("")
     """Where a card's files lie; empty: where ``longtake models pull`` puts them."""
     retriever: str = trusted("")

@@ -32,7 +32,7 @@ import numpy as np
 from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
-from longtake.errors import RunError
+from longtake.errors import ConfigError, RunError
 from longtake.events import note_once
 
 Arrays = dict[str, NDArray[Any]]
@@ -73,12 +73,23 @@ class Store:
         self.root = root
         self.limit_bytes = limit_bytes
 
+    def check(self) -> None:
+        """Refuse a place where no folder can be."""
+        there = next(path for path in (self.root / "films", self.root, *self.root.parents) if path.exists())
+        if not there.is_dir():
+            raise ConfigError(
+                f"the cache cannot be at {self.root}: {there} is not a folder; set $LONGTAKE_CACHE or cache.folder",
+                key="cache.folder",
+            )
+
     def film(self, fingerprint: str) -> FilmFolder:
         """The folder of one film; it need not exist yet."""
+        self.check()
         return FilmFolder(self.root / "films" / fingerprint)
 
     def films(self) -> list[FilmUse]:
         """What the store holds, least recently used first."""
+        self.check()
         folder = self.root / "films"
         uses = [_use(path) for path in folder.iterdir() if path.is_dir()] if folder.is_dir() else []
         return sorted(uses, key=lambda use: use.last_used)

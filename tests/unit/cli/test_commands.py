@@ -154,6 +154,18 @@ def test_mistakes_are_answered_in_a_line_or_two(run, film, arguments, code, says
     assert out == ""
 
 
+@pytest.mark.parametrize("below", ["", "sub"])
+def test_a_cache_that_is_a_file_is_said_plainly(run, film, tmp_path, monkeypatch, below):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("LONGTAKE_CACHE", str(tmp_path / "file" / below))
+    for arguments in (["info", film], ["cache", "list"], ["cache", "clear", "--all"]):
+        code, out, err = run(*arguments)
+        assert (code, out) == (2, "")
+        assert f"{tmp_path / 'file'} is not a folder" in err
+    assert "is not a folder" in ok(run("doctor"))
+    assert "is not a folder" in json.loads(ok(run("doctor", "--json")))["cache"]["problem"]
+
+
 def test_full_disk_is_said_plainly(run, film, monkeypatch):
     def full(descriptor):
         raise OSError(28, "No space left on device")
