@@ -8,7 +8,7 @@ import click
 
 from longtake.cli.looking import look_through
 from longtake.cli.options import common
-from longtake.cli.output import emit_json, say
+from longtake.cli.output import emit_json, say, telling
 from longtake.config import Settings
 from longtake.footage.searching import Search, check_text, stretch_of
 from longtake.footage.searching import search as find
@@ -38,9 +38,10 @@ def search(films: tuple[Path, ...], text: str, within: str | None, top: int, set
     reports = []
     for path in films:
         film = open_film(path, settings)
-        stretch_of(film, stretch)  # outside the film is said before it is looked through
-        look_through(film)
-        found = find(film, text, within=stretch, top=top)
+        with telling():
+            stretch_of(film, stretch)  # outside the film is said before it is looked through
+            look_through(film)
+            found = find(film, text, within=stretch, top=top)
         reports.append({"film": str(path), **_plain(found)})
         if not as_json:
             _show(path, found, several=len(films) > 1)

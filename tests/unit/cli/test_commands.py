@@ -88,6 +88,9 @@ def test_index_says_what_is_damaged_and_builds_it_again(run, film):
     assert code == 0, err
     assert f"damaged: file {rows}, why " in err
     assert [layer["was_done"] for layer in json.loads(out)["films"][0]["layers"]] == [True, False]
+    (packets,) = rows.parents[1].glob("packets-*/pts.npy")
+    packets.write_bytes(b"")
+    assert f"damaged: file {packets}, why " in run("search", film, "a number")[2]
     assert "damaged" not in run("search", film, "a number")[2]
 
 
