@@ -12,6 +12,7 @@ fields marked ``trusted`` (where frames are sent, and with which key) are refuse
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 import tomllib
 import typing
@@ -32,27 +33,32 @@ def trusted(default: Any) -> Any:
     return field(default=default, metadata={"trusted": True})
 
 
+def number(default: float | None, *, trusted: bool = False, **bounds: float) -> Any:
+    """A field with bounds, of ``least``, ``above`` and ``most``; infinite only where ``most`` is."""
+    return field(default=default, metadata={"trusted": trusted, **bounds})
+
+
 @dataclass(frozen=True)
 class CacheSettings:
     """``[cache]``: where derived data lives and how much of it is kept."""
 
     folder: str = trusted("")
     """The store's folder; empty: ``$LONGTAKE_CACHE``, else the platform's cache folder."""
-    limit_gb: float = 20.0
-    """Films that were not used for longest are dropped above this size."""
+    limit_gb: float = number(20.0, least=0, most=math.inf)
+    """Films that were not used for longest are dropped above this size; ``inf``: never."""
 
 
 @dataclass(frozen=True)
 class MediaSettings:
     """``[media]``: limits on what a film may ask of this machine."""
 
-    max_pixels: int = 8192 * 4608
+    max_pixels: int = number(8192 * 4608, least=1)
     """Pixels of one frame; a larger film is refused (default: 8K and a little more)."""
-    max_streams: int = 64
+    max_streams: int = number(64, least=1)
     """Streams in one file."""
-    max_subtitle_mb: float = 16.0
+    max_subtitle_mb: float = number(16.0, above=0)
     """Size of one subtitle file."""
-    workers: int = 0
+    workers: int = number(0, least=0)
     """Decoding threads; 0: one per core, at most 8."""
 
 
@@ -60,7 +66,7 @@ class MediaSettings:
 class IndexSettings:
     """``[index]``: what ``longtake index`` computes."""
 
-    fps: float = 1.0
+    fps: float = number(1.0, above=0, most=1000)
     """Frames looked at per second of film."""
 
 
@@ -69,7 +75,7 @@ class PerceptionSettings:
     """``[perception]``: which models see, read and hear."""
 
     encoder: str = "conse"
-    """Pictures and texts in one space: ``conse`` (built in), or a card such as ``clip-vit-b32``."""
+    """Pictures and texts in one space: ``conse`` (built in), or a card such as ``clip-vit-base-patch32``."""
     encoder_folder: str = trusted("")
     """Where a card's files lie; empty: where ``longtake models pull`` puts them."""
     retriever: str = trusted("")
@@ -81,9 +87,9 @@ class PerceptionSettings:
     """Folder or name of the faster-whisper model."""
     reader: bool = True
     """Whether on-screen text is read."""
-    threads: int = 0
+    threads: int = number(0, least=0)
     """Threads of one model; 0: one per core, at most 8."""
-    batch: int = 0
+    batch: int = number(0, least=0)
     """Pictures encoded at once; 0: few on a CPU, more on a GPU."""
 
 
@@ -111,26 +117,26 @@ class ModelEntry:
     """``socratic``: the entry of the text model that does the talking."""
     channels: tuple[str, ...] = ()
     """``socratic``: what it perceives, of ``tags``, ``onscreen``, ``speech``; empty: all."""
-    context: int = 0
+    context: int = number(0, least=0)
     """Tokens of prompt and reply together; 0: what the model or the endpoint says, else unknown."""
-    max_tokens: int = 1024
+    max_tokens: int = number(1024, least=1)
     """Most tokens of one reply."""
-    temperature: float = 0.0
-    max_pixels: int = 768 * 768
+    temperature: float = number(0.0, least=0)
+    max_pixels: int = number(768 * 768, least=1)
     """Pictures are scaled down to this many pixels before they are sent."""
-    concurrency: int = 0
+    concurrency: int = number(0, least=0)
     """Most calls at once; fewer after an endpoint says it is overloaded. 0: eight, and one for ``local``."""
-    timeout: float = 120.0
+    timeout: float = number(120.0, above=0)
     """Seconds that one try may take."""
-    threads: int = 0
+    threads: int = number(0, least=0)
     """``local``: threads; 0: one per core."""
-    gpu_layers: int = -1
+    gpu_layers: int = number(-1, least=-1)
     """``local``: layers put on the GPU, where the installed runtime can use one; -1: as many as fit."""
-    price_in: float | None = trusted(None)
+    price_in: float | None = number(None, trusted=True, least=0)
     """US dollars per million prompt tokens; unset: unknown."""
-    price_cached: float | None = trusted(None)
+    price_cached: float | None = number(None, trusted=True, least=0)
     """The same for prompt tokens that a prefix cache served; unset: as ``price_in``."""
-    price_out: float | None = trusted(None)
+    price_out: float | None = number(None, trusted=True, least=0)
     """US dollars per million tokens of the reply."""
     price_source: str = ""
     """Where the price was read, and when."""
@@ -153,14 +159,14 @@ BUILTIN_MODELS: Mapping[str, ModelEntry] = {
 class BudgetSettings:
     """``[budget]``: the most that one question may use; unset: no limit."""
 
-    cost: float | None = None
+    cost: float | None = number(None, above=0)
     """US dollars."""
-    tokens: int | None = None
+    tokens: int | None = number(None, above=0)
     """Prompt and reply together."""
-    frames: int | None = None
+    frames: int | None = number(None, above=0)
     """Pictures shown to models."""
-    seconds: float | None = None
-    calls: int | None = None
+    seconds: float | None = number(None, above=0)
+    calls: int | None = number(None, above=0)
 
 
 @dataclass(frozen=True)
@@ -267,6 +273,7 @@ def overlay(
             changes[key] = table
         else:
             changes[key] = coerce(hints[key], value, name=name, source=source)
+            _check_number(name, changes[key], fields[key].metadata, source)
     return dataclasses.replace(base, **changes)  # type: ignore[type-var]
 
 
@@ -279,6 +286,23 @@ def coerce(hint: Any, value: Any, *, name: str, source: str) -> Any:
     except ValidationError as error:
         problem = error.errors()[0]["msg"]
         raise ConfigError(f"{name} = {value!r} in {source}: {problem}", key=name) from error
+
+
+def _check_number(name: str, value: Any, bounds: Mapping[str, Any], source: str) -> None:
+    """Refuse what lies outside a field's bounds, and what is no number at all."""
+    if not isinstance(value, int | float):
+        return
+    problem = ""
+    if isinstance(value, float) and not math.isfinite(value) and value != bounds.get("most"):
+        problem = "must be a finite number"
+    elif "least" in bounds and value < bounds["least"]:
+        problem = f"must be {bounds['least']:g} or more"
+    elif "above" in bounds and value <= bounds["above"]:
+        problem = f"must be more than {bounds['above']:g}"
+    elif "most" in bounds and value > bounds["most"]:
+        problem = f"must be {bounds['most']:g} or less"
+    if problem:
+        raise ConfigError(f"{name} = {value} in {source}: {problem}", key=name)
 
 
 def parse_assignment(text: str) -> dict[str, Any]:

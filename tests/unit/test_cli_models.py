@@ -8,6 +8,7 @@ from support.server import Request, Send, completion, serve
 from longtake import config
 from longtake.cli.models import models
 from longtake.errors import ConfigError, ModelError
+from longtake.perception.catalogue import card_folder, image_encoder
 
 
 @pytest.fixture(autouse=True)
@@ -63,3 +64,35 @@ def test_pull_of_something_unknown() -> None:
     ran = CliRunner().invoke(models, ["pull", "local/smolm"])
     assert isinstance(ran.exception, ConfigError)
     assert "local/smollm2-135m" in str(ran.exception)
+
+
+def test_perception_is_listed_as_such_and_has_nothing_to_probe() -> None:
+    rows = json.loads(CliRunner().invoke(models, ["list", "--json"], catch_exceptions=False).stdout)["models"]
+    assert {row["backend"] for row in rows if row["name"].startswith("senses")} == {"senses"}
+    ran = CliRunner().invoke(models, ["probe", "senses"])
+    assert isinstance(ran.exception, ConfigError)
+    assert "a film's perception" in str(ran.exception)
+
+
+def test_probe_of_a_member_of_a_family() -> None:
+    ran = CliRunner().invoke(models, ["probe", "lab/acuity=0.8", "--json"], catch_exceptions=False)
+    assert json.loads(ran.stdout)["reachable"]
+    ran = CliRunner().invoke(models, ["probe", "lib/acuity=0.8"])
+    assert "unknown model" in str(ran.exception)
+
+
+def test_an_encoder_is_pulled_by_the_name_that_its_error_gives(
+    own_folders: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = card_folder("dinov2-small", own_folders / "cache")
+    with pytest.raises(ModelError) as missing:
+        image_encoder("dinov2-small", own_folders / "cache")
+    name = str(missing.value).partition("longtake models pull ")[2].partition(")")[0]
+    asked: list[object] = []
+    monkeypatch.setattr(
+        "longtake.cli.models.fetch_card", lambda card, where, progress: asked.extend((card.name, where))
+    )
+    ran = CliRunner().invoke(models, ["pull", name], catch_exceptions=False)
+    assert ran.stdout.strip() == str(folder)
+    assert asked == ["dinov2-small", folder]
+    assert "did you mean 'dinov2-small'" in str(CliRunner().invoke(models, ["pull", "dinov2"]).exception)

@@ -47,6 +47,42 @@ def test_wrong_types_name_the_key():
         load(assignments=["cache=3"])
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("cache.limit_gb=-1", "must be 0 or more"),
+        ("cache.limit_gb=nan", "finite"),
+        ("index.fps=0", "must be more than 0"),
+        ("index.fps=-1", "must be more than 0"),
+        ("index.fps=nan", "finite"),
+        ("index.fps=inf", "finite"),
+        ("index.fps=1e9", "must be 1000 or less"),
+        ("media.workers=-1", "must be 0 or more"),
+        ("media.max_pixels=0", "must be 1 or more"),
+        ("perception.threads=-2", "must be 0 or more"),
+        ("models.x.timeout=0", "must be more than 0"),
+        ("models.x.price_in=-inf", "finite"),
+        ("budget.seconds=nan", "finite"),
+        ("budget.calls=0", "must be more than 0"),
+    ],
+)
+def test_numbers_out_of_bounds_name_the_key(text, says):
+    with pytest.raises(ConfigError) as caught:
+        load(assignments=[text])
+    assert caught.value.key == text.partition("=")[0]
+    assert str(caught.value).startswith(f"{caught.value.key} = ")
+    assert says in str(caught.value)
+
+
+def test_a_cache_may_be_without_limit():
+    assert load(assignments=["cache.limit_gb=inf"]).cache.limit_gb == float("inf")
+
+
+def test_prices_stay_the_users_own():
+    with pytest.raises(ConfigError, match="not taken from a working folder"):
+        merge([Layer({"models": {"x": {"price_in": 1.0}}}, "longtake.toml", trusted=False)])
+
+
 def test_not_toml(tmp_path):
     bad = tmp_path / "bad.toml"
     bad.write_text("cache = [")

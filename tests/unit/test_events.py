@@ -75,6 +75,15 @@ def test_a_trace_reads_back_as_written(tmp_path):
     assert read.complete
 
 
+@pytest.mark.filterwarnings("error")
+def test_names_that_are_no_text_do_not_end_a_trace(tmp_path):
+    stream = Stream(JsonlSink(tmp_path / "run.jsonl"))
+    stream.emit(RunStarted(method="m", question="Which?", film="a\udcff.mp4"))
+    stream.close()
+    (event,) = trace.read(tmp_path / "run.jsonl").events
+    assert event.film == "a?.mp4"
+
+
 @given(cut=st.integers(1, 400))
 def test_a_trace_cut_off_anywhere_after_its_first_line_still_reads(tmp_path_factory, cut):
     path = tmp_path_factory.mktemp("t") / "run.jsonl"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import importlib
+import io
 import sqlite3
 import sys
 import traceback
@@ -77,6 +78,9 @@ def root() -> None:
 
 def main() -> None:
     """The ``longtake`` command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a file's name need not be text
     sys.exit(run(sys.argv[1:]))
 
 
@@ -94,16 +98,15 @@ def run(arguments: list[str]) -> int:
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except BrokenPipeError:
-        # the reader went away (| head): nothing to say, and nobody to say it to
-        sys.stderr.close()
+    except SystemExit:
+        # click's word for a reader that went away (| head): nothing to say, and nobody to say it to
         return 0
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             return _fail(error, f"the disk is full ({error.filename or 'while writing'}); finished parts are kept", 1)
         return _fail(error, f"{error.filename or 'file'}: {error.strerror or error}", 1)
-    except sqlite3.OperationalError as error:
-        return _fail(error, f"the store's text database failed: {error}", 1)
+    except sqlite3.DatabaseError as error:
+        return _fail(error, f"a database of the store failed: {error}", 1)
     except Exception as error:  # noqa: BLE001 - the last stop before the user
         return _fail(error, f"internal error: {type(error).__name__}: {error} (--debug shows where)", 1)
 

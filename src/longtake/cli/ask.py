@@ -14,7 +14,7 @@ from longtake.cli.answers import exit_code, plain, show, telling_what_was_spent
 from longtake.cli.asking import asking_options, name_hosts, read_question
 from longtake.cli.looking import look_through
 from longtake.cli.options import common, film
-from longtake.cli.output import emit_json, on_terminal, say
+from longtake.cli.output import check_place, emit_json, on_terminal, say
 from longtake.config import Settings
 from longtake.events import ScoresSet, Sink
 from longtake.footage.film import Film
@@ -48,7 +48,8 @@ def ask(
 
     Without --option the question is open-ended. Without --model everything runs on this machine, on small
     built-in models ('longtake models pull local/qwen2.5-1.5b' fetches the language model once).
-    Exit code 0: answered; 3: the budget ended it, or no reply could be read.
+    Exit code 0: answered; 1: answered, but the trace or the plot could not be written; 3: the budget ended it, or
+    no reply could be read.
 
     \b
     Example:
@@ -57,6 +58,8 @@ def ask(
     """
     if plot is not None:
         plots.check(plot)
+    for file in (path for path in (plot, trace) if path is not None):
+        check_place(file)
     asked = read_question(question, options)
     kind = methods.get(method)
     opened = open_film(film, settings, subtitles=subtitles)
@@ -66,17 +69,22 @@ def ask(
     sinks: list[Sink] = [meter]
     if on_terminal() and not quiet:
         sinks.append(ConsoleSink(sys.stderr))
-    if trace is not None:
+    recording = None if trace is None else JsonlSink(trace)
+    if recording is not None:
         say(f"{trace} will hold the frames that are looked at")
-        sinks.append(JsonlSink(trace))
+        sinks.append(recording)
     with telling_what_was_spent(meter):
         result = build.ask(opened, asked, settings, replace(asking, method=method, sinks=sinks))
-    if plot is not None:
-        _draw(opened, result, plot)
+    # the answer first: it was paid for, whatever becomes of its plot
     if as_json:
         emit_json({"film": str(film), "question": question, **plain(result)})
     else:
         show(result.answer, result.usage)
+    if plot is not None:
+        _draw(opened, result, plot)
+    if recording is not None and recording.problem:
+        say(f"{trace}: the trace ends too early ({recording.problem})")
+        return exit_code(result.answer) or 1
     return exit_code(result.answer)
 
 

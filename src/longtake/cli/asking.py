@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -48,8 +49,9 @@ def asking_options(command: F) -> F:
         limits: dict[str, Any] = {"seconds": max_seconds, "cost": max_cost, "tokens": max_tokens, "frames": max_frames,
                   "calls": max_calls}  # fmt: skip
         given = {name: value for name, value in limits.items() if value is not None}
-        if any(value <= 0 for value in given.values()):
-            raise ConfigError("a budget must be more than nothing")
+        for name, value in given.items():
+            if not 0 < value < math.inf:  # NaN is neither
+                raise ConfigError(f"--max-{name} {value}: a budget must be finite and more than nothing", key=name)
         settings = replace(settings, budget=replace(settings.budget or BudgetSettings(), **given))
         casting = Casting(models, team, offline, replies=not fresh)
         return command(*args, asking=Asking(casting=casting, seed=seed, prompts=prompts), settings=settings, **rest)
@@ -62,6 +64,10 @@ def asking_options(command: F) -> F:
 
 def read_question(text: str, options: tuple[str, ...]) -> Question:
     """The question, or an error a user can act on."""
+    try:
+        "".join((text, *options)).encode()
+    except UnicodeEncodeError as error:
+        raise ConfigError("the question or an option is not valid UTF-8") from error
     try:
         return Question(text, options)
     except ValueError as error:

@@ -14,6 +14,8 @@ from longtake import __version__
 from longtake.cli.options import common
 from longtake.cli.output import emit_json, human_bytes, rows
 from longtake.config import Settings, user_config_file
+from longtake.errors import ConfigError
+from longtake.footage.store import Store
 from longtake.opening import open_store
 
 PACKAGES = ("av", "numpy", "pillow", "pydantic", "pysubs2")
@@ -31,14 +33,15 @@ def doctor(settings: Settings, as_json: bool) -> None:
     """
     store = open_store(settings)
     free = shutil.disk_usage(_existing(store.root)).free
-    used = sum(film.bytes for film in store.films())
+    used, problem = _used(store)
     configs = [str(path) for path in (user_config_file(), Path("longtake.toml").absolute()) if path.is_file()]
     packages = {name: _version(name) for name in PACKAGES}
     if as_json:
         emit_json({
             "longtake": __version__, "python": platform.python_version(), "platform": platform.platform(),
             "packages": packages, "config_files": configs,
-            "cache": {"folder": str(store.root), "bytes": used, "limit_bytes": store.limit_bytes, "free_bytes": free},
+            "cache": {"folder": str(store.root), "bytes": used, "limit_bytes": store.limit_bytes, "free_bytes": free,
+                      "problem": problem},
         })  # fmt: skip
         return
     rows([
@@ -47,9 +50,17 @@ def doctor(settings: Settings, as_json: bool) -> None:
         ("platform", platform.platform()),
         *((name, number or "MISSING") for name, number in packages.items()),
         ("config", ", ".join(configs) or f"none (yours would be {user_config_file()})"),
-        ("cache", f"{store.root}: {human_bytes(used)} of {human_bytes(store.limit_bytes)}, "
+        ("cache", problem or f"{store.root}: {human_bytes(used)} of {human_bytes(store.limit_bytes)}, "
             f"{human_bytes(free)} free on its disk"),
     ])  # fmt: skip
+
+
+def _used(store: Store) -> tuple[int, str]:
+    """Bytes in the store, and what is wrong with its place, if anything."""
+    try:
+        return sum(film.bytes for film in store.films()), ""
+    except ConfigError as error:
+        return 0, str(error)
 
 
 def _version(package: str) -> str | None:

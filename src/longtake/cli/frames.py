@@ -9,6 +9,7 @@ import click
 from longtake.cli.options import common, film
 from longtake.cli.output import emit_json
 from longtake.config import Settings
+from longtake.errors import ConfigError
 from longtake.media.images import save_png
 from longtake.opening import open_film
 from longtake.timecode import clock, parse_time
@@ -32,6 +33,8 @@ def frames(film: Path, moments: str, out: Path, width: int | None, settings: Set
       longtake frames holiday.mp4 --at 12.5,60 --out stills
     """
     times = [parse_time(moment) for moment in moments.split(",") if moment.strip()]
+    if not times:
+        raise ConfigError("--at: name a time or several, as in 12.5,60,00:12:31")
     footage = open_film(film, settings)
     pictures = footage.at(times, width=width)
     out.mkdir(parents=True, exist_ok=True)

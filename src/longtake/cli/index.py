@@ -8,8 +8,10 @@ from pathlib import Path
 import click
 
 from longtake.cli.options import common, full_hash
-from longtake.cli.output import emit_json, human_seconds, progress, say
+from longtake.cli.output import emit_json, human_seconds, progress, say, telling
 from longtake.config import Settings
+from longtake.errors import MediaError, RunError
+from longtake.footage.film import Film
 from longtake.footage.indexing import TASKS, Task, tasks
 from longtake.opening import open_film, open_store
 from longtake.timecode import clock
@@ -30,38 +32,51 @@ def index(
     full_hash: bool,
     settings: Settings,
     as_json: bool,
-) -> None:
+) -> int:
     """Look through films once, so that questions are quick.
 
     Prints what each part will cost, then does the cheap parts first. Stop it at any time: the next run goes
-    on where this one was. A film that was indexed before takes no time.
+    on where this one was. A film that was indexed before takes no time; one that cannot be used is named, and the
+    others are indexed all the same.
 
     \b
     Example:
       longtake index holiday.mp4 lectures/*.mkv
     """
-    reports = []
+    reports, failures = [], []
     for film in films:
-        footage = open_film(film, settings, subtitles=subtitles, full_hash=full_hash)
-        say(f"{film}: {clock(footage.duration)}")
-        began = time.perf_counter()
-        parts = [(task, *_announced(task)) for task in tasks(footage) if not only or task.name in only]
-        for part, was_done, estimated in parts:
-            if not was_done:
-                if not estimated:
-                    _announced(part)  # known by now
-                with progress(part.name) as advance:
-                    part.build(advance)
-        seconds = round(time.perf_counter() - began, 3)
-        reports.append({
-            "film": str(film), "fingerprint": footage.fingerprint, "duration": footage.duration, "seconds": seconds,
-            "layers": [{"name": part.name, "what": part.describe(), "was_done": was} for part, was, _ in parts],
-        })  # fmt: skip
-        say(f"  indexed in {seconds:.1f} s")
+        try:
+            with telling():
+                footage = open_film(film, settings, subtitles=subtitles, full_hash=full_hash)
+                reports.append({"film": str(film), **_indexed(footage, only)})
+        except (MediaError, RunError) as error:
+            say(f"longtake: {error}")
+            failures.append((film, error))
+            continue
         for gone in open_store(settings).evict(keep=footage.fingerprint):
             say(f"  dropped {gone.name} from the cache to stay under {settings.cache.limit_gb:g} GB")
     if as_json:
-        emit_json({"films": reports})
+        emit_json({"films": reports, "failed": [{"film": str(film), "error": str(why)} for film, why in failures]})
+    return failures[0][1].exit_code if failures else 0
+
+
+def _indexed(footage: Film, only: tuple[str, ...]) -> dict[str, object]:
+    """Do what is missing of one film; gives the report of it."""
+    say(f"{footage.path}: {clock(footage.duration)}")
+    began = time.perf_counter()
+    parts = [(task, *_announced(task)) for task in tasks(footage) if not only or task.name in only]
+    for part, was_done, estimated in parts:
+        if not was_done:
+            if not estimated:
+                _announced(part)  # known by now
+            with progress(part.name) as advance:
+                part.build(advance)
+    seconds = round(time.perf_counter() - began, 3)
+    say(f"  indexed in {seconds:.1f} s")
+    return {
+        "fingerprint": footage.fingerprint, "duration": footage.duration, "seconds": seconds,
+        "layers": [{"name": part.name, "what": part.describe(), "was_done": was} for part, was, _ in parts],
+    }  # fmt: skip
 
 
 def _announced(task: Task) -> tuple[bool, bool]:

@@ -5,18 +5,24 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
+from pathlib import Path
 
 import click
 
-from longtake import config
+from longtake import config, registry
 from longtake.cli.options import common
+from longtake.cli.output import human_bytes, say
 from longtake.config import Settings
-from longtake.errors import ModelError
+from longtake.errors import ConfigError, ModelError, unknown
 from longtake.models.catalogue import Catalogue, suggestions
+from longtake.models.chat import Chat
 from longtake.models.probe import Report
 from longtake.models.probe import probe as ask
 from longtake.models.pull import pull as fetch
-from longtake.models.weights import download_of
+from longtake.models.weights import DOWNLOADS, download_of
+from longtake.perception.cards import CARDS
+from longtake.perception.catalogue import card_folder
+from longtake.perception.fetch import fetch as fetch_card
 
 
 @click.group()
@@ -55,8 +61,7 @@ def list_models(settings: Settings, as_json: bool) -> None:
 def probe(name: str, offline: bool, settings: Settings, as_json: bool) -> None:
     """Ask a model a few short questions and report what it can do."""
     catalogue = Catalogue(settings, offline=offline)
-    entry = catalogue.entry(name)
-    chat = catalogue.backend(entry.llm if entry.backend == "socratic" else name)
+    chat = _bare(catalogue, name)
     if host := catalogue.host(name):
         click.echo(f"asking {host}", err=True)
     report = ask(chat)
@@ -72,7 +77,22 @@ def probe(name: str, offline: bool, settings: Settings, as_json: bool) -> None:
 @click.argument("name")
 @common
 def pull(name: str, settings: Settings, as_json: bool) -> None:
-    """Fetch a built-in model's weights: resumable, and kept only if their hash is right."""
+    """Fetch a built-in model's weights, resumable, or an encoder's files: kept only if their hash is right."""
+    if name not in CARDS and name not in DOWNLOADS:
+        raise unknown("model to pull", name, [*DOWNLOADS, *CARDS])
+    path = _pull_encoder(name, settings) if name in CARDS else _pull_weights(name, settings)
+    click.echo(json.dumps({"schema": 1, "model": name, "file": str(path)}) if as_json else str(path))
+
+
+def _pull_encoder(name: str, settings: Settings) -> Path:
+    """Fetch the files of an encoder's card; gives their folder."""
+    folder = card_folder(name, config.cache_folder(settings))
+    fetch_card(CARDS[name], folder, progress=lambda file, size: say(f"{file}: {human_bytes(size)}"))
+    return folder
+
+
+def _pull_weights(name: str, settings: Settings) -> Path:
+    """Fetch the weights of a language model; gives their file."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
@@ -81,15 +101,25 @@ def pull(name: str, settings: Settings, as_json: bool) -> None:
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     with Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task(download.file, total=download.size)
-        path = fetch(name, download, folder, progress=lambda done, total: bar.update(task, completed=done, total=total))
-    click.echo(json.dumps({"schema": 1, "model": name, "file": str(path)}) if as_json else str(path))
+        return fetch(name, download, folder, progress=lambda done, total: bar.update(task, completed=done, total=total))
+
+
+def _bare(catalogue: Catalogue, name: str) -> Chat:
+    """The model itself, without what tries again and keeps replies."""
+    if name not in catalogue.names() and name.partition("/")[0] in registry.chats:
+        return catalogue.open(name)
+    entry = catalogue.entry(name)
+    if entry.backend == "senses":
+        raise ConfigError(f"{name} is a film's perception: it describes pictures and answers no question", key=name)
+    return catalogue.backend(entry.llm if entry.backend == "socratic" else name)
 
 
 def _row(catalogue: Catalogue, name: str) -> dict[str, str]:
     entry = catalogue.entry(name)
-    if entry.backend == "socratic":
+    if entry.backend in ("socratic", "senses"):
         channels = ", ".join(entry.channels) or "all channels"
-        return {"name": name, "backend": "socratic", "where": entry.llm, "state": f"sees {channels}"}
+        where = entry.llm if entry.backend == "socratic" else "this machine"
+        return {"name": name, "backend": entry.backend, "where": where, "state": f"sees {channels}"}
     if entry.backend == "local":
         state = "ready" if catalogue.file(name).is_file() else f"longtake models pull {name}"
         return {"name": name, "backend": "local", "where": "this machine", "state": state}

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import click
 
+from longtake.errors import ConfigError
 from longtake.harmless import visible
 
 SCHEMA = 1
@@ -17,8 +21,22 @@ SCHEMA = 1
 
 
 def emit_json(data: Mapping[str, Any]) -> None:
-    """One JSON object on standard output."""
-    click.echo(json.dumps({"schema": SCHEMA, **data}, ensure_ascii=False, indent=2, allow_nan=False))
+    """One JSON object on standard output, in UTF-8 wherever it goes."""
+    text = json.dumps(_valid({"schema": SCHEMA, **data}), ensure_ascii=False, indent=2, allow_nan=False)
+    click.echo(text.encode())
+
+
+def _valid(value: Any) -> Any:
+    """What JSON can hold: null for what is no finite number, and U+FFFD for bytes of file names that are no UTF-8."""
+    if isinstance(value, Mapping):
+        return {_valid(key): _valid(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_valid(item) for item in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return value
 
 
 def rows(pairs: Sequence[tuple[str, str]]) -> None:
@@ -33,9 +51,28 @@ def say(text: str) -> None:
     click.echo(visible(text), err=True)
 
 
+def check_place(path: Path) -> None:
+    """Refuse a file that could not be written, before any work is done for it."""
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        raise ConfigError(f"{path}: there is no folder {folder}")
+    if not os.access(path if path.exists() else folder, os.W_OK):
+        raise ConfigError(f"{path}: cannot be written")
+
+
 def on_terminal() -> bool:
     """Whether somebody is watching."""
     return sys.stderr.isatty()
+
+
+@contextmanager
+def telling() -> Iterator[None]:
+    """Say what is noted while no question is asked: a damaged file, another process at work on the film."""
+    from longtake.events import Stream
+    from longtake.sinks.notes import NoteSink
+
+    with Stream(NoteSink(say)).active():
+        yield
 
 
 @contextmanager

@@ -8,9 +8,9 @@ import click
 
 from longtake.cli.looking import look_through
 from longtake.cli.options import common
-from longtake.cli.output import emit_json, say
+from longtake.cli.output import emit_json, say, telling
 from longtake.config import Settings
-from longtake.footage.searching import Search
+from longtake.footage.searching import Search, check_text, stretch_of
 from longtake.footage.searching import search as find
 from longtake.harmless import visible
 from longtake.opening import open_film
@@ -20,7 +20,7 @@ from longtake.timecode import clock, parse_range
 @click.command()
 @click.argument("films", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILM...")
 @click.argument("text")
-@click.option("--within", metavar="START-END", help="Only this stretch, as in 00:10:00-00:20:00.")
+@click.option("--within", metavar="START-END", help="Only this stretch, as in 00:10:00-00:20:00; clipped to the film.")
 @click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Most hits per film.")
 @common
 def search(films: tuple[Path, ...], text: str, within: str | None, top: int, settings: Settings, as_json: bool) -> None:
@@ -33,12 +33,15 @@ def search(films: tuple[Path, ...], text: str, within: str | None, top: int, set
     Example:
       longtake search lecture.mp4 "gradient descent" --within 00:10:00-00:40:00
     """
-    stretch = parse_range(within) if within else None
+    check_text(text)
+    stretch = parse_range(within) if within is not None else None
     reports = []
     for path in films:
         film = open_film(path, settings)
-        look_through(film)
-        found = find(film, text, within=stretch, top=top)
+        with telling():
+            stretch_of(film, stretch)  # outside the film is said before it is looked through
+            look_through(film)
+            found = find(film, text, within=stretch, top=top)
         reports.append({"film": str(path), **_plain(found)})
         if not as_json:
             _show(path, found, several=len(films) > 1)

@@ -18,7 +18,6 @@ from longtake.events import note, note_once
 from longtake.footage.fingerprint import fingerprint
 from longtake.footage.hearing import Hearing
 from longtake.footage.layers import (
-    PACKETS,
     Advance,
     FrameLayer,
     Glimpses,
@@ -76,7 +75,7 @@ class Film:
                 len(video.table)  # a file that is no film fails here, before anything is made for it
                 self.folder.use(self.path)
                 with self.folder.building(on_wait=self._waiting):
-                    if not self.folder.has(PACKETS):
+                    if load_video(self.folder, self.path, self.settings.media) is None:
                         save_video(self.folder, video)
             else:
                 self.folder.use(self.path)

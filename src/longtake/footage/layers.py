@@ -8,14 +8,14 @@ share one pass over the film: decoding runs ahead on its threads while the rows 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from longtake.footage.store import FilmFolder, LayerKey
+from longtake.footage.store import UNREADABLE, Arrays, FilmFolder, LayerKey, note_damage
 from longtake.media.packets import PacketTable
 from longtake.media.video import StreamInfo, Video, VideoInfo, sample_times
 from longtake.types import Frame
@@ -121,11 +121,18 @@ PACKETS = LayerKey("packets", 1)
 
 
 def load_video(folder: FilmFolder, path: Any, limits: Any) -> Video | None:
-    """The film from its stored headers and packet table, if they are there."""
+    """The film from its stored headers and packet table, if they are there and whole."""
     stored = folder.read(PACKETS)
     if stored is None:
         return None
-    arrays, notes = stored
+    try:
+        return _restored(path, limits, *stored)
+    except UNREADABLE as error:
+        note_damage(folder.path / "layers" / str(PACKETS), error)
+        return None
+
+
+def _restored(path: Any, limits: Any, arrays: Arrays, notes: Mapping[str, Any]) -> Video:
     info = dict(notes["info"])
     tracks = {name: tuple(StreamInfo(**track) for track in info[name]) for name in ("audio", "subtitles")}
     table = PacketTable(

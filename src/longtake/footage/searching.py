@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 from longtake.algorithms import phrases
 from longtake.algorithms.coverage import coverage
 from longtake.algorithms.fusion import by_moment
+from longtake.errors import ConfigError, MediaError
 from longtake.footage.film import Film
 from longtake.footage.store import LayerKey
 from longtake.perception.conse import CONFIDENT, ConSE
+from longtake.timecode import clock
 from longtake.types import Line, Segment
 
 APART = 3.0
@@ -65,9 +67,30 @@ class _Found:
     line: Line | None = None
 
 
+def check_text(text: str) -> None:
+    """Refuse a text that says nothing, which would fit some moment or other, and one that is no text."""
+    if not text.strip():
+        raise ConfigError("the text to search for is empty")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ConfigError("the text to search for is not valid UTF-8") from error
+
+
+def stretch_of(film: Film, within: Segment | None) -> Segment:
+    """The part of ``within`` that is inside the film; all of the film where nothing is given."""
+    if within is None:
+        return Segment(0.0, film.duration)
+    if within.start >= film.duration:
+        asked, end = f"{clock(within.start)}-{clock(within.end)}", clock(film.duration)
+        raise MediaError(film.path, "out_of_range", f"{asked} is outside the film, which ends at {end}")
+    return Segment(within.start, min(within.end, film.duration))
+
+
 def search(film: Film, text: str, *, within: Segment | None = None, top: int = 10) -> Search:
     """The moments that fit ``text`` best, among what has been indexed."""
-    stretch = within or Segment(0.0, film.duration)
+    check_text(text)
+    stretch = stretch_of(film, within)
     found = {
         "image": _images(film, text, stretch),
         "speech": _lines(film, text, _speech_key(film), stretch),

@@ -10,7 +10,8 @@
         build.lock             held by the one process that is building
 
 A layer appears by one rename after everything in it reached the disk, so a killed run leaves whole layers,
-whole pieces, and temporary files that the next builder removes.
+whole pieces, and temporary files that the next builder removes. What a failing disk has damaged counts as
+missing, with a note: it is built again.
 """
 
 from __future__ import annotations
@@ -31,9 +32,13 @@ import numpy as np
 from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
-from longtake.errors import RunError
+from longtake.errors import ConfigError, RunError
+from longtake.events import note_once
 
 Arrays = dict[str, NDArray[Any]]
+
+UNREADABLE = (ValueError, EOFError, KeyError, TypeError)
+"""What reading a damaged JSON or NumPy file raises; mapping an array that was cut off is among it."""
 
 
 @dataclass(frozen=True)
@@ -68,12 +73,23 @@ class Store:
         self.root = root
         self.limit_bytes = limit_bytes
 
+    def check(self) -> None:
+        """Refuse a place where no folder can be."""
+        there = next(path for path in (self.root / "films", self.root, *self.root.parents) if path.exists())
+        if not there.is_dir():
+            raise ConfigError(
+                f"the cache cannot be at {self.root}: {there} is not a folder; set $LONGTAKE_CACHE or cache.folder",
+                key="cache.folder",
+            )
+
     def film(self, fingerprint: str) -> FilmFolder:
         """The folder of one film; it need not exist yet."""
+        self.check()
         return FilmFolder(self.root / "films" / fingerprint)
 
     def films(self) -> list[FilmUse]:
         """What the store holds, least recently used first."""
+        self.check()
         folder = self.root / "films"
         uses = [_use(path) for path in folder.iterdir() if path.is_dir()] if folder.is_dir() else []
         return sorted(uses, key=lambda use: use.last_used)
@@ -142,17 +158,25 @@ class FilmFolder:
             lock.release()
 
     def read(self, key: LayerKey) -> tuple[Arrays, dict[str, Any]] | None:
-        """Arrays, memory-mapped, and notes of a finished layer; ``None`` when it is not there."""
+        """Arrays, memory-mapped, and notes of a finished layer; ``None`` when it is not there or is damaged."""
         folder = self._layer(key)
+        file = folder / "meta.json"
         try:
-            meta = json.loads((folder / "meta.json").read_text())
-            return {name: np.load(folder / f"{name}.npy", mmap_mode="r") for name in meta["arrays"]}, meta["notes"]
+            meta = json.loads(file.read_text(encoding="utf-8"))
+            arrays = {}
+            for name in meta["arrays"]:
+                file = folder / f"{name}.npy"
+                arrays[name] = np.load(file, mmap_mode="r")
+            return arrays, dict(meta["notes"])
         except FileNotFoundError:
+            return None
+        except UNREADABLE as error:
+            note_damage(file, error)
             return None
 
     def has(self, key: LayerKey) -> bool:
-        """Whether a layer is finished."""
-        return (self._layer(key) / "meta.json").is_file()
+        """Whether a layer is finished and can be read."""
+        return self.read(key) is not None
 
     def write(self, key: LayerKey, arrays: Mapping[str, NDArray[Any]], notes: Mapping[str, Any]) -> None:
         """Finish a layer; call while :meth:`building`."""
@@ -165,6 +189,7 @@ class FilmFolder:
                     "arrays": sorted(arrays), "notes": dict(notes)}  # fmt: skip
             _write_synced(draft / "meta.json", json.dumps(meta, default=str).encode())
             _sync_folder(draft)
+            shutil.rmtree(self._layer(key), ignore_errors=True)  # there only where it was damaged
             draft.rename(self._layer(key))
         except OSError:
             shutil.rmtree(draft, ignore_errors=True)
@@ -192,9 +217,9 @@ class FilmFolder:
             shutil.rmtree(left_over)
 
     def parts(self, key: LayerKey) -> dict[int, Path]:
-        """Finished pieces by number."""
+        """Finished pieces by number, those that can be read."""
         folder = self.path / "parts" / str(key)
-        return {int(path.stem): path for path in sorted(folder.glob("*.npy"))}
+        return {int(path.stem): path for path in sorted(folder.glob("*.npy")) if _readable(path)}
 
     def _layer(self, key: LayerKey) -> Path:
         return self.path / "layers" / str(key)
@@ -218,6 +243,11 @@ def write_atomically(path: Path, data: bytes) -> None:
         raise
 
 
+def note_damage(file: Path, error: Exception) -> None:
+    """Note that a file is useless and will be made again."""
+    note_once("damaged", file=str(file), why=str(error) or type(error).__name__)
+
+
 def folder_bytes(path: Path) -> int:
     """Bytes of all files below a folder; files that vanish meanwhile count nothing."""
     total = 0
@@ -230,16 +260,29 @@ def folder_bytes(path: Path) -> int:
 
 def _use(path: Path) -> FilmUse:
     info = path / "film.json"
-    try:
-        name, used = json.loads(info.read_text())["name"], info.stat().st_mtime
-    except FileNotFoundError:
-        name, used = "?", time.time()
+    name, used = "?", time.time()
+    with contextlib.suppress(OSError, *UNREADABLE):  # a film is listed and cleared without its name too
+        used = info.stat().st_mtime
+        name = str(json.loads(info.read_text(encoding="utf-8"))["name"])
     return FilmUse(path.name, name, folder_bytes(path), used)
 
 
+def _readable(path: Path) -> bool:
+    """Whether an array's header is sound and the file as long as it says; the numbers are not read."""
+    try:
+        np.load(path, mmap_mode="r")
+    except UNREADABLE as error:
+        note_damage(path, error)
+        return False
+    return True
+
+
 def _save(path: Path, array: NDArray[Any]) -> None:
+    whole = np.asarray(array, order="C")
     with path.open("wb") as file:
-        np.save(file, array, allow_pickle=False)
+        np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(whole))
+        # not by np.save, whose error does not say that the disk is full
+        file.write(whole.reshape(-1).view(np.uint8).data)
         file.flush()
         os.fsync(file.fileno())
 

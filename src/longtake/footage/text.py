@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from longtake.algorithms.coverage import union
+from longtake.errors import RunError
 from longtake.footage.store import LayerKey
 from longtake.types import Line, Segment
 
@@ -112,6 +113,19 @@ class TextStore:
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
+        try:
+            with self._connected() as base:
+                yield base
+        except sqlite3.DatabaseError as error:
+            if type(error) is not sqlite3.DatabaseError and "no such" not in str(error):
+                raise  # a lock or a full disk: the file itself is sound
+            raise RunError(
+                f"{self._path}: the film's text is damaged ({error}); "
+                f"clear it and index again: longtake cache clear {self._path.parent.name}"
+            ) from error
+
+    @contextmanager
+    def _connected(self) -> Iterator[sqlite3.Connection]:
         # a connection per use: cheap, and safe for threads and forks alike
         with closing(sqlite3.connect(self._path, timeout=60, isolation_level=None)) as base:
             if base.execute("PRAGMA user_version").fetchone()[0] < _MADE:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -113,7 +114,7 @@ def _benchmark_lines(path: Path, text: str) -> Iterable[tuple[float, float, str]
         if not isinstance(rows, list):
             raise TypeError("a list is needed")
         return [_benchmark_line(row) for row in rows]
-    except (ValueError, TypeError, KeyError, ConfigError) as error:
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError, ConfigError) as error:
         raise MediaError(path, "unreadable", f"is not a list of subtitle lines ({error})") from error
 
 
@@ -126,7 +127,10 @@ def _benchmark_line(row: Mapping[str, Any]) -> tuple[float, float, str]:
 
 
 def _seconds(value: Any) -> float:
-    return parse_time(value) if isinstance(value, str) else float(value)
+    seconds = parse_time(value) if isinstance(value, str) else float(value)
+    if not math.isfinite(seconds):
+        raise ValueError(f"{seconds} is not a time")
+    return seconds
 
 
 def _tidy(raw: Iterable[tuple[float, float, str]], begin: float = 0.0) -> list[Line]:

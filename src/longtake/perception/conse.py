@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from longtake.events import note
 from longtake.perception.efficientnet import EfficientNetLite2, class_glosses
 from longtake.perception.minilm import MiniLM
 from longtake.perception.protocols import Tag
@@ -101,4 +102,10 @@ class ConSE:
             np.save(buffer, self._texts.texts(class_glosses()))
             return buffer.getvalue()
 
-        return np.asarray(np.load(write_once(file, encode), allow_pickle=False), np.float32)
+        try:
+            return np.asarray(np.load(write_once(file, encode), allow_pickle=False), np.float32)
+        except (ValueError, EOFError) as error:
+            # damaged since it was written: made again, which takes seconds
+            note("damaged", file=str(file), why=str(error))
+            file.unlink(missing_ok=True)
+            return np.asarray(np.load(write_once(file, encode), allow_pickle=False), np.float32)

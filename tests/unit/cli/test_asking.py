@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from films import FILMS, Recipe
@@ -115,7 +116,14 @@ def test_an_unreachable_model_is_exit_4(run, film):
         (["Which?", "--model", "gpt-9"], "unknown model"),
         (["Which?", "--model", "vml=test/obliging"], "unknown role"),
         (["Which?", "--max-calls", "0"], "more than nothing"),
+        (["Which?", "--max-cost", "nan"], "--max-cost nan: a budget must be finite"),
+        (["Which?", "--max-seconds", "inf"], "--max-seconds inf: a budget must be finite"),
+        (["Which?", "--set", "budget.cost=nan"], "budget.cost = nan"),
         (["Which?", "--model", "test/obliging", "--prompts", "nowhere"], "no such folder"),
+        (["Which?", "--model", "test/obliging", "--plot", "nowhere/x.png"], "nowhere/x.png: there is no folder"),
+        (["Which?", "--model", "test/obliging", "--trace", "nowhere/x.jsonl"], "nowhere/x.jsonl: there is no folder"),
+        (["Which\udcff?", "--model", "test/obliging"], "not valid UTF-8"),
+        (["Which?", "--option", "a", "--option", "\udcff"], "not valid UTF-8"),
     ],
 )
 def test_mistakes(run, film, arguments, says):
@@ -139,6 +147,32 @@ def test_a_trace_is_replayed_and_rerun_without_a_model(run, film, tmp_path):
     code, _, err = run("replay", film)
     assert code == 2
     assert "not a longtake trace" in err
+
+
+def test_nothing_is_looked_at_for_a_file_that_cannot_be_written(run, film, monkeypatch):
+    monkeypatch.setattr("longtake.cli.ask.look_through", lambda film: pytest.fail("looked"))
+    for option in ("--trace", "--plot"):
+        assert run("ask", film, "Which?", *OPTIONS, option, "nowhere/x.png")[0] == 2
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.filterwarnings("error")
+def test_a_trace_that_fills_the_disk_is_said_and_the_answer_is_printed(run, film):
+    code, out, err = run("ask", film, "Which colour?", *OPTIONS, "--trace", "/dev/full")
+    assert code == 1
+    assert out.startswith("A. red\n")
+    assert "/dev/full: the trace ends too early (No space left on device)" in err.splitlines()
+
+
+def test_the_answer_is_printed_before_a_plot_that_fails(run, film, tmp_path, monkeypatch):
+    def full(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("longtake.cli.ask.drawing.draw", full)
+    code, out, err = run("ask", film, "Which colour?", *OPTIONS, "--plot", tmp_path / "x.png")
+    assert code == 1
+    assert out.startswith("A. red\n")
+    assert "disk is full" in err
 
 
 def test_a_rerun_of_a_changed_method_is_noticed(run, film, tmp_path):

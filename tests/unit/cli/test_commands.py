@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -59,6 +61,39 @@ def test_index_twice_then_clear(run, film):
     assert json.loads(ok(run("cache", "list", "--json")))["films"] == []
 
 
+def test_a_stretch_is_clipped_to_the_film(run, film, tmp_path):
+    copy = tmp_path / "film.mp4"
+    copy.write_bytes(film.read_bytes())
+    copy.with_suffix(".srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nHello\n")
+    found = json.loads(ok(run("search", copy, "hello", "--within", "0-99999999999", "--json")))["films"][0]
+    assert found["covered"]["speech"] == 1.0
+    assert found["hits"][0]["text"] == "Hello"
+
+
+def test_index_goes_on_with_the_other_films(run, film, film_folder):
+    other = FILMS[1].make(film_folder)
+    code, out, err = run("index", film, "nowhere.mp4", other, "--json", *QUICK)
+    assert code == 2
+    assert "nowhere.mp4: no such file" in err
+    report = json.loads(out)
+    assert [each["film"] for each in report["films"]] == [str(film), str(other)]
+    assert [each["film"] for each in report["failed"]] == ["nowhere.mp4"]
+
+
+def test_index_says_what_is_damaged_and_builds_it_again(run, film):
+    ok(run("index", film, *QUICK))
+    (rows,) = (Path(os.environ["LONGTAKE_CACHE"]) / "films").glob("*/layers/glimpses-*/rows.npy")
+    rows.write_bytes(rows.read_bytes()[:100])
+    code, out, err = run("index", film, "--json", *QUICK)
+    assert code == 0, err
+    assert f"damaged: file {rows}, why " in err
+    assert [layer["was_done"] for layer in json.loads(out)["films"][0]["layers"]] == [True, False]
+    (packets,) = rows.parents[1].glob("packets-*/pts.npy")
+    packets.write_bytes(b"")
+    assert f"damaged: file {packets}, why " in run("search", film, "a number")[2]
+    assert "damaged" not in run("search", film, "a number")[2]
+
+
 def test_two_films_are_searched_with_models_loaded_once(run, film, film_folder, monkeypatch):
     loaded, load = [], runtime._load
     monkeypatch.setattr(runtime, "_load", lambda model, compute: loaded.append(model.name) or load(model, compute))
@@ -103,6 +138,12 @@ def test_command_summaries_match_their_help(run):
         (["frames", "{film}", "--at", "99"], 2, "outside the film"),
         (["index", "{film}", "--set", "index.fsp=2"], 2, "did you mean 'index.fps'"),
         (["index", "{film}", "--subtitles", "none.srt"], 2, "none.srt: no such file"),
+        (["search", "{film}", "  "], 2, "text to search for is empty"),
+        (["search", "{film}", "num\udcff"], 2, "not valid UTF-8"),
+        (["search", "{film}", "x", "--within", ""], 2, "not a range"),
+        (["search", "{film}", "x", "--within", "12-13"], 2, "00:00:12-00:00:13 is outside the film"),
+        (["frames", "{film}", "--at", ""], 2, "name a time"),
+        (["frames", "{film}", "--at", " , "], 2, "name a time"),
         (["cache", "clear"], 2, "--all"),
         (["cache", "clear", "nowhere.mp4"], 2, "no such file"),
     ],
@@ -114,6 +155,18 @@ def test_mistakes_are_answered_in_a_line_or_two(run, film, arguments, code, says
     assert "Traceback" not in err
     assert len(err.strip().splitlines()) <= 4
     assert out == ""
+
+
+@pytest.mark.parametrize("below", ["", "sub"])
+def test_a_cache_that_is_a_file_is_said_plainly(run, film, tmp_path, monkeypatch, below):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("LONGTAKE_CACHE", str(tmp_path / "file" / below))
+    for arguments in (["info", film], ["cache", "list"], ["cache", "clear", "--all"]):
+        code, out, err = run(*arguments)
+        assert (code, out) == (2, "")
+        assert f"{tmp_path / 'file'} is not a folder" in err
+    assert "is not a folder" in ok(run("doctor"))
+    assert "is not a folder" in json.loads(ok(run("doctor", "--json")))["cache"]["problem"]
 
 
 def test_full_disk_is_said_plainly(run, film, monkeypatch):
@@ -166,6 +219,35 @@ def test_control_characters_are_shown_not_obeyed(run, tmp_path, film):
     assert "\x1b" not in out
     assert "\\x1b[2Jb\\r" in out
     assert visible("ok\u202e\x07\nnext") == "ok\\u202e\\x07\nnext"
+
+
+@pytest.mark.parametrize("arguments", [["methods"], ["methods", "--json"], ["--help"]])
+def test_a_reader_that_goes_away_is_no_error(arguments):
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-m", "longtake", *arguments], stdout=writer, stderr=subprocess.PIPE, check=False
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere file names are text")
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_names_that_are_no_text_are_printed_all_the_same(film, tmp_path, form):
+    odd = os.fsencode(tmp_path) + b"/a\xffb.mp4"
+    os.link(film, odd)
+    done = subprocess.run(
+        [sys.executable, "-m", "longtake", "frames", odd, "--at", "1", "--out", odd + b" stills", *form],
+        env={**os.environ, "PYTHONIOENCODING": "utf-8:strict"}, capture_output=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    out = done.stdout.decode("utf-8")
+    assert json.loads(out)["film"].endswith("a\ufffdb.mp4") if form else "a\\udcffb.mp4 stills" in out
+
+
+def test_what_json_cannot_hold_is_null(run):
+    assert json.loads(ok(run("cache", "list", "--json", "--set", "cache.limit_gb=inf")))["limit_bytes"] is None
 
 
 def test_rough_figures():

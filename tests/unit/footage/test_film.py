@@ -9,7 +9,7 @@ from films import FILMS, Recipe, read_number, x264
 from longtake.config import IndexSettings, Settings
 from longtake.footage.film import Film
 from longtake.footage.fingerprint import PIECE, fingerprint
-from longtake.footage.layers import CHUNK, Glimpses
+from longtake.footage.layers import CHUNK, Glimpses, load_video
 from longtake.footage.store import LayerKey, Store
 from longtake.media import decode
 from longtake.types import Segment
@@ -99,6 +99,31 @@ def test_an_interrupted_layer_goes_on_where_it_stopped(footage):
     rows = footage.layer(again)
     assert rows[:, 0].tolist() == footage.times.tolist()
     assert again.asked == len(footage.times) - 2 * CHUNK
+
+
+def test_what_is_damaged_is_built_again(footage, store):
+    rows, duration = footage.glimpses().copy(), footage.duration
+    for file in (footage.folder.path / "layers").glob("*/*.npy"):
+        file.write_bytes(file.read_bytes()[:-1])
+    again = Film(footage.path, store)
+    assert not again.has(Glimpses())
+    assert np.array_equal(again.glimpses(), rows)
+    for file in (footage.folder.path / "layers").glob("*/meta.json"):
+        file.write_text('{"arrays": [], "notes": {}}' if "packets" in file.parent.name else "{")
+    again = Film(footage.path, store)
+    assert again.duration == duration
+    assert np.array_equal(again.glimpses(), rows)
+    assert load_video(footage.folder, footage.path, None) is not None
+
+
+def test_a_damaged_part_is_built_again(footage):
+    with pytest.raises(KeyboardInterrupt):
+        footage.layer(Counting("c", dies_after=2 * CHUNK))
+    (part, *_) = (footage.folder.path / "parts").glob("*/*.npy")
+    part.write_bytes(part.read_bytes()[:-1])
+    again = Counting("c")
+    assert footage.layer(again)[:, 0].tolist() == footage.times.tolist()
+    assert again.asked == len(footage.times) - CHUNK
 
 
 def test_missing_layers_share_one_pass(footage, monkeypatch):

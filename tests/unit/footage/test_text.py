@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from processes import write_line
 
+from longtake.errors import RunError
 from longtake.footage.store import LayerKey
 from longtake.footage.text import TextStore, union
 from longtake.types import Line, Segment
@@ -86,3 +87,16 @@ def test_union_covers_the_same_moments_without_overlap(parts):
     for moment in range(60):
         assert any(moment + 0.5 in s for s in joined) == any(moment + 0.5 in s for s in parts)
     assert all(a.end < b.start for a, b in zip(joined, joined[1:], strict=False))  # noqa: RUF007
+
+
+@pytest.mark.parametrize("spoil", ["garbage", "tables"])
+def test_a_damaged_file_is_named_with_the_remedy(text, tmp_path, spoil):
+    path = tmp_path / "text.db"
+    if spoil == "garbage":
+        path.write_bytes(b"garbage" * 1000)
+    else:
+        with sqlite3.connect(path) as base:
+            base.execute("DROP TABLE layers")
+    for use in (lambda: text.has(KEY), lambda: text.add(KEY, [], [Segment(0, 1)])):
+        with pytest.raises(RunError, match=f"text.db.*damaged.*longtake cache clear {tmp_path.name}"):
+            use()

@@ -55,6 +55,14 @@ def test_not_subtitles(tmp_path, name):
     assert caught.value.problem == "unreadable"
 
 
+@pytest.mark.parametrize("time", ["NaN", "Infinity", "-Infinity", "1" + "0" * 400, "1e999", '"soon"', "null"])
+def test_times_of_a_benchmark_line_that_are_none(tmp_path, time):
+    (tmp_path / "a.json").write_text(f'[{{"start": {time}, "end": 2.0, "line": "Hello"}}]')
+    with pytest.raises(MediaError, match=r"a\.json: is not a list of subtitle lines") as caught:
+        read_subtitles(tmp_path / "a.json")
+    assert caught.value.problem == "unreadable"
+
+
 def test_size_limit(tmp_path):
     (tmp_path / "a.srt").write_text(SRT * 2000)
     with pytest.raises(MediaError) as caught:

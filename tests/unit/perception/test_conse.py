@@ -97,3 +97,13 @@ def test_a_clip_is_the_mean_of_its_frames():
 
 def test_a_clip_without_frames_scores_nothing():
     assert MeanPooling().scores(np.zeros((0, 2), np.float32), np.ones((3, 2), np.float32)).tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("keep", [0, 20, 5000])
+def test_damaged_class_vectors_are_made_again(encoder, model_cache, keep):
+    (file,) = (model_cache / "models").glob("imagenet-glosses-*.npy")
+    data = file.read_bytes()
+    file.unlink()  # tests share it by hard links
+    file.write_bytes(data[:keep])
+    assert isinstance(image_text_encoder("conse", model_cache), ConSE)
+    assert file.read_bytes() == data
