@@ -27,14 +27,14 @@ def fill(schema):
 
 
 def make(rest: str) -> ScriptedChat:
-    """``obliging`` fits every form; ``mute`` fits none; ``gone`` cannot be reached; at ``stopped`` somebody presses
-    Ctrl-C once the pictures are described."""
+    """``obliging`` fits every form; ``mute`` fits none; ``gone`` cannot be reached, ``leaving`` not once the pictures
+    are described; at ``stopped`` somebody presses Ctrl-C then."""
 
     def say(messages, options):
         if rest == "stopped" and "caption" not in options.prompt:
             raise KeyboardInterrupt
-        if rest == "gone":
-            return ModelError("test/gone", "unavailable", "nobody answers")
+        if rest == "gone" or (rest == "leaving" and "caption" not in options.prompt):
+            return ModelError(f"test/{rest}", "unavailable", "nobody answers")
         if rest == "mute" or options.schema is None:
             return "Well."
         return json.dumps(fill(options.schema))

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from longtake.cli.output import say
+from longtake.errors import LongtakeError
 from longtake.harmless import visible
 from longtake.sinks.meter import Meter
 from longtake.timecode import clock
@@ -61,11 +62,15 @@ def spent(usage: Usage) -> str:
 
 @contextmanager
 def telling_what_was_spent(meter: Meter) -> Iterator[None]:
-    """Ctrl-C ends a question, not the account of it."""
+    """Ctrl-C or an error ends a question, not the account of it."""
     try:
         yield
     except KeyboardInterrupt:
         say(f"interrupted after {spent(meter.total)}; a call that was under way is not counted")
+        raise
+    except LongtakeError:
+        if meter.total.calls:
+            say(f"ended after {spent(meter.total)}")
         raise
 
 

@@ -10,7 +10,7 @@ import click
 
 from longtake.algorithms.partition import Partition
 from longtake.cli.options import common, film
-from longtake.cli.output import emit_json, progress, say
+from longtake.cli.output import check_place, emit_json, progress, say
 from longtake.config import Settings
 from longtake.footage.blocks import partition
 from longtake.footage.film import Film
@@ -42,6 +42,7 @@ def events(film: Path, max_blocks: int | None, plot: Path | None, settings: Sett
     """
     if plot is not None:
         plots.check(plot)
+        check_place(plot)
     chosen = configure(A4VL, settings.methods.get("a4vl", {})).events
     if max_blocks is not None:
         chosen = dataclasses.replace(chosen, max_blocks=max_blocks)

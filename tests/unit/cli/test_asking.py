@@ -185,6 +185,15 @@ def test_a_rerun_of_a_changed_method_is_noticed(run, film, tmp_path):
     assert "the run has changed" in err
 
 
+def test_an_error_tells_what_was_used(run, film):
+    code, out, err = run("ask", film, "Which?", *OPTIONS[:4], "--model", "test/leaving")
+    assert (code, out) == (4, "")
+    assert "ended after 5 frames, 5 calls" in err
+    code, _, err = run("ask", film, "Which?", *OPTIONS[:4], "--model", "test/gone")
+    assert code == 4
+    assert "ended after" not in err
+
+
 def test_ctrl_c_tells_what_was_used_and_loses_nothing(run, film):
     code, out, err = run("ask", film, "Which?", *OPTIONS[:4], "--model", "test/stopped")
     assert (code, out) == (130, "")

@@ -59,6 +59,9 @@ def test_a_plot(run, film, tmp_path):
     assert code == 0, err
     assert (tmp_path / "out.png").read_bytes().startswith(b"\x89PNG")
     assert len(out.splitlines()) == 3
+    code, _, err = run("events", film, "--plot", tmp_path / "nowhere" / "out.png", *FEW)
+    assert code == 2
+    assert "there is no folder" in err
     code, _, err = run("events", film, "--plot", tmp_path / "out.txt", *FEW)
     assert code == 2
     assert "known endings" in err
