@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from longtake.agents.run import Run
-from longtake.methods.base import Method
+from longtake.methods.base import Method, found_as
 from longtake.models.chat import Chat
 from longtake.types import Question
 
@@ -41,7 +41,7 @@ def estimate(method: Method, duration: float, question: Question, run: Run) -> E
     tokens_out = round(most.reply_words * TOKENS_PER_WORD)
     cost = _cost(chats, tokens_in, tokens_out)
     return Estimate(
-        method.name, most.calls, most.frames, tokens_in, tokens_out, cost, most.steps, cost is None or cost > 0
+        found_as(method), most.calls, most.frames, tokens_in, tokens_out, cost, most.steps, cost is None or cost > 0
     )
 
 

@@ -13,7 +13,7 @@ from longtake import build
 from longtake.build import Asking
 from longtake.cli.answers import plain, telling_what_was_spent
 from longtake.cli.asking import asking_options, name_hosts, read_question
-from longtake.cli.estimate import estimates, show_estimates
+from longtake.cli.estimate import estimates, first_column, show_estimates
 from longtake.cli.looking import look_through
 from longtake.cli.options import common, film
 from longtake.cli.output import emit_json, say
@@ -89,10 +89,13 @@ def _plain(name: str, row: Result | LongtakeError) -> dict[str, object]:
 
 
 def _table(rows: Sequence[tuple[str, Result | LongtakeError]]) -> None:
-    click.echo(f"{'method':<16}{'answer':<32}{'conf.':>6}{'frames':>8}{'calls':>7}{'tokens':>9}{'cost':>10}{'s':>8}")
+    wide = first_column([name for name, _ in rows])
+    click.echo(
+        f"{'method':<{wide}}{'answer':<32}{'conf.':>6}{'frames':>8}{'calls':>7}{'tokens':>9}{'cost':>10}{'s':>8}"
+    )
     for name, row in rows:
         if isinstance(row, LongtakeError):
-            click.echo(visible(f"{name:<16}error: {row}"))
+            click.echo(visible(f"{name:<{wide}}error: {row}"))
             continue
         answer, used = row.answer, row.usage
         said = f"{answer.choice}. {answer.text}" if answer.choice else answer.text or "(none)"
@@ -101,6 +104,6 @@ def _table(rows: Sequence[tuple[str, Result | LongtakeError]]) -> None:
         trust = "" if answer.confidence is None else f"{answer.confidence:.0%}"
         cost = "unknown" if used.cost is None else f"${used.cost:.4f}"
         click.echo(visible(
-            f"{name:<16}{said[:31]:<32}{trust:>6}{used.frames:>8}{used.calls:>7}"
+            f"{name:<{wide}}{said[:31]:<32}{trust:>6}{used.frames:>8}{used.calls:>7}"
             f"{used.tokens_in + used.tokens_out:>9,}{cost:>10}{used.seconds:>8.1f}"
         ))  # fmt: skip

@@ -61,10 +61,16 @@ def estimates(
 
 def show_estimates(found: Sequence[Estimate], *, err: bool = False) -> None:
     """A table."""
-    click.echo(f"{'at most':<16}{'calls':>7}{'frames':>8}{'tokens in':>11}{'out':>8}{'cost':>10}", err=err)
+    wide = first_column([each.method for each in found])
+    click.echo(f"{'at most':<{wide}}{'calls':>7}{'frames':>8}{'tokens in':>11}{'out':>8}{'cost':>10}", err=err)
     for each in found:
         cost = "unknown" if each.cost is None else f"${each.cost:.4f}"
         click.echo(
-            f"{each.method:<16}{each.calls:>7,}{each.frames:>8,}{each.tokens_in:>11,}{each.tokens_out:>8,}{cost:>10}",
+            f"{each.method:<{wide}}{each.calls:>7,}{each.frames:>8,}{each.tokens_in:>11,}{each.tokens_out:>8,}{cost:>10}",
             err=err,
         )
+
+
+def first_column(names: Sequence[str]) -> int:
+    """Characters for a column of methods: addresses are long."""
+    return max(16, *(len(name) + 1 for name in names))
