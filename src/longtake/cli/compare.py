@@ -53,11 +53,10 @@ def compare(
     asked = read_question(question, options)
     names = chosen or tuple(methods.names())
     opened = open_film(film, settings, subtitles=subtitles)
-    for name in names:
-        methods.get(name)
+    asking = replace(asking, casting=asking.casting.among(names))
     bounds = estimates(opened, asked, names, asking, settings)
     show_estimates(bounds, err=True)
-    name_hosts(asking, tuple({role for name in names for role in methods.get(name).roles}), settings)
+    name_hosts(asking, build.roles_of(names), settings)
     if not yes and sys.stdin.isatty() and sys.stderr.isatty() and _worth_asking(bounds, settings):
         click.confirm("go on?", abort=True, err=True)
     look_through(opened)

@@ -52,9 +52,10 @@ def estimates(
 ) -> list[Estimate]:
     """One per method."""
     found = []
+    casting = asking.casting.among(names)
     for name in names:
         method = open_method(name, settings)
-        run = open_run(method, film, settings, asking.casting, seed=asking.seed)
+        run = open_run(method, film, settings, casting, seed=asking.seed)
         found.append(bound(method, film.duration, question, run))
     return found
 

@@ -170,6 +170,17 @@ def test_compare_shows_the_estimate_then_one_row_a_method(run, film):
     assert "A. red" in rows[1]
 
 
+@pytest.mark.parametrize("command", ["compare", "estimate"])
+def test_a_model_may_be_named_for_a_role_that_one_of_the_methods_has(run, film, command):
+    cast = [word for role in ("vlm", "llm", "captioner") for word in ("--model", f"{role}=test/obliging")]
+    chosen = ("--method", "blind", "--method", "uniform", "--method", "videoagent")
+    code, _, err = run(command, film, "Which?", *OPTIONS[:4], *cast, *chosen)
+    assert code == 0, err
+    code, _, err = run(command, film, "Which?", *OPTIONS[:4], *cast, *chosen[:4])
+    assert code == 2
+    assert "unknown role 'captioner'" in err
+
+
 def test_compare_keeps_rows_that_failed(run, film):
     code, out, _ = run("compare", film, "Which?", "--method", "blind", "--model", "test/gone", "--json")
     assert code == 4
