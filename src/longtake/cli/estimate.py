@@ -33,7 +33,8 @@ def estimate(
 ) -> None:  # fmt: skip
     """What a question can cost at most, before it is asked.
 
-    From each method's own bounds: calls, pictures, tokens, money where prices are known. Nothing is sent.
+    From each method's own bounds: calls, pictures, tokens, money where prices are known. Nothing is sent. Replies
+    that must be asked for again, and models that write more than they are asked for, come on top.
 
     \b
     Example:
