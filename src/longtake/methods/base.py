@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from longtake import events, registry
+from longtake import events, prompts, registry
 from longtake.agents.run import Run, settle
 from longtake.config import overlay
 from longtake.errors import BudgetSpent, LongtakeError, unknown
@@ -79,6 +79,9 @@ def solve(method: Method, footage: Footage, question: Question, run: Run) -> Res
             models=run.names,
             cards=run.cards,
             seed=run.seed,
+            budget={key: value for key, value in vars(run.ledger.limits).items() if value is not None},
+            prompts=own_prompts(),
+            subtitles=_subtitles_of(footage),
         )
     )
     try:
@@ -96,6 +99,18 @@ def solve(method: Method, footage: Footage, question: Question, run: Run) -> Res
 def found_as(method: Method) -> str:
     """The name that finds a method again, in a later run of its trace; its own where nothing does."""
     return registry.methods.name_of(type(method)) or method.name
+
+
+def own_prompts() -> dict[str, str]:
+    """The texts of the prompts that stand in for ours here and now."""
+    with prompts.override(None):
+        ours = {name: prompts.load(name) for name in prompts.names()}
+    return {name: own.text for name in ours if (own := prompts.load(name)) is not ours[name]}
+
+
+def _subtitles_of(footage: Footage) -> str:
+    """The file that a film's lines come from, where one was given; films alone have one."""
+    return str(getattr(footage, "_subtitles", None) or "")
 
 
 def with_option_text(answer: Answer, question: Question) -> Answer:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 from films import FILMS, Recipe
 from PIL import Image
 
-from longtake import registry
+from longtake import prompts, registry
 from longtake.errors import MissingExtra
 from longtake.perception.senses import Senses
 
@@ -149,6 +150,83 @@ def test_a_rerun_of_a_changed_method_is_noticed(run, film, tmp_path):
     code, _, err = run("replay", trace, "--rerun", film)
     assert code == 4
     assert "the run has changed" in err
+
+
+@pytest.mark.parametrize("limits", [
+    ("--max-calls", "3"), ("--max-calls", "6"), ("--max-frames", "4"), ("--max-tokens", "400"),
+    ("--max-seconds", "0.001"),
+])  # fmt: skip
+def test_a_run_that_its_budget_ended_is_rerun_to_the_same_end(run, film, tmp_path, limits):
+    trace = tmp_path / "run.jsonl"
+    code, first, err = run("ask", film, "Which colour?", *OPTIONS, "--trace", trace, "--no-cache", *limits)
+    assert code == 3, err
+    code, again, err = run("replay", trace, "--rerun", film)
+    assert code == 3, err
+    assert "the same answer and evidence" in err
+    assert again.splitlines()[0] == first.splitlines()[0]
+
+
+def test_prompts_that_stood_in_for_ours_are_in_the_trace(run, film, tmp_path):
+    trace, own = tmp_path / "run.jsonl", tmp_path / "prompts"
+    (own / "videoagent").mkdir(parents=True)
+    ours = prompts.load("videoagent/predict").text
+    (own / "videoagent" / "predict.md").write_text(f"Other words.\n{ours}")
+    assert run("ask", film, "Which?", *OPTIONS, "--trace", trace, "--no-cache", "--prompts", own)[0] == 0
+    shutil.rmtree(own)
+    code, _, err = run("replay", trace, "--rerun", film)
+    assert code == 0, err
+    trace.write_text(trace.read_text().replace('"videoagent/predict":', '"../../predict":'))
+    code, _, err = run("replay", trace, "--rerun", film)
+    assert code == 2
+    assert "unknown prompt '../../predict'" in err
+
+
+def test_subtitles_that_were_given_are_taken_again_or_asked_for(run, film, tmp_path):
+    trace, lines = tmp_path / "run.jsonl", tmp_path / "lines.srt"
+    lines.write_text("1\n00:00:00,100 --> 00:00:02,000\nSomebody says something\n")
+    asked = ("ask", film, "Which?", *OPTIONS, "--method", "uniform", "--set", "uniform.subtitles=true")
+    assert run(*asked, "--subtitles", lines, "--trace", trace, "--no-cache")[0] == 0
+    assert run("replay", trace, "--rerun", film)[0] == 0
+    moved = lines.rename(tmp_path / "moved.srt")
+    code, _, err = run("replay", trace, "--rerun", film)
+    assert code == 2
+    assert "pass --subtitles FILE" in err
+    code, _, err = run("replay", trace, "--rerun", film, "--subtitles", moved)
+    assert code == 0, err
+
+
+def test_a_trace_that_was_cut_says_that_it_has_no_answer(run, film, tmp_path):
+    trace = tmp_path / "run.jsonl"
+    run("ask", film, "Which?", *OPTIONS, "--trace", trace, "--no-cache")
+    lines = trace.read_text().splitlines(keepends=True)
+    trace.write_text("".join(line for line in lines if '"answered"' not in line))
+    for rerun in ((), ("--rerun", film)):
+        code, _, err = run("replay", trace, *rerun)
+        assert code == 2
+        assert "the run ended without an answer" in err
+        assert "NOT" not in err
+
+
+def test_another_answer_than_the_recorded_one_is_printed_as_json_too(run, film, tmp_path):
+    trace = tmp_path / "run.jsonl"
+    run("ask", film, "Which?", *OPTIONS, "--trace", trace, "--no-cache")
+    *lines, last = trace.read_text().splitlines(keepends=True)
+    trace.write_text("".join([*lines, last.replace('"choice":"A"', '"choice":"B"')]))
+    code, out, err = run("replay", trace, "--rerun", film, "--json")
+    assert code == 1
+    assert "NOT the answer that was recorded" in err
+    assert (json.loads(out)["choice"], json.loads(out)["as_recorded"]) == ("A", False)
+
+
+def test_a_trace_from_before_is_read(run, film, tmp_path):
+    trace = tmp_path / "run.jsonl"
+    run("ask", film, "Which?", *OPTIONS, "--trace", trace, "--no-cache")
+    head, first, *rest = trace.read_text().splitlines(keepends=True)
+    started = json.loads(first)
+    for new in ("budget", "prompts", "subtitles"):
+        del started[new]
+    trace.write_text("".join([head, json.dumps(started) + "\n", *rest]))
+    assert run("replay", trace, "--rerun", film)[0] == 0
 
 
 def test_ctrl_c_tells_what_was_used_and_loses_nothing(run, film):
