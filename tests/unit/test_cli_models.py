@@ -63,3 +63,11 @@ def test_pull_of_something_unknown() -> None:
     ran = CliRunner().invoke(models, ["pull", "local/smolm"])
     assert isinstance(ran.exception, ConfigError)
     assert "local/smollm2-135m" in str(ran.exception)
+
+
+@pytest.mark.parametrize("command", ["models list", "models probe", "models pull", "cache list", "cache clear"])
+def test_subcommands_have_help_with_an_example(run, command):
+    code, text, _ = run(*command.split(), "--help")
+    assert code == 0
+    assert "Example:" in text
+    assert f"longtake {command}" in text.partition("Example:")[2]

@@ -11,7 +11,7 @@ import click
 
 from longtake import build
 from longtake.build import Asking
-from longtake.cli.answers import plain, telling_what_was_spent
+from longtake.cli.answers import exit_code, plain, telling_what_was_spent
 from longtake.cli.asking import asking_options, name_hosts, read_question
 from longtake.cli.estimate import estimates, first_column, show_estimates
 from longtake.cli.looking import look_through
@@ -45,6 +45,7 @@ def compare(
 
     The same index, models and budget for all. Shows the estimate first, and on a terminal asks before anything
     that costs money or may take more than ten minutes (give --max-seconds to bound each method).
+    Exit code 0: a method answered; 3: none did, for its budget or for replies that could not be read; 4: all failed.
 
     \b
     Example:
@@ -73,7 +74,7 @@ def compare(
         emit_json({"film": str(film), "question": question, "results": [_plain(n, r) for n, r in rows]})
     else:
         _table(rows)
-    return 0 if any(isinstance(row, Result) for _, row in rows) else 4
+    return min((exit_code(row.answer) for _, row in rows if isinstance(row, Result)), default=4)
 
 
 def _worth_asking(bounds: Sequence[Estimate], settings: Settings) -> bool:

@@ -265,6 +265,14 @@ def test_compare_keeps_rows_that_failed(run, film):
     assert json.loads(out)["results"][0]["status"] == "error"
 
 
+def test_compare_without_an_answer_is_exit_3_as_in_ask(run, film):
+    spent = ("--method", "videoagent", "--max-calls", "2", "--no-cache", "--json")
+    code, out, _ = run("compare", film, "Which?", *OPTIONS, *spent)
+    assert code == 3
+    assert [row["status"] for row in json.loads(out)["results"]] == ["budget_spent"]
+    assert run("compare", film, "Which?", *OPTIONS, *spent, "--method", "blind")[0] == 0
+
+
 def test_estimates_bound_what_a_run_uses(run, film):
     _, out, _ = run("estimate", film, "Which?", *OPTIONS, "--json")
     bounds = {each["method"]: each for each in json.loads(out)["estimates"]}
