@@ -75,4 +75,4 @@ def show_estimates(found: Sequence[Estimate], *, err: bool = False) -> None:
 
 def first_column(names: Sequence[str]) -> int:
     """Characters for a column of methods: addresses are long."""
-    return max(16, *(len(name) + 1 for name in names))
+    return max([16, *(len(name) + 1 for name in names)])
