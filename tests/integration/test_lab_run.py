@@ -94,7 +94,7 @@ def test_prompts_are_passed_on(run, tmp_path):
 
 
 def test_a_model_named_for_one_role_leaves_the_others_simulated(run):
-    code, out, err = run(*SMALL, "--method", "blind", "--model", "llm=lab/acuity=1")
+    code, out, err = run(*SMALL, "--method", "videoagent", "--model", "llm=lab/acuity=1")
     assert code == 0, err
     assert "not answered" not in out
 

@@ -10,6 +10,7 @@ from films import FILMS, Recipe
 from PIL import Image
 
 from longtake import prompts, registry
+from longtake.cli.estimate import first_column
 from longtake.errors import MissingExtra
 from longtake.perception.senses import Senses
 
@@ -263,6 +264,11 @@ def test_compare_keeps_rows_that_failed(run, film):
     code, out, _ = run("compare", film, "Which?", "--method", "blind", "--model", "test/gone", "--json")
     assert code == 4
     assert json.loads(out)["results"][0]["status"] == "error"
+
+
+@pytest.mark.parametrize(("names", "wide"), [([], 16), (["blind"], 16), (["my_package.module:Method"], 25)])
+def test_a_column_of_methods_holds_the_longest_name(names, wide):
+    assert first_column(names) == wide
 
 
 def test_compare_without_an_answer_is_exit_3_as_in_ask(run, film):
