@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from films import FILMS
 
 from longtake import build, cli, registry
 from longtake.evals.benchmarks import NAMES
+from longtake.lab.film import make_world, write_world
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -40,8 +43,26 @@ def test_python_runs(page, film_folder, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     if blocks:
         shutil.copy(FILMS[0].make(film_folder), tmp_path / "film.mp4")
+    monkeypatch.syspath_prepend(tmp_path)
     for code in blocks:
+        if named := re.match(r"# (\w+\.py)\n", code):
+            (tmp_path / named[1]).write_text(code)
         exec(compile(code, str(page), "exec", dont_inherit=True), {})
+
+
+def test_the_method_of_the_tutorial_is_found_in_the_working_folder(run, tmp_path, monkeypatch):
+    page = (ROOT / "docs" / "tutorial.md").read_text()
+    code = next(code for language, code in BLOCK.findall(page) if code.startswith("# my_module.py"))
+    (tmp_path / "my_module.py").write_text(code)
+    write_world(make_world(seed=7, minutes=1), tmp_path / "world")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    typed = [line for line in page.splitlines() if line.startswith("longtake") and "my_module:Middle" in line]
+    assert len(typed) == 3
+    for line in typed:
+        exit_code, out, err = run(*shlex.split(line)[1:])
+        assert exit_code == 0, err
+        assert "not answered" not in out
 
 
 def test_every_command_is_in_the_readme():

@@ -34,6 +34,11 @@ def open_method(name: str, settings: Settings) -> Method:
     return method
 
 
+def roles_of(methods: Sequence[str]) -> tuple[str, ...]:
+    """The roles of all these methods, each once."""
+    return tuple(dict.fromkeys(role for name in methods for role in registry.methods.get(name).roles))
+
+
 @dataclass(frozen=True)
 class Casting:
     """Who answers: models by role, and a team."""
@@ -48,13 +53,27 @@ class Casting:
     """Keep replies in the film's folder and use them again."""
     roster: tuple[Member, ...] = ()
     """A team given outright, before any file."""
+    beside: tuple[str, ...] = ()
+    """Roles of the methods that take part beside one: a model may be named for them, though that one has no use
+    for it."""
+
+    @property
+    def everyone(self) -> str:
+        """The model named for all roles; empty: none is."""
+        everyone = [model for model in self.models if "=" not in model.partition("#")[0].partition("/")[0]]
+        return everyone[-1] if everyone else ""
+
+    def among(self, methods: Sequence[str]) -> Casting:
+        """The same for methods that are run with one set of models: a role of any of them may be named."""
+        return replace(self, beside=roles_of(methods))
 
     def names(self, roles: Sequence[str], *, pictures: bool = True) -> dict[str, str]:
         """Role to model name, the team apart. Without pictures, seeing is reading: the text model does."""
         wanted = [role for role in roles if role != "team"]
-        named = assign_roles(wanted, [m for m in self.models if not m.startswith("team=")], "")
+        known = dict.fromkeys(role for role in (*wanted, *self.beside) if role != "team")
+        named = assign_roles(list(known), [m for m in self.models if not m.startswith("team=")], "")
         default = DEFAULT_MODELS if pictures else dict.fromkeys(DEFAULT_MODELS, DEFAULT_MODELS["llm"])
-        return {role: name or default[role] for role, name in named.items()}
+        return {role: named[role] or default[role] for role in wanted}
 
     def members(self) -> Sequence[Member]:
         """The team as given, else as the file says; else three of the model named for all, else the built-in one."""
@@ -62,9 +81,8 @@ class Casting:
             return self.roster
         if self.team is not None:
             return read_team(self.team)
-        everyone = [model for model in self.models if "=" not in model.partition("#")[0].partition("/")[0]]
-        if everyone:
-            return [Member(name=f"agent {number}", model=everyone[-1]) for number in (1, 2, 3)]
+        if self.everyone:
+            return [Member(name=f"agent {number}", model=self.everyone) for number in (1, 2, 3)]
         return DEFAULT_TEAM
 
     def hosts(self, roles: Sequence[str], settings: Settings) -> list[str]:

@@ -36,6 +36,7 @@ class RunStarted(_Base):
 
     kind: Literal["run_started"] = "run_started"
     method: str
+    """The name that finds it again, or its address."""
     question: str
     options: tuple[str, ...] = ()
     film: str = ""
@@ -44,6 +45,12 @@ class RunStarted(_Base):
     cards: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """What is known of each model, so that its requests can be recognised when the run is repeated."""
     seed: int = 0
+    budget: Mapping[str, float] = field(default_factory=dict)
+    """The limits that were set; this and what follows traces from before do not hold."""
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    """Texts of the prompts that stood in for ours."""
+    subtitles: str = ""
+    """The subtitle file that was given; empty: none was."""
 
 
 @dataclass(frozen=True, kw_only=True)

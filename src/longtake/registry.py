@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any
 
 from longtake.errors import ConfigError, unknown
@@ -20,9 +23,12 @@ class Registry:
     yours is found beside ours without a line of configuration.
     """
 
-    def __init__(self, kind: str, group: str, builtin: dict[str, str]) -> None:
+    def __init__(
+        self, kind: str, group: str, builtin: dict[str, str], fault: Callable[[Any], str] = lambda _: ""
+    ) -> None:
         self.kind = kind
         self.group = group
+        self._fault = fault
         self._targets = dict(builtin)
         self._plugins_read = False
 
@@ -42,20 +48,55 @@ class Registry:
         self._targets[name] = target
 
     def get(self, name: str) -> Any:
-        """What ``name`` stands for, imported now."""
-        if name not in self and not _ADDRESS.fullmatch(name):
-            raise unknown(self.kind, name, self.names())
+        """What ``name`` stands for, imported now; modules in the working folder are found by their address."""
+        if name not in self:
+            if not _ADDRESS.fullmatch(name):
+                raise unknown(self.kind, name, self.names())
+            _find_in_working_folder()
         module, _, attribute = self._targets.get(name, name).partition(":")
         try:
-            return getattr(import_module(module), attribute)
+            found = getattr(import_module(module), attribute)
         except (ImportError, AttributeError) as error:
             raise ConfigError(f"{self.kind} {name!r} cannot be loaded: {error}", key=name) from error
+        except Exception as error:  # whatever a module of somebody else's does when it is imported
+            raise ConfigError(f"{self.kind} {name!r} cannot be loaded: {_told(error)}", key=name) from error
+        if fault := self._fault(found):
+            raise ConfigError(f"{name} is not a {self.kind}: {fault}", key=name)
+        return found
+
+    def name_of(self, kind: type[Any]) -> str:
+        """The name by which :meth:`get` finds a class again: its own, else its address; empty: it finds none."""
+        for name, target in self._targets.items():
+            module, _, attribute = target.partition(":")
+            if getattr(sys.modules.get(module), attribute, None) is kind:  # what was not imported is not in use
+                return name
+        address = f"{kind.__module__}:{kind.__qualname__}"
+        return address if _ADDRESS.fullmatch(address) and kind.__module__ != "__main__" else ""
 
     def _read_plugins(self) -> None:
         if not self._plugins_read:
             self._plugins_read = True
             for point in entry_points(group=self.group):
                 self._targets.setdefault(point.name, point.value)
+
+
+def _find_in_working_folder() -> None:
+    """Let modules be imported from the working folder; last, so that a stray file stands in for no package."""
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.append(here)
+
+
+def _told(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _no_method(found: Any) -> str:
+    """What keeps something from being a method; empty: nothing."""
+    if not (isinstance(found, type) and dataclasses.is_dataclass(found)):
+        return "a method is a dataclass (docs/tutorial.md shows one)"
+    missing = [part for part in ("name", "paper", "roles", "presets", "answer", "bounds") if not hasattr(found, part)]
+    return f"it has no {', '.join(missing)}" if missing else ""
 
 
 methods = Registry(
@@ -70,6 +111,7 @@ methods = Registry(
         "lvagent": "longtake.methods.lvagent:LVAgent",
         "symphony": "longtake.methods.symphony:Symphony",
     },
+    _no_method,
 )
 """Ways to answer a question about a film."""
 

@@ -9,7 +9,10 @@ import pytest
 
 from longtake import cli
 from longtake.build import Casting, with_fields
+from longtake.cli import lab_run
+from longtake.cli.lab_run import with_acuity
 from longtake.config import Settings
+from longtake.errors import ModelError
 from longtake.evals.lab import lab
 from longtake.evals.runner import score
 from longtake.evals.solving import Solver, answer_one
@@ -41,6 +44,64 @@ def test_the_command_prints_one_object(capsys):
     assert found["profile"].startswith("lab-1:")
     assert found["questions"] == 16
     assert found["uniform"]["frames"] == round(found["frames"])
+
+
+SMALL = ("lab", "run", "--minutes", "2", "--worlds", "1", "--questions", "2", "--workers", "1")
+
+
+@pytest.mark.parametrize(("arguments", "says"), [
+    (["--method", "nosuch"], "unknown method 'nosuch'"),
+    (["--model", "nosuch"], "unknown model 'nosuch'"),
+    (["--model", "vml=lab/acuity=1"], "unknown role 'vml'"),
+    (["--model", "http://far.invalid/v1#x", "--offline"], "--offline forbids"),
+    (["--encoded", "nosuch"], "no such file"),
+    (["--prompts", "nosuch"], "no such folder"),
+    (["--option", "a"], "brings its own options and subtitles"),
+    (["--subtitles", "a.srt"], "brings its own options and subtitles"),
+    (["--plot", "grid.png"], "--plot draws the grid of --sweep"),
+    (["--sweep", "--noise", "1"], "--sweep sets the noise itself"),
+    (["--sweep", "--team", "team.toml"], "leave --team out"),
+    (["--sweep", "--model", "lab/acuity=0.6"], "--sweep sets the acuity itself"),
+    (["--sweep", "--model", "senses"], "senses is none"),
+])  # fmt: skip
+def test_what_cannot_be_done_is_refused_before_anything_runs(run, arguments, says):
+    code, out, err = run(*SMALL, *arguments)
+    assert (code, out) == (2, ""), err
+    assert says in err
+
+
+def test_that_every_question_failed_is_no_result_and_says_why(run):
+    code, out, err = run(*SMALL, "--method", "blind", "--model", "local/smollm2-135m")
+    assert (code, out) == (4, "")
+    assert "blind: every question ended in an error (2 × ModelError: local/smollm2-135m: " in err
+
+
+def test_the_host_that_pictures_go_to_is_named(run, monkeypatch):
+    def unasked(*_, **__):
+        raise ModelError("x", "unavailable", "not asked here")
+
+    monkeypatch.setattr(lab_run, "evaluate", unasked)
+    _, _, err = run(*SMALL, "--model", "http://far.invalid/v1#x")
+    assert "will be sent to far.invalid" in err
+
+
+def test_prompts_are_passed_on(run, tmp_path):
+    (tmp_path / "baselines").mkdir()
+    (tmp_path / "baselines" / "blind.md").write_text("$question\n\n$manner " + "padding " * 1000)
+    arguments = (*SMALL, "--method", "blind", "--json")
+    spent = [json.loads(run(*arguments, *more)[1])["tokens"] for more in ((), ("--prompts", tmp_path))]
+    assert spent[1] > spent[0] + 500
+
+
+def test_a_model_named_for_one_role_leaves_the_others_simulated(run):
+    code, out, err = run(*SMALL, "--method", "videoagent", "--model", "llm=lab/acuity=1")
+    assert code == 0, err
+    assert "not answered" not in out
+
+
+def test_a_sweep_keeps_the_other_parameters_of_its_models():
+    swept = with_acuity(Casting(("lab/seed=9", "vlm=lab/onscreen=0.2")), 0.4)
+    assert swept.models == ("lab/seed=9,acuity=0.4", "vlm=lab/acuity=0.4,onscreen=0.2")
 
 
 def test_more_frames_see_more(worlds):

@@ -96,3 +96,11 @@ def test_an_encoder_is_pulled_by_the_name_that_its_error_gives(
     assert ran.stdout.strip() == str(folder)
     assert asked == ["dinov2-small", folder]
     assert "did you mean 'dinov2-small'" in str(CliRunner().invoke(models, ["pull", "dinov2"]).exception)
+
+
+@pytest.mark.parametrize("command", ["models list", "models probe", "models pull", "cache list", "cache clear"])
+def test_subcommands_have_help_with_an_example(run, command):
+    code, text, _ = run(*command.split(), "--help")
+    assert code == 0
+    assert "Example:" in text
+    assert f"longtake {command}" in text.partition("Example:")[2]

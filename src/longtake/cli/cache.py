@@ -30,7 +30,12 @@ def cache() -> None:
 @cache.command("list")
 @common
 def list_films(settings: Settings, as_json: bool) -> None:
-    """Films in the store, most recently used first, and the space they take."""
+    """Films in the store, most recently used first, and the space they take.
+
+    \b
+    Example:
+      longtake cache list
+    """
     store = open_store(settings)
     films = store.films()[::-1]
     total = sum(film.bytes for film in films)
@@ -52,7 +57,12 @@ def list_films(settings: Settings, as_json: bool) -> None:
 @click.option("--all", "everything", is_flag=True, help="Every film.")
 @common
 def clear(films: tuple[Path, ...], everything: bool, settings: Settings, as_json: bool) -> None:
-    """Remove everything derived from the given films, by file or by fingerprint; or from all."""
+    """Remove everything derived from the given films, by file or by fingerprint; or from all.
+
+    \b
+    Example:
+      longtake cache clear holiday.mp4
+    """
     if not films and not everything:
         raise ConfigError("name a film (or its fingerprint from 'longtake cache list'), or pass --all")
     store = open_store(settings)

@@ -11,9 +11,9 @@ import click
 
 from longtake import build
 from longtake.build import Asking
-from longtake.cli.answers import plain, telling_what_was_spent
+from longtake.cli.answers import exit_code, plain, telling_what_was_spent
 from longtake.cli.asking import asking_options, name_hosts, read_question
-from longtake.cli.estimate import estimates, show_estimates
+from longtake.cli.estimate import estimates, first_column, show_estimates
 from longtake.cli.looking import look_through
 from longtake.cli.options import common, film
 from longtake.cli.output import emit_json, say
@@ -45,6 +45,7 @@ def compare(
 
     The same index, models and budget for all. Shows the estimate first, and on a terminal asks before anything
     that costs money or may take more than ten minutes (give --max-seconds to bound each method).
+    Exit code 0: a method answered; 3: none did, for its budget or for replies that could not be read; 4: all failed.
 
     \b
     Example:
@@ -53,11 +54,10 @@ def compare(
     asked = read_question(question, options)
     names = chosen or tuple(methods.names())
     opened = open_film(film, settings, subtitles=subtitles)
-    for name in names:
-        methods.get(name)
+    asking = replace(asking, casting=asking.casting.among(names))
     bounds = estimates(opened, asked, names, asking, settings)
     show_estimates(bounds, err=True)
-    name_hosts(asking, tuple({role for name in names for role in methods.get(name).roles}), settings)
+    name_hosts(asking, build.roles_of(names), settings)
     if not yes and sys.stdin.isatty() and sys.stderr.isatty() and _worth_asking(bounds, settings):
         click.confirm("go on?", abort=True, err=True)
     look_through(opened)
@@ -74,7 +74,7 @@ def compare(
         emit_json({"film": str(film), "question": question, "results": [_plain(n, r) for n, r in rows]})
     else:
         _table(rows)
-    return 0 if any(isinstance(row, Result) for _, row in rows) else 4
+    return min((exit_code(row.answer) for _, row in rows if isinstance(row, Result)), default=4)
 
 
 def _worth_asking(bounds: Sequence[Estimate], settings: Settings) -> bool:
@@ -89,10 +89,13 @@ def _plain(name: str, row: Result | LongtakeError) -> dict[str, object]:
 
 
 def _table(rows: Sequence[tuple[str, Result | LongtakeError]]) -> None:
-    click.echo(f"{'method':<16}{'answer':<32}{'conf.':>6}{'frames':>8}{'calls':>7}{'tokens':>9}{'cost':>10}{'s':>8}")
+    wide = first_column([name for name, _ in rows])
+    click.echo(
+        f"{'method':<{wide}}{'answer':<32}{'conf.':>6}{'frames':>8}{'calls':>7}{'tokens':>9}{'cost':>10}{'s':>8}"
+    )
     for name, row in rows:
         if isinstance(row, LongtakeError):
-            click.echo(visible(f"{name:<16}error: {row}"))
+            click.echo(visible(f"{name:<{wide}}error: {row}"))
             continue
         answer, used = row.answer, row.usage
         said = f"{answer.choice}. {answer.text}" if answer.choice else answer.text or "(none)"
@@ -101,6 +104,6 @@ def _table(rows: Sequence[tuple[str, Result | LongtakeError]]) -> None:
         trust = "" if answer.confidence is None else f"{answer.confidence:.0%}"
         cost = "unknown" if used.cost is None else f"${used.cost:.4f}"
         click.echo(visible(
-            f"{name:<16}{said[:31]:<32}{trust:>6}{used.frames:>8}{used.calls:>7}"
+            f"{name:<{wide}}{said[:31]:<32}{trust:>6}{used.frames:>8}{used.calls:>7}"
             f"{used.tokens_in + used.tokens_out:>9,}{cost:>10}{used.seconds:>8.1f}"
         ))  # fmt: skip

@@ -33,7 +33,8 @@ def estimate(
 ) -> None:  # fmt: skip
     """What a question can cost at most, before it is asked.
 
-    From each method's own bounds: calls, pictures, tokens, money where prices are known. Nothing is sent.
+    From each method's own bounds: calls, pictures, tokens, money where prices are known. Nothing is sent. Replies
+    that must be asked for again, and models that write more than they are asked for, come on top.
 
     \b
     Example:
@@ -52,19 +53,26 @@ def estimates(
 ) -> list[Estimate]:
     """One per method."""
     found = []
+    casting = asking.casting.among(names)
     for name in names:
         method = open_method(name, settings)
-        run = open_run(method, film, settings, asking.casting, seed=asking.seed)
+        run = open_run(method, film, settings, casting, seed=asking.seed)
         found.append(bound(method, film.duration, question, run))
     return found
 
 
 def show_estimates(found: Sequence[Estimate], *, err: bool = False) -> None:
     """A table."""
-    click.echo(f"{'at most':<16}{'calls':>7}{'frames':>8}{'tokens in':>11}{'out':>8}{'cost':>10}", err=err)
+    wide = first_column([each.method for each in found])
+    click.echo(f"{'at most':<{wide}}{'calls':>7}{'frames':>8}{'tokens in':>11}{'out':>8}{'cost':>10}", err=err)
     for each in found:
         cost = "unknown" if each.cost is None else f"${each.cost:.4f}"
         click.echo(
-            f"{each.method:<16}{each.calls:>7,}{each.frames:>8,}{each.tokens_in:>11,}{each.tokens_out:>8,}{cost:>10}",
+            f"{each.method:<{wide}}{each.calls:>7,}{each.frames:>8,}{each.tokens_in:>11,}{each.tokens_out:>8,}{cost:>10}",
             err=err,
         )
+
+
+def first_column(names: Sequence[str]) -> int:
+    """Characters for a column of methods: addresses are long."""
+    return max([16, *(len(name) + 1 for name in names)])

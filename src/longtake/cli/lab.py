@@ -67,8 +67,9 @@ def make(minutes: int, seed: int, out: Path, count: int, no_code: bool, as_json:
 @click.option("--latency", type=click.FloatRange(0), default=0.0, metavar="SECONDS", help="Make every reply wait.")
 @click.option("--fail-rate", type=click.FloatRange(0, 1), default=0.0, metavar="SHARE",
               help="Answer this share of requests with 429 or 503.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 @click.option("--debug", is_flag=True, expose_value=False, help="Show where an error came from.")
-def serve(world: Path | None, name: str, port: int, latency: float, fail_rate: float) -> None:
+def serve(world: Path | None, name: str, port: int, latency: float, fail_rate: float, as_json: bool) -> None:
     """Serve a simulated model on 127.0.0.1, in the form that OpenAI's clients speak.
 
     A request's own model name, where it begins with lab/, is served instead of --model.
@@ -83,7 +84,10 @@ def serve(world: Path | None, name: str, port: int, latency: float, fail_rate: f
         script = read_script(world)
         model = replace(model, world=(script.seed, script.minutes))
     with serving(Service(model, latency, fail_rate), port) as url:
-        click.echo(f"{url}#{model.name}")  # the first line of output is the model's name for --model
+        if as_json:
+            emit_json({"url": url, "model": f"{url}#{model.name}"})
+        else:
+            click.echo(f"{url}#{model.name}")  # the first line of output is the model's name for --model
         say("serving; Ctrl-C ends it")
         threading.Event().wait()
 

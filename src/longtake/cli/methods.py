@@ -70,10 +70,17 @@ def _show(fact: dict[str, Any]) -> None:
     click.echo(f"presets {', '.join(fact['presets']) or 'none'}")
     most = fact["bounds"]
     click.echo(f"cost    at most {most['calls']} calls and {most['frames']} pictures for an hour of film")
-    click.echo(f"fields  (--set {fact['name']}.FIELD=VALUE)")
+    click.echo(f"fields  ({_how_to_set(fact['name'])})")
     for field in fact["fields"]:
         click.echo(f"  {field['name']} = {field['value']!r}")
         click.echo(textwrap.indent(textwrap.fill(field["note"], 100), "      "))
+
+
+def _how_to_set(name: str) -> str:
+    """How a field is set: ``--set`` takes the names of installed methods, and no address."""
+    if name in registered:
+        return f"--set {name}.FIELD=VALUE"
+    return f'from Python: longtake.open(FILM).ask(QUESTION, method="{name}", FIELD=VALUE)'
 
 
 def field_notes(kind: type[Any]) -> dict[str, str]:

@@ -40,7 +40,12 @@ def models() -> None:
 @models.command("list")
 @common
 def list_models(settings: Settings, as_json: bool) -> None:
-    """Show every model that can be named, and what else was found on this machine."""
+    """Show every model that can be named, and what else was found on this machine.
+
+    \b
+    Example:
+      longtake models list --json
+    """
     catalogue = Catalogue(settings)
     rows = [_row(catalogue, name) for name in catalogue.names()]
     if as_json:
@@ -59,7 +64,12 @@ def list_models(settings: Settings, as_json: bool) -> None:
 @click.option("--offline", is_flag=True, help="Refuse a model that is not on this machine.")
 @common
 def probe(name: str, offline: bool, settings: Settings, as_json: bool) -> None:
-    """Ask a model a few short questions and report what it can do."""
+    """Ask a model a few short questions and report what it can do.
+
+    \b
+    Example:
+      longtake models probe http://127.0.0.1:8000/v1#my-model
+    """
     catalogue = Catalogue(settings, offline=offline)
     chat = _bare(catalogue, name)
     if host := catalogue.host(name):
@@ -77,7 +87,12 @@ def probe(name: str, offline: bool, settings: Settings, as_json: bool) -> None:
 @click.argument("name")
 @common
 def pull(name: str, settings: Settings, as_json: bool) -> None:
-    """Fetch a built-in model's weights, resumable, or an encoder's files: kept only if their hash is right."""
+    """Fetch a built-in model's weights, resumable, or an encoder's files: kept only if their hash is right.
+
+    \b
+    Example:
+      longtake models pull local/qwen2.5-1.5b
+    """
     if name not in CARDS and name not in DOWNLOADS:
         raise unknown("model to pull", name, [*DOWNLOADS, *CARDS])
     path = _pull_encoder(name, settings) if name in CARDS else _pull_weights(name, settings)

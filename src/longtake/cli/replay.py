@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
 
+from longtake import prompts
 from longtake import trace as traces
-from longtake.agents.run import Agent, Run
+from longtake.agents.run import Agent, Run, settle
 from longtake.build import open_method, with_fields
 from longtake.cli.answers import exit_code, plain, show
 from longtake.cli.options import common
 from longtake.cli.output import emit_json, say
-from longtake.config import Settings
-from longtake.errors import RunError
-from longtake.events import Answered, ChatCalled, RunStarted, Stream
-from longtake.methods.base import solve
+from longtake.config import BudgetSettings, Settings
+from longtake.errors import BudgetSpent, ConfigError, ModelError, RunError, unknown
+from longtake.events import Answered, ChatCalled, Failed, RunStarted, Stream
+from longtake.footage.film import Film
+from longtake.methods.base import solve, with_option_text
 from longtake.models.recorded import RecordedChat, Recording, card_from
 from longtake.opening import open_film
 from longtake.sinks.console import ConsoleSink
@@ -28,9 +33,13 @@ from longtake.types import Answer, Question, Result
 @click.argument("trace", type=click.Path(path_type=Path))
 @click.option("--rerun", type=click.Path(path_type=Path), metavar="FILM",
               help="Run the method again on this film with the recorded replies, and compare.")  # fmt: skip
+@click.option("--subtitles", type=click.Path(path_type=Path), metavar="FILE",
+              help="With --rerun: the subtitles that the run was given.  [default: where they lay]")  # fmt: skip
 @common
-def replay(trace: Path, rerun: Path | None, settings: Settings, as_json: bool) -> int:
+def replay(trace: Path, rerun: Path | None, subtitles: Path | None, settings: Settings, as_json: bool) -> int:
     """Show a recorded run again, offline; or repeat it on its recorded replies.
+
+    Fields, prompts and budget of the run are in the trace. Exit code 1: the answer is not the one that was recorded.
 
     \b
     Example:
@@ -41,21 +50,24 @@ def replay(trace: Path, rerun: Path | None, settings: Settings, as_json: bool) -
     started = _started(trace, recorded)
     console = ConsoleSink(sys.stderr)
     if rerun is None:
+        if subtitles is not None:
+            raise ConfigError("--subtitles is for --rerun FILM; give both")
         for event in recorded.events:
             console.handle(event)
-        answered = [event for event in recorded.events if isinstance(event, Answered)]
-        if not answered:
-            raise RunError(f"{trace}: the run ended without an answer")
-        result = Result(answered[-1].answer, answered[-1].usage, started.method, started.models)
-    else:
-        result = _again(recorded, started, rerun, settings, console)
-        before = [event.answer for event in recorded.events if isinstance(event, Answered)]
-        same = bool(before) and _same(before[-1], result.answer)
-        say("the same answer and evidence as recorded" if same else "NOT the answer that was recorded")
-        if not same:
-            return 1
+        answered = _answered(trace, recorded)
+        return _end(Result(answered.answer, answered.usage, started.method, started.models), as_json)
+    before = _answered(trace, recorded).answer
+    film = open_film(rerun, settings, subtitles=_subtitles(started, subtitles))
+    result = _again(recorded, film, settings, console)
+    same = _same(before, result.answer)
+    say("the same answer and evidence as recorded" if same else "NOT the answer that was recorded")
+    code = _end(result, as_json, as_recorded=same)
+    return code if same else 1
+
+
+def _end(result: Result, as_json: bool, **more: bool) -> int:
     if as_json:
-        emit_json(plain(result))
+        emit_json({**plain(result), **more})
     else:
         show(result.answer, result.usage)
     return exit_code(result.answer)
@@ -68,14 +80,65 @@ def _started(path: Path, recorded: Trace) -> RunStarted:
     return started
 
 
-def _again(recorded: Trace, started: RunStarted, film: Path, settings: Settings, console: ConsoleSink) -> Result:
+def _answered(path: Path, recorded: Trace) -> Answered:
+    """How the run ended."""
+    answered = [event for event in recorded.events if isinstance(event, Answered)]
+    if answered:
+        return answered[-1]
+    failed = [event.message for event in recorded.events if isinstance(event, Failed)]
+    why = f" ({failed[-1]})" if failed else ""
+    raise RunError(f"{path}: the run ended without an answer{why}")
+
+
+def _subtitles(started: RunStarted, given: Path | None) -> Path | None:
+    """The subtitles of the run: as given now, else where they lay then."""
+    if given is not None or not started.subtitles:
+        return given
+    if not Path(started.subtitles).is_file():
+        raise RunError(
+            f"the run was given the subtitles {started.subtitles}, which are not there; pass --subtitles FILE"
+        )
+    return Path(started.subtitles)
+
+
+def _again(recorded: Trace, film: Film, settings: Settings, console: ConsoleSink) -> Result:
+    started = next(event for event in recorded.events if isinstance(event, RunStarted))
     method = open_method(started.method, with_fields(settings, started.method, started.fields))
     recording = Recording([event for event in recorded.events if isinstance(event, ChatCalled)])
     chats = {name: RecordedChat(card_from(card), recording) for name, card in started.cards.items()}
     team = [Agent(name.removeprefix("team."), chat) for name, chat in chats.items() if name.startswith("team.")]
-    run = Run({n: c for n, c in chats.items() if not n.startswith("team.")}, team=team, seed=started.seed)
-    with Stream(console).active():
-        return solve(method, open_film(film, settings), Question(started.question, started.options), run)
+    roles = {name: chat for name, chat in chats.items() if not name.startswith("team.")}
+    # seconds, tokens and cost are other ones on recorded replies; where they ended the run, a reply is missing
+    limits = {key: int(value) for key, value in started.budget.items() if key in ("calls", "frames")}
+    run = Run(roles, team=team, seed=started.seed, budget=BudgetSettings(**limits))
+    question = Question(started.question, started.options)
+    with Stream(console).active(), _prompts(started.prompts):
+        try:
+            return solve(method, film, question, run)
+        except ModelError:
+            if not _budget_ended(recorded):
+                raise
+            spent = settle(BudgetSpent("as recorded", "the recording ends here", run.ledger.best))
+            return Result(with_option_text(spent, question), run.usage, started.method, run.names)
+
+
+def _budget_ended(recorded: Trace) -> bool:
+    return any(isinstance(event, Answered) and event.answer.status == "budget_spent" for event in recorded.events)
+
+
+@contextmanager
+def _prompts(texts: Mapping[str, str]) -> Iterator[None]:
+    """Inside the block, these prompts stand in for ours; a name that is none of ours is no file to be written."""
+    for name in texts:
+        if name not in prompts.names():
+            raise unknown("prompt", name, prompts.names(), where="the trace")
+    with tempfile.TemporaryDirectory(prefix="longtake-prompts-") as folder:
+        for name, text in texts.items():
+            path = Path(folder, f"{name}.md")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        with prompts.override(Path(folder) if texts else None):
+            yield
 
 
 def _same(one: Answer, two: Answer) -> bool:

@@ -72,6 +72,9 @@ def select(
     benchmark = draw(load(name, data, words_of(chosen)), None, sample, asking.seed)
     manner = Manner(asking.casting, asking.seed, asking.prompts, workers, retry_errors)
     bounds = selection.estimates(members, benchmark, settings, manner)
+    if only_estimate and as_json:
+        emit_json({"benchmark": name, "estimates": [asdict(each) for each in bounds]})
+        return
     show_estimates(bounds, err=not only_estimate)
     if only_estimate:
         return

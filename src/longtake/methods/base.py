@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from longtake import events
+from longtake import events, prompts, registry
 from longtake.agents.run import Run, settle
 from longtake.config import overlay
 from longtake.errors import BudgetSpent, LongtakeError, unknown
@@ -68,9 +68,10 @@ def fields_of(method: Method) -> dict[str, Any]:
 
 def solve(method: Method, footage: Footage, question: Question, run: Run) -> Result:
     """Run a method on one question: its answer, marked where the budget ended it, and what was used."""
+    name = found_as(method)
     events.emit(
         events.RunStarted(
-            method=method.name,
+            method=name,
             question=question.text,
             options=question.options,
             film=footage.name,
@@ -78,6 +79,9 @@ def solve(method: Method, footage: Footage, question: Question, run: Run) -> Res
             models=run.names,
             cards=run.cards,
             seed=run.seed,
+            budget={key: value for key, value in vars(run.ledger.limits).items() if value is not None},
+            prompts=own_prompts(),
+            subtitles=_subtitles_of(footage),
         )
     )
     try:
@@ -89,7 +93,24 @@ def solve(method: Method, footage: Footage, question: Question, run: Run) -> Res
         events.emit(events.Failed(error=type(error).__name__, message=str(error)))
         raise
     events.emit(events.Answered(answer=answer, usage=run.usage))
-    return Result(answer, run.usage, method.name, run.names)
+    return Result(answer, run.usage, name, run.names)
+
+
+def found_as(method: Method) -> str:
+    """The name that finds a method again, in a later run of its trace; its own where nothing does."""
+    return registry.methods.name_of(type(method)) or method.name
+
+
+def own_prompts() -> dict[str, str]:
+    """The texts of the prompts that stand in for ours here and now."""
+    with prompts.override(None):
+        ours = {name: prompts.load(name) for name in prompts.names()}
+    return {name: own.text for name in ours if (own := prompts.load(name)) is not ours[name]}
+
+
+def _subtitles_of(footage: Footage) -> str:
+    """The file that a film's lines come from, where one was given; films alone have one."""
+    return str(getattr(footage, "_subtitles", None) or "")
 
 
 def with_option_text(answer: Answer, question: Question) -> Answer:

@@ -10,13 +10,16 @@ from longtake.agents.run import Run
 from longtake.algorithms import sampling
 from longtake.errors import check_least
 from longtake.footage.footage import Footage
-from longtake.methods.base import Bounds
+from longtake.methods.base import Bounds, words
+from longtake.methods.showing import SPOKEN
 from longtake.prompts import Plain
 from longtake.timecode import clock
 from longtake.types import Answer, Evidence, Frame, Line, Question, Segment
 
 REASONED = Plain("Give your reason in one or two sentences, then the answer.")
 DIRECT = Plain("Give the answer alone, without a reason.")
+REACH = 5.0
+"""Seconds on either side of a frame of which the lines spoken are shown with it."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +60,11 @@ class Uniform:
             evidence = [Evidence(Segment(frame.time, frame.time), "frame") for frame in shown]
         return said.as_answer(evidence=evidence)
 
-    def bounds(self, duration: float, question: Question) -> Bounds:  # noqa: ARG002
+    def bounds(self, duration: float, question: Question) -> Bounds:
         """One call."""
-        return Bounds(calls=1, frames=self.frames, prompt_words=120, reply_words=80, steps=1)
+        said = round(SPOKEN * min(duration, 2 * REACH * self.frames)) if self.subtitles else 0
+        told = words([question.text, *question.options]) + 120 + said
+        return Bounds(calls=1, frames=self.frames, prompt_words=told, reply_words=120, steps=1)
 
 
 @dataclass(frozen=True)
@@ -80,7 +85,8 @@ class Blind:
 
     def bounds(self, duration: float, question: Question) -> Bounds:  # noqa: ARG002
         """One call."""
-        return Bounds(calls=1, frames=0, prompt_words=100, reply_words=80, steps=1)
+        told = words([question.text, *question.options]) + 100
+        return Bounds(calls=1, frames=0, prompt_words=told, reply_words=120, steps=1)
 
 
 def _manner(reasoned: bool) -> dict[str, Any]:
@@ -88,7 +94,7 @@ def _manner(reasoned: bool) -> dict[str, Any]:
     return {"reasoned": reasoned, "manner": REASONED if reasoned else DIRECT}
 
 
-def _around(footage: Footage, frames: list[Frame], reach: float = 5.0) -> list[Line] | str:
+def _around(footage: Footage, frames: list[Frame], reach: float = REACH) -> list[Line] | str:
     """Lines spoken within ``reach`` seconds of a frame, each once."""
     lines = [
         line for frame in frames for line in footage.speech(Segment(max(0.0, frame.time - reach), frame.time + reach))

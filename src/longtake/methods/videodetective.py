@@ -329,11 +329,13 @@ class VideoDetective:
         longest = self.graph.max_frames or math.inf
         spoken = round(SPOKEN * min(duration, told * longest)) if self.looking.speech else 0
         written = 150 * (2 if self.package_texts == "all" else 1)
+        # taken apart, a question is told again: as keywords, entities, an event, and what to look for
+        parts = 100 + facets * 30 + 4 * asked if self.decomposition else 0
         return Bounds(
             calls=looks + others + 1,
             frames=looks * self.looking.window + 2 * self.frames,
             prompt_words=(looks + others + 1) * (asked + 200) + told * written + spoken,
-            reply_words=self.frames * 20 + looks * 150 + 200,
+            reply_words=self.frames * 50 + looks * 200 + parts + 200,
             steps=1 + (looks - side_by_side + min(1, side_by_side)) + 1,
         )
 

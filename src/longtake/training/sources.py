@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
-from collections.abc import Callable
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from longtake.config import Settings, cache_folder
+from longtake.errors import ConfigError
 from longtake.footage.film import Film
 from longtake.opening import open_store
 from longtake.perception.cardencoder import CardImageTextEncoder
@@ -28,21 +32,35 @@ def prepare(
 ) -> tuple[Pairs, list[str], ImageTextEncoder]:  # fmt: skip
     """The pairs of a list, what was dropped, and the encoder; kept in ``folder`` for as long as nothing changes."""
     senses = Senses(settings.perception, cache_folder(settings))
-    identity = _identity(data, senses.encoder, rules, frames)
+    listed = read_list(data)
+    identity = _identity(data, _files(listed, videos), senses.encoder, rules, frames)
     kept, note = folder / PAIRS, folder / f"{PAIRS}.json"
-    if kept.is_file() and note.is_file():
-        known = json.loads(note.read_text(encoding="utf-8"))
-        if known["identity"] == identity:
-            return stored.load(kept), known["dropped"], senses.encoder
+    if (known := _known(kept, note, identity)) is not None:
+        return *known, senses.encoder
     count, most = tokens_of(senses.encoder)
-    clips, dropped = keep(read_list(data), rules, count, most)
+    clips, dropped = keep(listed, rules, count, most)
     store = open_store(settings)
-    found = embed(clips, dropped, lambda video: Film(videos / video, store, settings, senses=senses), frames, advance)
+    try:
+        found = embed(
+            clips, dropped, lambda video: Film(videos / video, store, settings, senses=senses), frames, advance
+        )  # fmt: skip
+    except ConfigError as error:
+        why = "; ".join(dropped.lines()) or f"{data} lists none"
+        raise ConfigError(f"{error} ({why})") from error
     folder.mkdir(parents=True, exist_ok=True)
     found.save(kept)
     said = _said(found, dropped)
     note.write_text(json.dumps({"identity": identity, "dropped": said}, indent=2), encoding="utf-8")
     return found, said, senses.encoder
+
+
+def _known(kept: Path, note: Path, identity: str) -> tuple[Pairs, list[str]] | None:
+    """The pairs that were kept under this identity; what cannot be read is made anew."""
+    try:
+        known = json.loads(note.read_text(encoding="utf-8"))
+        return (stored.load(kept), known["dropped"]) if known["identity"] == identity else None
+    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
+        return None
 
 
 def tokens_of(encoder: ImageTextEncoder) -> tuple[Count, int]:
@@ -59,7 +77,16 @@ def _said(found: Pairs, dropped: Dropped) -> list[str]:
     return [f"kept {len(found)} clips of {films} films", *dropped.lines()]
 
 
-def _identity(data: Path, encoder: ImageTextEncoder, rules: Rules, frames: int) -> str:
-    content = data.read_bytes() if data.is_file() else b""
-    facts = [encoder.key, asdict(rules), frames, hashlib.blake2b(content).hexdigest()]
+def _files(listed: Sequence[Mapping[str, Any]], videos: Path) -> list[Any]:
+    """Which films the list names: where they lie, and what tells whether they were replaced."""
+    films = []
+    for name in sorted({str(row.get("video")) for row in listed}):
+        with contextlib.suppress(OSError, ValueError):
+            found = (videos / name).stat()
+            films.append([name, found.st_size, found.st_mtime_ns])
+    return [str(videos.resolve()), films]
+
+
+def _identity(data: Path, films: list[Any], encoder: ImageTextEncoder, rules: Rules, frames: int) -> str:
+    facts = [encoder.key, asdict(rules), frames, hashlib.blake2b(data.read_bytes()).hexdigest(), films]
     return hashlib.blake2b(json.dumps(facts).encode(), digest_size=16).hexdigest()

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 from films import FILMS, Recipe
 from PIL import Image
 
-from longtake import registry
+from longtake import prompts, registry
+from longtake.cli.estimate import first_column
 from longtake.errors import MissingExtra
 from longtake.perception.senses import Senses
 
@@ -194,6 +196,83 @@ def test_an_error_tells_what_was_used(run, film):
     assert "ended after" not in err
 
 
+@pytest.mark.parametrize("limits", [
+    ("--max-calls", "3"), ("--max-calls", "6"), ("--max-frames", "4"), ("--max-tokens", "400"),
+    ("--max-seconds", "0.001"),
+])  # fmt: skip
+def test_a_run_that_its_budget_ended_is_rerun_to_the_same_end(run, film, tmp_path, limits):
+    trace = tmp_path / "run.jsonl"
+    code, first, err = run("ask", film, "Which colour?", *OPTIONS, "--trace", trace, "--no-cache", *limits)
+    assert code == 3, err
+    code, again, err = run("replay", trace, "--rerun", film)
+    assert code == 3, err
+    assert "the same answer and evidence" in err
+    assert again.splitlines()[0] == first.splitlines()[0]
+
+
+def test_prompts_that_stood_in_for_ours_are_in_the_trace(run, film, tmp_path):
+    trace, own = tmp_path / "run.jsonl", tmp_path / "prompts"
+    (own / "videoagent").mkdir(parents=True)
+    ours = prompts.load("videoagent/predict").text
+    (own / "videoagent" / "predict.md").write_text(f"Other words.\n{ours}")
+    assert run("ask", film, "Which?", *OPTIONS, "--trace", trace, "--no-cache", "--prompts", own)[0] == 0
+    shutil.rmtree(own)
+    code, _, err = run("replay", trace, "--rerun", film)
+    assert code == 0, err
+    trace.write_text(trace.read_text().replace('"videoagent/predict":', '"../../predict":'))
+    code, _, err = run("replay", trace, "--rerun", film)
+    assert code == 2
+    assert "unknown prompt '../../predict'" in err
+
+
+def test_subtitles_that_were_given_are_taken_again_or_asked_for(run, film, tmp_path):
+    trace, lines = tmp_path / "run.jsonl", tmp_path / "lines.srt"
+    lines.write_text("1\n00:00:00,100 --> 00:00:02,000\nSomebody says something\n")
+    asked = ("ask", film, "Which?", *OPTIONS, "--method", "uniform", "--set", "uniform.subtitles=true")
+    assert run(*asked, "--subtitles", lines, "--trace", trace, "--no-cache")[0] == 0
+    assert run("replay", trace, "--rerun", film)[0] == 0
+    moved = lines.rename(tmp_path / "moved.srt")
+    code, _, err = run("replay", trace, "--rerun", film)
+    assert code == 2
+    assert "pass --subtitles FILE" in err
+    code, _, err = run("replay", trace, "--rerun", film, "--subtitles", moved)
+    assert code == 0, err
+
+
+def test_a_trace_that_was_cut_says_that_it_has_no_answer(run, film, tmp_path):
+    trace = tmp_path / "run.jsonl"
+    run("ask", film, "Which?", *OPTIONS, "--trace", trace, "--no-cache")
+    lines = trace.read_text().splitlines(keepends=True)
+    trace.write_text("".join(line for line in lines if '"answered"' not in line))
+    for rerun in ((), ("--rerun", film)):
+        code, _, err = run("replay", trace, *rerun)
+        assert code == 2
+        assert "the run ended without an answer" in err
+        assert "NOT" not in err
+
+
+def test_another_answer_than_the_recorded_one_is_printed_as_json_too(run, film, tmp_path):
+    trace = tmp_path / "run.jsonl"
+    run("ask", film, "Which?", *OPTIONS, "--trace", trace, "--no-cache")
+    *lines, last = trace.read_text().splitlines(keepends=True)
+    trace.write_text("".join([*lines, last.replace('"choice":"A"', '"choice":"B"')]))
+    code, out, err = run("replay", trace, "--rerun", film, "--json")
+    assert code == 1
+    assert "NOT the answer that was recorded" in err
+    assert (json.loads(out)["choice"], json.loads(out)["as_recorded"]) == ("A", False)
+
+
+def test_a_trace_from_before_is_read(run, film, tmp_path):
+    trace = tmp_path / "run.jsonl"
+    run("ask", film, "Which?", *OPTIONS, "--trace", trace, "--no-cache")
+    head, first, *rest = trace.read_text().splitlines(keepends=True)
+    started = json.loads(first)
+    for new in ("budget", "prompts", "subtitles"):
+        del started[new]
+    trace.write_text("".join([head, json.dumps(started) + "\n", *rest]))
+    assert run("replay", trace, "--rerun", film)[0] == 0
+
+
 def test_ctrl_c_tells_what_was_used_and_loses_nothing(run, film):
     code, out, err = run("ask", film, "Which?", *OPTIONS[:4], "--model", "test/stopped")
     assert (code, out) == (130, "")
@@ -213,10 +292,34 @@ def test_compare_shows_the_estimate_then_one_row_a_method(run, film):
     assert "A. red" in rows[1]
 
 
+@pytest.mark.parametrize("command", ["compare", "estimate"])
+def test_a_model_may_be_named_for_a_role_that_one_of_the_methods_has(run, film, command):
+    cast = [word for role in ("vlm", "llm", "captioner") for word in ("--model", f"{role}=test/obliging")]
+    chosen = ("--method", "blind", "--method", "uniform", "--method", "videoagent")
+    code, _, err = run(command, film, "Which?", *OPTIONS[:4], *cast, *chosen)
+    assert code == 0, err
+    code, _, err = run(command, film, "Which?", *OPTIONS[:4], *cast, *chosen[:4])
+    assert code == 2
+    assert "unknown role 'captioner'" in err
+
+
 def test_compare_keeps_rows_that_failed(run, film):
     code, out, _ = run("compare", film, "Which?", "--method", "blind", "--model", "test/gone", "--json")
     assert code == 4
     assert json.loads(out)["results"][0]["status"] == "error"
+
+
+@pytest.mark.parametrize(("names", "wide"), [([], 16), (["blind"], 16), (["my_package.module:Method"], 25)])
+def test_a_column_of_methods_holds_the_longest_name(names, wide):
+    assert first_column(names) == wide
+
+
+def test_compare_without_an_answer_is_exit_3_as_in_ask(run, film):
+    spent = ("--method", "videoagent", "--max-calls", "2", "--no-cache", "--json")
+    code, out, _ = run("compare", film, "Which?", *OPTIONS, *spent)
+    assert code == 3
+    assert [row["status"] for row in json.loads(out)["results"]] == ["budget_spent"]
+    assert run("compare", film, "Which?", *OPTIONS, *spent, "--method", "blind")[0] == 0
 
 
 def test_estimates_bound_what_a_run_uses(run, film):

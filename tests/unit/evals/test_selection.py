@@ -142,3 +142,8 @@ def test_the_estimate_alone_asks_nobody(run, library_file, tmp_path):
     assert code == 0
     assert "at most" in text
     assert not (tmp_path / "team.toml").exists()
+    _, text, _ = run("select", "lab", "--of", "seeds=0", "--library", library_file, "--sample", 2,
+                     "--estimate", "--json", "--out", tmp_path / "team.toml")  # fmt: skip
+    found = json.loads(text)
+    assert len(found["estimates"]) == 4
+    assert found["estimates"][0]["calls"] > 0

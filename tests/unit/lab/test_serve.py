@@ -151,6 +151,18 @@ def test_the_command_serves_a_world_without_its_questions(tmp_path):
             process.terminate()
 
 
+def test_the_command_says_where_it_serves_as_json():
+    command = [sys.executable, "-m", "longtake", "lab", "serve", "--model", "acuity=1", "--port", "0", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        try:
+            assert process.stdout is not None
+            said = "".join(process.stdout.readline() for _ in range(5))
+            found = json.loads(said)
+            assert found["model"] == f"{found['url']}#lab/acuity=1"
+        finally:
+            process.terminate()
+
+
 def test_pictures_arrive_as_they_were_sent(url):
     frame = FOOTAGE.at([120.0], width=256)[0]
     said = [chat.complete([say("user", "Describe.", Image(frame))], Options()).text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 
 import numpy as np
@@ -12,6 +13,7 @@ from films import FILMS
 from longtake import cli
 from longtake.errors import ConfigError, MissingExtra, RunError
 from longtake.perception.headfile import Shape, initial
+from longtake.training import pairs, sources
 from longtake.training.fit import Schedule, export, fit, order_of, recalls, scale_of
 from longtake.training.head import need_torch, scores
 from longtake.training.pairs import stack
@@ -91,6 +93,42 @@ def test_a_film_list_is_prepared_without_torch(film_folder, tmp_path, capsys, mo
         assert json.loads(out)["kept"] == 1
         assert "dropped 1: shorter than 5 s" in err
         assert "dropped 1: film cannot be read" in err
+
+
+def test_that_no_clip_is_left_says_why(tmp_path, capsys):
+    row = {"video": "nowhere.mp4", "start": 0, "end": 9, "caption": "a b c " * 10}
+    (tmp_path / "clips.json").write_text(json.dumps([row, {**row, "end": 2}, {**row, "end": 3}]))
+    command = ["train-retriever", str(tmp_path / "clips.json"), "--prepare", "--out", str(tmp_path / "head")]
+    assert cli.run(command) == 2
+    err = capsys.readouterr().err
+    assert "no clip is left to train on (dropped 2: shorter than 5 s" in err
+    assert "dropped 1: film cannot be read" in err
+    (tmp_path / "clips.json").write_text("[]")
+    assert cli.run(command) == 2
+    assert "clips.json lists none" in capsys.readouterr().err
+
+
+def test_pairs_of_other_films_and_broken_pairs_are_made_anew(film_folder, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("LONGTAKE_CACHE", str(tmp_path / "cache"))
+    first, second = (shutil.copytree(FILMS[0].make(film_folder).parent, tmp_path / name) for name in ("one", "two"))
+    name = FILMS[0].make(film_folder).name
+    rows = [{"video": name, "start": start, "end": start + 6, "caption": "a b c " * 10} for start in (0, 2)]
+    (tmp_path / "clips.json").write_text(json.dumps(rows))
+    command = ["train-retriever", str(tmp_path / "clips.json"), "--prepare", "--out", str(tmp_path / "head")]
+    looks = []
+    monkeypatch.setattr(sources, "embed", lambda *given: looks.append(1) or pairs.embed(*given))
+
+    def prepared(videos):
+        before = len(looks)
+        assert cli.run([*command, "--videos", str(videos)]) == 0, capsys.readouterr().err
+        return len(looks) > before
+
+    assert [prepared(first), prepared(first), prepared(second)] == [True, False, True]
+    (second / name).touch()
+    assert prepared(second)
+    kept = tmp_path / "head" / "pairs.npz"
+    kept.write_bytes(kept.read_bytes()[:100])
+    assert [prepared(second), prepared(second)] == [True, False]
 
 
 @trains

@@ -1,0 +1,50 @@
+"""What a question uses is never more than its estimate, whatever the method, the question and its options."""
+
+from __future__ import annotations
+
+import pytest
+
+from longtake.agents.run import Agent, Run
+from longtake.estimate import estimate
+from longtake.evals.lab import lab
+from longtake.lab.acuity import LabChat, parse
+from longtake.methods.base import configure, solve
+from longtake.registry import methods
+from longtake.types import Question
+
+AT_LENGTH = " and this is told at length, with many further words about where, when, how and why it came to be so"
+KINDS = ("needle", "order", "topic", "open")
+SETTINGS = {"uniform": {"subtitles": True}}
+"""Where a field makes a method ask for more than it does as it comes."""
+
+
+@pytest.fixture(scope="module")
+def world():
+    return lab([3], 12, 10)
+
+
+def at_length(question: Question) -> Question:
+    """The same with long texts, and eight options where there were four."""
+    options = [*question.options, *(f"something else, number {n}" for n in range(4))] if question.options else []
+    return Question(question.text + AT_LENGTH, tuple(option + AT_LENGTH for option in options))
+
+
+@pytest.mark.parametrize("worded", [lambda question: question, at_length], ids=["as it is", "at length"])
+@pytest.mark.parametrize("name", methods.names())
+def test_no_method_uses_more_than_its_estimate(name, worded, world):
+    chat = LabChat(parse("acuity=1"))
+    for item in (item for item in world.items if item.tags["type"] in KINDS):
+        method = configure(methods.get(name), SETTINGS.get(name, {}))
+        footage, question = world.source.footage(item.asked.video), worded(item.asked.question)
+        team = [Agent(f"agent {number}", chat) for number in (1, 2, 3)]
+        run = Run({"llm": chat, "captioner": chat, "vlm": chat}, team=team)
+        most = estimate(method, footage.duration, question, run)
+        used = solve(method, footage, question, run).usage
+        for figure in ("calls", "frames", "tokens_in", "tokens_out", "cost"):
+            assert getattr(used, figure) <= getattr(most, figure), (figure, item.tags["type"])
+
+
+def test_a_question_without_spaces_is_counted_by_its_letters():
+    run = Run({"llm": LabChat(parse("acuity=1"))})
+    short, long = (estimate(methods.get("blind")(), 60.0, Question("猫" * n), run).tokens_in for n in (1, 300))
+    assert long > short + 300
