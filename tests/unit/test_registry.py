@@ -79,5 +79,8 @@ def test_a_method_by_address_is_described_asked_and_run_again(run, own, film_fol
     code, _, err = run("ask", film, "Which?", *options, "--method", "own_methods:Few", "--trace", own / "run.jsonl")
     assert code == 0, err
     code, _, err = run("replay", own / "run.jsonl", "--rerun", film)
+    assert code == 2  # whoever sent the trace does not decide what is imported
+    assert "pass --method own_methods:Few" in err
+    code, _, err = run("replay", own / "run.jsonl", "--rerun", film, "--method", "own_methods:Few")
     assert code == 0, err
     assert "the same answer and evidence" in err

@@ -43,8 +43,9 @@ def compare(
 ) -> int:  # fmt: skip
     """Several methods on one question, side by side.
 
-    The same index, models and budget for all. Shows the estimate first, and on a terminal asks before anything
-    that costs money or may take more than ten minutes (give --max-seconds to bound each method).
+    The same index, models and budget for all, and no earlier replies: each method shows what it costs. Shows the
+    estimate first, and on a terminal asks before anything that costs money or may take more than ten minutes (give
+    --max-seconds to bound each method).
     Exit code 0: a method answered; 3: none did, for its budget or for replies that could not be read; 4: all failed.
 
     \b
@@ -54,7 +55,8 @@ def compare(
     asked = read_question(question, options)
     names = chosen or tuple(methods.names())
     opened = open_film(film, settings, subtitles=subtitles)
-    asking = replace(asking, casting=asking.casting.among(names))
+    # a reply that another method paid for would be free to the next one
+    asking = replace(asking, casting=replace(asking.casting.among(names), replies=False))
     bounds = estimates(opened, asked, names, asking, settings)
     show_estimates(bounds, err=True)
     name_hosts(asking, build.roles_of(names), settings)

@@ -24,6 +24,7 @@ from longtake.footage.film import Film
 from longtake.methods.base import solve, with_option_text
 from longtake.models.recorded import RecordedChat, Recording, card_from
 from longtake.opening import open_film
+from longtake.registry import methods
 from longtake.sinks.console import ConsoleSink
 from longtake.trace import Trace
 from longtake.types import Answer, Question, Result
@@ -35,8 +36,13 @@ from longtake.types import Answer, Question, Result
               help="Run the method again on this film with the recorded replies, and compare.")  # fmt: skip
 @click.option("--subtitles", type=click.Path(path_type=Path), metavar="FILE",
               help="With --rerun: the subtitles that the run was given.  [default: where they lay]")  # fmt: skip
+@click.option(
+    "--method", metavar="MODULE:CLASS", help="With --rerun: leave to run a method that is not longtake's own."
+)
 @common
-def replay(trace: Path, rerun: Path | None, subtitles: Path | None, settings: Settings, as_json: bool) -> int:
+def replay(
+    trace: Path, rerun: Path | None, subtitles: Path | None, method: str | None, settings: Settings, as_json: bool
+) -> int:
     """Show a recorded run again, offline; or repeat it on its recorded replies.
 
     Fields, prompts and budget of the run are in the trace. Exit code 1: the answer is not the one that was recorded.
@@ -50,12 +56,18 @@ def replay(trace: Path, rerun: Path | None, subtitles: Path | None, settings: Se
     started = _started(trace, recorded)
     console = ConsoleSink(sys.stderr)
     if rerun is None:
-        if subtitles is not None:
-            raise ConfigError("--subtitles is for --rerun FILM; give both")
+        if subtitles is not None or method is not None:
+            raise ConfigError("--subtitles and --method are for --rerun FILM; give it too")
         for event in recorded.events:
             console.handle(event)
         answered = _answered(trace, recorded)
         return _end(Result(answered.answer, answered.usage, started.method, started.models), as_json)
+    if started.method not in methods and started.method != method:
+        # a trace may come from a stranger, and importing a module runs it
+        raise ConfigError(
+            f"{trace}: the run used {started.method}, which is not longtake's own; pass --method {started.method}",
+            key="method",
+        )
     before = _answered(trace, recorded).answer
     film = open_film(rerun, settings, subtitles=_subtitles(started, subtitles))
     result = _again(recorded, film, settings, console)

@@ -62,7 +62,9 @@ class Film:
         self.fingerprint = fingerprint(self.path, full=full_hash)
         self.folder: FilmFolder = store.film(self.fingerprint)
         self.text = TextStore(self.folder.path / "text.db")
-        self._subtitles, self._subtitles_begin = subtitles, subtitles_begin
+        self.given_subtitles = subtitles
+        """The subtitle file that was named, before any beside the film."""
+        self._subtitles_begin = subtitles_begin
         self._video: Video | None = None
 
     @property
@@ -293,7 +295,7 @@ class Film:
     @property
     def subtitle_file(self) -> Path | None:
         """The side-car in use."""
-        return self._subtitles or sidecar(self.path)
+        return self.given_subtitles or sidecar(self.path)
 
     def _read_subtitles(self) -> list[Line]:
         if self.subtitle_file is not None:

@@ -366,3 +366,9 @@ def test_a_plot_of_the_cited_frames(run, film, tmp_path):
     code, out, err = run("ask", film, "Which?", *OPTIONS, "--plot", tmp_path / "out.doc")
     assert (code, out) == (2, "")
     assert "a plot is a file such as" in err
+
+
+def test_methods_that_are_compared_pay_for_themselves(run, film):
+    for _ in range(2):
+        _, out, _ = run("compare", film, "What is paid?", *OPTIONS, "--method", "videoagent", "--json")
+        assert json.loads(out)["results"][0]["usage"]["calls"] == 7
