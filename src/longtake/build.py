@@ -12,6 +12,7 @@ from longtake import prompts, registry
 from longtake.agents.run import Agent, Run
 from longtake.agents.team import DEFAULT_TEAM, Member, open_team, read_team
 from longtake.config import Settings
+from longtake.errors import ConfigError
 from longtake.events import Sink, Stream
 from longtake.footage.film import Film
 from longtake.footage.footage import Footage
@@ -73,16 +74,19 @@ class Casting:
         known = dict.fromkeys(role for role in (*wanted, *self.beside) if role != "team")
         named = assign_roles(list(known), [m for m in self.models if not m.startswith("team=")], "")
         default = DEFAULT_MODELS if pictures else dict.fromkeys(DEFAULT_MODELS, DEFAULT_MODELS["llm"])
+        if nobody := [role for role in wanted if not named[role] and role not in default]:
+            raise ConfigError(f"no model takes the role {nobody[0]} by itself; name one: --model {nobody[0]}=NAME")
         return {role: named[role] or default[role] for role in wanted}
 
     def members(self) -> Sequence[Member]:
-        """The team as given, else as the file says; else three of the model named for all, else the built-in one."""
+        """The team as given, else as the file says; else three of the model named for it, else the built-in one."""
         if self.roster:
             return self.roster
         if self.team is not None:
             return read_team(self.team)
-        if self.everyone:
-            return [Member(name=f"agent {number}", model=self.everyone) for number in (1, 2, 3)]
+        named = [model.removeprefix("team=") for model in self.models if model.startswith("team=")]
+        if each := (named or [self.everyone])[-1]:
+            return [Member(name=f"agent {number}", model=each) for number in (1, 2, 3)]
         return DEFAULT_TEAM
 
     def hosts(self, roles: Sequence[str], settings: Settings) -> list[str]:

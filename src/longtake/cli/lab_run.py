@@ -115,7 +115,7 @@ def run_command(
     _check_options(solver, sweep=sweep, plot=plot, noise=noise)
 
     def made(noise: float | None) -> Benchmark:
-        return lab(seeds, minutes, questions, noise=noise, films=encoded)
+        return lab(seeds, minutes, questions, noise=noise, films=encoded, opened_with=settings)
 
     _check(solver, made(noise), all_films=encoded is not None)
     name_hosts(asking, roles_of((method, "uniform")), settings)

@@ -58,9 +58,9 @@ def _captioned(video: str) -> Footage:
 
 def lab(
     seeds: Sequence[int], minutes: int, questions: int, *, noise: float | None = None, films: Path | None = None,
-    captions: bool = False,
+    captions: bool = False, opened_with: Settings | None = None,
 ) -> Benchmark:  # fmt: skip
-    """``questions`` of each world, kinds in turn."""
+    """``questions`` of each world, kinds in turn; encoded films are opened with the settings given."""
     items = []
     for seed in seeds:
         for asked in make_questions(make_script(seed, minutes), questions):
@@ -72,4 +72,5 @@ def lab(
     settings = {"profile": PROFILE.name, "profile_hash": PROFILE.hash, "minutes": minutes, "noise": noise,
                 "seeds": list(seeds)}  # fmt: skip
     name = "lab-captions" if captions else "lab"
-    return Benchmark(name, items, LabSource(noise, films, captions), {}, settings)
+    source = LabSource(noise, films, captions, opened_with or Settings())
+    return Benchmark(name, items, source, {}, settings)

@@ -1,0 +1,29 @@
+"""Who answers: models by role, and teams."""
+
+import pytest
+
+from longtake.agents.team import DEFAULT_TEAM
+from longtake.build import Casting
+from longtake.config import IndexSettings, Settings
+from longtake.errors import ConfigError
+from longtake.evals.lab import lab
+
+
+@pytest.mark.parametrize(("models", "each"), [
+    (("lab/acuity=1",), "lab/acuity=1"), (("team=lab/acuity=1",), "lab/acuity=1"),
+    (("a", "team=b", "llm=c"), "b"), (("http://127.0.0.1/v1#x",), "http://127.0.0.1/v1#x"),
+])  # fmt: skip
+def test_a_model_named_for_the_team_or_for_all_makes_three_agents(models, each):
+    assert [member.model for member in Casting(models).members()] == [each] * 3
+    assert Casting(("llm=c",)).members() is DEFAULT_TEAM
+
+
+def test_a_role_that_no_built_in_model_takes_must_be_named():
+    with pytest.raises(ConfigError, match="--model judge=NAME"):
+        Casting().names(("llm", "judge"))
+    assert Casting(("judge=x",)).names(("llm", "judge"))["judge"] == "x"
+
+
+def test_encoded_worlds_are_opened_with_the_settings_given(tmp_path):
+    mine = Settings(index=IndexSettings(fps=0.5))
+    assert lab([0], 3, 2, films=tmp_path, opened_with=mine).source.settings is mine
