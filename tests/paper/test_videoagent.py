@@ -38,6 +38,8 @@ class Script:
             return json.dumps({"reason": "because", "choice": next(self.choices)})
         if step == "grade":
             return json.dumps({"confidence": next(self.confidences)})
+        if step == "missing_anywhere":
+            return json.dumps({"missing": [description for _, description in next(self.wishes)]})
         return json.dumps({"missing": [{"segment": s, "description": d} for s, d in next(self.wishes)]})
 
     def captioner(self, messages, options):

@@ -77,7 +77,7 @@ def test_prompts_are_under_300_tokens_and_share_their_beginning(demo, counter, s
         if options.prompt == "videoagent/grade":
             return json.dumps({"confidence": 1})
         if options.prompt == "videoagent/missing_anywhere":
-            return json.dumps({"missing": [{"description": text} for text in asked]})
+            return json.dumps({"missing": asked})
         return json.dumps({"reason": "The notes say so.", "choice": "A"})
 
     settings = load(assignments=demo.SETTINGS, method_names=methods.names())

@@ -11,6 +11,9 @@ from typing import NamedTuple
 
 from longtake.types import Line
 
+SURE = 0.8
+"""Share of a phrase's letters that must be there to be sure of it, misreadings allowed."""
+
 EXACT = 1.0
 SHORTEST = 3
 """A phrase with fewer letters matches only itself as a whole word: two letters are in everything."""

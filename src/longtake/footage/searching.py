@@ -24,8 +24,6 @@ from longtake.types import Line, Segment
 
 APART = 3.0
 """Hits this close in time are one moment."""
-PHRASE = 0.8
-"""Share of a phrase's letters that must be there to be sure of it, misreadings allowed."""
 STANDS_OUT = 5.0
 """Spreads (MAD) from the film's median by which a picture must stand out, for encoders without a yardstick."""
 NEAR = 0.6
@@ -172,7 +170,7 @@ def _lines(film: Film, text: str, key: LayerKey | None, stretch: Segment) -> lis
     near = {words: phrases.match(text, words) for words in {line.text for line in lines}}
     best = {line: near[line.text] for line in lines if near[line.text] >= NEAR or line in shortlist}
     ranked = sorted(best, key=lambda line: (-best[line], -shortlist.get(line, 0.0), line.segment.start))
-    return [_Found(_moment(line, text, key), best[line], best[line] >= PHRASE, line) for line in ranked[:KEEP]]
+    return [_Found(_moment(line, text, key), best[line], best[line] >= phrases.SURE, line) for line in ranked[:KEEP]]
 
 
 def _moment(line: Line, text: str, key: LayerKey) -> float:

@@ -77,16 +77,10 @@ class Wishes(BaseModel):
     missing: list[Wish]
 
 
-class Picture(BaseModel):
-    """A picture that would help, wherever it is."""
-
-    description: str
-
-
-class Pictures(BaseModel):
+class Descriptions(BaseModel):
     """Everything that is missing, wherever it is."""
 
-    missing: list[Picture]
+    missing: list[str]
 
 
 @dataclass(frozen=True)
@@ -175,15 +169,15 @@ class VideoAgent:
         )  # fmt: skip
         return trust.confidence
 
-    def missing(self, footage: Footage, state: State, question: Question, run: Run) -> list[Wish] | list[Picture]:
+    def missing(self, footage: Footage, state: State, question: Question, run: Run) -> list[Wish] | list[str]:
         """What the model asks to see, with the segments it may name; without selection, what it asks for alone."""
         told: dict[str, Any] = {"question": question, "seen": story(footage, state), "length": length(footage)}
         if not self.segment_selection:
-            pictures = ask(
-                run["llm"], "videoagent/missing_anywhere", Pictures, default=Pictures(missing=[]),
+            anywhere = ask(
+                run["llm"], "videoagent/missing_anywhere", Descriptions, default=Descriptions(missing=[]),
                 most=self._most(), **told,
             )  # fmt: skip
-            return pictures.missing[: self.max_requests]
+            return anywhere.missing[: self.max_requests]
         listed = [
             f"{number}. {clock(float(footage.times[a]))} to {clock(float(footage.times[b]))}"
             for number, (a, b) in enumerate(segments(sorted(state)), start=1)
@@ -202,11 +196,11 @@ class VideoAgent:
         most = self.max_requests if segments is None else min(self.max_requests, segments)
         return Plain(f"at most {most} pictures")
 
-    def retrieve(self, footage: Footage, state: State, wishes: Sequence[Wish | Picture]) -> list[int]:
+    def retrieve(self, footage: Footage, state: State, wishes: Sequence[Wish | str]) -> list[int]:
         """For each wish the closest unseen frame of its segment, or of the film where it names none."""
         gaps, seen, found = segments(sorted(state)), set(state), list[int]()
         for wish in wishes:
-            named = wish.segment if isinstance(wish, Wish) else None
+            named, wanted = (None, wish) if isinstance(wish, str) else (wish.segment, wish.description)
             if named is not None and not 1 <= named <= len(gaps):
                 note("request_dropped", segment=named, why="no such segment")
                 continue
@@ -215,7 +209,7 @@ class VideoAgent:
             if not unseen:
                 note("request_dropped", segment=named, why="nothing in it is unseen")
                 continue
-            best = unseen[int(np.argmax(self._similarity(footage, wish.description)[unseen]))]
+            best = unseen[int(np.argmax(self._similarity(footage, wanted)[unseen]))]
             seen.add(best)
             found.append(best)
         if not found and (middle := widest_middle(sorted(state), len(footage.times))) is not None:
