@@ -29,7 +29,7 @@ MODEL = "local/qwen2.5-1.5b"
 SECONDS = 100
 # few notes, short prompts: what a small model on two cores reads in time. It is always sure of itself, so it is not
 # asked whether it is; and it does not know one stretch of the film from another, so all of it is searched.
-SETTINGS = ("videoagent.initial_frames=3", "videoagent.max_rounds=2", "videoagent.max_requests=4",
+SETTINGS = ("videoagent.initial_frames=3", "videoagent.max_rounds=2", "videoagent.max_requests=3",
             "videoagent.segment_selection=false", "videoagent.retrieval=fused",
             "videoagent.self_evaluation=false")  # fmt: skip
 
