@@ -57,13 +57,18 @@ def team(acuity: float) -> list[Agent]:
 
 def vote(agents, footage, question, frames):
     """What more than half of the agents say, each from its own look at uniform frames."""
-    said = [(a.name, Uniform(frames=frames).answer(footage, question, Run({"vlm": a.chat}))) for a in agents]
+    said = [
+        (a.name, Uniform(frames=frames).answer(footage, question, Run({"vlm": a.chat})))
+        for a in agents
+    ]
     return majority([Opinion(name, one.choice, one.text) for name, one in said])
 
 
 def held(item, times):
     """The share of the stretches that answer a question of which a frame was shown."""
-    return sum(any(s.start <= t <= s.end for t in times) for s in item.evidence) / max(1, len(item.evidence))
+    return sum(any(s.start <= t <= s.end for t in times) for s in item.evidence) / max(
+        1, len(item.evidence)
+    )
 
 
 def ask_all(item, footage, agents, method, *, alone=True):
@@ -74,10 +79,13 @@ def ask_all(item, footage, agents, method, *, alone=True):
         said = {"a4vl": solve(method, footage, question, run).answer.choice}
     frames = run.usage.frames
     for agent in agents if alone else ():
-        said[agent.name] = Uniform(frames=frames).answer(footage, question, Run({"vlm": agent.chat})).choice
+        said[agent.name] = (
+            Uniform(frames=frames).answer(footage, question, Run({"vlm": agent.chat})).choice
+        )
     shown = frames // len(agents), len(counter.seen) // len(agents), method.n2(footage)
     evidence = {
-        "one answer of a4vl": sum(held(item, times) for times in counter.answers) / len(counter.answers),
+        "one answer of a4vl": sum(held(item, times) for times in counter.answers)
+        / len(counter.answers),
         "all answers of a4vl": held(item, [time for times in counter.answers for time in times]),
     }
     for name, each in zip(VOTES, shown, strict=True):
@@ -92,7 +100,9 @@ def play(benchmark, agents, method, *, alone=True):
     for item in benchmark.items:
         if not item.asked.question.options:
             continue  # a vote among words needs a judge of its own
-        said, evidence, usage = ask_all(item, benchmark.source.footage(item.asked.video), agents, method, alone=alone)
+        said, evidence, usage = ask_all(
+            item, benchmark.source.footage(item.asked.video), agents, method, alone=alone
+        )
         for name, choice in said.items():
             right.setdefault(name, []).append(correct(item, choice, ""))
         for name, share in evidence.items():
@@ -109,13 +119,20 @@ def grid(options, seeds, method):
         for noise in NOISES:
             benchmark = lab(seeds, options.minutes, options.questions, noise=noise)
             right, _, _, videos = play(benchmark, team(acuity), method, alone=False)
-            leads = "   ".join(f"− {name} {paired(right['a4vl'], right[name], videos)}" for name in VOTES)
-            print(f"acuity {acuity:g}, noise {noise:g}: {accuracy(right['a4vl'], videos)}   {leads}", flush=True)
+            leads = "   ".join(
+                f"− {name} {paired(right['a4vl'], right[name], videos)}" for name in VOTES
+            )
+            print(
+                f"acuity {acuity:g}, noise {noise:g}: {accuracy(right['a4vl'], videos)}   {leads}",
+                flush=True,
+            )
             for name, values in right.items():
                 total.setdefault(name, []).extend(values)
             everywhere += videos
     for name in VOTES:
-        print(f"all {len(everywhere)} answers − {name}: {paired(total['a4vl'], total[name], everywhere)}")
+        print(
+            f"all {len(everywhere)} answers − {name}: {paired(total['a4vl'], total[name], everywhere)}"
+        )
 
 
 class Counter:
@@ -142,7 +159,9 @@ class Counter:
 def critical_path(item, footage, acuity, delay):
     """Seconds that a question takes with slow agents, and the calls that had to wait for one another."""
     question = item.asked.question
-    A4VL().answer(footage, question, Run({}, team=team(acuity)))  # the film is drawn and embedded now
+    A4VL().answer(
+        footage, question, Run({}, team=team(acuity))
+    )  # the film is drawn and embedded now
     slow = [Agent(agent.name, Slow(agent.chat, delay)) for agent in team(acuity)]
     counter, run = Counter(), Run({}, team=slow)
     began = time.perf_counter()
@@ -153,7 +172,9 @@ def critical_path(item, footage, acuity, delay):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--worlds", type=int, default=5)
     parser.add_argument("--minutes", type=int, default=20)
     parser.add_argument("--questions", type=int, default=60)
@@ -162,7 +183,12 @@ def main() -> None:
     parser.add_argument("--noise", type=float)
     parser.add_argument("--preset")
     parser.add_argument("--grid", action="store_true")
-    parser.add_argument("--delay", type=float, default=0.5, help="seconds of a call for the critical path; 0 skips it")
+    parser.add_argument(
+        "--delay",
+        type=float,
+        default=0.5,
+        help="seconds of a call for the critical path; 0 skips it",
+    )
     options = parser.parse_args()
     seeds = range(options.first_seed, options.first_seed + options.worlds)
     method = configure(A4VL, {"preset": options.preset} if options.preset else {})
@@ -182,11 +208,17 @@ def main() -> None:
         print(f"{name:<20}{accuracy(values, videos)}{lead}")
     for name, shares in shown.items():
         print(f"evidence among the frames of {name}: {sum(shares) / count:.0%}")
-    some = [item for item in benchmark.items if item.asked.question.options][: 6 if options.delay else 0]
+    some = [item for item in benchmark.items if item.asked.question.options][
+        : 6 if options.delay else 0
+    ]
     for item in some:
-        seconds, steps = critical_path(item, benchmark.source.footage(item.asked.video), options.acuity, options.delay)
+        seconds, steps = critical_path(
+            item, benchmark.source.footage(item.asked.video), options.acuity, options.delay
+        )
         share = seconds / (options.delay * steps)
-        print(f"calls of {options.delay:g} s: {seconds:.2f} s for {steps} steps, {share:.2f} of the least")
+        print(
+            f"calls of {options.delay:g} s: {seconds:.2f} s for {steps} steps, {share:.2f} of the least"
+        )
 
 
 if __name__ == "__main__":

@@ -105,7 +105,16 @@ def measure(name, path, seconds):
     times = {**CONTENDERS, "linear": linear}[name](path, seconds)
     wall = time.perf_counter() - began
     used = resource.getrusage(resource.RUSAGE_SELF)
-    print(json.dumps({"wall": wall, "cpu": used.ru_utime + used.ru_stime, "mb": used.ru_maxrss / 1024, "times": times}))
+    print(
+        json.dumps(
+            {
+                "wall": wall,
+                "cpu": used.ru_utime + used.ru_stime,
+                "mb": used.ru_maxrss / 1024,
+                "times": times,
+            }
+        )
+    )
 
 
 def make_film(path, minutes, gop):
@@ -129,7 +138,9 @@ def make_film(path, minutes, gop):
 
 
 def call(python, *arguments):
-    done = subprocess.run([python, __file__, *map(str, arguments)], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [python, __file__, *map(str, arguments)], capture_output=True, text=True, check=False
+    )
     if done.returncode:
         sys.exit(done.stderr)
     return done.stdout
@@ -147,10 +158,14 @@ def environment():
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--minutes", type=int, default=10)
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--gop", type=int, action="append", help="frames between keyframes (default: 250 and 50)")
+    parser.add_argument(
+        "--gop", type=int, action="append", help="frames between keyframes (default: 250 and 50)"
+    )
     options = parser.parse_args()
     WORK.mkdir(parents=True, exist_ok=True)
     python = environment()
@@ -174,11 +189,17 @@ def compare(python, film, options):
             results[name].append(json.loads(call(python, "--measure", name, film, seconds)))
     print(f"\n{film.name}, median of {options.runs} interleaved runs")
     print(f"{'':<20}{'wall s':>8}{'CPU s':>8}{'peak MB':>9}{'wall/ours':>11}")
-    middle = {n: {k: statistics.median(r[k] for r in rs) for k in ("wall", "cpu", "mb")} for n, rs in results.items()}
+    middle = {
+        n: {k: statistics.median(r[k] for r in rs) for k in ("wall", "cpu", "mb")}
+        for n, rs in results.items()
+    }
     for name, m in middle.items():
         ratio = m["wall"] / middle["ours"]["wall"]
         print(f"{name:<20}{m['wall']:>8.2f}{m['cpu']:>8.2f}{m['mb']:>9.0f}{ratio:>11.2f}")
-    same = all(max(abs(a - b) for a, b in zip(r["times"], truth, strict=True)) < 1e-6 for r in results["ours"])
+    same = all(
+        max(abs(a - b) for a, b in zip(r["times"], truth, strict=True)) < 1e-6
+        for r in results["ours"]
+    )
     print(f"our times equal a full linear decode's: {'yes' if same else 'NO'}")
 
 

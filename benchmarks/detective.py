@@ -46,7 +46,9 @@ TEXTS: Mapping[str, Mapping[str, Any]] = {
     "all texts of a scene": {"package_texts": "all"},
     "all texts, no on-screen text": {"package_texts": "all", "looking": {"onscreen": False}},
 }
-PRESETS: Mapping[str, Mapping[str, Any]] = {name: {"preset": name} for name in VideoDetective.presets}
+PRESETS: Mapping[str, Mapping[str, Any]] = {
+    name: {"preset": name} for name in VideoDetective.presets
+}
 
 
 class Found:
@@ -79,7 +81,9 @@ class Found:
         return tuple(self._share(where) for where in (self._looks, self._shown, told))
 
     def _share(self, where: Sequence[Segment]) -> float:
-        return sum(any(one.overlap(e) > 0 for one in where) for e in self._evidence) / max(1, len(self._evidence))
+        return sum(any(one.overlap(e) > 0 for one in where) for e in self._evidence) / max(
+            1, len(self._evidence)
+        )
 
 
 @dataclass(frozen=True)
@@ -92,7 +96,9 @@ class Played:
 
     def followed(self) -> str:
         """Mean shares of the evidence."""
-        observed, shown, told = (sum(column) / len(column) for column in zip(*self.found, strict=True))
+        observed, shown, told = (
+            sum(column) / len(column) for column in zip(*self.found, strict=True)
+        )
         return f"evidence observed {observed:.0%}, in final frames {shown:.0%}, in final texts {told:.0%}"
 
 
@@ -103,7 +109,9 @@ def play(method: Method, benchmark: Benchmark, model: str) -> Played:
     for item in benchmark.items:
         footage, sink = benchmark.source.footage(item.asked.video), Found(item.evidence)
         with Stream(sink).active():
-            result = solve(method, footage, item.asked.question, Run(dict.fromkeys(method.roles, chat)))
+            result = solve(
+                method, footage, item.asked.question, Run(dict.fromkeys(method.roles, chat))
+            )
         played.right.append(correct(item, result.answer.choice, result.answer.text))
         played.used.append(result.usage)
         played.found.append(sink.shares())
@@ -120,16 +128,22 @@ def grid(seeds: Sequence[int], minutes: int, questions: int) -> None:
         for noise in NOISES:
             benchmark = lab(seeds, minutes, questions, noise=noise)
             videos = [item.asked.video for item in benchmark.items]
-            full, uniform = (play(each, benchmark, f"acuity={acuity:g}").right for each in (method, plain))
+            full, uniform = (
+                play(each, benchmark, f"acuity={acuity:g}").right for each in (method, plain)
+            )
             lead = paired(full, uniform, videos)
-            row += f"{f'{100 * lead.value:+.1f} [{100 * lead.low:+.1f}, {100 * lead.high:+.1f}]':>24}"
+            row += (
+                f"{f'{100 * lead.value:+.1f} [{100 * lead.low:+.1f}, {100 * lead.high:+.1f}]':>24}"
+            )
             ours, theirs, every = ours + full, theirs + uniform, every + videos
         print(f"{acuity:<6g}{row}", flush=True)
     print(f"all {len(ours)} questions: {accuracy(ours, every)}, lead {paired(ours, theirs, every)}")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--worlds", type=int, default=6)
     parser.add_argument("--minutes", type=int, default=60)
     parser.add_argument("--questions", type=int, default=55)
@@ -148,29 +162,40 @@ def main() -> None:
         grid(seeds, options.minutes, options.questions)
         return
     benchmark = lab(seeds, options.minutes, options.questions, noise=options.noise)
-    wanted = [item for item in benchmark.items if options.kinds is None or item.tags["type"] in options.kinds]
+    wanted = [
+        item
+        for item in benchmark.items
+        if options.kinds is None or item.tags["type"] in options.kinds
+    ]
     benchmark = replace(benchmark, items=wanted)
     videos = [item.asked.video for item in benchmark.items]
     kinds = sorted({item.tags["type"] for item in benchmark.items})
     model = options.model
-    print(f"lab {PROFILE.hash}, {len(videos)} questions on {options.worlds} worlds of {options.minutes} min, {model}")
+    print(
+        f"lab {PROFILE.hash}, {len(videos)} questions on {options.worlds} worlds of {options.minutes} min, {model}"
+    )
     played = play(VideoDetective(), benchmark, model)
     full, used = played.right, played.used
     print(f"{FULL:<32}{accuracy(full, videos)}")
-    print(f"a question: {sum(u.frames for u in used) / len(used):.0f} frames shown, "
-          f"{sum(u.calls for u in used) / len(used):.1f} calls, "
-          f"{sum(u.tokens_in + u.tokens_out for u in used) / len(used):,.0f} tokens")  # fmt: skip
+    print(
+        f"a question: {sum(u.frames for u in used) / len(used):.0f} frames shown, "
+        f"{sum(u.calls for u in used) / len(used):.1f} calls, "
+        f"{sum(u.tokens_in + u.tokens_out for u in used) / len(used):,.0f} tokens"
+    )
     print(played.followed())
     contenders: dict[str, Method] = {"uniform": Uniform(frames=VideoDetective().frames)}
     contenders |= {
-        name: configure(VideoDetective, values) for name, values in {**TABLE_3, **CHANNELS, **TEXTS, **PRESETS}.items()
+        name: configure(VideoDetective, values)
+        for name, values in {**TABLE_3, **CHANNELS, **TEXTS, **PRESETS}.items()
     }
     rates = {FULL: full}
     for name, method in contenders.items():
         if options.only is None or name in options.only:
             played = play(method, benchmark, model)
             rates[name] = played.right
-            print(f"{name:<32}{accuracy(played.right, videos)}   full leads by {paired(full, played.right, videos)}")
+            print(
+                f"{name:<32}{accuracy(played.right, videos)}   full leads by {paired(full, played.right, videos)}"
+            )
             print(f"  {played.followed()}", flush=True)
     print("by kind: right, and what the full method leads by")
     for kind in kinds:
@@ -181,7 +206,9 @@ def main() -> None:
         for name in ("uniform", *CHANNELS, *TEXTS):
             if name in rates:
                 other = [rates[name][n] for n in chosen]
-                print(f"    {name:<28}{accuracy(other, some).value:6.1%}   {paired(own, other, some)}")
+                print(
+                    f"    {name:<28}{accuracy(other, some).value:6.1%}   {paired(own, other, some)}"
+                )
 
 
 if __name__ == "__main__":

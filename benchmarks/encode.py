@@ -75,7 +75,9 @@ def overlap(cache, film, compute):
     width = width_for(video, [layer])
 
     def index():
-        rows_of([layer], video.sample(1.0, width=width))  # decodes ahead on its own threads while rows are computed
+        rows_of(
+            [layer], video.sample(1.0, width=width)
+        )  # decodes ahead on its own threads while rows are computed
 
     def halves():
         layer.rows(list(video.sample(1.0, width=width)))
@@ -90,9 +92,13 @@ def overlap(cache, film, compute):
         layer.rows(kept)
 
     runs = [{act.__name__: best(act, runs=1) for act in (index, halves, naive)} for _ in range(5)]
-    timed = {name: min(run[name] for run in runs) for name in runs[0]}  # in turn, so that a busy moment hits all
+    timed = {
+        name: min(run[name] for run in runs) for name in runs[0]
+    }  # in turn, so that a busy moment hits all
     for name, (wall, cpu) in timed.items():
-        print(f"{name:10} {wall:6.2f} s ({cpu:.2f} CPU-s)   {wall / timed['index'][0]:5.2f} × index")
+        print(
+            f"{name:10} {wall:6.2f} s ({cpu:.2f} CPU-s)   {wall / timed['index'][0]:5.2f} × index"
+        )
 
 
 def main():
@@ -106,7 +112,9 @@ def main():
         film = options.film or Path(folder) / "noise.mp4"
         if options.film is None:
             drawn_film(film)
-        frames = [frame for frame, _ in zip(Video(film).sample(1.0), range(options.frames), strict=False)]
+        frames = [
+            frame for frame, _ in zip(Video(film).sample(1.0), range(options.frames), strict=False)
+        ]
         print(f"{os.cpu_count()} cores; {len(frames)} frames of {film.name}")
         rates(Path(folder), frames, compute)
         overlap(Path(folder), film, compute)

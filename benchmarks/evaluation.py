@@ -25,7 +25,14 @@ def family(parent: int) -> list[int]:
 def resident(parent: int) -> float:
     """Megabytes in memory, of a process and everything it has started."""
     page = os.sysconf("SC_PAGE_SIZE")
-    return sum(int(words[1]) * page for pid in family(parent) if (words := _words(f"/proc/{pid}/statm"))) / 1e6
+    return (
+        sum(
+            int(words[1]) * page
+            for pid in family(parent)
+            if (words := _words(f"/proc/{pid}/statm"))
+        )
+        / 1e6
+    )
 
 
 def _words(path: str) -> list[str]:
@@ -45,10 +52,27 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         run = Path(folder) / "run"
         command = [
-            sys.executable, "-m", "longtake", "eval", "lab-captions", "--of", f"seeds=0-{options.worlds - 1}",
-            "--of", "minutes=30", "--of", f"questions={options.questions}", "--method", options.method,
-            "--model", "lab/acuity=0.8", "--workers", str(options.workers), "--out", str(run), "--json",
-        ]  # fmt: skip
+            sys.executable,
+            "-m",
+            "longtake",
+            "eval",
+            "lab-captions",
+            "--of",
+            f"seeds=0-{options.worlds - 1}",
+            "--of",
+            "minutes=30",
+            "--of",
+            f"questions={options.questions}",
+            "--method",
+            options.method,
+            "--model",
+            "lab/acuity=0.8",
+            "--workers",
+            str(options.workers),
+            "--out",
+            str(run),
+            "--json",
+        ]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         total, began, marks = options.worlds * options.questions, None, []
         while process.poll() is None:

@@ -50,7 +50,9 @@ def compared(path: Path, folder: Path) -> tuple[int, int, int]:
     """Cuts of a film, those of them that stay, and new ones."""
     rule = EventPartition()
     store = Store(folder / "cache")
-    first, second = (partition(Film(each, store, Settings()), rule) for each in (path, anew(path, folder)))
+    first, second = (
+        partition(Film(each, store, Settings()), rule) for each in (path, anew(path, folder))
+    )
     reach = rule.shortest(first.duration) / 2
     times, others = ([cut.time for cut in found.cuts] for found in (first, second))
     kept = sum(any(abs(a - b) <= reach for b in others) for a in times)
@@ -58,7 +60,9 @@ def compared(path: Path, folder: Path) -> tuple[int, int, int]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("paths", nargs="*", type=Path, metavar="FILM")
     parser.add_argument("--films", type=int, default=10)
     parser.add_argument("--minutes", type=int, default=3)

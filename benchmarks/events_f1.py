@@ -28,10 +28,18 @@ FIRST_SEED = 1000
 
 def detect(path: str) -> None:
     """Run by the peers' Python: every cut of both detectors as (second, how strong)."""
-    from scenedetect import AdaptiveDetector, ContentDetector, SceneManager, StatsManager, open_video
+    from scenedetect import (
+        AdaptiveDetector,
+        ContentDetector,
+        SceneManager,
+        StatsManager,
+        open_video,
+    )
 
     found = {}
-    second = round(open_video(path).frame_rate)  # their own shortest scene is 15 frames, long at a low frame rate
+    second = round(
+        open_video(path).frame_rate
+    )  # their own shortest scene is 15 frames, long at a low frame rate
     for name, detector in (
         ("ContentDetector", ContentDetector(min_scene_len=second)),
         ("AdaptiveDetector", AdaptiveDetector(min_scene_len=second)),
@@ -41,8 +49,12 @@ def detect(path: str) -> None:
         manager.add_detector(detector)
         manager.detect_scenes(open_video(path))
         starts = [scene[0] for scene in manager.get_scene_list()][1:]
-        strengths = [stats.get_metrics(start.frame_num, ["content_val"])[0] or 0.0 for start in starts]
-        found[name] = [(start.seconds, strength) for start, strength in zip(starts, strengths, strict=True)]
+        strengths = [
+            stats.get_metrics(start.frame_num, ["content_val"])[0] or 0.0 for start in starts
+        ]
+        found[name] = [
+            (start.seconds, strength) for start, strength in zip(starts, strengths, strict=True)
+        ]
     print(json.dumps(found))
 
 
@@ -53,14 +65,22 @@ def peers() -> str:
     if not (folder / "ready").exists():
         print("setting up the peers' environment …", flush=True)
         venv.create(folder, with_pip=True)
-        subprocess.run([python, "-m", "pip", "install", "-q", "scenedetect", "opencv-python-headless"], check=True)
+        subprocess.run(
+            [python, "-m", "pip", "install", "-q", "scenedetect", "opencv-python-headless"],
+            check=True,
+        )
         (folder / "ready").touch()
     return str(python)
 
 
 def f1(found: Sequence[float], truth: Sequence[float], reach: float) -> float:
     """Each boundary is found by at most one cut, the nearest first."""
-    pairs = sorted((abs(a - b), i, j) for i, a in enumerate(found) for j, b in enumerate(truth) if abs(a - b) <= reach)
+    pairs = sorted(
+        (abs(a - b), i, j)
+        for i, a in enumerate(found)
+        for j, b in enumerate(truth)
+        if abs(a - b) <= reach
+    )
     used: set[tuple[str, int]] = set()
     for _, i, j in pairs:
         if ("found", i) not in used and ("truth", j) not in used:
@@ -88,7 +108,9 @@ def one(python: str, minutes: int, seed: int) -> dict[str, float]:
         film = Film(path, Store(WORK / "cache"), Settings())
         ours = partition(film)
         printed = partition(film, EventPartition(**PAPER))
-        done = subprocess.run([python, __file__, "--detect", str(path)], capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [python, __file__, "--detect", str(path)], capture_output=True, text=True, check=True
+        )
     reach, count = EventPartition().shortest(ours.duration) / 2, len(ours.cuts)
     theirs = json.loads(done.stdout.splitlines()[-1])
     equal = [ours.duration * (n + 1) / (count + 1) for n in range(count)]
@@ -101,7 +123,9 @@ def one(python: str, minutes: int, seed: int) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--films", type=int, default=10)
     parser.add_argument("--minutes", type=int, nargs="+", default=[3, 20, 60])
     options = parser.parse_args()
@@ -109,13 +133,23 @@ def main() -> None:
     python = peers()
     table: dict[str, list[float]] = {}
     for minutes in options.minutes:
-        began, rows = time.perf_counter(), [one(python, minutes, FIRST_SEED + n) for n in range(options.films)]
+        began, rows = (
+            time.perf_counter(),
+            [one(python, minutes, FIRST_SEED + n) for n in range(options.films)],
+        )
         for name in rows[0]:
             table.setdefault(name, []).append(sum(row[name] for row in rows) / len(rows))
-        print(f"{options.films} films of {minutes} min: {time.perf_counter() - began:.0f} s", flush=True)
+        print(
+            f"{options.films} films of {minutes} min: {time.perf_counter() - began:.0f} s",
+            flush=True,
+        )
     print(f"\nmean F1{'':<16}" + "".join(f"{m:>7} min" for m in options.minutes) + "   average")
     for name, values in table.items():
-        print(f"{name:<23}" + "".join(f"{v:>11.3f}" for v in values) + f"{sum(values) / len(values):>10.3f}")
+        print(
+            f"{name:<23}"
+            + "".join(f"{v:>11.3f}" for v in values)
+            + f"{sum(values) / len(values):>10.3f}"
+        )
 
 
 if __name__ == "__main__":

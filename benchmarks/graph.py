@@ -27,10 +27,16 @@ THETA = 0.5
 def film(frames: int, dim: int, count: int) -> np.ndarray:
     """Unit rows: ``count`` scenes, each with a look of its own under noise; a tenth of them look the same."""
     random = np.random.default_rng(0)
-    cuts = np.sort(random.choice(np.arange(1, frames // 10), count - 1, replace=False)) * 10 if count > 1 else []
+    cuts = (
+        np.sort(random.choice(np.arange(1, frames // 10), count - 1, replace=False)) * 10
+        if count > 1
+        else []
+    )
     looks = random.normal(size=(count, dim))
     looks[random.random(count) < 0.1] = looks[0]
-    rows = np.repeat(looks, np.diff([0, *cuts, frames]), axis=0) + 0.3 * random.normal(size=(frames, dim))
+    rows = np.repeat(looks, np.diff([0, *cuts, frames]), axis=0) + 0.3 * random.normal(
+        size=(frames, dim)
+    )
     return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
 
 
@@ -47,7 +53,9 @@ def sparse(nodes: np.ndarray, centres: np.ndarray) -> Any:
 
 def dense(nodes: np.ndarray, centres: np.ndarray, kind: str = "quicksort") -> np.ndarray:
     """W_norm as matrices; of equal weights a stable sort keeps those that ours keeps."""
-    weights = 0.6 * np.maximum(0, nodes @ nodes.T) + 0.4 * np.exp(-np.abs(centres[:, None] - centres[None]) / 30)
+    weights = 0.6 * np.maximum(0, nodes @ nodes.T) + 0.4 * np.exp(
+        -np.abs(centres[:, None] - centres[None]) / 30
+    )
     np.fill_diagonal(weights, 0)
     kept = np.zeros_like(weights)
     best = np.argsort(-weights, axis=1, kind=kind)[:, :8]
@@ -77,7 +85,9 @@ def peak(act: Callable[[], Any]) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--frames", type=int, default=14_400)
     parser.add_argument("--dim", type=int, default=768)
     parser.add_argument("--scenes", type=int, default=1_440)
@@ -89,17 +99,24 @@ def main() -> None:
     count = len(nodes)
     ours, theirs = sparse(nodes, centres), dense(nodes, centres, "stable")
     assert abs(ours.dense() - theirs).max() < 1e-12
-    print(f"{options.frames:,} frames of {options.dim} numbers, {count:,} scenes, {len(ours.rows):,} edges")
+    print(
+        f"{options.frames:,} frames of {options.dim} numbers, {count:,} scenes, {len(ours.rows):,} edges"
+    )
     cutting = timed(lambda: cut(vectors), options.runs)
     print(f"  scenes            {cutting:8.3f} s")
-    a, b = timed(lambda: sparse(nodes, centres), options.runs), timed(lambda: dense(nodes, centres), options.runs)
+    a, b = (
+        timed(lambda: sparse(nodes, centres), options.runs),
+        timed(lambda: dense(nodes, centres), options.runs),
+    )
     print(f"  graph, sparse     {a:8.3f} s   dense {b:8.3f} s   → {b / a:.1f} times as fast")
     both = peak(lambda: sparse(*cut(vectors)))
     print(f"  peak memory       {both:8.0f} MB  dense {peak(lambda: dense(*cut(vectors))):8.0f} MB")
     injected = np.random.default_rng(1).random(count)
     one = timed(lambda: graph.diffuse(ours, injected, injected), 10 * options.runs)
     other = timed(lambda: graph.diffuse(theirs, injected, injected), 10 * options.runs)
-    print(f"  one diffusion     {1e3 * one:8.3f} ms  dense {1e3 * other:8.3f} ms  → {other / one:.0f} times as fast")
+    print(
+        f"  one diffusion     {1e3 * one:8.3f} ms  dense {1e3 * other:8.3f} ms  → {other / one:.0f} times as fast"
+    )
     print(f"  scenes and graph  {cutting + a:8.3f} s in all")
 
 

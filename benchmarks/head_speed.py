@@ -28,7 +28,9 @@ def random_pairs(count: int, shape: Shape, seed: int) -> Pairs:
     frames /= np.linalg.norm(frames, axis=-1, keepdims=True)
     texts /= np.linalg.norm(texts, axis=-1, keepdims=True)
     counts = np.full(count, shape.frames, np.int64)
-    return Pairs(frames.astype(np.float16), counts, texts.astype(np.float16), np.arange(count).astype(str))
+    return Pairs(
+        frames.astype(np.float16), counts, texts.astype(np.float16), np.arange(count).astype(str)
+    )
 
 
 def main() -> None:

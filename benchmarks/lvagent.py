@@ -65,7 +65,10 @@ class Rounds:
 def discuss(options) -> None:
     seeds = range(options.first_seed, options.first_seed + options.worlds)
     benchmark = lab(seeds, options.minutes, options.questions, noise=options.noise)
-    agents = [Agent(name, make(text.format(acuity=options.acuity, weak=options.weak))) for name, text in GOOD.items()]
+    agents = [
+        Agent(name, make(text.format(acuity=options.acuity, weak=options.weak)))
+        for name, text in GOOD.items()
+    ]
     team = LVAgent()
     contenders = {
         "team": (team, agents),
@@ -88,29 +91,50 @@ def discuss(options) -> None:
             if name == "team":
                 exits.append(len(rounds.shown))
                 # whether all that the answer follows from was on screen
-                evident.append([
-                    all(any(part.start <= time < part.end for time in shown) for part in item.evidence)
-                    for shown in (rounds.shown[0], rounds.shown[-1], set().union(*rounds.shown))
-                ])  # fmt: skip
+                evident.append(
+                    [
+                        all(
+                            any(part.start <= time < part.end for time in shown)
+                            for part in item.evidence
+                        )
+                        for shown in (rounds.shown[0], rounds.shown[-1], set().union(*rounds.shown))
+                    ]
+                )
                 votes.append(answer.confidence)
-    print(f"lab {PROFILE.hash}, {len(videos)} questions, {options.worlds} worlds of {options.minutes} min, "
-          f"acuity {options.acuity:g}, encoder noise {options.noise or PROFILE.encoder.noise:g}")  # fmt: skip
+    print(
+        f"lab {PROFILE.hash}, {len(videos)} questions, {options.worlds} worlds of {options.minutes} min, "
+        f"acuity {options.acuity:g}, encoder noise {options.noise or PROFILE.encoder.noise:g}"
+    )
     for name, values in right.items():
         frames = sum(u.frames for u in used[name]) / len(videos)
         calls = sum(u.calls for u in used[name]) / len(videos)
-        lead = "" if name == "team" else f"   the team leads by {paired(right['team'], values, videos)}"
-        print(f"{name:<16}{accuracy(values, videos)}  {frames:4.0f} frames {calls:4.1f} calls{lead}")
+        lead = (
+            ""
+            if name == "team"
+            else f"   the team leads by {paired(right['team'], values, videos)}"
+        )
+        print(
+            f"{name:<16}{accuracy(values, videos)}  {frames:4.0f} frames {calls:4.1f} calls{lead}"
+        )
     best = max((agent.name for agent in agents), key=lambda name: sum(right[name]))
     print(f"best member (chosen in hindsight): {best}")
-    calibrate("vote of the first round", [VOTES.get(v, "no answer") for v in votes], right["team"], videos)
+    calibrate(
+        "vote of the first round", [VOTES.get(v, "no answer") for v in votes], right["team"], videos
+    )
     calibrate("round of exit", exits, right["team"], videos)
     split = [n for n, v in enumerate(votes) if VOTES.get(v) == "1 : 1 : 1"]
     if split:
-        team_right, vote_right = ([right[name][n] for n in split] for name in ("team", "vote of round 1"))
+        team_right, vote_right = (
+            [right[name][n] for n in split] for name in ("team", "vote of round 1")
+        )
         shares = [sum(evident[n][which] for n in split) / len(split) for which in range(3)]
-        print(f"where the first round was split, all evidence was shown in its first round to {shares[0]:.0%}, in the "
-              f"last to {shares[1]:.0%}, in all rounds together to {shares[2]:.0%}")  # fmt: skip
-        print(f"where the first round was split: {paired(team_right, vote_right, [videos[n] for n in split])}")
+        print(
+            f"where the first round was split, all evidence was shown in its first round to {shares[0]:.0%}, in the "
+            f"last to {shares[1]:.0%}, in all rounds together to {shares[2]:.0%}"
+        )
+        print(
+            f"where the first round was split: {paired(team_right, vote_right, [videos[n] for n in split])}"
+        )
 
 
 def calibrate(what, groups, right, videos) -> None:
@@ -133,10 +157,14 @@ def choose(options) -> None:
         benchmark = lab(worlds, options.minutes, options.questions, noise=options.noise)
         began = time.perf_counter()
         answers = {member.name: {} for member in library}
-        for item in benchmark.items:  # question by question, so that frames are drawn once for all agents
+        for (
+            item
+        ) in benchmark.items:  # question by question, so that frames are drawn once for all agents
             for member in library:
                 solver = selection.solver_of(member, Settings(), selection.Manner())
-                answers[member.name][item.asked.id] = answer_one(solver, benchmark.source, item.asked)
+                answers[member.name][item.asked.id] = answer_one(
+                    solver, benchmark.source, item.asked
+                )
         found = selection.rank(library, benchmark, answers, lambda: make("acuity=1"))
         team = [ranked.member.name for ranked in found.ranking[:3]]
         whole += set(team) == set(GOOD)
@@ -146,7 +174,9 @@ def choose(options) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("what", choices=["select", "discuss"])
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--worlds", type=int)
@@ -154,7 +184,9 @@ def main() -> None:
     parser.add_argument("--questions", type=int)
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--acuity", type=float, default=0.9)
-    parser.add_argument("--weak", type=float, default=0.6, help="acuity of a good agent where it is weaker")
+    parser.add_argument(
+        "--weak", type=float, default=0.6, help="acuity of a good agent where it is weaker"
+    )
     parser.add_argument("--noise", type=float)
     options = parser.parse_args()
     options.worlds = options.worlds or (3 if options.what == "select" else 6)

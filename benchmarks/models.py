@@ -59,7 +59,10 @@ def opened(url: str, concurrency: int) -> Iterator[Run]:
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(models={"m": ModelEntry(base_url=url, concurrency=concurrency)})
         store = ReplyStore(Path(folder))
-        run = Run({"llm": Catalogue(settings).open("m", replies=store)}, budget=BudgetSettings(tokens=10**9))
+        run = Run(
+            {"llm": Catalogue(settings).open("m", replies=store)},
+            budget=BudgetSettings(tokens=10**9),
+        )
         stream = Stream(JsonlSink(Path(folder) / "trace.jsonl"))
         with stream.active():
             yield run
@@ -70,7 +73,13 @@ def opened(url: str, concurrency: int) -> Iterator[Run]:
 def timed_asks(run: Run, round_: int) -> float:
     began = time.perf_counter()
     for number in range(CALLS):
-        reply = ask(run["llm"], "shared/same_meaning", Number, question=f"{round_}.{number}", answers="1: a\n2: b")
+        reply = ask(
+            run["llm"],
+            "shared/same_meaning",
+            Number,
+            question=f"{round_}.{number}",
+            answers="1: a\n2: b",
+        )
         assert reply.number == 7
     return (time.perf_counter() - began) / CALLS
 
@@ -88,7 +97,9 @@ def timed_posts(url: str) -> float:
 def timed_fanout(run: Run, round_: int) -> float:
     began = time.perf_counter()
     fanout(
-        lambda n: ask(run["llm"], "shared/same_meaning", Number, question=f"{round_}.{n}", answers="1: a"),
+        lambda n: ask(
+            run["llm"], "shared/same_meaning", Number, question=f"{round_}.{n}", answers="1: a"
+        ),
         range(64),
         limit=32,
     )
@@ -100,8 +111,13 @@ def prefix_reuse(name: str) -> None:
     chat = Catalogue(Settings()).open(name)
     chat.complete([say("user", "Hello.")], Options(max_tokens=1))
     for round_ in range(3):
-        notes = "\n".join(f"[00:{n:02d}:00] In part {round_} the man moves box number {n}." for n in range(40))
-        ask_ = [say("user", f"{notes}\n\n{question}") for question in ("Who moves?", "What is moved first?")]
+        notes = "\n".join(
+            f"[00:{n:02d}:00] In part {round_} the man moves box number {n}." for n in range(40)
+        )
+        ask_ = [
+            say("user", f"{notes}\n\n{question}")
+            for question in ("Who moves?", "What is moved first?")
+        ]
         first, second = (chat.complete([message], Options(max_tokens=1)).usage for message in ask_)
         print(
             f"prefix reuse, {name}: first {first.seconds:.2f} s for {first.tokens_in} tokens "

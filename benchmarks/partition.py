@@ -42,13 +42,17 @@ def pictures(seconds: int, fps: int) -> Iterator[np.ndarray]:
             coarse = random.integers(0, 256, (24, 48, 3)).astype(np.float32)
             ground = np.kron(coarse, np.ones((32, 32, 1), np.float32)).astype(np.int16)
         shift = number % 200
-        yield np.clip(ground[:720, shift : shift + 1280] + grain[number % 8], 0, 255).astype(np.uint8)
+        yield np.clip(ground[:720, shift : shift + 1280] + grain[number % 8], 0, 255).astype(
+            np.uint8
+        )
 
 
 def make(path: Path, minutes: int, gop: int, fps: int = 25) -> None:
     """A film of so many minutes: one piece encoded, then repeated packet by packet."""
     piece = path.with_suffix(".piece.mp4")
-    encoding = Encoding(fps=Fraction(fps), gop=gop, options={"preset": "veryfast", "crf": "26", "sc_threshold": "0"})
+    encoding = Encoding(
+        fps=Fraction(fps), gop=gop, options={"preset": "veryfast", "crf": "26", "sc_threshold": "0"}
+    )
     write_film(piece, pictures(PIECE * 60, fps), encoding)
     draft = path.with_suffix(".part.mp4")
     with av.open(str(draft), "w") as out:
@@ -76,7 +80,9 @@ def full_decode(path: Path, width: int) -> float:
         step = max(1, stream.frames // 200)
         for number, frame in enumerate(container.decode(stream)):
             if number % step == 0:
-                frame.reformat(width=width, height=width * frame.height // frame.width, format="rgb24").to_ndarray()
+                frame.reformat(
+                    width=width, height=width * frame.height // frame.width, format="rgb24"
+                ).to_ndarray()
     return time.perf_counter() - began
 
 
@@ -101,7 +107,9 @@ def heads(film: Film, rule: EventPartition) -> tuple[float, float, int]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--minutes", type=int, default=60)
     parser.add_argument("--runs", type=int, default=3)
     options = parser.parse_args()
@@ -122,7 +130,9 @@ def main() -> None:
             ours.append(fetch(video, rule))
             whole.append(full_decode(path, rule.width))
         a, b = statistics.median(ours), statistics.median(whole)
-        print(f"\n{path.name}: {video.duration / 60:.0f} min, {frames:,} frames, a keyframe every {gop / 25:g} s")
+        print(
+            f"\n{path.name}: {video.duration / 60:.0f} min, {frames:,} frames, a keyframe every {gop / 25:g} s"
+        )
         print(f"  list packets, once   {listing:8.2f} s")
         print(f"  fetch 200 samples    {a:8.2f} s   (median of {options.runs})")
         print(f"  decode everything    {b:8.2f} s   → fetching takes 1/{b / a:.1f} of it")
@@ -130,7 +140,9 @@ def main() -> None:
             film = Film(path, Store(Path(folder)), Settings())
             film.video  # noqa: B018 - packets were measured above
             measured, after, cuts = heads(film, rule)
-        print(f"  fetch, cues, embed   {measured:8.2f} s   of which embedding and cues about {measured - a:.2f} s")
+        print(
+            f"  fetch, cues, embed   {measured:8.2f} s   of which embedding and cues about {measured - a:.2f} s"
+        )
         print(f"  novelty and heads    {after:8.3f} s   ({cuts} cuts)")
 
 

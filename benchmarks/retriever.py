@@ -61,9 +61,13 @@ def clips_of(seeds, minutes, per_world, encoder, random):
     for seed in seeds:
         script = make_script(seed, minutes)
         for _ in range(per_world // 2):
-            one, other = (script.deeds[n] for n in random.choice(len(script.deeds), 2, replace=False))
+            one, other = (
+                script.deeds[n] for n in random.choice(len(script.deeds), 2, replace=False)
+            )
             rows = [
-                encoder.moments(script, sorted(random.choice(np.arange(h.start, h.end), SHOWN, replace=False)))
+                encoder.moments(
+                    script, sorted(random.choice(np.arange(h.start, h.end), SHOWN, replace=False))
+                )
                 for h in (one, other)
             ]
             for first, second, order in ((one, other, rows), (other, one, rows[::-1])):
@@ -74,7 +78,9 @@ def clips_of(seeds, minutes, per_world, encoder, random):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--clips", type=int, default=6000)
     parser.add_argument("--held-out", type=int, default=200)
     parser.add_argument("--minutes", type=int, default=20)
@@ -92,18 +98,28 @@ def main() -> None:
     fresh = range(seeds.stop, seeds.stop + 4)
     test = clips_of(fresh, options.minutes, options.held_out // 4, encoder, random)
     shutil.rmtree(options.out, ignore_errors=True)
-    shape, schedule = Shape(encoder.dim, frames=2 * SHOWN), Schedule(epochs=options.epochs, rate=options.rate, group=2)
+    shape, schedule = (
+        Shape(encoder.dim, frames=2 * SHOWN),
+        Schedule(epochs=options.epochs, rate=options.rate, group=2),
+    )
     began = time.perf_counter()
 
     def tell(epoch, share, progress):
         if share == 1.0 and len(progress.recalls) > epoch:
             at = progress.recalls[epoch]
-            print(f"epoch {epoch + 1}: loss {progress.losses[epoch]:.3f}, recall@1 {at['1']:.3f} @5 {at['5']:.3f} "
-                  f"@10 {at['10']:.3f}, {progress.pairs_per_second:.0f} pairs/s", flush=True)  # fmt: skip
+            print(
+                f"epoch {epoch + 1}: loss {progress.losses[epoch]:.3f}, recall@1 {at['1']:.3f} @5 {at['5']:.3f} "
+                f"@10 {at['10']:.3f}, {progress.pairs_per_second:.0f} pairs/s",
+                flush=True,
+            )
 
-    print(f"lab {PROFILE.hash}, {len(train)} clips of {options.worlds} worlds, {len(test)} held out from 4 others, "
-          f"noise {options.noise:g}")  # fmt: skip
-    weights, progress = fit(shape, train, test, schedule, options.out, device=options.device, tell=tell)
+    print(
+        f"lab {PROFILE.hash}, {len(train)} clips of {options.worlds} worlds, {len(test)} held out from 4 others, "
+        f"noise {options.noise:g}"
+    )
+    weights, progress = fit(
+        shape, train, test, schedule, options.out, device=options.device, tell=tell
+    )
     seconds = time.perf_counter() - began
     head = export(options.out, shape, weights, test, progress, encoder, schedule)
     pooled = progress.pooled
@@ -112,7 +128,11 @@ def main() -> None:
     own = np.array([head.scores(test.clip(n), texts[[n, n ^ 1]]) for n in range(len(test))])
     print(f"tells a clip from its reverse: {np.mean(own[:, 0] > own[:, 1]):.3f}")
     print(f"{seconds:.0f} s on {progress.device}, {progress.pairs_per_second:.0f} pairs/s")
-    plots.draw(progress, options.out / "curves.png", title="retrieval head on ordered clips of the laboratory")
+    plots.draw(
+        progress,
+        options.out / "curves.png",
+        title="retrieval head on ordered clips of the laboratory",
+    )
     print(f"curves: {options.out / 'curves.png'}")
 
 

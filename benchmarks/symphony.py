@@ -44,13 +44,17 @@ def run(benchmark, name, model, workers):
     """One contender on every question."""
     method, fields = CONTENDERS[name]
     return evaluate(
-        Solver(method, with_fields(Settings(), method, fields), Casting((model,))), benchmark, workers=workers
+        Solver(method, with_fields(Settings(), method, fields), Casting((model,))),
+        benchmark,
+        workers=workers,
     )
 
 
 def difference(first, second, kinds=None):
     """The first minus the second, on questions of these kinds."""
-    chosen = [n for n, item in enumerate(first.items) if kinds is None or item.tags["type"] in kinds]
+    chosen = [
+        n for n, item in enumerate(first.items) if kinds is None or item.tags["type"] in kinds
+    ]
     videos = [first.items[n].asked.video for n in chosen]
     return paired([first.right[n] for n in chosen], [second.right[n] for n in chosen], videos)
 
@@ -65,7 +69,9 @@ def tables(options, minutes):
     for name in CONTENDERS:
         found[name] = one = run(benchmark, name, model, options.workers)
         tokens = one.mean("tokens_in") + one.mean("tokens_out")
-        cost = f"{one.mean('frames'):7.1f} frames {one.mean('calls'):6.1f} calls {tokens:9,.0f} tokens"
+        cost = (
+            f"{one.mean('frames'):7.1f} frames {one.mean('calls'):6.1f} calls {tokens:9,.0f} tokens"
+        )
         print(f"{name:<15}{one.accuracy}   {cost}", flush=True)
     for kind, rate in by_tag(found["symphony"].items, found["symphony"].right, "type").items():
         print(f"  symphony, {kind:<14}{rate}")
@@ -83,14 +89,22 @@ def grid(options):
     for acuity in (0.4, 0.6, 0.8, 1.0):
         for noise in (0.0, 1.0, 2.0, 4.0):
             seeds = range(options.first_seed, options.first_seed + options.worlds)
-            benchmark, model = lab(seeds, minutes, options.questions, noise=noise), f"lab/acuity={acuity:g}"
+            benchmark, model = (
+                lab(seeds, minutes, options.questions, noise=noise),
+                f"lab/acuity={acuity:g}",
+            )
             found = {
-                name: run(benchmark, name, model, options.workers) for name in ("symphony", "videoagent", "uniform")
+                name: run(benchmark, name, model, options.workers)
+                for name in ("symphony", "videoagent", "uniform")
             }
             leads = "   ".join(
-                f"− {name} {difference(found['symphony'], found[name])}" for name in ("videoagent", "uniform")
+                f"− {name} {difference(found['symphony'], found[name])}"
+                for name in ("videoagent", "uniform")
             )
-            print(f"acuity {acuity:g}, noise {noise:g}: {found['symphony'].accuracy}   {leads}", flush=True)
+            print(
+                f"acuity {acuity:g}, noise {noise:g}: {found['symphony'].accuracy}   {leads}",
+                flush=True,
+            )
 
 
 def latency(seconds=0.5, limit=16):
@@ -104,7 +118,9 @@ def latency(seconds=0.5, limit=16):
 
     chat = Limited(ScriptedChat(reply), Gate(limit))
     began = time.perf_counter()
-    claims = scored(Grounding(), footage, Question("What is it?"), "look", Run({"vlm": chat, "llm": chat}))
+    claims = scored(
+        Grounding(), footage, Question("What is it?"), "look", Run({"vlm": chat, "llm": chat})
+    )
     took = time.perf_counter() - began
     ideal = math.ceil(60 / limit) * seconds
     how = f"calls of {seconds:g} s, {limit} at a time"
@@ -112,7 +128,9 @@ def latency(seconds=0.5, limit=16):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--minutes", type=int, nargs="+", default=[60, 120])
     parser.add_argument("--worlds", type=int, default=3)
     parser.add_argument("--questions", type=int, default=52)

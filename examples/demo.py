@@ -29,9 +29,14 @@ MODEL = "local/qwen2.5-1.5b"
 SECONDS = 100
 # few notes, short prompts: what a small model on two cores reads in time. It is always sure of itself, so it is not
 # asked whether it is; and it does not know one stretch of the film from another, so all of it is searched.
-SETTINGS = ("videoagent.initial_frames=3", "videoagent.max_rounds=2", "videoagent.max_requests=3",
-            "videoagent.segment_selection=false", "videoagent.retrieval=fused",
-            "videoagent.self_evaluation=false")  # fmt: skip
+SETTINGS = (
+    "videoagent.initial_frames=3",
+    "videoagent.max_rounds=2",
+    "videoagent.max_requests=3",
+    "videoagent.segment_selection=false",
+    "videoagent.retrieval=fused",
+    "videoagent.self_evaluation=false",
+)
 
 
 @dataclass(frozen=True)
@@ -58,12 +63,28 @@ def riddles(script: Script) -> list[Riddle]:
     lines = {h.start: next(s.text for s in script.spoken if s.start == h.start) for h in said}
     first, second = sorted(rng.sample(signs, 2), key=lambda h: h.start)
     return [
-        _riddle(rng, "Which of these is said?", lines[line.start],
-                _recombined(rng, list(lines.values())), [line]),
-        _riddle(rng, "Which of these can be read?", sign.fact.text,
-                _recombined(rng, [h.fact.text for h in signs]), [sign]),
-        _riddle(rng, "Which of these two signs is shown first?", first.fact.text, [second.fact.text], [first, second]),
-    ]  # fmt: skip
+        _riddle(
+            rng,
+            "Which of these is said?",
+            lines[line.start],
+            _recombined(rng, list(lines.values())),
+            [line],
+        ),
+        _riddle(
+            rng,
+            "Which of these can be read?",
+            sign.fact.text,
+            _recombined(rng, [h.fact.text for h in signs]),
+            [sign],
+        ),
+        _riddle(
+            rng,
+            "Which of these two signs is shown first?",
+            first.fact.text,
+            [second.fact.text],
+            [first, second],
+        ),
+    ]
 
 
 def _recombined(rng: random.Random, texts: list[str]) -> list[str]:
@@ -86,7 +107,10 @@ def longtake(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a command as a user would, and show it."""
     print("$ longtake " + " ".join(f'"{a}"' if " " in a else a for a in arguments), flush=True)
     return subprocess.run(
-        [sys.executable, "-m", "longtake", *arguments], stdout=subprocess.PIPE, text=True, check=False
+        [sys.executable, "-m", "longtake", *arguments],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
     )
 
 
@@ -96,8 +120,16 @@ def ask(film: Path, riddle: Riddle) -> dict:
     settings = [word for setting in SETTINGS for word in ("--set", setting)]
     cast = ["--model", f"llm={MODEL}", "--model", "captioner=senses/words"]
     done = longtake(
-        "ask", str(film), riddle.text, *options, *cast, *settings, "--max-seconds", str(SECONDS), "--json"
-    )  # fmt: skip
+        "ask",
+        str(film),
+        riddle.text,
+        *options,
+        *cast,
+        *settings,
+        "--max-seconds",
+        str(SECONDS),
+        "--json",
+    )
     if done.returncode not in (0, 3):
         sys.exit(f"the question did not end (exit code {done.returncode})")
     return json.loads(done.stdout)
@@ -138,10 +170,14 @@ def main() -> int:
             for each in answer["evidence"]:
                 print(f"    [{clock(each['start'])}] {each['text'][:100]}")
             used = answer["usage"]
-            print(f"    {used['frames']} frames, {used['calls']} calls, {used['tokens_in']} tokens in "
-                  f"({used['tokens_cached']} cached), {used['seconds']:.0f} s")  # fmt: skip
-    print(f"{right} of 3 right, {close} of {cited} citations within 5 s of the evidence, "
-          f"{time.perf_counter() - fetched:.0f} s (and {fetched - began:.0f} s to fetch the model)")  # fmt: skip
+            print(
+                f"    {used['frames']} frames, {used['calls']} calls, {used['tokens_in']} tokens in "
+                f"({used['tokens_cached']} cached), {used['seconds']:.0f} s"
+            )
+    print(
+        f"{right} of 3 right, {close} of {cited} citations within 5 s of the evidence, "
+        f"{time.perf_counter() - fetched:.0f} s (and {fetched - began:.0f} s to fetch the model)"
+    )
     return 0
 
 

@@ -23,7 +23,11 @@ class NetworkForbidden(RuntimeError):
 @pytest.fixture(autouse=True)
 def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sockets are closed except to loopback."""
-    connect, connect_ex, getaddrinfo = socket.socket.connect, socket.socket.connect_ex, socket.getaddrinfo
+    connect, connect_ex, getaddrinfo = (
+        socket.socket.connect,
+        socket.socket.connect_ex,
+        socket.getaddrinfo,
+    )
 
     def check(host: Any) -> None:
         name = host.decode() if isinstance(host, bytes) else host

@@ -22,7 +22,9 @@ def numbered(number: int, *, width: int = 128, height: int = 96) -> np.ndarray:
     for bit in range(BITS):
         row, column = divmod(bit, 6)
         on = number >> (BITS - 1 - bit) & 1
-        picture[row * CELL : (row + 1) * CELL, column * CELL : (column + 1) * CELL] = 255 if on else 0
+        picture[row * CELL : (row + 1) * CELL, column * CELL : (column + 1) * CELL] = (
+            255 if on else 0
+        )
     return picture
 
 
@@ -31,7 +33,9 @@ def read_number(pixels: np.ndarray) -> int:
     number = 0
     for bit in range(BITS):
         row, column = divmod(bit, 6)
-        cell = pixels[row * CELL + 4 : (row + 1) * CELL - 4, column * CELL + 4 : (column + 1) * CELL - 4]
+        cell = pixels[
+            row * CELL + 4 : (row + 1) * CELL - 4, column * CELL + 4 : (column + 1) * CELL - 4
+        ]
         number = number << 1 | int(cell.mean() > 127)
     return number
 
@@ -80,8 +84,14 @@ class Recipe:
             sound = None
             if self.sound_from is not None:
                 sound = np.sin(np.arange(16_000 * 12) * 0.1).astype(np.float32) * 0.3
-            write_film(path, pictures(self.count), self.encoding, times=self.times, sound=sound,
-                       audio_start=self.sound_from or 0.0)  # fmt: skip
+            write_film(
+                path,
+                pictures(self.count),
+                self.encoding,
+                times=self.times,
+                sound=sound,
+                audio_start=self.sound_from or 0.0,
+            )
         return path
 
 
@@ -94,15 +104,26 @@ VP8 = {"deadline": "realtime", "cpu-used": "8", "auto-alt-ref": "1", "lag-in-fra
 FILMS = [
     Recipe("plain.mp4"),
     Recipe("no_b_frames.mp4", x264(options={**X264, "bf": "0"}, gop=10)),
-    Recipe("open_gop.mp4", x264(options={**X264, "x264-params": "open-gop=1:keyint=20:scenecut=0"}, gop=20)),
+    Recipe(
+        "open_gop.mp4",
+        x264(options={**X264, "x264-params": "open-gop=1:keyint=20:scenecut=0"}, gop=20),
+    ),
     Recipe("one_group.mp4", x264(gop=10_000)),
     Recipe("fragmented.mp4", x264(container={"movflags": "frag_keyframe+empty_moov"})),
-    Recipe("hevc.mkv", x264(codec="libx265", options={"preset": "ultrafast", "x265-params": "log-level=none"})),
+    Recipe(
+        "hevc.mkv",
+        x264(codec="libx265", options={"preset": "ultrafast", "x265-params": "log-level=none"}),
+    ),
     Recipe("vp8_hidden_frames.webm", x264(codec="libvpx", options=VP8)),
     Recipe("vp9.webm", x264(codec="libvpx-vp9", options={"deadline": "realtime", "cpu-used": "8"})),
-    Recipe("av1.mkv", x264(codec="libsvtav1", options={"preset": "8", "crf": "15", "svtav1-params": "keyint=25"})),
     Recipe(
-        "mpeg2.mpg", x264(codec="mpeg2video", fps=Fraction(25), options={"bf": "2", "b": "3000000"}, gop=15), count=150
+        "av1.mkv",
+        x264(codec="libsvtav1", options={"preset": "8", "crf": "15", "svtav1-params": "keyint=25"}),
+    ),
+    Recipe(
+        "mpeg2.mpg",
+        x264(codec="mpeg2video", fps=Fraction(25), options={"bf": "2", "b": "3000000"}, gop=15),
+        count=150,
     ),
     Recipe("broadcast.ts", x264(fps=Fraction(25)), count=250),
     Recipe("variable_rate.mkv", times=jerky(90), count=90),
@@ -111,6 +132,12 @@ FILMS = [
     Recipe("b_frames.avi", x264(codec="mpeg4", options={"bf": "2", "b": "3000000"}, gop=12)),
     Recipe("raw.h264", x264(fps=Fraction(25)), count=100),
     Recipe("starts_late.mkv", times=[5 + i / 10 for i in range(60)], count=60),
-    Recipe("sound_first.mkv", times=[2 + i / 10 for i in range(60)], count=60, sound_from=0.0, first=2.0),
+    Recipe(
+        "sound_first.mkv",
+        times=[2 + i / 10 for i in range(60)],
+        count=60,
+        sound_from=0.0,
+        first=2.0,
+    ),
     Recipe("one_frame.mp4", count=1),
 ]

@@ -50,7 +50,9 @@ class Bags:
     name = "bags"
 
     def texts(self, texts):
-        rows = np.array([[t.count(chr(97 + i)) for i in range(26)] + [1] for t in texts], np.float32)
+        rows = np.array(
+            [[t.count(chr(97 + i)) for i in range(26)] + [1] for t in texts], np.float32
+        )
         return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
@@ -59,7 +61,9 @@ class Captions:
     """A source of videos that are ten captions long; the video called ``broken`` cannot be opened."""
 
     def footage(self, video):
-        return CaptionedFootage(video, [] if video == "broken" else [f"{video} at {s}" for s in range(10)], Bags())
+        return CaptionedFootage(
+            video, [] if video == "broken" else [f"{video} at {s}" for s in range(10)], Bags()
+        )
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,9 @@ class FirstOption:
     log: str = ""
 
     def answer(self, footage, question, run):
-        time.sleep(float(os.environ.get("TEST_PAUSE", "0")))  # no field: how long it takes is no part of a spec
+        time.sleep(
+            float(os.environ.get("TEST_PAUSE", "0"))
+        )  # no field: how long it takes is no part of a spec
         if self.log:
             with Path(self.log).open("a") as file:
                 file.write(f"{os.getpid()} {footage.name}\n")
@@ -121,9 +127,17 @@ class Snoop(FirstOption):
         needle = SECRET[::-1][::-1]
         for thing in gc.get_objects():
             if isinstance(thing, dict):
-                found += [k for k, v in list(thing.items()) if _holds(v) and k != "SECRET" and v is not needle]
+                found += [
+                    k
+                    for k, v in list(thing.items())
+                    if _holds(v) and k != "SECRET" and v is not needle
+                ]
             elif isinstance(thing, list | tuple | set):
-                found += ["sequence"] if any(_holds(v) for v in thing if v is not SECRET) and not _own(thing) else []
+                found += (
+                    ["sequence"]
+                    if any(_holds(v) for v in thing if v is not SECRET) and not _own(thing)
+                    else []
+                )
         found += [k for k, v in os.environ.items() if SECRET in v]
         found += [a for a in sys.argv if SECRET in a]
         for path in Path(self.folder).rglob("*"):

@@ -34,12 +34,18 @@ def lengths(seed: int) -> list[int]:
     return random.integers(10, 40, int(random.integers(3, 7))).tolist()
 
 
-def make_scenes(path: Path, seconds: Sequence[int], *, seed: int = 0, crf: int = 23, gop: int = 20) -> Path:
+def make_scenes(
+    path: Path, seconds: Sequence[int], *, seed: int = 0, crf: int = 23, gop: int = 20
+) -> Path:
     """A film of scenes of so many seconds, three pictures a second."""
 
     def pictures() -> Iterator[np.ndarray]:
         for number, length in enumerate(seconds):
             yield from scene(100 * seed + number, 3 * length)
 
-    write_film(path, pictures(), Encoding(fps=Fraction(3), gop=gop, options={"preset": "ultrafast", "crf": str(crf)}))
+    write_film(
+        path,
+        pictures(),
+        Encoding(fps=Fraction(3), gop=gop, options={"preset": "ultrafast", "crf": str(crf)}),
+    )
     return path

@@ -31,7 +31,9 @@ def test_links_lead_somewhere(page):
 def test_commands_exist(page):
     text = page.read_text()
     typed = "\n".join(code for _, code in BLOCK.findall(text))
-    for command in re.findall(r"`longtake ([a-z-]+)", text) + re.findall(r"^longtake ([a-z-]+)", typed, re.MULTILINE):
+    for command in re.findall(r"`longtake ([a-z-]+)", text) + re.findall(
+        r"^longtake ([a-z-]+)", typed, re.MULTILINE
+    ):
         assert command in cli.COMMANDS, command
 
 
@@ -39,7 +41,9 @@ def test_commands_exist(page):
 def test_python_runs(page, film_folder, monkeypatch, tmp_path):
     blocks = [code for language, code in BLOCK.findall(page.read_text()) if language == "python"]
     monkeypatch.setitem(registry.chats._targets, "test", "support.models:make")
-    monkeypatch.setattr(build, "DEFAULT_MODELS", dict.fromkeys(build.DEFAULT_MODELS, "test/obliging"))
+    monkeypatch.setattr(
+        build, "DEFAULT_MODELS", dict.fromkeys(build.DEFAULT_MODELS, "test/obliging")
+    )
     monkeypatch.chdir(tmp_path)
     if blocks:
         shutil.copy(FILMS[0].make(film_folder), tmp_path / "film.mp4")
@@ -57,7 +61,11 @@ def test_the_method_of_the_tutorial_is_found_in_the_working_folder(run, tmp_path
     write_world(make_world(seed=7, minutes=1), tmp_path / "world")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    typed = [line for line in page.splitlines() if line.startswith("longtake") and "my_module:Middle" in line]
+    typed = [
+        line
+        for line in page.splitlines()
+        if line.startswith("longtake") and "my_module:Middle" in line
+    ]
     assert len(typed) == 3
     for line in typed:
         exit_code, out, err = run(*shlex.split(line)[1:])

@@ -10,7 +10,11 @@ import pytest
 
 import longtake
 
-MODULES = [m.name for m in pkgutil.walk_packages(longtake.__path__, "longtake.") if m.name != "longtake.__main__"]
+MODULES = [
+    m.name
+    for m in pkgutil.walk_packages(longtake.__path__, "longtake.")
+    if m.name != "longtake.__main__"
+]
 
 
 def test_all_is_what_is_exported():

@@ -33,7 +33,11 @@ def vision(path: Path, card: Card) -> None:
     weights = {"mix": random.normal(size=(12, dim)).astype(np.float32)}
     nodes = [
         helper.make_node(
-            "AveragePool", ["pixel_values"], ["pooled"], kernel_shape=[quarter] * 2, strides=[quarter] * 2
+            "AveragePool",
+            ["pixel_values"],
+            ["pooled"],
+            kernel_shape=[quarter] * 2,
+            strides=[quarter] * 2,
         ),
         helper.make_node("Flatten", ["pooled"], ["flat"], axis=1),
         helper.make_node("MatMul", ["flat", "mix"], ["vector"]),
@@ -53,7 +57,11 @@ def vision(path: Path, card: Card) -> None:
     _save(
         path,
         nodes,
-        [helper.make_tensor_value_info("pixel_values", TensorProto.FLOAT, ["batch", 3, side, side])],
+        [
+            helper.make_tensor_value_info(
+                "pixel_values", TensorProto.FLOAT, ["batch", 3, side, side]
+            )
+        ],
         [helper.make_tensor_value_info(output, TensorProto.FLOAT, shape)],
         weights,
     )
@@ -77,14 +85,20 @@ def text(path: Path, card: Card) -> None:
         path,
         nodes,
         [helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["batch", "sequence"])],
-        [helper.make_tensor_value_info(card.text.outputs[0], TensorProto.FLOAT, ["batch", card.dim])],
+        [
+            helper.make_tensor_value_info(
+                card.text.outputs[0], TensorProto.FLOAT, ["batch", card.dim]
+            )
+        ],
         weights,
     )
 
 
 def tokenizer(path: Path) -> None:
     words = ["[UNK]", "a", "red", "car", "dog", "runs", "the", "street", "Red", "Car"]
-    made = Tokenizer(WordLevel({word: 10 + number for number, word in enumerate(words)}, unk_token="[UNK]"))
+    made = Tokenizer(
+        WordLevel({word: 10 + number for number, word in enumerate(words)}, unk_token="[UNK]")
+    )
     made.pre_tokenizer = Whitespace()
     made.enable_padding(length=9, pad_id=7)  # a setting of its own, which the card must override
     path.parent.mkdir(parents=True, exist_ok=True)

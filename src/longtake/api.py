@@ -53,7 +53,9 @@ class OpenFilm:
         settings = with_fields(self.settings, method, fields)
         if budget is not None:
             settings = replace(settings, budget=budget)
-        casting = Casting((model,) if isinstance(model, str) else tuple(model), Path(team) if team else None)
+        casting = Casting(
+            (model,) if isinstance(model, str) else tuple(model), Path(team) if team else None
+        )
         asking = Asking(method, casting, seed=seed, sinks=sinks)
         return ask(self.film, Question(question, tuple(options)), settings, asking)
 
@@ -71,7 +73,9 @@ class OpenFilm:
         return f"OpenFilm({str(self.film.path)!r})"
 
 
-def open(path: Path | str, *, subtitles: Path | str | None = None, settings: Settings | None = None) -> OpenFilm:  # noqa: A001
+def open(  # noqa: A001
+    path: Path | str, *, subtitles: Path | str | None = None, settings: Settings | None = None
+) -> OpenFilm:
     """Open a film with the user's settings, or with these."""
     settings = settings or config.load(method_names=registry.methods.names())
     film = open_film(Path(path), settings, subtitles=Path(subtitles) if subtitles else None)

@@ -24,20 +24,28 @@ from longtake.models.chat import Chat
 from longtake.sinks.recorder import Recorder
 from longtake.types import Question, Result
 
-DEFAULT_MODELS = {"llm": "local/qwen2.5-1.5b", "vlm": "socratic/qwen2.5-1.5b", "captioner": "senses"}
+DEFAULT_MODELS = {
+    "llm": "local/qwen2.5-1.5b",
+    "vlm": "socratic/qwen2.5-1.5b",
+    "captioner": "senses",
+}
 """Who takes a role when nobody is named: models that run on this machine."""
 DEFAULT_METHOD = "videoagent"
 
 
 def open_method(name: str, settings: Settings) -> Method:
     """The method of that name with its settings."""
-    method: Method = configure(registry.methods.get(name), settings.methods.get(name, {}), source="settings")
+    method: Method = configure(
+        registry.methods.get(name), settings.methods.get(name, {}), source="settings"
+    )
     return method
 
 
 def roles_of(methods: Sequence[str]) -> tuple[str, ...]:
     """The roles of all these methods, each once."""
-    return tuple(dict.fromkeys(role for name in methods for role in registry.methods.get(name).roles))
+    return tuple(
+        dict.fromkeys(role for name in methods for role in registry.methods.get(name).roles)
+    )
 
 
 @dataclass(frozen=True)
@@ -61,7 +69,9 @@ class Casting:
     @property
     def everyone(self) -> str:
         """The model named for all roles; empty: none is."""
-        everyone = [model for model in self.models if "=" not in model.partition("#")[0].partition("/")[0]]
+        everyone = [
+            model for model in self.models if "=" not in model.partition("#")[0].partition("/")[0]
+        ]
         return everyone[-1] if everyone else ""
 
     def among(self, methods: Sequence[str]) -> Casting:
@@ -73,9 +83,13 @@ class Casting:
         wanted = [role for role in roles if role != "team"]
         known = dict.fromkeys(role for role in (*wanted, *self.beside) if role != "team")
         named = assign_roles(list(known), [m for m in self.models if not m.startswith("team=")], "")
-        default = DEFAULT_MODELS if pictures else dict.fromkeys(DEFAULT_MODELS, DEFAULT_MODELS["llm"])
+        default = (
+            DEFAULT_MODELS if pictures else dict.fromkeys(DEFAULT_MODELS, DEFAULT_MODELS["llm"])
+        )
         if nobody := [role for role in wanted if not named[role] and role not in default]:
-            raise ConfigError(f"no model takes the role {nobody[0]} by itself; name one: --model {nobody[0]}=NAME")
+            raise ConfigError(
+                f"no model takes the role {nobody[0]} by itself; name one: --model {nobody[0]}=NAME"
+            )
         return {role: named[role] or default[role] for role in wanted}
 
     def members(self) -> Sequence[Member]:
@@ -95,7 +109,9 @@ class Casting:
         return Catalogue(settings, offline=self.offline).hosts(named)
 
 
-def open_run(method: Method, footage: Footage, settings: Settings, casting: Casting, *, seed: int = 0) -> Run:
+def open_run(
+    method: Method, footage: Footage, settings: Settings, casting: Casting, *, seed: int = 0
+) -> Run:
     """The models that a method needs, under the budget of one question."""
     catalogue = Catalogue(settings, offline=casting.offline)
     film = footage if isinstance(footage, Film) else None
@@ -103,7 +119,9 @@ def open_run(method: Method, footage: Footage, settings: Settings, casting: Cast
     replies = ReplyStore(film.folder.path) if film and casting.replies else None
     models: dict[str, Chat] = {
         role: catalogue.open(name, witness=witness, replies=replies)
-        for role, name in casting.names(method.roles, pictures=footage.captions([0.0]) is None).items()
+        for role, name in casting.names(
+            method.roles, pictures=footage.captions([0.0]) is None
+        ).items()
     }
     team: Sequence[Agent] = ()
     if "team" in method.roles:

@@ -148,8 +148,12 @@ BUILTIN_MODELS: Mapping[str, ModelEntry] = {
     "socratic/qwen2.5-1.5b": ModelEntry(backend="socratic", llm="local/qwen2.5-1.5b"),
     "senses": ModelEntry(backend="senses"),
     "senses/words": ModelEntry(backend="senses", channels=("onscreen", "speech")),
-    "socratic/reader": ModelEntry(backend="socratic", llm="local/qwen2.5-1.5b", channels=("onscreen",)),
-    "socratic/listener": ModelEntry(backend="socratic", llm="local/qwen2.5-1.5b", channels=("speech",)),
+    "socratic/reader": ModelEntry(
+        backend="socratic", llm="local/qwen2.5-1.5b", channels=("onscreen",)
+    ),
+    "socratic/listener": ModelEntry(
+        backend="socratic", llm="local/qwen2.5-1.5b", channels=("speech",)
+    ),
     "socratic/looker": ModelEntry(backend="socratic", llm="local/qwen2.5-1.5b", channels=("tags",)),
 }
 """What can be used with nothing configured; everything here runs on this machine."""
@@ -224,11 +228,22 @@ def merge(layers: Iterable[Layer], *, method_names: Iterable[str] = ()) -> Setti
     names = set(method_names)
     for layer in layers:
         sections = {key: value for key, value in layer.values.items() if key not in names}
-        if "methods" in sections:  # methods are written by their own names: [videoagent], not [methods.videoagent]
-            raise unknown("key", "methods", _keys(Settings) - {"methods"} | names, where=layer.source)
-        settings = overlay(settings, sections, source=layer.source, trusted=layer.trusted, also=names)
-        fields = {key: _mapping(layer.values[key], key, layer.source) for key in names & layer.values.keys()}
-        merged = {name: {**settings.methods.get(name, {}), **values} for name, values in fields.items()}
+        if (
+            "methods" in sections
+        ):  # methods are written by their own names: [videoagent], not [methods.videoagent]
+            raise unknown(
+                "key", "methods", _keys(Settings) - {"methods"} | names, where=layer.source
+            )
+        settings = overlay(
+            settings, sections, source=layer.source, trusted=layer.trusted, also=names
+        )
+        fields = {
+            key: _mapping(layer.values[key], key, layer.source)
+            for key in names & layer.values.keys()
+        }
+        merged = {
+            name: {**settings.methods.get(name, {}), **values} for name, values in fields.items()
+        }
         settings = dataclasses.replace(settings, methods={**settings.methods, **merged})
     return settings
 
@@ -259,7 +274,9 @@ def overlay(
         old = getattr(base, key)
         entry = _entry_type(hints[key])
         if dataclasses.is_dataclass(old):
-            changes[key] = overlay(old, _mapping(value, name, source), source=source, trusted=trusted, path=f"{name}.")
+            changes[key] = overlay(
+                old, _mapping(value, name, source), source=source, trusted=trusted, path=f"{name}."
+            )
         elif entry is not None:
             table = dict(old)
             for item, fields_of_item in _mapping(value, name, source).items():
@@ -279,7 +296,10 @@ def overlay(
 
 def coerce(hint: Any, value: Any, *, name: str, source: str) -> Any:
     """``value`` as the type a field declares, or an error that names the field."""
-    from pydantic import TypeAdapter, ValidationError  # late: half of the start-up time of a small command
+    from pydantic import (
+        TypeAdapter,
+        ValidationError,
+    )  # late: half of the start-up time of a small command
 
     try:
         return TypeAdapter(hint).validate_python(value)

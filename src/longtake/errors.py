@@ -63,9 +63,17 @@ def check_least(settings: object, path: str, **least: float) -> None:
 
 
 MediaProblem: TypeAlias = Literal[
-    "not_found", "not_a_file", "not_a_video", "no_video", "no_audio", "truncated", "encrypted",
-    "too_large", "unreadable", "out_of_range",
-]  # fmt: skip
+    "not_found",
+    "not_a_file",
+    "not_a_video",
+    "no_video",
+    "no_audio",
+    "truncated",
+    "encrypted",
+    "too_large",
+    "unreadable",
+    "out_of_range",
+]
 
 
 class MediaError(LongtakeError):

@@ -46,12 +46,21 @@ def estimate(method: Method, duration: float, question: Question, run: Run) -> E
     most = method.bounds(duration, question)
     chats = run.chats
     picture = max((chat.card.picture_tokens or PICTURE_TOKENS for chat in chats), default=0)
-    written = most.prompt_words * TOKENS_PER_WORD + most.calls * (FORM_TOKENS + _beyond_words(question))
+    written = most.prompt_words * TOKENS_PER_WORD + most.calls * (
+        FORM_TOKENS + _beyond_words(question)
+    )
     tokens_in = round(written + most.frames * (picture + TIME_TOKENS))
     tokens_out = round(most.reply_words * TOKENS_PER_WORD)
     cost = _cost(chats, tokens_in, tokens_out)
     return Estimate(
-        found_as(method), most.calls, most.frames, tokens_in, tokens_out, cost, most.steps, cost is None or cost > 0
+        found_as(method),
+        most.calls,
+        most.frames,
+        tokens_in,
+        tokens_out,
+        cost,
+        most.steps,
+        cost is None or cost > 0,
     )
 
 
@@ -66,4 +75,6 @@ def _cost(chats: list[Chat], tokens_in: int, tokens_out: int) -> float | None:
     prices = [chat.card.price for chat in chats]
     if any(price is None for price in prices):
         return None
-    return max((price.of(tokens_in, 0, tokens_out) for price in prices if price is not None), default=0.0)
+    return max(
+        (price.of(tokens_in, 0, tokens_out) for price in prices if price is not None), default=0.0
+    )

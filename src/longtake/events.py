@@ -160,9 +160,17 @@ class Failed(_Base):
 
 
 Event: TypeAlias = (
-    RunStarted | StepBegan | StepEnded | ChatCalled | ToolCalled | FramesSeen
-    | ScoresSet | Noted | Answered | Failed
-)  # fmt: skip
+    RunStarted
+    | StepBegan
+    | StepEnded
+    | ChatCalled
+    | ToolCalled
+    | FramesSeen
+    | ScoresSet
+    | Noted
+    | Answered
+    | Failed
+)
 
 E = TypeVar("E", bound=_Base)
 
@@ -196,7 +204,10 @@ class Stream:
         """Stamp an event and pass it on; gives back the stamped one."""
         with self._lock:
             stamped = replace(
-                event, id=next(self._ids), parent=_parent.get(), time=round(self._clock() - self._began, 4)
+                event,
+                id=next(self._ids),
+                parent=_parent.get(),
+                time=round(self._clock() - self._began, 4),
             )
             self._each(lambda sink: sink.handle(stamped))  # type: ignore[arg-type]
         return stamped
@@ -238,7 +249,9 @@ class Stream:
                 act(sink)
             except Exception as error:  # noqa: BLE001 - whatever a sink does must not end the run
                 self._sinks.remove(sink)
-                warnings.warn(f"{type(sink).__name__} was dropped: {error}", RuntimeWarning, stacklevel=4)
+                warnings.warn(
+                    f"{type(sink).__name__} was dropped: {error}", RuntimeWarning, stacklevel=4
+                )
 
 
 _stream: ContextVar[Stream | None] = ContextVar("longtake_stream", default=None)

@@ -8,7 +8,9 @@ def visible(text: str) -> str:
 
     A file name must not move the cursor, recolour the terminal or fake a line of output.
     """
-    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+    return "".join(
+        c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text
+    )
 
 
 def on_one_line(text: str) -> str:

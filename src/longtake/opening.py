@@ -17,15 +17,24 @@ def open_store(settings: Settings) -> Store:
 
 
 def open_film(
-    path: Path, settings: Settings, *, subtitles: Path | None = None, subtitles_begin: float = 0.0,
+    path: Path,
+    settings: Settings,
+    *,
+    subtitles: Path | None = None,
+    subtitles_begin: float = 0.0,
     full_hash: bool = False,
-) -> Film:  # fmt: skip
+) -> Film:
     """A film with its part of the user's store; ``subtitles_begin`` is the time in them at which the film begins."""
     store = open_store(settings)
     return Film(
-        path, store, settings, senses=_senses(settings.perception, store.root), subtitles=subtitles,
-        subtitles_begin=subtitles_begin, full_hash=full_hash,
-    )  # fmt: skip
+        path,
+        store,
+        settings,
+        senses=_senses(settings.perception, store.root),
+        subtitles=subtitles,
+        subtitles_begin=subtitles_begin,
+        full_hash=full_hash,
+    )
 
 
 @lru_cache(maxsize=1)

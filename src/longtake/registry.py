@@ -24,7 +24,11 @@ class Registry:
     """
 
     def __init__(
-        self, kind: str, group: str, builtin: dict[str, str], fault: Callable[[Any], str] = lambda _: ""
+        self,
+        kind: str,
+        group: str,
+        builtin: dict[str, str],
+        fault: Callable[[Any], str] = lambda _: "",
     ) -> None:
         self.kind = kind
         self.group = group
@@ -57,9 +61,13 @@ class Registry:
         try:
             found = getattr(import_module(module), attribute)
         except (ImportError, AttributeError) as error:
-            raise ConfigError(f"{self.kind} {name!r} cannot be loaded: {error}", key=name) from error
+            raise ConfigError(
+                f"{self.kind} {name!r} cannot be loaded: {error}", key=name
+            ) from error
         except Exception as error:  # whatever a module of somebody else's does when it is imported
-            raise ConfigError(f"{self.kind} {name!r} cannot be loaded: {_told(error)}", key=name) from error
+            raise ConfigError(
+                f"{self.kind} {name!r} cannot be loaded: {_told(error)}", key=name
+            ) from error
         if fault := self._fault(found):
             raise ConfigError(f"{name} is not a {self.kind}: {fault}", key=name)
         return found
@@ -68,7 +76,9 @@ class Registry:
         """The name by which :meth:`get` finds a class again: its own, else its address; empty: it finds none."""
         for name, target in self._targets.items():
             module, _, attribute = target.partition(":")
-            if getattr(sys.modules.get(module), attribute, None) is kind:  # what was not imported is not in use
+            if (
+                getattr(sys.modules.get(module), attribute, None) is kind
+            ):  # what was not imported is not in use
                 return name
         address = f"{kind.__module__}:{kind.__qualname__}"
         return address if _ADDRESS.fullmatch(address) and kind.__module__ != "__main__" else ""
@@ -95,7 +105,11 @@ def _no_method(found: Any) -> str:
     """What keeps something from being a method; empty: nothing."""
     if not (isinstance(found, type) and dataclasses.is_dataclass(found)):
         return "a method is a dataclass (docs/tutorial.md shows one)"
-    missing = [part for part in ("name", "paper", "roles", "presets", "answer", "bounds") if not hasattr(found, part)]
+    missing = [
+        part
+        for part in ("name", "paper", "roles", "presets", "answer", "bounds")
+        if not hasattr(found, part)
+    ]
     return f"it has no {', '.join(missing)}" if missing else ""
 
 

@@ -8,7 +8,9 @@ import re
 from longtake.errors import ConfigError
 from longtake.types import Segment
 
-_CLOCK = re.compile(r"(?:(?:(\d+):)?(\d{1,2}):)?(\d+(?:[.,]\d+)?)\s*(?:s|sec|seconds?)?", re.IGNORECASE)
+_CLOCK = re.compile(
+    r"(?:(?:(\d+):)?(\d{1,2}):)?(\d+(?:[.,]\d+)?)\s*(?:s|sec|seconds?)?", re.IGNORECASE
+)
 
 
 def clock(seconds: float, *, millis: bool = False) -> str:

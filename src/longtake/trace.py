@@ -64,7 +64,9 @@ def read(path: Path) -> Trace:
     if not isinstance(first, dict) or "longtake_trace" not in first:
         raise RunError(f"{path}: not a longtake trace (its first line holds no version)")
     if first["longtake_trace"] != VERSION:
-        raise RunError(f"{path}: trace version {first['longtake_trace']}; this longtake reads {VERSION}")
+        raise RunError(
+            f"{path}: trace version {first['longtake_trace']}; this longtake reads {VERSION}"
+        )
     complete = lines[-1] == b""
     events: list[Event] = []
     pictures: dict[str, bytes] = {}

@@ -81,7 +81,9 @@ class Question:
         if not self.text.strip():
             raise ValueError("the question is empty")
         if len(self.options) == 1 or len(self.options) > len(LETTERS):
-            raise ValueError(f"a question has no options or 2 to {len(LETTERS)}, not {len(self.options)}")
+            raise ValueError(
+                f"a question has no options or 2 to {len(LETTERS)}, not {len(self.options)}"
+            )
 
     @property
     def letters(self) -> str:

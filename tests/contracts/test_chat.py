@@ -34,9 +34,22 @@ def scripted() -> ScriptedChat:
 
 
 @pytest.fixture(
-    params=["openai", "scripted", "socratic", "traced", "budgeted", "cached", "retrying", "limited", "carded", "lab"]
+    params=[
+        "openai",
+        "scripted",
+        "socratic",
+        "traced",
+        "budgeted",
+        "cached",
+        "retrying",
+        "limited",
+        "carded",
+        "lab",
+    ]
 )
-def chat(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chat]:
+def chat(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Chat]:
     with ExitStack() as stack:
 
         def openai() -> Chat:

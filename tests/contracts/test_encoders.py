@@ -24,22 +24,32 @@ TEXTS = ["a red car", "the dog runs", "street", "a red car runs the street " * 3
 def encoder(request, model_cache, tmp_path_factory):
     if request.param in CARDS:
         card = CARDS[request.param]
-        return open_card(card, tinymodels.folder_for(card, tmp_path_factory.mktemp(request.param)), compute=SMALL)
+        return open_card(
+            card, tinymodels.folder_for(card, tmp_path_factory.mktemp(request.param)), compute=SMALL
+        )
     return image_encoder(request.param, model_cache, compute=SMALL)
 
 
-@pytest.fixture(scope="module", params=["minilm", *(name for name in names() if name in CARDS and CARDS[name].text)])
+@pytest.fixture(
+    scope="module",
+    params=["minilm", *(name for name in names() if name in CARDS and CARDS[name].text)],
+)
 def texter(request, tmp_path_factory):
     if request.param == "minilm":
         return MiniLM(compute=SMALL)
     card = CARDS[request.param]
-    return open_card(card, tinymodels.folder_for(card, tmp_path_factory.mktemp(request.param)), compute=SMALL)
+    return open_card(
+        card, tinymodels.folder_for(card, tmp_path_factory.mktemp(request.param)), compute=SMALL
+    )
 
 
 @pytest.fixture(scope="module")
 def frames():
     sizes = [(90, 160), (1, 1), (301, 77), (17, 640), (360, 640)]
-    return [as_frame(honeycomb()), *(noise(high, wide, seed) for seed, (high, wide) in enumerate(sizes))]
+    return [
+        as_frame(honeycomb()),
+        *(noise(high, wide, seed) for seed, (high, wide) in enumerate(sizes)),
+    ]
 
 
 def test_rows_are_unit_and_finite(encoder, frames):

@@ -24,7 +24,11 @@ def footage(request, tmp_path_factory) -> Footage:
         return LabFootage(world.script)
     folder = tmp_path_factory.mktemp("world")
     write_world(world, folder)
-    film = Film(folder / "film.mp4", Store(folder / "cache"), Settings(perception=PerceptionSettings(listener="none")))
+    film = Film(
+        folder / "film.mp4",
+        Store(folder / "cache"),
+        Settings(perception=PerceptionSettings(listener="none")),
+    )
     film.senses.encoder = LabEncoder()
     return film
 

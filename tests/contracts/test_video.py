@@ -86,7 +86,8 @@ def test_keyframes_carry_their_own_time(film, video):
 def test_one_worker_and_many_agree(film, film_folder):
     path = film.make(film_folder)
     numbers = [
-        [read_number(f.pixels) for f in Video(path, limits=MediaSettings(workers=n)).sample(3.0)] for n in (1, 4)
+        [read_number(f.pixels) for f in Video(path, limits=MediaSettings(workers=n)).sample(3.0)]
+        for n in (1, 4)
     ]
     assert numbers[0] == numbers[1]
 
@@ -108,8 +109,12 @@ def test_plan_decodes_less_than_everything_for_one_late_frame(film, video):
 def test_our_times_are_those_of_a_full_linear_decode(film, film_folder):
     path = film.make(film_folder)
     with av.open(str(path)) as container:
-        stamps = [None if f.pts is None else float(f.pts * f.time_base) for f in container.decode(video=0)]
+        stamps = [
+            None if f.pts is None else float(f.pts * f.time_base) for f in container.decode(video=0)
+        ]
     table = Video(path).table
     assert len(stamps) == len(table)
     if table.timed:
-        assert stamps == pytest.approx([(t + table.origin) * table.tick for t in sorted(table.pts[table.order])])
+        assert stamps == pytest.approx(
+            [(t + table.origin) * table.tick for t in sorted(table.pts[table.order])]
+        )

@@ -17,7 +17,11 @@ from films import Recipe, x264
 from longtake.footage.film import Film
 from longtake.footage.store import Store
 
-FILM = Recipe("five_minutes.mp4", x264(fps=Fraction(5), gop=10, options={"preset": "ultrafast"}), count=5 * 300)
+FILM = Recipe(
+    "five_minutes.mp4",
+    x264(fps=Fraction(5), gop=10, options={"preset": "ultrafast"}),
+    count=5 * 300,
+)
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +34,18 @@ def film(tmp_path_factory):
 
 def index(film, cache):
     return subprocess.Popen(
-        [sys.executable, "-m", "longtake", "index", str(film), "--json", "--only", "subtitles", "--only", "frames"],
+        [
+            sys.executable,
+            "-m",
+            "longtake",
+            "index",
+            str(film),
+            "--json",
+            "--only",
+            "subtitles",
+            "--only",
+            "frames",
+        ],
         env={**os.environ, "LONGTAKE_CACHE": str(cache)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -67,7 +82,9 @@ def test_index_killed_at_thirty_random_moments(film, unbroken, tmp_path):
         process = index(film, cache)
         try:
             process.communicate(timeout=rng.uniform(0.2, 4.0))
-            Store(cache).clear(Film(film, Store(cache)).fingerprint)  # it was quicker than the axe: begin anew
+            Store(cache).clear(
+                Film(film, Store(cache)).fingerprint
+            )  # it was quicker than the axe: begin anew
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)
             process.communicate()

@@ -25,11 +25,17 @@ def world():
 
 def at_length(question: Question) -> Question:
     """The same with long texts, and eight options where there were four."""
-    options = [*question.options, *(f"something else, number {n}" for n in range(4))] if question.options else []
+    options = (
+        [*question.options, *(f"something else, number {n}" for n in range(4))]
+        if question.options
+        else []
+    )
     return Question(question.text + AT_LENGTH, tuple(option + AT_LENGTH for option in options))
 
 
-@pytest.mark.parametrize("worded", [lambda question: question, at_length], ids=["as it is", "at length"])
+@pytest.mark.parametrize(
+    "worded", [lambda question: question, at_length], ids=["as it is", "at length"]
+)
 @pytest.mark.parametrize("name", methods.names())
 def test_no_method_uses_more_than_its_estimate(name, worded, world):
     chat = LabChat(parse("acuity=1"))
@@ -46,5 +52,7 @@ def test_no_method_uses_more_than_its_estimate(name, worded, world):
 
 def test_a_question_without_spaces_is_counted_by_its_letters():
     run = Run({"llm": LabChat(parse("acuity=1"))})
-    short, long = (estimate(methods.get("blind")(), 60.0, Question("猫" * n), run).tokens_in for n in (1, 300))
+    short, long = (
+        estimate(methods.get("blind")(), 60.0, Question("猫" * n), run).tokens_in for n in (1, 300)
+    )
     assert long > short + 300

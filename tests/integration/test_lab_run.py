@@ -23,7 +23,10 @@ from longtake.lab.serve import Service, serving
 
 def solve_all(benchmark, method, model, **fields):
     solver = Solver(method, with_fields(Settings(), method, fields), Casting((model,)))
-    return score(benchmark, {i.asked.id: answer_one(solver, benchmark.source, i.asked) for i in benchmark.items})
+    return score(
+        benchmark,
+        {i.asked.id: answer_one(solver, benchmark.source, i.asked) for i in benchmark.items},
+    )
 
 
 @pytest.fixture(scope="module")
@@ -32,14 +35,39 @@ def worlds():
 
 
 def test_the_command_prints_one_object(capsys):
-    code = cli.run([
-        "lab", "run", "--method", "videoagent", "--minutes", "10", "--worlds", "2", "--questions", "8", "--json",
-    ])  # fmt: skip
+    code = cli.run(
+        [
+            "lab",
+            "run",
+            "--method",
+            "videoagent",
+            "--minutes",
+            "10",
+            "--worlds",
+            "2",
+            "--questions",
+            "8",
+            "--json",
+        ]
+    )
     out, err = capsys.readouterr()
     assert code == 0, err
     found = json.loads(out)
-    wanted = {"schema", "profile", "method", "questions", "accuracy", "interval", "by_type", "frames", "calls",
-              "tokens", "critical_path_s", "uniform", "lead"}  # fmt: skip
+    wanted = {
+        "schema",
+        "profile",
+        "method",
+        "questions",
+        "accuracy",
+        "interval",
+        "by_type",
+        "frames",
+        "calls",
+        "tokens",
+        "critical_path_s",
+        "uniform",
+        "lead",
+    }
     assert wanted <= found.keys()
     assert found["profile"].startswith("lab-1:")
     assert found["questions"] == 16
@@ -49,21 +77,24 @@ def test_the_command_prints_one_object(capsys):
 SMALL = ("lab", "run", "--minutes", "2", "--worlds", "1", "--questions", "2", "--workers", "1")
 
 
-@pytest.mark.parametrize(("arguments", "says"), [
-    (["--method", "nosuch"], "unknown method 'nosuch'"),
-    (["--model", "nosuch"], "unknown model 'nosuch'"),
-    (["--model", "vml=lab/acuity=1"], "unknown role 'vml'"),
-    (["--model", "http://far.invalid/v1#x", "--offline"], "--offline forbids"),
-    (["--encoded", "nosuch"], "no such file"),
-    (["--prompts", "nosuch"], "no such folder"),
-    (["--option", "a"], "brings its own options and subtitles"),
-    (["--subtitles", "a.srt"], "brings its own options and subtitles"),
-    (["--plot", "grid.png"], "--plot draws the grid of --sweep"),
-    (["--sweep", "--noise", "1"], "--sweep sets the noise itself"),
-    (["--sweep", "--team", "team.toml"], "leave --team out"),
-    (["--sweep", "--model", "lab/acuity=0.6"], "--sweep sets the acuity itself"),
-    (["--sweep", "--model", "senses"], "senses is none"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--method", "nosuch"], "unknown method 'nosuch'"),
+        (["--model", "nosuch"], "unknown model 'nosuch'"),
+        (["--model", "vml=lab/acuity=1"], "unknown role 'vml'"),
+        (["--model", "http://far.invalid/v1#x", "--offline"], "--offline forbids"),
+        (["--encoded", "nosuch"], "no such file"),
+        (["--prompts", "nosuch"], "no such folder"),
+        (["--option", "a"], "brings its own options and subtitles"),
+        (["--subtitles", "a.srt"], "brings its own options and subtitles"),
+        (["--plot", "grid.png"], "--plot draws the grid of --sweep"),
+        (["--sweep", "--noise", "1"], "--sweep sets the noise itself"),
+        (["--sweep", "--team", "team.toml"], "leave --team out"),
+        (["--sweep", "--model", "lab/acuity=0.6"], "--sweep sets the acuity itself"),
+        (["--sweep", "--model", "senses"], "senses is none"),
+    ],
+)
 def test_what_cannot_be_done_is_refused_before_anything_runs(run, arguments, says):
     code, out, err = run(*SMALL, *arguments)
     assert (code, out) == (2, ""), err
@@ -89,7 +120,9 @@ def test_prompts_are_passed_on(run, tmp_path):
     (tmp_path / "baselines").mkdir()
     (tmp_path / "baselines" / "blind.md").write_text("$question\n\n$manner " + "padding " * 1000)
     arguments = (*SMALL, "--method", "blind", "--json")
-    spent = [json.loads(run(*arguments, *more)[1])["tokens"] for more in ((), ("--prompts", tmp_path))]
+    spent = [
+        json.loads(run(*arguments, *more)[1])["tokens"] for more in ((), ("--prompts", tmp_path))
+    ]
     assert spent[1] > spent[0] + 500
 
 
@@ -105,7 +138,9 @@ def test_a_sweep_keeps_the_other_parameters_of_its_models():
 
 
 def test_more_frames_see_more(worlds):
-    rates = [solve_all(worlds, "uniform", "lab/acuity=1", frames=n).accuracy.value for n in (4, 128)]
+    rates = [
+        solve_all(worlds, "uniform", "lab/acuity=1", frames=n).accuracy.value for n in (4, 128)
+    ]
     assert rates[1] > rates[0] + 0.1
 
 
@@ -159,4 +194,6 @@ def test_symphony_ends_whatever_replies_look_like_and_however_the_server_fails()
         failing = solve_all(benchmark, "symphony", f"{url}#lab/acuity=0.8")
     assert {row["status"] for row in failing.rows} <= {"answered", "abstained", "not_credible"}
     whole = solve_all(benchmark, "symphony", "lab/acuity=0.8")
-    assert [row["choice"] for row in failing.rows] == [row["choice"] for row in whole.rows]  # asked again, not given up
+    assert [row["choice"] for row in failing.rows] == [
+        row["choice"] for row in whole.rows
+    ]  # asked again, not given up

@@ -48,10 +48,22 @@ class Faults:
     """
 
     kinds = (
-        "429", "429 with Retry-After", "500", "hang", "reset", "truncated body", "truncated JSON",
-        "prose around JSON", "wrong types", "wrong letters", "two letters", "empty", "thinking only",
-        "thinking", "two answers",
-    )  # fmt: skip
+        "429",
+        "429 with Retry-After",
+        "500",
+        "hang",
+        "reset",
+        "truncated body",
+        "truncated JSON",
+        "prose around JSON",
+        "wrong types",
+        "wrong letters",
+        "two letters",
+        "empty",
+        "thinking only",
+        "thinking",
+        "two answers",
+    )
 
     def __init__(self) -> None:
         self.times: Counter[int] = Counter()
@@ -67,7 +79,9 @@ class Faults:
         with self.lock:
             self.times[number] += 1
             chance = random.Random(f"{number}, {self.times[number]}")
-            turn = (number + self.times[number]) % len(self.kinds)  # so that every kind has its turns
+            turn = (number + self.times[number]) % len(
+                self.kinds
+            )  # so that every kind has its turns
             kind = self.kinds[turn] if chance.random() < RATE else "none"
             self.made[kind] += 1
         match kind:
@@ -88,7 +102,9 @@ class Faults:
             case "truncated JSON":
                 return completion(good[: len(good) - 3], finish="length")
             case "prose around JSON":
-                return completion(f"Sure! Let me see {{frames}}.\n```json\n{good}\n```\nHope this helps.")
+                return completion(
+                    f"Sure! Let me see {{frames}}.\n```json\n{good}\n```\nHope this helps."
+                )
             case "wrong types":
                 return completion('{"choice": "B", "score": "very high"}')
             case "wrong letters":
@@ -111,7 +127,9 @@ def test_200_asks_at_a_fault_rate_of_30_percent(tmp_path: object) -> None:
     with serve(faults) as served, listening() as heard:
         backend = OpenAIChat(Card("faulty", model="m"), Endpoint("faulty", served.url, timeout=1.5))
         clock = TurnedClock()
-        run = Run({"llm": Retrying(Limited(backend, Gate(16)), clock=clock, jitter=random.Random(3))})
+        run = Run(
+            {"llm": Retrying(Limited(backend, Gate(16)), clock=clock, jitter=random.Random(3))}
+        )
 
         def one(number: int) -> Guess:
             question = Question(f"Question number {number}.", ("one", "two", "three", "four"))
@@ -128,8 +146,10 @@ def test_200_asks_at_a_fault_rate_of_30_percent(tmp_path: object) -> None:
     assert set(faults.kinds) <= faults.made.keys(), "every kind of fault was met"
     assert len(heard.notes("asked_again")) > 0
     assert len(heard.notes("retry")) > 0
-    print(f"values {ASKS - len(defaults)}, defaults {len(defaults)}, requests {len(served.requests)}, "
-          f"retries {len(heard.notes('retry'))}, asked again {len(heard.notes('asked_again'))}")  # fmt: skip
+    print(
+        f"values {ASKS - len(defaults)}, defaults {len(defaults)}, requests {len(served.requests)}, "
+        f"retries {len(heard.notes('retry'))}, asked again {len(heard.notes('asked_again'))}"
+    )
 
 
 @pytest.fixture(autouse=True)

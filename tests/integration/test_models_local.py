@@ -66,11 +66,19 @@ def test_a_model_that_repeats_itself_reaches_the_end_of_its_reply(chat: Chat) ->
     """Unbounded, this one writes on until the tokens are used up."""
     schema = {
         "type": "object",
-        "properties": {"list": {"type": "string"}, "choice": {"type": "string", "enum": ["A", "B"]}},
+        "properties": {
+            "list": {"type": "string"},
+            "choice": {"type": "string", "enum": ["A", "B"]},
+        },
         "required": ["list", "choice"],
         "additionalProperties": False,
     }
-    request = [say("user", "Write the word yes a thousand times: yes yes yes yes yes yes yes. Then choose A or B.")]
+    request = [
+        say(
+            "user",
+            "Write the word yes a thousand times: yes yes yes yes yes yes yes. Then choose A or B.",
+        )
+    ]
     reply = chat.complete(request, Options(max_tokens=96, schema=schema))
     assert reply.finish == "stop"
     assert json.loads(reply.text)["choice"] in ("A", "B")
@@ -94,7 +102,9 @@ def test_the_models_own_tokenizer_counts(chat: Chat) -> None:
 def test_a_deadline_stops_a_long_reply_and_frees_the_model(chat: Chat) -> None:
     began = time.monotonic()
     with pytest.raises(Unavailable) as raised:
-        chat.complete([say("user", "Count to one thousand.")], Options(max_tokens=3500, deadline=0.5))
+        chat.complete(
+            [say("user", "Count to one thousand.")], Options(max_tokens=3500, deadline=0.5)
+        )
     assert raised.value.out_of_time
     assert chat.complete([say("user", "Hi")], Options(max_tokens=1)).usage.tokens_out == 1
     assert time.monotonic() - began < 60
@@ -119,7 +129,9 @@ def test_one_server_is_shared_and_strangers_get_nothing(chat: Chat) -> None:
     Catalogue(SETTINGS).open(NAME).complete([say("user", "Hi")], Options(max_tokens=1))
     assert len(local._servers) == 1
     ((server, _),) = local._servers.values()
-    answer = httpx.post(f"{server.listening_address}/v1/chat/completions", json={"messages": []}, trust_env=False)
+    answer = httpx.post(
+        f"{server.listening_address}/v1/chat/completions", json={"messages": []}, trust_env=False
+    )
     assert answer.status_code == 401
 
 
@@ -133,9 +145,13 @@ def test_the_servers_own_key_is_written_nowhere(chat: Chat, tmp_path: Path) -> N
     assert key not in repr(vars(chat.inner.inner))  # type: ignore[attr-defined]
 
 
-def test_a_projector_that_does_not_fit_is_an_error_and_not_a_crash(chat: Chat, tmp_path: Path) -> None:
+def test_a_projector_that_does_not_fit_is_an_error_and_not_a_crash(
+    chat: Chat, tmp_path: Path
+) -> None:
     (tmp_path / "mmproj.gguf").write_bytes(b"GGUF" + bytes(200))
-    weights = local.Weights(Catalogue(SETTINGS).file(NAME), mmproj=tmp_path / "mmproj.gguf", context=512)
+    weights = local.Weights(
+        Catalogue(SETTINGS).file(NAME), mmproj=tmp_path / "mmproj.gguf", context=512
+    )
     with pytest.raises(ModelError, match="cannot be loaded"):
         local.LocalChat(Card("blind"), weights).complete([], Options())
 
@@ -143,4 +159,6 @@ def test_a_projector_that_does_not_fit_is_an_error_and_not_a_crash(chat: Chat, t
 def test_a_broken_file_is_an_error_and_not_a_crash(tmp_path: Path) -> None:
     (tmp_path / "broken.gguf").write_bytes(b"GGUF" + bytes(200))
     with pytest.raises(ModelError, match=r"broken\.gguf cannot be loaded"):
-        local.LocalChat(Card("broken"), local.Weights(tmp_path / "broken.gguf")).complete([], Options())
+        local.LocalChat(Card("broken"), local.Weights(tmp_path / "broken.gguf")).complete(
+            [], Options()
+        )

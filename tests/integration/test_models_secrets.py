@@ -78,7 +78,10 @@ def test_the_key_is_nowhere(
                     texts.append("".join(traceback.format_exception(error)))
         stream.close()
         store.close()
-        texts += [repr(value) for value in (chat, catalogue, settings, chat.card, catalogue.backend("cloud"))]
+        texts += [
+            repr(value)
+            for value in (chat, catalogue, settings, chat.card, catalogue.backend("cloud"))
+        ]
     assert len(served.requests) >= 7
     texts.append(caplog.text)
     for text in texts:

@@ -34,7 +34,11 @@ def test_softmax_over_the_blocks_above_rho():
 
 def test_with_no_block_above_rho_the_best_gets_all():
     assert allocate.shares([0.1, 0.7, 0.3], rho=0.8).tolist() == [0, 1, 0]
-    assert allocate.counts(allocate.shares([0.1, 0.8, 0.3], rho=0.8), 16, [50, 50, 50]) == [0, 16, 0]
+    assert allocate.counts(allocate.shares([0.1, 0.8, 0.3], rho=0.8), 16, [50, 50, 50]) == [
+        0,
+        16,
+        0,
+    ]
 
 
 def test_whole_frames_by_largest_remainder():
@@ -56,7 +60,10 @@ def test_more_blocks_than_frames_one_each_to_the_best():
 def test_a_full_block_passes_on_what_it_cannot_hold():
     assert allocate.counts(np.array([0.8, 0.2]), 10, [4, 99]) == [4, 6]
     assert allocate.counts(np.array([0.8, 0.2]), 10, [4, 3]) == [4, 3]
-    assert allocate.counts(np.array([1.0, 0.0]), 10, [4, 9]) == [4, 0]  # an excluded block stays out
+    assert allocate.counts(np.array([1.0, 0.0]), 10, [4, 9]) == [
+        4,
+        0,
+    ]  # an excluded block stays out
 
 
 # ---- Algorithm 1 as a whole, on footage with a subject a block
@@ -66,7 +73,9 @@ QUESTION = Question("What is thrown?", ("a ball", "a stick", "a shoe"))
 
 def one_look(clue: str, footage: TalkingFootage, method: A4VL) -> list[float]:
     blocks = method.partition(footage, QUESTION)
-    look = method.perceive(footage, blocks, View(Agent("ann", ScriptedChat([])), clue, False, Random(0)))
+    look = method.perceive(
+        footage, blocks, View(Agent("ann", ScriptedChat([])), clue, False, Random(0))
+    )
     return [float(footage.times[row]) for row in look.rows]
 
 
@@ -79,7 +88,11 @@ def test_lines_10_to_16_the_frames_come_from_the_block_that_fits():
     assert all(50 <= time < 100 for time in times)
     assert times == sorted(times)
     spread = one_look("a dog", footage, A4VL(logit_scale=1e-6))
-    assert [sum(a <= t < a + 50 for t in spread) for a in (0, 50, 100)] in ([6, 5, 5], [5, 6, 5], [5, 5, 6])
+    assert [sum(a <= t < a + 50 for t in spread) for a in (0, 50, 100)] in (
+        [6, 5, 5],
+        [5, 6, 5],
+        [5, 5, 6],
+    )
 
 
 def test_lines_17_to_19_below_rho_all_from_the_best_block():
@@ -107,7 +120,9 @@ def test_similarity_is_the_logit_of_the_best_three_of_sixteen():
     assert A4VL().similarity(footage, rows, "dog")[1] == pytest.approx(100 * chosen.mean())
 
 
-def talk(answers: dict[str, Sequence[str | None]], scores: dict[str, dict[str, int]], **more: Any) -> Team:
+def talk(
+    answers: dict[str, Sequence[str | None]], scores: dict[str, dict[str, int]], **more: Any
+) -> Team:
     return Team(answers, scores, **more)
 
 
@@ -125,7 +140,10 @@ def test_lines_25_and_26_unanimity_ends_the_first_round():
     team = talk({"ann": ["B"], "bob": ["B"], "cid": ["B"]}, {})
     answer, heard = play(team)
     assert (answer.choice, answer.text, answer.confidence) == ("B", "a stick", 0.88)
-    assert answer.reason == "in short: ann says B in round 1; bob says B in round 1; cid says B in round 1"
+    assert (
+        answer.reason
+        == "in short: ann says B in round 1; bob says B in round 1; cid says B in round 1"
+    )
     assert team.calls("a4vl/clue") == 3
     assert team.calls("a4vl/answer") == team.calls("a4vl/reason") == 3
     assert team.calls("shared/score") == team.calls("a4vl/refine") == 0
@@ -134,8 +152,11 @@ def test_lines_25_and_26_unanimity_ends_the_first_round():
 
 
 def test_lines_27_to_34_the_lowest_sum_leaves_and_the_rest_refine():
-    scores = {"ann": {"ann": 9, "bob": 2, "cid": 8}, "bob": {"ann": 1, "bob": 10, "cid": 9},
-              "cid": {"ann": 9, "bob": 5, "cid": 9}}  # fmt: skip
+    scores = {
+        "ann": {"ann": 9, "bob": 2, "cid": 8},
+        "bob": {"ann": 1, "bob": 10, "cid": 9},
+        "cid": {"ann": 9, "bob": 5, "cid": 9},
+    }
     team = talk({"ann": ["A", "C"], "bob": ["B"], "cid": ["C", "C"]}, scores)
     answer, heard = play(team)
     (pruned,) = heard.notes("pruned")
@@ -143,15 +164,21 @@ def test_lines_27_to_34_the_lowest_sum_leaves_and_the_rest_refine():
     assert (answer.choice, answer.confidence) == ("C", 0.65)
     assert team.calls("a4vl/refine") == 2
     told = team.told("a4vl/refine")
-    assert all("bob [left" in text and "(score 26)" in text and "cid says C in round 1" in text for text in told)
+    assert all(
+        "bob [left" in text and "(score 26)" in text and "cid says C in round 1" in text
+        for text in told
+    )
     assert all("ann looks for" in text or "cid looks for" in text for text in told)
     # cid gave C in both rounds, ann in the second: all of their reasons count
     assert answer.reason.count("says C") == 3
 
 
 def test_line_36_the_last_agent_looks_once_more_and_that_stands():
-    scores = {"ann": {"ann": 9, "bob": 2, "cid": 3}, "bob": {"ann": 9, "bob": 2, "cid": 3},
-              "cid": {"ann": 9, "bob": 2, "cid": 3}}  # fmt: skip
+    scores = {
+        "ann": {"ann": 9, "bob": 2, "cid": 3},
+        "bob": {"ann": 9, "bob": 2, "cid": 3},
+        "cid": {"ann": 9, "bob": 2, "cid": 3},
+    }
     team = talk({"ann": ["A", "A", "B"], "bob": ["B"], "cid": ["C", "C"]}, scores)
     answer, heard = play(team)
     assert [note.data["agent"] for note in heard.notes("pruned")] == ["bob", "cid"]
@@ -183,7 +210,11 @@ def test_nobody_answers():
 
 def test_unreadable_clues_are_the_question_and_unreadable_judges_are_left_out():
     scores = {"ann": {"ann": 1, "bob": 2}}  # bob's card cannot be read
-    team = talk({"ann": ["A"], "bob": ["B", "B"]}, scores, mute=("a4vl/clue", "a4vl/refine", "a4vl/summarise"))
+    team = talk(
+        {"ann": ["A"], "bob": ["B", "B"]},
+        scores,
+        mute=("a4vl/clue", "a4vl/refine", "a4vl/summarise"),
+    )
     answer, heard = play(team)
     assert answer.choice == "B"
     assert answer.reason == "bob says B in round 2"
@@ -197,8 +228,11 @@ def test_answers_in_words_are_compared_by_meaning():
     answer, _ = play(team, Question("What is thrown?"))
     assert (answer.choice, answer.text, answer.confidence) == (None, "a ball", 0.88)
     assert team.calls("shared/same_meaning") == 1
-    apart = talk({"ann": ["a ball", "a ball"], "bob": ["a stick", "ball"]},
-                 {"ann": {"ann": 9, "bob": 2}, "bob": {"ann": 9, "bob": 2}}, groups=[[1], [2]])  # fmt: skip
+    apart = talk(
+        {"ann": ["a ball", "a ball"], "bob": ["a stick", "ball"]},
+        {"ann": {"ann": 9, "bob": 2}, "bob": {"ann": 9, "bob": 2}},
+        groups=[[1], [2]],
+    )
     answer, heard = play(apart, Question("What is thrown?"))
     assert (answer.text, answer.confidence) == ("a ball", 0.65)
     assert len(heard.notes("pruned")) == 1
@@ -216,7 +250,9 @@ def test_the_question_says_where_to_look():
 
 def spread_out(shown: Sequence[float]) -> bool:
     """Whether there is one moment from each sixteenth of the film."""
-    return all(time in part for time, part in zip(shown, np.array_split(np.arange(150), 16), strict=True))
+    return all(
+        time in part for time, part in zip(shown, np.array_split(np.arange(150), 16), strict=True)
+    )
 
 
 def test_the_gate_lets_an_agent_look_over_the_whole_film():
@@ -233,8 +269,11 @@ def test_the_gate_lets_an_agent_look_over_the_whole_film():
 
 
 def test_agents_that_look_over_the_whole_film_see_other_moments_in_every_round():
-    team = talk({"ann": ["A", "A"], "bob": ["B", "A"]}, {"ann": {"ann": 9, "bob": 1}, "bob": {"ann": 9, "bob": 1}},
-                whole=True)  # fmt: skip
+    team = talk(
+        {"ann": ["A", "A"], "bob": ["B", "A"]},
+        {"ann": {"ann": 9, "bob": 1}, "bob": {"ann": 9, "bob": 1}},
+        whole=True,
+    )
     play(team, method=A4VL(gate=True))
     looks = team.times("a4vl/answer")
     assert len({tuple(look) for look in looks}) == len(looks) == 3
@@ -292,7 +331,11 @@ def test_bounds_are_reached_when_nobody_ever_agrees(gate, question):
     play(team, question, method)
     bounds = method.bounds(FOOTAGE.duration, question)
     assert bounds.calls == len(team.asked)
-    shown = sum(len(times) for prompt in ("clue", "gate", "answer", "reason") for times in team.times(f"a4vl/{prompt}"))
+    shown = sum(
+        len(times)
+        for prompt in ("clue", "gate", "answer", "reason")
+        for times in team.times(f"a4vl/{prompt}")
+    )
     assert bounds.frames == shown
 
 
@@ -305,4 +348,7 @@ def test_footage_without_pictures_is_partitioned_by_features():
     samples = from_features(FOOTAGE, 50)
     assert len(samples.times) == 50
     assert samples.histograms is None
-    assert [round(cut.time / 50) for cut in EventPartition()(samples, FOOTAGE.duration).cuts] == [1, 2]
+    assert [round(cut.time / 50) for cut in EventPartition()(samples, FOOTAGE.duration).cuts] == [
+        1,
+        2,
+    ]

@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 
 from longtake.algorithms import changepoint, novelty
-from longtake.algorithms.partition import BASE_WEIGHTS, LONG_RUN, PAPER, Cut, EventPartition, Samples, suppress
+from longtake.algorithms.partition import (
+    BASE_WEIGHTS,
+    LONG_RUN,
+    PAPER,
+    Cut,
+    EventPartition,
+    Samples,
+    suppress,
+)
 from longtake.types import Segment
 
 # ---- appendix D: colour, sharpness, motion
@@ -86,11 +94,20 @@ def test_smoothing_comes_before_clipping():
 
 
 def test_fusion_weights_are_base_times_deviation():
-    cues = {"colour": np.array([-1.0, 1.0]), "motion": np.array([-2.0, 2.0]),
-            "embedding": np.array([-3.0, 3.0]), "sharpness": np.zeros(2)}  # fmt: skip
+    cues = {
+        "colour": np.array([-1.0, 1.0]),
+        "motion": np.array([-2.0, 2.0]),
+        "embedding": np.array([-3.0, 3.0]),
+        "sharpness": np.zeros(2),
+    }
     weights = novelty.fusion_weights(cues, BASE_WEIGHTS)
     total = 0.20 * 1 + 0.30 * 2 + 0.35 * 3
-    expected = {"colour": 0.2 / total, "motion": 0.6 / total, "embedding": 1.05 / total, "sharpness": 0}
+    expected = {
+        "colour": 0.2 / total,
+        "motion": 0.6 / total,
+        "embedding": 1.05 / total,
+        "sharpness": 0,
+    }
     assert weights == pytest.approx(expected)
     # one window covers both points: the mean of −x and x
     assert novelty.fuse(cues, BASE_WEIGHTS) == pytest.approx([0, 0])
@@ -125,7 +142,9 @@ def test_pelt_pays_for_each_cut():
 def test_local_strength_is_a_difference_of_means():
     signal = np.array([1.0, 1.0, 3.0, 7.0, 9.0])
     assert changepoint.local_strength(signal, 3, 2) == pytest.approx(8 - 2)
-    assert changepoint.local_strength(signal, 1, 3) == pytest.approx(11 / 3 - 1)  # clipped to one on the left
+    assert changepoint.local_strength(signal, 1, 3) == pytest.approx(
+        11 / 3 - 1
+    )  # clipped to one on the left
 
 
 def test_shortest_block():
@@ -176,7 +195,9 @@ def test_kts_splits_where_the_gain_is_positive():
     # C(0,5) = −1/2, both sides −1: the gain is 1.5 − λ
     assert changepoint.kts(similarity, lambda _: 1.49, 1) == [3]
     assert changepoint.kts(similarity, lambda _: 1.51, 1) == []
-    assert changepoint.kts(similarity, lambda cost: 1.3 * abs(cost), 1) == [3]  # λ = 0.65, then 1.3 a side
+    assert changepoint.kts(similarity, lambda cost: 1.3 * abs(cost), 1) == [
+        3
+    ]  # λ = 0.65, then 1.3 a side
     assert changepoint.kts(similarity, lambda _: 0.0, 4) == []
 
 
@@ -209,19 +230,27 @@ def test_suppression_by_strength_and_as_printed():
     strong = suppress(found, 10, 100, by="strength")
     assert sorted(cut.time for cut in strong) == [18, 30]  # 97 is too near the end, 12 yields to 18
     printed = suppress(found, 10, 100, by="time")
-    assert [cut.time for cut in printed] == [12, 30]  # the first that fits stays, whatever comes after
+    assert [cut.time for cut in printed] == [
+        12,
+        30,
+    ]  # the first that fits stays, whatever comes after
 
 
 def test_only_the_strongest_cuts_stay():
     rows = np.repeat(np.eye(6), [20, 20, 20, 20, 20, 20], axis=0)
-    samples = Samples(np.arange(120.0), rows + 0.01 * np.random.default_rng(0).normal(size=rows.shape))
+    samples = Samples(
+        np.arange(120.0), rows + 0.01 * np.random.default_rng(0).normal(size=rows.shape)
+    )
     everything = EventPartition()(samples, 120.0)
     assert [round(cut.time) for cut in everything.cuts] == [20, 40, 60, 80, 100]
     two = EventPartition(max_blocks=3)(samples, 120.0)
     best = sorted(everything.cuts, key=lambda cut: -cut.strength)[:2]
     assert sorted(cut.time for cut in best) == [cut.time for cut in two.cuts]
-    assert two.blocks == [Segment(0, two.cuts[0].time), Segment(two.cuts[0].time, two.cuts[1].time),
-                          Segment(two.cuts[1].time, 120.0)]  # fmt: skip
+    assert two.blocks == [
+        Segment(0, two.cuts[0].time),
+        Segment(two.cuts[0].time, two.cuts[1].time),
+        Segment(two.cuts[1].time, 120.0),
+    ]
 
 
 def test_strength_as_printed_is_the_step_of_the_fused_signal():

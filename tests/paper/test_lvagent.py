@@ -36,13 +36,19 @@ def cards(**points: int) -> dict[str, dict[str, int]]:
 LOW_BOB = cards(ann=9, bob=2, cid=5)
 
 
-def play(team: Team, method: LVAgent | None = None, question: Question = QUESTION, footage: Any = FOOTAGE) -> Any:
+def play(
+    team: Team, method: LVAgent | None = None, question: Question = QUESTION, footage: Any = FOOTAGE
+) -> Any:
     with listening() as heard:
         answer = solve(method or LVAgent(), footage, question, Run({}, team=team.agents)).answer
     return answer, heard
 
 
-def talk(answers: Mapping[str, Sequence[str | None]], scores: Mapping[str, Mapping[str, int]], **more: Any) -> Team:
+def talk(
+    answers: Mapping[str, Sequence[str | None]],
+    scores: Mapping[str, Mapping[str, int]],
+    **more: Any,
+) -> Team:
     return Team(answers, scores, **more)
 
 
@@ -64,7 +70,9 @@ def test_the_answer_is_a_letter_alone_and_the_reason_comes_from_the_same_frames(
     team = talk({"ann": ["A"]}, {})
     play(team)
     assert team.times("lvagent/answer") == team.times("lvagent/reason")
-    assert team.told("lvagent/answer")[0].endswith('{"properties":{"choice":{"type":"string","enum":["A","B","C"]}}}')
+    assert team.told("lvagent/answer")[0].endswith(
+        '{"properties":{"choice":{"type":"string","enum":["A","B","C"]}}}'
+    )
     assert "A. a ball" in team.told("lvagent/reason")[0].partition("You gave this answer")[2]
 
 
@@ -82,7 +90,9 @@ def test_more_than_half_of_the_current_agents(said, ends_at_once):
 
 
 def test_two_abstentions_keep_one_vote_from_being_more_than_half():
-    team = talk({"ann": ["A", "A", "B"], "bob": [None, None], "cid": [None]}, cards(ann=9, bob=5, cid=2))
+    team = talk(
+        {"ann": ["A", "A", "B"], "bob": [None, None], "cid": [None]}, cards(ann=9, bob=5, cid=2)
+    )
     answer, heard = play(team)
     assert [note.data["agent"] for note in heard.notes("pruned")] == ["cid", "bob"]
     assert answer.choice == "B", "the last agent answers once more, and that stands"
@@ -100,8 +110,11 @@ def test_an_unread_answer_is_an_abstention_and_is_not_asked_for_a_reason():
 
 
 def test_sums_of_all_judges_and_the_lowest_leaves():
-    scores = {"ann": {"ann": 9, "bob": 2, "cid": 8}, "bob": {"ann": 1, "bob": 10, "cid": 9},
-              "cid": {"ann": 9, "bob": 5, "cid": 9}}  # fmt: skip
+    scores = {
+        "ann": {"ann": 9, "bob": 2, "cid": 8},
+        "bob": {"ann": 1, "bob": 10, "cid": 9},
+        "cid": {"ann": 9, "bob": 5, "cid": 9},
+    }
     team = talk({"ann": ["A", "C"], "bob": ["B"], "cid": ["C", "C"]}, scores)
     answer, heard = play(team)
     (pruned,) = heard.notes("pruned")
@@ -118,7 +131,10 @@ def test_of_equal_sums_the_lower_rank_leaves():
 
 
 def test_a_judge_that_cannot_be_read_is_left_out_of_the_sum():
-    team = talk({"ann": ["A", "C"], "bob": ["B"], "cid": ["C", "C"]}, {"cid": {"ann": 8, "bob": 3, "cid": 9}})
+    team = talk(
+        {"ann": ["A", "C"], "bob": ["B"], "cid": ["C", "C"]},
+        {"cid": {"ann": 8, "bob": 3, "cid": 9}},
+    )
     _, heard = play(team)
     assert heard.notes("pruned")[0].data["scores"] == {"ann": 8, "bob": 3, "cid": 9}
 
@@ -129,11 +145,21 @@ def test_the_history_holds_answers_reasons_scores_and_who_left_round_by_round():
     second, third = team.told("lvagent/key_again")[:2], team.told("lvagent/key_again")[2]
     for text in second:
         assert "ann (score 27): A. ann says A in round 1" in text
-        assert "bob [left: the others found it unconvincing] (score 6): B. bob says B in round 1" in text
+        assert (
+            "bob [left: the others found it unconvincing] (score 6): B. bob says B in round 1"
+            in text
+        )
         assert "cid (score 15): C. cid says C in round 1" in text
-    assert third.index("Round 1") < third.index("bob [left") < third.index("Round 2") < third.index("cid [left")
+    assert (
+        third.index("Round 1")
+        < third.index("bob [left")
+        < third.index("Round 2")
+        < third.index("cid [left")
+    )
     assert "ann (score 18): A. ann says A in round 2" in third
-    assert all(times == [] for times in team.times("lvagent/key_again")), "later key information comes from words"
+    assert all(times == [] for times in team.times("lvagent/key_again")), (
+        "later key information comes from words"
+    )
 
 
 def test_new_key_information_decides_what_is_seen_next():
@@ -155,7 +181,13 @@ def test_the_last_agent_looks_and_answers_once_more_and_that_stands():
 
 
 def test_rounds_spent_with_several_left_most_votes_win():
-    answers = {"ann": ["A", "A"], "bob": ["B", "B"], "cid": ["C", "B"], "dan": ["A", None], "eve": ["B"]}
+    answers = {
+        "ann": ["A", "A"],
+        "bob": ["B", "B"],
+        "cid": ["C", "B"],
+        "dan": ["A", None],
+        "eve": ["B"],
+    }
     team = talk(answers, cards(ann=9, bob=8, cid=7, dan=6, eve=1))
     answer, _ = play(team, LVAgent(team_size=5, max_rounds=2))
     assert answer.choice == "B"  # two of four are no majority, and more than one
@@ -182,8 +214,12 @@ def test_best_score_keeps_everybody_and_takes_the_highest_after_the_last_round()
     assert not heard.notes("pruned")
     assert team.calls("lvagent/answer") == team.calls("shared/score") == 9
     assert "[left" not in "".join(team.told("lvagent/key_again"))
-    agreed = talk({"ann": ["A", "B"], "bob": ["B", "B"], "cid": ["C", "C"]}, cards(ann=3, bob=2, cid=9))
-    assert play(agreed, LVAgent(discussion="best_score"))[0].choice == "B", "consensus still ends it"
+    agreed = talk(
+        {"ann": ["A", "B"], "bob": ["B", "B"], "cid": ["C", "C"]}, cards(ann=3, bob=2, cid=9)
+    )
+    assert play(agreed, LVAgent(discussion="best_score"))[0].choice == "B", (
+        "consensus still ends it"
+    )
 
 
 def test_decide_by_agent_the_best_ranked_answers_from_history_and_video():
@@ -210,7 +246,12 @@ def test_without_perception_many_frames_over_the_whole_film_drawn_anew_each_roun
     shown = team.times("lvagent/answer")
     assert [len(times) for times in shown] == [128] * 5
     assert shown[0] == shown[1] == shown[2] != shown[3]
-    assert team.calls("lvagent/gate") == team.calls("lvagent/key") == team.calls("lvagent/key_again") == 0
+    assert (
+        team.calls("lvagent/gate")
+        == team.calls("lvagent/key")
+        == team.calls("lvagent/key_again")
+        == 0
+    )
 
 
 def test_the_team_is_the_best_ranked_of_those_given():
@@ -225,19 +266,24 @@ def test_the_team_is_the_best_ranked_of_those_given():
 
 
 def test_answers_in_words_are_compared_by_meaning():
-    team = talk({"ann": ["a shoe"], "bob": ["a ball"], "cid": ["some ball"]}, {}, groups=[[1], [2, 3]])
+    team = talk(
+        {"ann": ["a shoe"], "bob": ["a ball"], "cid": ["some ball"]}, {}, groups=[[1], [2, 3]]
+    )
     answer, _ = play(team, question=OPEN)
     assert (answer.choice, answer.text) == (None, "a ball")
     assert team.calls("shared/same_meaning") == 1
-    apart = talk({"ann": ["shoe", "ball"], "bob": ["stick"], "cid": ["ball", "ball"]}, LOW_BOB, groups=[[1], [2], [3]])
+    apart = talk(
+        {"ann": ["shoe", "ball"], "bob": ["stick"], "cid": ["ball", "ball"]},
+        LOW_BOB,
+        groups=[[1], [2], [3]],
+    )
     answer, heard = play(apart, question=OPEN)
     assert answer.text == "ball"
     assert len(heard.notes("pruned")) == 1
 
 
 @pytest.mark.parametrize(
-    ("said", "confidence"),
-    [("AAA", 0.88), ("AAB", 0.53), ("ABC", 0.26), ("A", None), ("AB", 0.26)],
+    ("said", "confidence"), [("AAA", 0.88), ("AAB", 0.53), ("ABC", 0.26), ("A", None), ("AB", 0.26)]
 )
 def test_confidence_is_by_the_vote_of_the_first_round(said, confidence):
     names = NAMES[: len(said)]
@@ -295,13 +341,16 @@ def test_agents_work_side_by_side():
 
 
 def test_subtitles_stand_in_every_prompt_of_who_looks():
-    lines = [Line(Segment(second, second + 2.0), f"line at {second}") for second in range(0, 600, 60)]
+    lines = [
+        Line(Segment(second, second + 2.0), f"line at {second}") for second in range(0, 600, 60)
+    ]
     footage = TestFootage(600, lines=lines)
     team = talk({"ann": ["A", "C"], "bob": ["B"], "cid": ["C", "C"]}, LOW_BOB)
     play(team, footage=footage)
     for prompt in ("gate", "key", "key_again", "answer", "reason"):
         assert all(
-            '<material name="subtitles">' in text and "line at 540" in text for text in team.told(f"lvagent/{prompt}")
+            '<material name="subtitles">' in text and "line at 540" in text
+            for text in team.told(f"lvagent/{prompt}")
         )
     quiet = talk({"ann": ["A"]}, {})
     play(quiet, footage=TestFootage(600))
@@ -332,7 +381,8 @@ def frames_of(footage: TestFootage) -> list[int]:
 @pytest.mark.parametrize("discussion", ["dynamic", "best_score", "decide_by_agent"])
 @pytest.mark.parametrize("question", [QUESTION, OPEN], ids=["letters", "words"])
 @pytest.mark.parametrize(
-    "more", [{}, {"perception": False}, {"reflection": False}, {"max_rounds": 2}, {"reasons": False}]
+    "more",
+    [{}, {"perception": False}, {"reflection": False}, {"max_rounds": 2}, {"reasons": False}],
 )
 def test_bounds_are_reached_when_nobody_ever_agrees(discussion, question, more):
     said = {"ann": ["A"] * 3, "bob": ["B"] * 3, "cid": ["C"] * 3}
@@ -345,8 +395,13 @@ def test_bounds_are_reached_when_nobody_ever_agrees(discussion, question, more):
     bounds = method.bounds(FOOTAGE.duration, question)
     assert bounds.calls == len(team.asked)
     looks = ("gate", "key", "answer", "reason", "decide")
-    assert bounds.frames == sum(len(times) for look in looks for times in team.times(f"lvagent/{look}"))
-    assert bounds.prompt_words >= sum(len(text.split()) for _, _, text in team.asked) - bounds.frames * 5
+    assert bounds.frames == sum(
+        len(times) for look in looks for times in team.times(f"lvagent/{look}")
+    )
+    assert (
+        bounds.prompt_words
+        >= sum(len(text.split()) for _, _, text in team.asked) - bounds.frames * 5
+    )
 
 
 @pytest.mark.parametrize("field", ["team_size", "max_rounds", "chunks", "frames_per_chunk"])
@@ -359,7 +414,16 @@ def test_presets():
     printed = configure(LVAgent, {"preset": "paper"})
     assert (printed.calibration, printed.native_whole, printed.threshold) == ("sum", False, 0.8)
     released = configure(LVAgent, {"preset": "released"})
-    assert (released.question_term, released.threshold, released.native_whole) == (False, None, True)
+    assert (released.question_term, released.threshold, released.native_whole) == (
+        False,
+        None,
+        True,
+    )
     ours = LVAgent()
     assert (ours.team_size, ours.max_rounds, ours.chunks, ours.frames_per_chunk) == (3, 3, 6, 16)
-    assert (ours.preview_frames, ours.global_frames, ours.blank_frames, ours.key_words) == (4, 16, 128, 50)
+    assert (ours.preview_frames, ours.global_frames, ours.blank_frames, ours.key_words) == (
+        4,
+        16,
+        128,
+        50,
+    )

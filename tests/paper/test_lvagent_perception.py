@@ -23,10 +23,14 @@ from longtake.perception.pooling import MeanPooling
 from longtake.types import Question, Segment
 
 QUESTION = Question("What is thrown?", ("a ball", "a stick", "a shoe"))
-SIX = TalkingFootage([("cat", 100), ("cat", 100), ("dog", 100), ("dog", 100), ("car", 100), ("boat", 100)])
+SIX = TalkingFootage(
+    [("cat", 100), ("cat", 100), ("dog", 100), ("dog", 100), ("car", 100), ("boat", 100)]
+)
 
 
-def play(team: Team, method: LVAgent | None = None, question: Question = QUESTION, footage: Any = SIX) -> Any:
+def play(
+    team: Team, method: LVAgent | None = None, question: Question = QUESTION, footage: Any = SIX
+) -> Any:
     with listening() as heard:
         solve(method or LVAgent(), footage, question, Run({}, team=team.agents))
     return heard
@@ -42,7 +46,11 @@ def test_the_pseudo_label_is_what_most_say_and_ties_all_count():
 
 
 def test_equation_1_agreement_with_the_pseudo_label():
-    votes = {"ann": ["A", "B", "C", None], "bob": ["A", "B", "A", None], "cid": ["B", None, "B", None]}
+    votes = {
+        "ann": ["A", "B", "C", None],
+        "bob": ["A", "B", "A", None],
+        "cid": ["B", None, "B", None],
+    }
     found = voting.agreement(votes)
     # labels: A; B; A, B and C; none
     assert found == {
@@ -55,7 +63,9 @@ def test_equation_1_agreement_with_the_pseudo_label():
 @settings(deadline=None)
 @given(
     st.dictionaries(
-        st.sampled_from("abcdef"), st.lists(st.sampled_from(["A", "B", None]), min_size=3, max_size=3), min_size=1
+        st.sampled_from("abcdef"),
+        st.lists(st.sampled_from(["A", "B", None]), min_size=3, max_size=3),
+        min_size=1,
     )
 )
 def test_somebody_agrees_wherever_anybody_answers(votes):
@@ -63,7 +73,9 @@ def test_somebody_agrees_wherever_anybody_answers(votes):
     for question in range(3):
         answered = any(given[question] is not None for given in votes.values())
         assert any(row[question] for row in found.values()) == answered
-        assert all(not row[question] for name, row in found.items() if votes[name][question] is None)
+        assert all(
+            not row[question] for name, row in found.items() if votes[name][question] is None
+        )
 
 
 # ---- stage 1: equation 2
@@ -76,13 +88,18 @@ def test_each_agent_has_a_preview_of_four_random_frames_of_its_own():
     shown = first.times("lvagent/gate")
     assert all(len(times) == 4 and times == sorted(times) for times in shown)
     assert len({tuple(times) for times in shown}) == 3
-    assert sorted(first.times("lvagent/gate")) == sorted(second.times("lvagent/gate")), "the same in another run"
+    assert sorted(first.times("lvagent/gate")) == sorted(second.times("lvagent/gate")), (
+        "the same in another run"
+    )
     assert sorted(first.times("lvagent/gate")) == sorted(first.times("lvagent/key"))
 
 
 def test_who_says_yes_watches_sixteen_frames_of_the_whole_film_and_needs_no_key():
-    team = Team({"ann": ["A", "A", "A"], "bob": ["B", "B"], "cid": ["C"]},
-                {n: {"ann": 9, "bob": 5, "cid": 1} for n in ("ann", "bob", "cid")}, whole=True)  # fmt: skip
+    team = Team(
+        {"ann": ["A", "A", "A"], "bob": ["B", "B"], "cid": ["C"]},
+        {n: {"ann": 9, "bob": 5, "cid": 1} for n in ("ann", "bob", "cid")},
+        whole=True,
+    )
     play(team)
     shown = team.times("lvagent/answer")
     stretches = np.array_split(np.arange(600), 16)
@@ -157,7 +174,9 @@ def test_a_known_scale_is_kept_to():
 def test_equation_5_is_the_mean_of_two_calibrated_similarities():
     similarity = np.array([[0.2, 0.5], [0.3, 0.1], [0.6, 0.3]])
     assert chunks.overall(similarity) == pytest.approx([(0 + 1) / 2, (0.25 + 0) / 2, (1 + 0.5) / 2])
-    assert chunks.overall(similarity, (0.1, 0.6)) == pytest.approx([(0.2 + 0.8) / 2, (0.4 + 0) / 2, (1 + 0.4) / 2])
+    assert chunks.overall(similarity, (0.1, 0.6)) == pytest.approx(
+        [(0.2 + 0.8) / 2, (0.4 + 0) / 2, (1 + 0.4) / 2]
+    )
 
 
 def test_equation_5_as_printed_is_the_sum():
@@ -189,7 +208,14 @@ def test_the_drawn_frames_of_every_chunk_that_passes_are_shown():
     assert passed == [2, 3], "the dog"
     (times,) = team.times("lvagent/answer")
     assert len(times) == 32
-    assert [sum(a <= time < a + 100 for time in times) for a in range(0, 600, 100)] == [0, 0, 16, 16, 0, 0]
+    assert [sum(a <= time < a + 100 for time in times) for a in range(0, 600, 100)] == [
+        0,
+        0,
+        16,
+        16,
+        0,
+        0,
+    ]
 
 
 def test_below_the_threshold_the_best_chunk_alone():
@@ -219,7 +245,11 @@ def test_the_ends_of_the_scale_come_from_the_card_where_it_names_them():
     footage.encoder.thresholds = {"chunk_low": 0.0, "chunk_high": 2.0}
     values = play(Team({"ann": ["A"]}, {}), footage=footage).of(ScoresSet)[0].values
     assert max(values) < 0.6, "half of the scale at most"
-    spread = play(Team({"ann": ["A"]}, {}), LVAgent(calibration="minmax"), footage=footage).of(ScoresSet)[0].values
+    spread = (
+        play(Team({"ann": ["A"]}, {}), LVAgent(calibration="minmax"), footage=footage)
+        .of(ScoresSet)[0]
+        .values
+    )
     assert max(spread) > 0.7
 
 
@@ -228,7 +258,11 @@ def test_as_printed_no_chunk_of_a_weak_encoder_passes_or_all_of_a_strong_one_do(
     weak = np.array([[0.21, 0.24], [0.31, 0.28], [0.19, 0.22]])  # cosines as CLIP gives them
     assert chunks.chosen(chunks.overall(weak, calibrate=False), 0.8) == [1]
     assert chunks.chosen(chunks.overall(weak + 0.4, calibrate=False), 0.8) == [0, 1, 2]
-    assert chunks.chosen(chunks.overall(weak), 0.8) == chunks.chosen(chunks.overall(weak + 0.4), 0.8) == [1]
+    assert (
+        chunks.chosen(chunks.overall(weak), 0.8)
+        == chunks.chosen(chunks.overall(weak + 0.4), 0.8)
+        == [1]
+    )
 
 
 def test_without_a_head_the_mean_of_the_frames_is_compared_and_the_run_says_so():
@@ -236,4 +270,6 @@ def test_without_a_head_the_mean_of_the_frames_is_compared_and_the_run_says_so()
     assert heard.notes("retrieval")[0].data == {"scorer": "mean", "encoder": "words"}
     assert isinstance(clip_scorer(SIX), MeanPooling)
     frames = np.array([[1, 0], [0, 1]], np.float32)
-    assert MeanPooling().scores(frames, np.eye(2, dtype=np.float32)) == pytest.approx([0.5**0.5] * 2)
+    assert MeanPooling().scores(frames, np.eye(2, dtype=np.float32)) == pytest.approx(
+        [0.5**0.5] * 2
+    )

@@ -42,7 +42,10 @@ def test_a_majority_does_not_depend_on_who_speaks_first(votes, random):
 @given(st.lists(st.integers(1, 10), min_size=2, max_size=5))
 def test_exactly_one_leaves_and_nobody_with_a_higher_sum(points):
     names = [f"agent{number}" for number in range(len(points))]
-    team = Team({name: ["A"] for name in names}, {judge: dict(zip(names, points, strict=True)) for judge in names})
+    team = Team(
+        {name: ["A"] for name in names},
+        {judge: dict(zip(names, points, strict=True)) for judge in names},
+    )
     opinions = [Opinion(name, "A") for name in names]
     stay, judged = prune(team.agents, opinions, QUESTION)
     (gone,) = [opinion for opinion in judged if opinion.left]

@@ -16,8 +16,10 @@ from longtake.methods.symphony.planning import LOOK_FIRST
 
 
 def test_the_planner_sees_question_length_and_history_and_sends_agents():
-    script = Script([plan("grounding"), plan("visual_perception", "look at 00:05:00 to 00:05:10"), finish()],
-                    uses=[("frame_inspector", {"start": "00:05:00", "end": "00:05:10"})])  # fmt: skip
+    script = Script(
+        [plan("grounding"), plan("visual_perception", "look at 00:05:00 to 00:05:10"), finish()],
+        uses=[("frame_inspector", {"start": "00:05:00", "end": "00:05:10"})],
+    )
     result, _ = play(script)
     assert (result.answer.choice, result.answer.status) == ("B", "answered")
     assert "What is on the sofa?" in script.history(0)
@@ -76,14 +78,18 @@ def test_a_plan_that_cannot_be_read_ends_the_search_though_nobody_has_looked():
 
 def test_a_time_that_cannot_be_is_not_cited_and_ends_nothing():
     look = [("frame_inspector", {"start": "00:00:20", "end": "00:00:40"})]
-    script = Script([plan("visual_perception"), finish("B", "at 00:72:30, 00:10:75 and 00:00:30")], uses=look)
+    script = Script(
+        [plan("visual_perception"), finish("B", "at 00:72:30, 00:10:75 and 00:00:30")], uses=look
+    )
     result, _ = play(script)
     assert result.answer.choice == "B"
     assert 30.0 in [one.segment.start for one in result.answer.evidence]
 
 
 def test_on_the_last_step_nothing_is_refused():
-    result, heard = play(Script([plan("grounding"), plan("grounding", "again")]), method=Symphony(max_steps=3))
+    result, heard = play(
+        Script([plan("grounding"), plan("grounding", "again")]), method=Symphony(max_steps=3)
+    )
     assert not heard.notes("finish_refused")
     assert result.answer.choice == "C"
 
@@ -92,8 +98,10 @@ def test_on_the_last_step_nothing_is_refused():
 
 
 def test_a_refused_proposal_changes_the_course():
-    script = Script([finish("A"), plan("subtitles"), finish("B")],
-                    verdicts=[{"credible": False, "comment": "nobody looked at the sofa"}])  # fmt: skip
+    script = Script(
+        [finish("A"), plan("subtitles"), finish("B")],
+        verdicts=[{"credible": False, "comment": "nobody looked at the sofa"}],
+    )
     result, heard = play(script)
     assert "A. a cat was judged not credible. nobody looked at the sofa" in script.history(1)
     assert (result.answer.choice, result.answer.status) == ("B", "answered")
@@ -113,8 +121,14 @@ def test_more_reviews_where_they_are_allowed():
 def test_not_credible_only_where_steps_run_out_after_a_refusal():
     no = [{"credible": False, "comment": "no"}]
     method = Symphony(max_steps=2)
-    assert play(Script([finish("A")], verdicts=list(no)), method=method)[0].answer.status == "not_credible"
-    assert play(Script([plan("subtitles")], verdicts=list(no)), method=method)[0].answer.status == "not_credible"
+    assert (
+        play(Script([finish("A")], verdicts=list(no)), method=method)[0].answer.status
+        == "not_credible"
+    )
+    assert (
+        play(Script([plan("subtitles")], verdicts=list(no)), method=method)[0].answer.status
+        == "not_credible"
+    )
     assert play(Script([plan("subtitles")]), method=method)[0].answer.status == "answered"
 
 
@@ -128,8 +142,10 @@ def test_an_unreadable_review_accepts_and_says_so():
 
 
 def test_citations_are_moments_that_were_looked_at_those_the_reason_names_first():
-    script = Script([plan("visual_perception"), finish(reason="At 00:00:07 the toy is seen")],
-                    uses=[("frame_inspector", {"start": 0, "end": 20})])  # fmt: skip
+    script = Script(
+        [plan("visual_perception"), finish(reason="At 00:00:07 the toy is seen")],
+        uses=[("frame_inspector", {"start": 0, "end": 20})],
+    )
     result, _ = play(script, TestFootage(600))
     cited = [e.segment.start for e in result.answer.evidence]
     assert 7.0 in cited
@@ -137,8 +153,12 @@ def test_citations_are_moments_that_were_looked_at_those_the_reason_names_first(
 
 
 def test_captions_alone():
-    script = Script([plan("grounding"), plan("visual_perception"), finish()], tool="vlm_score", score=lambda _: 2,
-                    uses=[("global_summary", {})])  # fmt: skip
+    script = Script(
+        [plan("grounding"), plan("visual_perception"), finish()],
+        tool="vlm_score",
+        score=lambda _: 2,
+        uses=[("global_summary", {})],
+    )
 
     class Bags:
         name = "bags"
@@ -151,15 +171,29 @@ def test_captions_alone():
     result, _ = play(script, CaptionedFootage("film", [f"caption {n}" for n in range(120)], Bags()))
     assert result.answer.choice == "B"
     assert any("caption 0" in messages[-1].text for messages in script.shown["score"])
-    assert all(e.source == "caption" and e.text.startswith("caption") for e in result.answer.evidence)
+    assert all(
+        e.source == "caption" and e.text.startswith("caption") for e in result.answer.evidence
+    )
 
 
 def test_bounds_hold_for_the_most_that_is_asked():
     method = Symphony(max_steps=6, grounding=Grounding(max_scorings=2))
-    uses = [("frame_inspector", {"start": n, "end": n + 60, "cue": "a toy"}) for n in range(0, 600, 20)]
-    script = Script([plan("grounding", "one"), plan("visual_perception"), plan("grounding", "two"),
-                     plan("visual_perception"), finish()], uses=uses, tool="vlm_score", score=lambda _: 4,
-                    verdicts=[{"credible": False, "comment": "no"}])  # fmt: skip
+    uses = [
+        ("frame_inspector", {"start": n, "end": n + 60, "cue": "a toy"}) for n in range(0, 600, 20)
+    ]
+    script = Script(
+        [
+            plan("grounding", "one"),
+            plan("visual_perception"),
+            plan("grounding", "two"),
+            plan("visual_perception"),
+            finish(),
+        ],
+        uses=uses,
+        tool="vlm_score",
+        score=lambda _: 4,
+        verdicts=[{"credible": False, "comment": "no"}],
+    )
     footage = TestFootage(1800)
     result, _ = play(script, footage, method)
     bounds = method.bounds(footage.duration, QUESTION)
@@ -170,14 +204,18 @@ def test_bounds_hold_for_the_most_that_is_asked():
 
 def test_a_spent_budget_gives_the_refused_answer_rather_than_none():
     script = Script(
-        [finish("A"), plan("subtitles"), plan("subtitles")], verdicts=[{"credible": False, "comment": "no"}]
+        [finish("A"), plan("subtitles"), plan("subtitles")],
+        verdicts=[{"credible": False, "comment": "no"}],
     )
     result, _ = play(script, calls=3)
     assert (result.answer.choice, result.answer.status) == ("A", "budget_spent")
 
 
 def test_presets():
-    paper, released = configure(Symphony, {"preset": "paper"}), configure(Symphony, {"preset": "released"})
+    paper, released = (
+        configure(Symphony, {"preset": "paper"}),
+        configure(Symphony, {"preset": "released"}),
+    )
     assert paper.grounding.scoring == "full"
     assert paper.grounding.max_scorings > paper.max_steps
     assert (released.grounding.scored_seconds, released.grounding.scored_frames) == (30, 15)

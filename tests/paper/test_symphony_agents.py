@@ -34,27 +34,37 @@ def test_retrieve_returns_the_fifteen_ten_second_clips_closest_to_the_cue():
 
 
 def test_every_minute_is_scored_on_thirty_frames_and_all_above_one_are_kept():
-    script = Script([plan("grounding"), plan("visual_perception"), finish()], tool="vlm_score",
-                    score=lambda times: {0: 2, 5: 4}.get(int(times[0] // 60), 1))  # fmt: skip
+    script = Script(
+        [plan("grounding"), plan("visual_perception"), finish()],
+        tool="vlm_score",
+        score=lambda times: {0: 2, 5: 4}.get(int(times[0] // 60), 1),
+    )
     play(script)
     assert len(script.shown["score"]) == 10
     shown = sorted(tuple(script.times("score", n)) for n in range(10))
     assert {len(times) for times in shown} == {30}
     assert all(60 * n <= min(times) <= max(times) < 60 * (n + 1) for n, times in enumerate(shown))
     report = script.history(1)
-    assert report.index("00:05:00 to 00:06:00 (score 4): a room why") < report.index("00:00:00 to 00:01:00 (score 2)")
+    assert report.index("00:05:00 to 00:06:00 (score 4): a room why") < report.index(
+        "00:00:00 to 00:01:00 (score 2)"
+    )
     assert "00:02:00 to 00:03:00" not in report
 
 
 def test_a_clip_whose_score_cannot_be_read_is_left_out():
-    script = Script([plan("grounding"), finish()], tool="vlm_score",
-                    score=lambda times: "hm" if times[0] < 60 else 3)  # fmt: skip
+    script = Script(
+        [plan("grounding"), finish()],
+        tool="vlm_score",
+        score=lambda times: "hm" if times[0] < 60 else 3,
+    )
     _, heard = play(script, TestFootage(120))
     assert [event.data["start"] for event in heard.notes("clip_not_scored")] == [0.0]
 
 
 def test_an_unreadable_choice_of_tool_scores():
-    script = Script([plan("grounding"), plan("visual_perception"), finish()], tool="a friend", score=lambda _: 1)
+    script = Script(
+        [plan("grounding"), plan("visual_perception"), finish()], tool="a friend", score=lambda _: 1
+    )
     play(script, TestFootage(120))
     assert len(script.shown["score"]) == 2
     assert "nothing in the film seems to bear on this" in script.history(1)
@@ -62,21 +72,31 @@ def test_an_unreadable_choice_of_tool_scores():
 
 def test_the_film_is_not_scored_twice_by_one_instruction_nor_more_often_than_allowed():
     same = [plan("grounding", "find the sofa")] * 2
-    script = Script([*same, *(plan("grounding", f"find sofa {n}") for n in range(4)), finish()], tool="vlm_score",
-                    score=lambda _: 1)  # fmt: skip
+    script = Script(
+        [*same, *(plan("grounding", f"find sofa {n}") for n in range(4)), finish()],
+        tool="vlm_score",
+        score=lambda _: 1,
+    )
     _, heard = play(script, TestFootage(120))
     assert len(script.shown["score"]) == 2 * Grounding().max_scorings
     assert [event.data["why"] for event in heard.notes("not_scored_again")] == [
-        "by the same instruction", "as often as it may be", "as often as it may be",
-    ]  # fmt: skip
+        "by the same instruction",
+        "as often as it may be",
+        "as often as it may be",
+    ]
 
 
 def test_coarse_to_fine_keeps_to_its_calls_and_refines_the_best():
     method = Symphony(grounding=Grounding(scoring="coarse_to_fine", score_calls=30, coarse_clips=4))
-    script = Script([plan("grounding"), plan("visual_perception"), finish()], tool="vlm_score",
-                    score=lambda times: 4 if times[0] <= 1500 <= times[-1] else 1)  # fmt: skip
+    script = Script(
+        [plan("grounding"), plan("visual_perception"), finish()],
+        tool="vlm_score",
+        score=lambda times: 4 if times[0] <= 1500 <= times[-1] else 1,
+    )
     play(script, TestFootage(3600), method)
-    assert len(script.shown["score"]) == 27  # 15 stretches of four minutes, and the clips of the best three
+    assert (
+        len(script.shown["score"]) == 27
+    )  # 15 stretches of four minutes, and the clips of the best three
     assert "00:25:00 to 00:26:00 (score 4)" in script.history(1)
     assert "00:24:00 to 00:28:00" not in script.history(1)  # its clips stand for it
 
@@ -84,8 +104,11 @@ def test_coarse_to_fine_keeps_to_its_calls_and_refines_the_best():
 @pytest.mark.parametrize(("minutes", "refined"), [(120, 16), (240, 15)])
 def test_coarse_to_fine_keeps_half_of_its_calls_for_a_closer_look(minutes, refined):
     method = Symphony(grounding=Grounding(scoring="coarse_to_fine"))
-    script = Script([plan("grounding"), plan("visual_perception"), finish()], tool="vlm_score",
-                    score=lambda times: 4 if times[0] <= 1500 <= times[-1] else 1)  # fmt: skip
+    script = Script(
+        [plan("grounding"), plan("visual_perception"), finish()],
+        tool="vlm_score",
+        score=lambda times: 4 if times[0] <= 1500 <= times[-1] else 1,
+    )
     _, heard = play(script, TestFootage(60 * minutes), method)
     (told,) = heard.notes("scored_coarsely")
     assert told.data["stretches"] <= 16
@@ -123,9 +146,18 @@ def test_clips_cover_the_film_once(duration, seconds):
 
 
 def test_a_report_leaves_the_planner_room_on_four_hours_of_film():
-    script = Script([plan("grounding"), plan("visual_perception"), finish()], tool="vlm_score", context=8000,
-                    score=lambda times: json.dumps({"caption": "a long story " * 40, "reason": "x",
-                                                    "score": 3 if int(times[0]) != 7200 else 4}))  # fmt: skip
+    script = Script(
+        [plan("grounding"), plan("visual_perception"), finish()],
+        tool="vlm_score",
+        context=8000,
+        score=lambda times: json.dumps(
+            {
+                "caption": "a long story " * 40,
+                "reason": "x",
+                "score": 3 if int(times[0]) != 7200 else 4,
+            }
+        ),
+    )
     result, heard = play(script, TestFootage(14_400))
     assert len(script.shown["score"]) == 240
     (left,) = heard.notes("claims_left_out")
@@ -144,8 +176,12 @@ def looks(uses, *, seconds=3600, native=True):
 
 
 def test_the_inspector_takes_forty_frames_and_ten_more_by_cue_where_it_is_longer_than_thirty_seconds():
-    short, _ = looks([("frame_inspector", {"start": "00:01:00", "end": "00:01:10", "cue": "a toy"})])
-    assert short.times("look") == [60 + number / 4 for number in range(40)]  # more than the grid holds
+    short, _ = looks(
+        [("frame_inspector", {"start": "00:01:00", "end": "00:01:10", "cue": "a toy"})]
+    )
+    assert short.times("look") == [
+        60 + number / 4 for number in range(40)
+    ]  # more than the grid holds
     between, _ = looks([("frame_inspector", {"start": 90, "end": 125, "cue": "a toy"})])
     assert len(between.times("look")) == 50
     assert 100.0 in between.times("look")  # by the cue: the forty come at 99.625 and 100.5
@@ -178,12 +214,25 @@ def test_the_summary_takes_forty_frames_of_the_film_or_of_a_stretch_over_three_m
 
 
 def test_several_segments_share_forty_frames_by_their_length():
-    script, _ = looks([("multi_segment", {"intervals": [{"start": "00:01:00", "end": "00:01:30"},
-                                                        {"start": "00:10:00", "end": "00:11:30"}]})])  # fmt: skip
+    script, _ = looks(
+        [
+            (
+                "multi_segment",
+                {
+                    "intervals": [
+                        {"start": "00:01:00", "end": "00:01:30"},
+                        {"start": "00:10:00", "end": "00:11:30"},
+                    ]
+                },
+            )
+        ]
+    )
     times = np.array(script.times("look"))
     assert len(times) == 40
     assert ((times >= 60) & (times < 90)).sum() == 10
-    many = [{"start": 10 * n, "end": 10 * n + 1} for n in range(20)] + [{"start": 1000, "end": 3000}]
+    many = [{"start": 10 * n, "end": 10 * n + 1} for n in range(20)] + [
+        {"start": 1000, "end": 3000}
+    ]
     script, _ = looks([("multi_segment", {"intervals": many})])
     assert len(script.times("look")) == 40
     assert {10.0 * n for n in range(20)} <= set(script.times("look"))  # none is passed over
@@ -192,13 +241,19 @@ def test_several_segments_share_forty_frames_by_their_length():
 
 
 def test_after_five_tools_it_is_told_to_answer():
-    script, calls = looks([("frame_inspector", {"start": n, "end": n + 10}) for n in range(0, 90, 10)])
+    script, calls = looks(
+        [("frame_inspector", {"start": n, "end": n + 10}) for n in range(0, 90, 10)]
+    )
     assert len(calls) == 5
     assert "No more tools" in script.shown["perceive"][-1][-1].text
 
 
 def test_native_calls_and_words_leave_the_same_trace():
-    uses = [("frame_inspector", {"start": "3:21", "end": "3:31"}), ("global_summary", {}), ("nonsense", {"a": 1})]
+    uses = [
+        ("frame_inspector", {"start": "3:21", "end": "3:31"}),
+        ("global_summary", {}),
+        ("nonsense", {"a": 1}),
+    ]
     natively, in_words = looks(list(uses))[1], looks(list(uses), native=False)[1]
     assert [(c.name, c.arguments, c.result, c.error) for c in natively] == [
         (c.name, c.arguments, c.result, c.error) for c in in_words
@@ -222,27 +277,48 @@ def said(*texts):
 
 
 def test_the_subtitle_agent_passes_on_lines_that_the_film_has():
-    script = Script([plan("subtitles"), finish()], subtitles=lambda _: {
-        "lines": [{"start": "00:00:10", "end": "00:00:13", "text": "The toy is on the sofa"},
-                  {"start": "00:00:20", "end": "00:00:23", "text": "wholly invented words"}],
-        "entities": ["toy"], "sentiment": "fond", "topic": "a toy"})  # fmt: skip
-    footage = TestFootage(600, lines=said("Good morning.", "The toy is on the sofa.", "Good night."))
+    script = Script(
+        [plan("subtitles"), finish()],
+        subtitles=lambda _: {
+            "lines": [
+                {"start": "00:00:10", "end": "00:00:13", "text": "The toy is on the sofa"},
+                {"start": "00:00:20", "end": "00:00:23", "text": "wholly invented words"},
+            ],
+            "entities": ["toy"],
+            "sentiment": "fond",
+            "topic": "a toy",
+        },
+    )
+    footage = TestFootage(
+        600, lines=said("Good morning.", "The toy is on the sofa.", "Good night.")
+    )
     result, heard = play(script, footage)
     assert "[00:00:10] The toy is on the sofa." in script.history(1)
     assert "invented" not in script.history(1)
     assert "Spoken of: toy (fond)" in script.history(1)
     assert "About: a toy" in script.history(1)
-    assert [event.data["text"] for event in heard.notes("line_not_in_film")] == ["wholly invented words"]
+    assert [event.data["text"] for event in heard.notes("line_not_in_film")] == [
+        "wholly invented words"
+    ]
     (cited,) = [e for e in result.answer.evidence if e.source == "speech"]
     assert (cited.segment.start, cited.text) == (10.0, "The toy is on the sofa.")
 
 
 def test_long_subtitles_are_read_in_pieces_and_merged():
     lines = said(*(f"line number {n} of many" for n in range(60)))
-    script = Script([plan("subtitles"), finish()], context=4000, subtitles=lambda text: {
-        "lines": [{"start": time, "end": time, "text": line}
-                  for time, line in re.findall(r"\[([\d:]+)\] (.* [05] of many)", text)],
-        "entities": ["many"], "sentiment": "", "topic": "counting"})  # fmt: skip
+    script = Script(
+        [plan("subtitles"), finish()],
+        context=4000,
+        subtitles=lambda text: {
+            "lines": [
+                {"start": time, "end": time, "text": line}
+                for time, line in re.findall(r"\[([\d:]+)\] (.* [05] of many)", text)
+            ],
+            "entities": ["many"],
+            "sentiment": "",
+            "topic": "counting",
+        },
+    )
     play(script, TestFootage(600, lines=lines), Symphony(subtitle_tokens=300))
     assert len(script.shown["subtitles"]) > 1
     told = [m.text for messages in script.shown["subtitles"] for m in messages[-1:]]

@@ -40,10 +40,14 @@ class Script:
             return json.dumps({"confidence": next(self.confidences)})
         if step == "missing_anywhere":
             return json.dumps({"missing": [description for _, description in next(self.wishes)]})
-        return json.dumps({"missing": [{"segment": s, "description": d} for s, d in next(self.wishes)]})
+        return json.dumps(
+            {"missing": [{"segment": s, "description": d} for s, d in next(self.wishes)]}
+        )
 
     def captioner(self, messages, options):
-        times = [part.time for message in messages for part in message.parts if hasattr(part, "time")]
+        times = [
+            part.time for message in messages for part in message.parts if hasattr(part, "time")
+        ]
         self.captioned.append(times)
         return json.dumps({"caption": f"seen at {times[0]:.0f}"})
 
@@ -122,7 +126,9 @@ def test_a_segment_with_one_unseen_frame_yields_it():
 
 
 def test_segments_that_are_not_there_or_have_nothing_unseen_are_dropped_with_an_event():
-    script = Script(confidences=[1, 3], wishes=[[(0, "x"), (99, "x"), (-1, "x"), (2, "a toy on the sofa")]])
+    script = Script(
+        confidences=[1, 3], wishes=[[(0, "x"), (99, "x"), (-1, "x"), (2, "a toy on the sofa")]]
+    )
     _, heard = play(script)
     assert script.captioned[-1] == [30]
     assert [n.data["segment"] for n in heard.notes("request_dropped")] == [0, 99, -1]
@@ -142,8 +148,13 @@ def test_line_10_notes_are_in_time_order_with_their_times():
     play(script)
     notes = [line for line in script.prompts[-1].splitlines() if line.startswith("[00:")]
     assert [line[:10] for line in notes] == [
-        "[00:00:00]", "[00:00:25]", "[00:00:30]", "[00:00:50]", "[00:01:15]", "[00:01:40]",
-    ]  # fmt: skip
+        "[00:00:00]",
+        "[00:00:25]",
+        "[00:00:30]",
+        "[00:00:50]",
+        "[00:01:15]",
+        "[00:01:40]",
+    ]
     assert "seen at 30" in notes[2]
 
 
@@ -177,7 +188,11 @@ def test_clips_show_the_frames_around_the_index():
 def test_an_unreadable_answer_is_an_abstention_never_a_guess():
     class Mute(Script):
         def llm(self, messages, options):
-            return "I would rather not say." if options.prompt.endswith("predict") else super().llm(messages, options)
+            return (
+                "I would rather not say."
+                if options.prompt.endswith("predict")
+                else super().llm(messages, options)
+            )
 
     result, heard = play(Mute(confidences=[3]))
     assert (result.answer.choice, result.answer.status) == (None, "abstained")
@@ -210,7 +225,9 @@ def test_no_more_frames_than_asked_for_and_the_bound_holds():
 
 def test_a_spent_budget_gives_the_best_answer_so_far():
     script = Script(confidences=[1, 1], wishes=[[(1, "x")], [(1, "x")]])
-    result, _ = play(script, calls=8)  # five captions, predict, grade, missing; no call left for the caption
+    result, _ = play(
+        script, calls=8
+    )  # five captions, predict, grade, missing; no call left for the caption
     assert (result.answer.choice, result.answer.status) == ("A", "budget_spent")
 
 
@@ -220,7 +237,9 @@ def test_captions_alone_need_no_captioner_and_are_searched_by_meaning():
 
         def texts(self, texts):
             words = ["toy", "sofa", "dog", "street"]
-            rows = np.array([[t.split().count(w) for w in words] + [0.1] for t in texts], np.float32)
+            rows = np.array(
+                [[t.split().count(w) for w in words] + [0.1] for t in texts], np.float32
+            )
             return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
     captions = ["street"] * 50
@@ -242,7 +261,11 @@ def test_open_ended_questions_are_answered_in_words():
             return super().llm(messages, options)
 
     result, _ = play(Talker(confidences=[3]), question=Question("What barks?"))
-    assert (result.answer.choice, result.answer.text, result.answer.status) == (None, "A small dog.", "answered")
+    assert (result.answer.choice, result.answer.text, result.answer.status) == (
+        None,
+        "A small dog.",
+        "answered",
+    )
 
 
 def test_segments_are_numbered_from_one_between_seen_frames():

@@ -27,7 +27,11 @@ def test_a_look_at_a_scene_is_nine_frames_spread_over_it_or_all_of_them():
     play(detectives, SceneFootage(["sea", "cat"], length=30))
     assert sorted(detectives.shown["observe"])[0] == (sampling.uniform(30, 9)).tolist()
     detectives = Detectives(FACETS, length=5)
-    play(detectives, SceneFootage(["sea", "cat"], length=5), method=VideoDetective(graph=GraphRule(min_frames=5)))
+    play(
+        detectives,
+        SceneFootage(["sea", "cat"], length=5),
+        method=VideoDetective(graph=GraphRule(min_frames=5)),
+    )
     assert sorted(detectives.shown["observe"]) == [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
 
 
@@ -36,13 +40,20 @@ def lines(*found):
 
 
 def test_text_is_read_in_the_first_middle_and_last_frame_and_speech_is_that_of_the_scene():
-    read = lines((0, 1, "FIRST"), (3, 4, "UNSEEN"), (5, 6, "MIDDLE"), (9, 10, "LAST"), (9, 10, "EXI"))
+    read = lines(
+        (0, 1, "FIRST"), (3, 4, "UNSEEN"), (5, 6, "MIDDLE"), (9, 10, "LAST"), (9, 10, "EXI")
+    )
     said = lines((2, 4, "all about cars"), (12, 14, "of another scene"))
     footage = SceneFootage(["sea"], onscreen=read, speech=said)
-    detectives = Detectives({"question": ["first", "middle", "last"], "A": ["car"]}, {0: ("", False, "")})
+    detectives = Detectives(
+        {"question": ["first", "middle", "last"], "A": ["car"]}, {0: ("", False, "")}
+    )
     method = VideoDetective(fallback=False)
     play(detectives, footage, method=method)
-    assert "read on screen: [00:00:00] FIRST [00:00:05] MIDDLE [00:00:09] LAST\n" in detectives.prompts["answer"][0]
+    assert (
+        "read on screen: [00:00:00] FIRST [00:00:05] MIDDLE [00:00:09] LAST\n"
+        in detectives.prompts["answer"][0]
+    )
     deaf = Looking(onscreen=False)
     detectives = Detectives({"question": ["sea"], "A": ["car"]}, {0: ("", False, "")})
     play(detectives, footage, method=dataclasses.replace(method, looking=deaf))
@@ -57,30 +68,51 @@ def test_equation_14_a_scene_gives_its_best_text_or_all_of_them_where_so_set():
     read, said = lines((0, 10, "CAT FOOD")), lines((0, 10, "a cat sings"))
     footage = SceneFootage(["cat"], onscreen=read, speech=said)
     facets = {"question": ["cat", "food"], "A": ["cat"]}
-    for texts, sources in [("best", ["read on screen"]), ("all", ["heard", "read on screen", "seen"])]:
+    for texts, sources in [
+        ("best", ["read on screen"]),
+        ("all", ["heard", "read on screen", "seen"]),
+    ]:
         detectives = Detectives(facets, {0: ("a tree", False, "")})
         play(detectives, footage, method=VideoDetective(package_texts=texts))
-        notes = [line for line in detectives.prompts["answer"][0].splitlines() if line.startswith("00:00:00 to")]
+        notes = [
+            line
+            for line in detectives.prompts["answer"][0].splitlines()
+            if line.startswith("00:00:00 to")
+        ]
         assert sorted(line.split(", ")[1].split(":")[0] for line in notes) == sources
 
 
 def test_e_5_one_sources_score_by_hand():
-    detectives = Detectives({"question": ["cat"], "A": ["dog"], "B": ["dog"]}, {0: ("cat tree", True, "")})
+    detectives = Detectives(
+        {"question": ["cat"], "A": ["dog"], "B": ["dog"]}, {0: ("cat tree", True, "")}
+    )
     _, heard = play(detectives, SceneFootage(["cat", "tree"]), Question("Where?", ("dog", "tree")))
     # caption: 0.3 · IDF(cat) / 3 + 0.7 · cos((1, 1)/√2, (1, 0))
     expected = 0.3 * lexical.idf("cat") / 3 + 0.7 / np.sqrt(2)
-    assert dict(zip([n.data["scene"] for n in heard.notes("observed")], scores(heard, "observed"), strict=True))[
-        0
-    ].values[0] == pytest.approx(expected, abs=1e-4)
+    assert dict(
+        zip(
+            [n.data["scene"] for n in heard.notes("observed")],
+            scores(heard, "observed"),
+            strict=True,
+        )
+    )[0].values[0] == pytest.approx(expected, abs=1e-4)
 
 
 def test_equation_9_takes_the_text_without_the_times_that_stand_before_its_lines():
     said = lines((0, 4, "cat"), (4, 8, "tree"))
     detectives = Detectives({"question": ["cat"], "A": ["dog"], "B": ["dog"]}, {0: ("", True, "")})
-    _, heard = play(detectives, SceneFootage(["cat", "tree"], speech=said), Question("Where?", ("dog", "tree")))
+    _, heard = play(
+        detectives, SceneFootage(["cat", "tree"], speech=said), Question("Where?", ("dog", "tree"))
+    )
     # heard: 0.5 · IDF(cat) / 3 + 0.5 · cos((1, 1)/√2, (1, 0)), as if nobody had noted when it was said
     expected = 0.5 * lexical.idf("cat") / 3 + 0.5 / np.sqrt(2)
-    observed = dict(zip([n.data["scene"] for n in heard.notes("observed")], scores(heard, "observed"), strict=True))
+    observed = dict(
+        zip(
+            [n.data["scene"] for n in heard.notes("observed")],
+            scores(heard, "observed"),
+            strict=True,
+        )
+    )
     assert observed[0].values[0] == pytest.approx(expected, abs=1e-4)
     assert lexical.untimed("[00:00:00] cat [1:02] tree [x]") == "cat tree [x]"
 
@@ -91,23 +123,32 @@ def test_line_26_packages_are_in_time_order_with_best_text_and_the_answer_cites_
     result, heard = play(detectives, SceneFootage(FILM), method=VideoDetective(fallback=False))
     (selected,) = scores(heard, "selected")
     assert len(selected.segments) == 8
-    assert {Segment(0, 10), Segment(10, 20), Segment(30, 40), Segment(40, 50)} <= set(selected.segments)
+    assert {Segment(0, 10), Segment(10, 20), Segment(30, 40), Segment(40, 50)} <= set(
+        selected.segments
+    )
     notes = [line for line in detectives.prompts["answer"][0].splitlines() if ", seen: " in line]
     assert notes == sorted(notes)
     assert "00:00:30 to 00:00:40, seen: a dog" in notes
     assert (result.answer.choice, result.answer.text) == ("B", "dog")
     assert [e.source for e in result.answer.evidence] == ["caption"] * 3
     assert all(e.text == f"a {FILM[int(e.segment.start // 10)]}" for e in result.answer.evidence)
-    assert [e.segment for e in result.answer.evidence] == sorted(e.segment for e in result.answer.evidence)
+    assert [e.segment for e in result.answer.evidence] == sorted(
+        e.segment for e in result.answer.evidence
+    )
 
 
 @pytest.mark.parametrize(
-    ("text", "uniform"), [("Where is it?", 4), ("How many are there?", 16), ("What comes after?", 12)]
+    ("text", "uniform"),
+    [("Where is it?", 4), ("How many are there?", 16), ("What comes after?", 12)],
 )
 def test_more_frames_are_spread_over_the_film_for_counting_order_text_and_speech(text, uniform):
     question = Question(text, QUESTION.options)
     assert VideoDetective().uniform_frames(question) == uniform
-    assert VideoDetective(frames=10).uniform_frames(question) == VideoDetective(frames=8).uniform_frames(question) == 4
+    assert (
+        VideoDetective(frames=10).uniform_frames(question)
+        == VideoDetective(frames=8).uniform_frames(question)
+        == 4
+    )
     assert VideoDetective(frames=20).uniform_frames(question) == min(uniform, 12)
     assert configure(VideoDetective, {"preset": "paper"}).uniform_frames(question) == 4
 
@@ -119,7 +160,9 @@ def test_where_scores_tell_nothing_apart_frames_are_uniform_and_every_observed_s
     assert "stands out" in heard.notes("fallback")[0].data["why"]
     assert detectives.shown["answer"][0] == sampling.uniform(120, 32).tolist()
     assert detectives.prompts["answer"][0].count(", seen: a cat") == 10
-    _, heard = play(Detectives(FACETS, reports), SceneFootage(FILM), method=VideoDetective(fallback=False))
+    _, heard = play(
+        Detectives(FACETS, reports), SceneFootage(FILM), method=VideoDetective(fallback=False)
+    )
     assert not heard.notes("fallback")
 
 
@@ -150,8 +193,11 @@ def test_the_timeline_describes_scenes_by_overlap_else_by_the_nearest_middle():
 
 
 def test_events_that_cannot_be_placed_are_dropped_with_a_note():
-    events = [{"start": "soon", "end": "later", "description": "x"}, {"start": 99999, "end": 99999, "description": "x"},
-              {"start": 12, "end": 5, "description": "dog"}]  # fmt: skip
+    events = [
+        {"start": "soon", "end": "later", "description": "x"},
+        {"start": 99999, "end": 99999, "description": "x"},
+        {"start": 12, "end": 5, "description": "dog"},
+    ]
     _, heard = play(Detectives(FACETS, events=events), SceneFootage(FILM))
     assert len(heard.notes("event_dropped")) == 2
 
@@ -161,22 +207,33 @@ def test_facets_without_parts_get_the_words_of_their_option_and_letters_may_be_t
     _, heard = play(detectives, SceneFootage(FILM))
     (said,) = heard.notes("facets")
     assert said.data["facets"] == {
-        "question": [[], ["Where is it?"]], "A": [["cat"], ["cat"]], "B": [["tree"], ["tree"]], "C": [["car"], ["car"]],
-    }  # fmt: skip
+        "question": [[], ["Where is it?"]],
+        "A": [["cat"], ["cat"]],
+        "B": [["tree"], ["tree"]],
+        "C": [["car"], ["car"]],
+    }
 
 
 def test_parts_without_letters_belong_to_options_by_their_place():
-    detectives = Detectives({"question": ["sea"], "first": ["tree"], "second": ["hill"], "third": ["lake"]})
+    detectives = Detectives(
+        {"question": ["sea"], "first": ["tree"], "second": ["hill"], "third": ["lake"]}
+    )
     _, heard = play(detectives, SceneFootage(FILM))
     found = heard.notes("facets")[0].data["facets"]
     assert [found[letter][0] for letter in "ABC"] == [["tree"], ["hill"], ["lake"]]
 
 
 def test_an_unreadable_decomposition_is_the_words_of_question_and_options():
-    _, heard = play(Detectives(mute=["decompose"]), SceneFootage(FILM), Question("Where is the moon?", ("cat", "dog")))
+    _, heard = play(
+        Detectives(mute=["decompose"]),
+        SceneFootage(FILM),
+        Question("Where is the moon?", ("cat", "dog")),
+    )
     assert heard.notes("facets")[0].data["facets"] == {
-        "question": [["moon"], ["Where is the moon?"]], "A": [["cat"], ["cat"]], "B": [["dog"], ["dog"]],
-    }  # fmt: skip
+        "question": [["moon"], ["Where is the moon?"]],
+        "A": [["cat"], ["cat"]],
+        "B": [["dog"], ["dog"]],
+    }
     assert heard.notes("default_taken")
 
 
@@ -188,14 +245,22 @@ def test_an_unreadable_observer_saw_nothing_and_needs_more():
 
 def test_an_unreadable_timeline_is_none_and_an_unreadable_answer_an_abstention():
     result, _ = play(Detectives(FACETS, mute=["timeline", "answer"]), SceneFootage(FILM))
-    assert (result.answer.status, result.answer.choice, result.answer.evidence) == ("abstained", None, ())
+    assert (result.answer.status, result.answer.choice, result.answer.evidence) == (
+        "abstained",
+        None,
+        (),
+    )
 
 
 def test_open_ended_questions_have_a_facet_for_each_group_and_are_answered_in_words():
     facets = {"question": ["sea"], "1": ["dog"], "2": ["sea"], "3": ["dog"], "4": ["car"]}
     detectives = Detectives(facets, choice="A big dog.")
     result, heard = play(detectives, SceneFootage(FILM), Question("What is there?"))
-    assert [*heard.notes("facets")[0].data["facets"]] == ["question", "1", "4"]  # the same is said once
+    assert [*heard.notes("facets")[0].data["facets"]] == [
+        "question",
+        "1",
+        "4",
+    ]  # the same is said once
     assert (result.answer.choice, result.answer.text) == (None, "A big dog.")
 
 
@@ -238,17 +303,23 @@ def test_a_spent_budget_gives_the_option_with_the_best_evidence_so_far():
 
 def test_table_3_without_propagation_belief_is_what_is_known_of_the_scene_itself():
     _, heard = play(
-        Detectives(FACETS, {3: ("a dog", True, "")}), SceneFootage(FILM), method=VideoDetective(propagation=False)
+        Detectives(FACETS, {3: ("a dog", True, "")}),
+        SceneFootage(FILM),
+        method=VideoDetective(propagation=False),
     )
     last, seen = scores(heard, "belief")[-1], scores(heard, "observed")
     prior = [1.0, 1.0, 0.0, 1.0, 1.0, *[0.0] * 7]
     known = {s.segments[0]: s.values[0] for s in seen}
-    assert last.values == pytest.approx([known.get(s, p) for s, p in zip(last.segments, prior, strict=True)])
+    assert last.values == pytest.approx(
+        [known.get(s, p) for s, p in zip(last.segments, prior, strict=True)]
+    )
 
 
 def test_table_3_without_facets_the_question_is_the_only_one_and_nobody_is_asked():
     detectives = Detectives(FACETS)
-    play(detectives, SceneFootage(FILM), method=VideoDetective(decomposition=False, refinement=False))
+    play(
+        detectives, SceneFootage(FILM), method=VideoDetective(decomposition=False, refinement=False)
+    )
     assert detectives.steps == ["vlm timeline", "vlm observe", "vlm answer"]
 
 
@@ -287,7 +358,12 @@ def test_captions_alone_are_looked_at_as_words():
 
     class Readers(Detectives):
         def observe(self, times, options):
-            return {"reasoning": "", "caption": "a cat", "needs_more_info": False, "missing_keyword": ""}
+            return {
+                "reasoning": "",
+                "caption": "a cat",
+                "needs_more_info": False,
+                "missing_keyword": "",
+            }
 
     readers = Readers(FACETS)
     result, _ = play(readers, footage)
@@ -298,16 +374,49 @@ def test_captions_alone_are_looked_at_as_words():
 def test_defaults_are_the_papers_and_presets_what_they_say():
     ours = VideoDetective()
     rule = ours.graph
-    assert (rule.alpha, rule.tau, rule.top, rule.min_frames, rule.iterations, rule.beta) == (0.6, 30.0, 8, 10, 7, 0.6)
-    assert (ours.frames, ours.base_steps, ours.steps_per_option, ours.looking.window) == (32, 10, 1, 9)
-    assert (ours.retry_below, ours.fallback_max, ours.fallback_mean, ours.fallback_gap) == (0.2, 0.4, 0.2, 0.15)
+    assert (rule.alpha, rule.tau, rule.top, rule.min_frames, rule.iterations, rule.beta) == (
+        0.6,
+        30.0,
+        8,
+        10,
+        7,
+        0.6,
+    )
+    assert (ours.frames, ours.base_steps, ours.steps_per_option, ours.looking.window) == (
+        32,
+        10,
+        1,
+        9,
+    )
+    assert (ours.retry_below, ours.fallback_max, ours.fallback_mean, ours.fallback_gap) == (
+        0.2,
+        0.4,
+        0.2,
+        0.15,
+    )
     assert (ours.packages, ours.picking.per_package, ours.min_uniform, ours.eta) == (8, 4, 4, 0.2)
-    assert (ours.picking.duplicate, ours.picking.relaxed, ours.picking.similar) == (0.92, 0.95, 0.90)
+    assert (ours.picking.duplicate, ours.picking.relaxed, ours.picking.similar) == (
+        0.92,
+        0.95,
+        0.90,
+    )
     assert dataclasses.astuple(ours.looking.weights) == (0.7, 0.5, 0.3)
-    assert (ours.prior_weight, ours.looking.z_lex, ours.vlm_tokens, ours.llm_tokens) == (0.5, 3.0, 4096, 2048)
+    assert (ours.prior_weight, ours.looking.z_lex, ours.vlm_tokens, ours.llm_tokens) == (
+        0.5,
+        3.0,
+        4096,
+        2048,
+    )
     printed = configure(VideoDetective, {"preset": "paper"})
-    assert (printed.graph.theta_sim, printed.graph.max_frames, printed.printed_prior) == (0.82, None, True)
-    assert configure(VideoDetective, {"preset": "released", "graph": {"top": 4}}).graph.theta_sim == 0.82
+    assert (printed.graph.theta_sim, printed.graph.max_frames, printed.printed_prior) == (
+        0.82,
+        None,
+        True,
+    )
+    assert (
+        configure(VideoDetective, {"preset": "released", "graph": {"top": 4}}).graph.theta_sim
+        == 0.82
+    )
     with pytest.raises(ConfigError, match="unknown preset"):
         configure(VideoDetective, {"preset": "printed"})
 

@@ -22,7 +22,9 @@ def matrix(entries, count):
     weights = np.zeros((count, count))
     for (i, j), w in entries.items():
         weights[i, j] = weights[j, i] = w
-    return graph.Edges(count, *(np.asarray(i, np.int64) for i in np.nonzero(weights)), weights[weights > 0])
+    return graph.Edges(
+        count, *(np.asarray(i, np.int64) for i in np.nonzero(weights)), weights[weights > 0]
+    )
 
 
 def limit(weights, injected, beta=0.6):
@@ -42,11 +44,15 @@ def graphs(draw):
 
 
 def test_equation_1_visual_affinity_is_the_cosine_without_its_negative_part():
-    assert graph.visual(VECTORS, VECTORS) == pytest.approx(np.array([[1, 0.6, 0], [0.6, 1, 0], [0, 0, 1]]))
+    assert graph.visual(VECTORS, VECTORS) == pytest.approx(
+        np.array([[1, 0.6, 0], [0.6, 1, 0], [0, 0, 1]])
+    )
 
 
 def test_equation_2_temporal_affinity_fades_with_distance_over_tau():
-    assert graph.temporal(CENTRES, CENTRES, 30.0) == pytest.approx(np.array([[1, E1, E3], [E1, 1, E2], [E3, E2, 1]]))
+    assert graph.temporal(CENTRES, CENTRES, 30.0) == pytest.approx(
+        np.array([[1, E1, E3], [E1, 1, E2], [E3, E2, 1]])
+    )
 
 
 def test_fusion_sparsification_and_symmetry():
@@ -55,7 +61,9 @@ def test_fusion_sparsification_and_symmetry():
     # 0 and 1 choose each other; 2 chooses 1, which does not choose it back: half of that edge stays
     assert one == pytest.approx(np.array([[0, strong, 0], [strong, 0, weak / 2], [0, weak / 2, 0]]))
     full = graph.affinity(VECTORS, CENTRES, top=8).dense()
-    assert full == pytest.approx(np.array([[0, strong, 0.4 * E3], [strong, 0, weak], [0.4 * E3, weak, 0]]))
+    assert full == pytest.approx(
+        np.array([[0, strong, 0.4 * E3], [strong, 0, weak], [0.4 * E3, weak, 0]])
+    )
 
 
 def test_blocks_give_the_same_graph_as_one(monkeypatch):
@@ -74,7 +82,9 @@ def test_of_equally_strong_edges_those_further_left_are_kept():
 
 def test_equation_3_symmetric_normalisation():
     normal = graph.normalise(matrix({(0, 1): 4.0, (1, 2): 5.0}, 3)).dense()
-    expected = np.array([[0, 4 / math.sqrt(4 * 9), 0], [4 / 6, 0, 5 / math.sqrt(9 * 5)], [0, 5 / math.sqrt(45), 0]])
+    expected = np.array(
+        [[0, 4 / math.sqrt(4 * 9), 0], [4 / 6, 0, 5 / math.sqrt(9 * 5)], [0, 5 / math.sqrt(45), 0]]
+    )
     assert normal == pytest.approx(expected)
 
 
@@ -118,18 +128,27 @@ def test_equation_12_the_limit_is_where_the_cost_is_least():
     mu = 0.6 / (1 - 0.6)
 
     def cost(belief):
-        return np.sum((belief - injected) ** 2) + mu * belief @ (np.eye(3) - normal.dense()) @ belief
+        return (
+            np.sum((belief - injected) ** 2) + mu * belief @ (np.eye(3) - normal.dense()) @ belief
+        )
 
     settled = graph.diffuse(normal, injected, injected, steps=200)
-    assert all(cost(settled) <= cost(settled + nudge) for nudge in 1e-3 * np.vstack([np.eye(3), -np.eye(3)]))
+    assert all(
+        cost(settled) <= cost(settled + nudge)
+        for nudge in 1e-3 * np.vstack([np.eye(3), -np.eye(3)])
+    )
 
 
 def test_equation_5_as_printed_and_with_both_parts_on_one_scale():
     keyword = np.array([[0.2, -0.1, 0.05], [0.0, 0.3, 0.1]])
     event = np.array([[0.5, 0.9, 0.7], [0.4, 0.4, 0.4]])
-    assert clues.prior(keyword, event, printed=True) == pytest.approx(np.array([[0.35, 0.4, 0.375], [0.2, 0.35, 0.25]]))
+    assert clues.prior(keyword, event, printed=True) == pytest.approx(
+        np.array([[0.35, 0.4, 0.375], [0.2, 0.35, 0.25]])
+    )
     # −0.1 counts as 0; 0.5, 0.9, 0.7 are 0, 1, 0.5; equal cosines say nothing
-    assert clues.prior(keyword, event) == pytest.approx(np.array([[0.1, 0.5, 0.275], [0.0, 0.15, 0.05]]))
+    assert clues.prior(keyword, event) == pytest.approx(
+        np.array([[0.1, 0.5, 0.275], [0.0, 0.15, 0.05]])
+    )
     assert clues.prior(keyword, event, weight=1.0)[1] == pytest.approx([0.0, 0.3, 0.1])
 
 
@@ -137,7 +156,9 @@ def test_equation_6_the_unvisited_neighbour_of_highest_weight_times_belief():
     weights = matrix({(0, 1): 0.9, (0, 2): 0.5, (0, 3): 0.4, (3, 4): 1.0}, 5)
     belief = np.array([1.0, 0.1, 0.3, 0.3, 1.0])
     open_ = np.array([False, True, True, True, True])
-    assert graph.strongest_neighbour(weights, 0, belief, open_) == 2  # 0.09, 0.15, 0.12; 4 is no neighbour
+    assert (
+        graph.strongest_neighbour(weights, 0, belief, open_) == 2
+    )  # 0.09, 0.15, 0.12; 4 is no neighbour
     open_[2] = False
     assert graph.strongest_neighbour(weights, 0, belief, open_) == 3
     open_[[1, 3]] = False
@@ -147,7 +168,9 @@ def test_equation_6_the_unvisited_neighbour_of_highest_weight_times_belief():
 def test_equation_7_the_unvisited_scene_of_highest_belief():
     belief = np.array([0.9, 0.2, 0.5])
     assert graph.most_believed(belief, np.array([False, True, True])) == 2
-    assert graph.most_believed(-belief, np.array([True, True, False])) == 1  # also where belief is negative
+    assert (
+        graph.most_believed(-belief, np.array([True, True, False])) == 1
+    )  # also where belief is negative
     assert graph.most_believed(belief, np.zeros(3, bool)) is None
 
 
@@ -168,9 +191,9 @@ def test_idf_is_clipped_and_unknown_words_count_one_and_a_half():
 
 
 def test_words_are_lower_case_lemmas_without_stop_words_and_times():
-    assert lexical.lemmas(["[00:12:31] What does the Children’s dog do while washing 42 cups?"]) == {
-        "child", "dog", "wash", "42", "cup",
-    }  # fmt: skip
+    assert lexical.lemmas(
+        ["[00:12:31] What does the Children’s dog do while washing 42 cups?"]
+    ) == {"child", "dog", "wash", "42", "cup"}
     assert lexical.content_words("Which of these is the red car, the RED one?") == ["red", "car"]
 
 
@@ -186,14 +209,18 @@ def test_long_texts_are_compared_in_pieces_of_fifty_words():
     assert clues.pieces("  ") == []
 
 
-@pytest.mark.parametrize(("weight", "expected"), [(0.7, 0.7 * 0.9 + 0.3 * 0.4), (0.5, 0.65), (0.3, 0.3 * 0.9 + 0.28)])
+@pytest.mark.parametrize(
+    ("weight", "expected"), [(0.7, 0.7 * 0.9 + 0.3 * 0.4), (0.5, 0.65), (0.3, 0.3 * 0.9 + 0.28)]
+)
 def test_equation_10_lexical_and_semantic_by_source(weight, expected):
     assert clues.source_aware(0.9, 0.4, weight) == pytest.approx(expected)
     assert clues.source_aware(0.0, -0.5, weight) == 0.0
 
 
 def test_equations_11_and_14_the_maximum_over_sources_and_facets_and_its_text():
-    seen = Observation(0, (Clue("caption", "a cat", (0.2, 0.5)), Clue("onscreen", "CATS", (0.6, 0.1))))
+    seen = Observation(
+        0, (Clue("caption", "a cat", (0.2, 0.5)), Clue("onscreen", "CATS", (0.6, 0.1)))
+    )
     assert seen.score == 0.6
     assert seen.best is not None
     assert seen.best.source == "onscreen"
@@ -260,7 +287,9 @@ def test_short_scenes_merge_left_to_right_with_the_neighbour_they_resemble_more(
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.integers(1, 40), min_size=1, max_size=20), st.integers(1, 12), st.integers(24, 60))
+@given(
+    st.lists(st.integers(1, 40), min_size=1, max_size=20), st.integers(1, 12), st.integers(24, 60)
+)
 def test_scenes_cover_the_film_and_keep_their_bounds(lengths, shortest, longest):
     found = scenes.scenes(film(*lengths), 0.5, shortest=shortest, longest=longest)
     assert found[0][0] == 0
@@ -281,7 +310,7 @@ def test_a_scenes_vector_is_the_unit_mean_of_its_frames():
     rows = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]], np.float32)
     assert scenes.scene_vectors(rows, [(0, 2), (2, 3)]) == pytest.approx(
         np.array([[math.sqrt(0.5)] * 2, [0.0, 1.0]])
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,9 @@ class SceneFootage(TestFootage):
         return self.encode(texts)
 
     def onscreen(self, within=None):
-        return [line for line in self._onscreen if within is None or line.segment.overlap(within) > 0]
+        return [
+            line for line in self._onscreen if within is None or line.segment.overlap(within) > 0
+        ]
 
     def scene(self, number: int) -> Segment:
         return Segment(number * float(self.length), (number + 1) * float(self.length))
@@ -87,11 +89,15 @@ class Detectives:
 
     def _say(self, role, messages, options):
         step = options.prompt.partition("/")[2]
-        times = [part.time for message in messages for part in message.parts if hasattr(part, "time")]
+        times = [
+            part.time for message in messages for part in message.parts if hasattr(part, "time")
+        ]
         with self._lock:
             if len(messages) == 2:
                 self.steps.append(f"{role} {step}")
-                self.prompts.setdefault(step, []).append("\n".join(message.text for message in messages))
+                self.prompts.setdefault(step, []).append(
+                    "\n".join(message.text for message in messages)
+                )
                 self.shown.setdefault(step, []).append(times)
             first = step == "observe" and self._gate and len(self.shown[step]) <= self._gate.parties
         if first:
@@ -106,8 +112,12 @@ class Detectives:
             return {"entities": words, "event_query": " ".join(words)}
 
         general = list(self.facets.get("question", []))
-        reply = {"query_keywords": general, "general_query": " ".join(general), "temporal_plan": "early",
-                 "vlm_query": "what is there"}  # fmt: skip
+        reply = {
+            "query_keywords": general,
+            "general_query": " ".join(general),
+            "temporal_plan": "early",
+            "vlm_query": "what is there",
+        }
         names = [name for name in self.facets if name != "question"]
         if "facets" in options.schema["properties"]:
             return reply | {"facets": [part(name) for name in names]}
@@ -121,7 +131,12 @@ class Detectives:
         with self._lock:
             self.observed.append(scene)
         caption, more, missing = self.reports.get(scene, ("", True, ""))
-        return {"reasoning": "", "caption": caption, "needs_more_info": more, "missing_keyword": missing}
+        return {
+            "reasoning": "",
+            "caption": caption,
+            "needs_more_info": more,
+            "missing_keyword": missing,
+        }
 
     def answer(self, times, options):
         field = "choice" if "choice" in options.schema["properties"] else "answer"
@@ -131,7 +146,8 @@ class Detectives:
 def play(detectives, footage, question=QUESTION, method=None, **limits):
     """The result, and everything that was heard."""
     run = Run(
-        {"llm": ScriptedChat(detectives.llm), "vlm": ScriptedChat(detectives.vlm)}, budget=BudgetSettings(**limits)
+        {"llm": ScriptedChat(detectives.llm), "vlm": ScriptedChat(detectives.vlm)},
+        budget=BudgetSettings(**limits),
     )
     with listening() as heard:
         result = solve(method or VideoDetective(), footage, question, run)

@@ -25,7 +25,12 @@ class TestFootage:
 
     __test__ = False
 
-    def __init__(self, count: int, words: Mapping[str, Sequence[int]] | None = None, lines: Sequence[Line] = ()):
+    def __init__(
+        self,
+        count: int,
+        words: Mapping[str, Sequence[int]] | None = None,
+        lines: Sequence[Line] = (),
+    ):
         self.name = "test film"
         self.duration = float(count)
         self.times = np.arange(count, dtype=np.float64)
@@ -42,7 +47,11 @@ class TestFootage:
         return self.at(self.times[sampling.uniform(len(self.times), n)].tolist())
 
     def random(self, n, *, within=None, seed=0, width=None):
-        inside = self.times if within is None else self.times[(self.times >= within.start) & (self.times < within.end)]
+        inside = (
+            self.times
+            if within is None
+            else self.times[(self.times >= within.start) & (self.times < within.end)]
+        )
         return self.at(inside[sampling.random(len(inside), n, seed)].tolist())
 
     def embeddings(self):
@@ -63,7 +72,9 @@ class TestFootage:
     def meanings(self, texts):
         """Bags of words."""
         vocabulary = sorted({word for text in texts for word in text.lower().split()})
-        rows = np.array([[text.lower().split().count(w) for w in vocabulary] for text in texts], np.float32)
+        rows = np.array(
+            [[text.lower().split().count(w) for w in vocabulary] for text in texts], np.float32
+        )
         norms = np.linalg.norm(rows, axis=1, keepdims=True)
         return rows / np.where(norms > 0, norms, 1)
 

@@ -30,10 +30,27 @@ def finish(choice="B", reason="seen at 00:00:30"):
 class Script:
     """A planner with its plans, and agents that say what they are told to; keeps what each was shown."""
 
-    def __init__(self, plans, *, tool="retrieve", uses=(), score=None, verdicts=(), native=True, subtitles=None,
-                 context=None, finish="C"):  # fmt: skip
+    def __init__(
+        self,
+        plans,
+        *,
+        tool="retrieve",
+        uses=(),
+        score=None,
+        verdicts=(),
+        native=True,
+        subtitles=None,
+        context=None,
+        finish="C",
+    ):
         self.plans, self.uses, self.verdicts = list(plans), list(uses), list(verdicts)
-        self.tool, self.score, self.native, self.subtitles, self.last = tool, score, native, subtitles, finish
+        self.tool, self.score, self.native, self.subtitles, self.last = (
+            tool,
+            score,
+            native,
+            subtitles,
+            finish,
+        )
         self.shown = {}
         self.chats = {
             "llm": ScriptedChat(self.llm, card=Card("llm", context=context)),
@@ -55,7 +72,9 @@ class Script:
                 {
                     "tool": self.tool,
                     "cue": "a toy",
-                    "instruction": re.search(r"You are asked:\s*(.*?)First turn", messages[1].text, re.DOTALL)[1],
+                    "instruction": re.search(
+                        r"You are asked:\s*(.*?)First turn", messages[1].text, re.DOTALL
+                    )[1],
                 }
             )
         if name == "perceive":
@@ -85,8 +104,14 @@ class Script:
         times = [image.time for image in images(messages)]
         if name == "score":
             said = self.score(times)
-            return said if isinstance(said, str) else json.dumps({"caption": "a room", "score": said, "reason": "why"})
-        return json.dumps({"observation": f"[00:00:30] something at {times[0]:.0f}" if times else "words"})
+            return (
+                said
+                if isinstance(said, str)
+                else json.dumps({"caption": "a room", "score": said, "reason": "why"})
+            )
+        return json.dumps(
+            {"observation": f"[00:00:30] something at {times[0]:.0f}" if times else "words"}
+        )
 
     def times(self, name, number=0):
         return [image.time for image in images(self.shown[name][number])]

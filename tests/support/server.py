@@ -31,7 +31,11 @@ class Request:
         words = []
         for message in self.body.get("messages", []):
             content = message["content"]
-            words += [content] if isinstance(content, str) else [p["text"] for p in content if "text" in p]
+            words += (
+                [content]
+                if isinstance(content, str)
+                else [p["text"] for p in content if "text" in p]
+            )
         return "\n".join(words)
 
 
@@ -47,7 +51,9 @@ class Send:
     delay: float = 0.0
 
 
-def completion(text: str | None, *, finish: str = "stop", prompt_tokens: int = 10, **message: Any) -> Send:
+def completion(
+    text: str | None, *, finish: str = "stop", prompt_tokens: int = 10, **message: Any
+) -> Send:
     """A well-formed chat completion."""
     return Send(
         body={
@@ -94,7 +100,9 @@ def serve(act: Act) -> Iterator[Served]:
     server = _Server(("127.0.0.1", 0), _handler(act, requests, closing))
     server.daemon_threads = True
     server.block_on_close = False
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread = threading.Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
+    )
     thread.start()
     try:
         yield Served(server, requests)
@@ -104,7 +112,9 @@ def serve(act: Act) -> Iterator[Served]:
         server.server_close()
 
 
-def _handler(act: Act, requests: list[Request], closing: threading.Event) -> type[BaseHTTPRequestHandler]:
+def _handler(
+    act: Act, requests: list[Request], closing: threading.Event
+) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 

@@ -33,7 +33,9 @@ class TalkingFootage(CaptionedFootage):
     """One caption a second; ``[("cat", 50), ("dog", 50)]`` is 50 seconds of a cat, then 50 of a dog."""
 
     def __init__(self, scenes: Sequence[tuple[str, int]]) -> None:
-        captions = [f"a {what} at {second % 7}" for what, seconds in scenes for second in range(seconds)]
+        captions = [
+            f"a {what} at {second % 7}" for what, seconds in scenes for second in range(seconds)
+        ]
         super().__init__("talking", captions, WordSpace())
 
 
@@ -50,14 +52,22 @@ class Team:
         mute: Sequence[str] = (),
         decision: str = "",
     ) -> None:
-        self._answers, self._scores, self._groups, self._whole, self._mute = answers, scores, groups, whole, mute
+        self._answers, self._scores, self._groups, self._whole, self._mute = (
+            answers,
+            scores,
+            groups,
+            whole,
+            mute,
+        )
         self._decision = decision
         self._lock = threading.Lock()
         self._round = dict.fromkeys(answers, 0)
         self.asked: list[tuple[str, str, str]] = []
         """Agent, prompt, and all words it was told; what was asked again is left out."""
         self.agents = [
-            Agent(name, ScriptedChat(lambda m, o, name=name: self._say(name, m, o), card=Card(name)))
+            Agent(
+                name, ScriptedChat(lambda m, o, name=name: self._say(name, m, o), card=Card(name))
+            )
             for name in answers
         ]
 
@@ -69,7 +79,10 @@ class Team:
 
     def times(self, prompt: str) -> list[list[int]]:
         """The moments shown, call by call."""
-        clocks = [re.findall(r"^\[(\d\d):(\d\d):(\d\d)\]", text, re.MULTILINE) for text in self.told(prompt)]
+        clocks = [
+            re.findall(r"^\[(\d\d):(\d\d):(\d\d)\]", text, re.MULTILINE)
+            for text in self.told(prompt)
+        ]
         return [[int(h) * 3600 + int(m) * 60 + int(s) for h, m, s in found] for found in clocks]
 
     def _say(self, name: str, messages: Sequence[Message], options: Options) -> str:
@@ -95,19 +108,30 @@ class Team:
             if name not in self._scores:
                 return "all are fine"
             present = re.findall(r'"description":\s*"score of (\w+)"', text)
-            return json.dumps({f: self._scores[name][who] for f, who in zip(fields, present, strict=True)})
+            return json.dumps(
+                {f: self._scores[name][who] for f, who in zip(fields, present, strict=True)}
+            )
         replies = {
             "a4vl/clue": {"clue": f"{name} looks for a dog"},
             "a4vl/refine": {"clue": f"{name} looks for a car"},
-            "a4vl/reason": {"reason": f"{name} says {self._answers[name][number - 1]} in round {number}"},
+            "a4vl/reason": {
+                "reason": f"{name} says {self._answers[name][number - 1]} in round {number}"
+            },
             "a4vl/gate": {"whole_video": self._whole},
-            "a4vl/summarise": {"explanation": "in short: " + "; ".join(re.findall(r"\w+ says .* in round \d", text))},
+            "a4vl/summarise": {
+                "explanation": "in short: "
+                + "; ".join(re.findall(r"\w+ says .* in round \d", text))
+            },
             "lvagent/gate": {"whole_video": self._whole},
             "lvagent/key": {"key_information": f"{name} looks for a dog"},
             "lvagent/key_again": {"key_information": f"{name} looks for a car"},
-            "lvagent/reason": {"reason": f"{name} says {self._answers[name][number - 1]} in round {number}"},
+            "lvagent/reason": {
+                "reason": f"{name} says {self._answers[name][number - 1]} in round {number}"
+            },
             "lvagent/decide": {fields[0]: self._decision},
-            "shared/same_meaning": {"groups": (self._groups or [])[: 1 + text.count("\n2: ") + text.count("\n3: ")]},
+            "shared/same_meaning": {
+                "groups": (self._groups or [])[: 1 + text.count("\n2: ") + text.count("\n3: ")]
+            },
         }
         reply = replies[prompt]
         assert list(reply) == fields, f"{prompt} is answered with {fields}"

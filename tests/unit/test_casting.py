@@ -9,10 +9,15 @@ from longtake.errors import ConfigError
 from longtake.evals.lab import lab
 
 
-@pytest.mark.parametrize(("models", "each"), [
-    (("lab/acuity=1",), "lab/acuity=1"), (("team=lab/acuity=1",), "lab/acuity=1"),
-    (("a", "team=b", "llm=c"), "b"), (("http://127.0.0.1/v1#x",), "http://127.0.0.1/v1#x"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("models", "each"),
+    [
+        (("lab/acuity=1",), "lab/acuity=1"),
+        (("team=lab/acuity=1",), "lab/acuity=1"),
+        (("a", "team=b", "llm=c"), "b"),
+        (("http://127.0.0.1/v1#x",), "http://127.0.0.1/v1#x"),
+    ],
+)
 def test_a_model_named_for_the_team_or_for_all_makes_three_agents(models, each):
     assert [member.model for member in Casting(models).members()] == [each] * 3
     assert Casting(("llm=c",)).members() is DEFAULT_TEAM

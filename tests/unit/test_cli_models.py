@@ -35,11 +35,17 @@ def test_probe_reports_on_an_endpoint() -> None:
             return Send(200, {"data": [{"id": "m", "max_model_len": 32768}]})
         content = str(request.body["messages"])
         if "colour" in content:
-            return completion("Red." if len([r for r in served.requests if "colour" in str(r.body)]) == 1 else "blue")
+            return completion(
+                "Red."
+                if len([r for r in served.requests if "colour" in str(r.body)]) == 1
+                else "blue"
+            )
         return completion('{"animal": "horse"}' if "animal" in content else "yes")
 
     with serve(act) as served:
-        ran = CliRunner().invoke(models, ["probe", f"{served.url}#m", "--json"], catch_exceptions=False)
+        ran = CliRunner().invoke(
+            models, ["probe", f"{served.url}#m", "--json"], catch_exceptions=False
+        )
     report = json.loads(ran.stdout)
     assert (report["reachable"], report["json_schema"], report["vision"]) == (True, True, True)
     assert report["context"] == 32768
@@ -47,7 +53,9 @@ def test_probe_reports_on_an_endpoint() -> None:
 
 def test_probe_tells_blind_from_seeing_and_free_text_from_json() -> None:
     with serve(lambda _: completion("I think it is a horse, in red.")) as served:
-        ran = CliRunner().invoke(models, ["probe", f"{served.url}#m", "--json"], catch_exceptions=False)
+        ran = CliRunner().invoke(
+            models, ["probe", f"{served.url}#m", "--json"], catch_exceptions=False
+        )
     report = json.loads(ran.stdout)
     assert (report["json_schema"], report["vision"], report["context"]) == (False, False, None)
 
@@ -67,7 +75,9 @@ def test_pull_of_something_unknown() -> None:
 
 
 def test_perception_is_listed_as_such_and_has_nothing_to_probe() -> None:
-    rows = json.loads(CliRunner().invoke(models, ["list", "--json"], catch_exceptions=False).stdout)["models"]
+    rows = json.loads(
+        CliRunner().invoke(models, ["list", "--json"], catch_exceptions=False).stdout
+    )["models"]
     assert {row["backend"] for row in rows if row["name"].startswith("senses")} == {"senses"}
     ran = CliRunner().invoke(models, ["probe", "senses"])
     assert isinstance(ran.exception, ConfigError)
@@ -90,15 +100,20 @@ def test_an_encoder_is_pulled_by_the_name_that_its_error_gives(
     name = str(missing.value).partition("longtake models pull ")[2].partition(")")[0]
     asked: list[object] = []
     monkeypatch.setattr(
-        "longtake.cli.models.fetch_card", lambda card, where, progress: asked.extend((card.name, where))
+        "longtake.cli.models.fetch_card",
+        lambda card, where, progress: asked.extend((card.name, where)),
     )
     ran = CliRunner().invoke(models, ["pull", name], catch_exceptions=False)
     assert ran.stdout.strip() == str(folder)
     assert asked == ["dinov2-small", folder]
-    assert "did you mean 'dinov2-small'" in str(CliRunner().invoke(models, ["pull", "dinov2"]).exception)
+    assert "did you mean 'dinov2-small'" in str(
+        CliRunner().invoke(models, ["pull", "dinov2"]).exception
+    )
 
 
-@pytest.mark.parametrize("command", ["models list", "models probe", "models pull", "cache list", "cache clear"])
+@pytest.mark.parametrize(
+    "command", ["models list", "models probe", "models pull", "cache list", "cache clear"]
+)
 def test_subcommands_have_help_with_an_example(run, command):
     code, text, _ = run(*command.split(), "--help")
     assert code == 0

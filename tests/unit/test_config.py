@@ -31,7 +31,11 @@ def test_later_layers_win(tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "nearest"),
-    [("cache.limit=3", "cache.limit_gb"), ("chache.limit_gb=3", "cache"), ("videoagnt.rounds=3", "videoagent")],
+    [
+        ("cache.limit=3", "cache.limit_gb"),
+        ("chache.limit_gb=3", "cache"),
+        ("videoagnt.rounds=3", "videoagent"),
+    ],
 )
 def test_unknown_keys_name_the_nearest(text, nearest):
     with pytest.raises(ConfigError) as caught:
@@ -93,7 +97,10 @@ def test_not_toml(tmp_path):
 
 
 def test_fields_of_methods_are_kept_for_the_method_to_check():
-    layers = [Layer({"videoagent": {"rounds": 2, "glance": 7}}, "a"), Layer({"videoagent": {"rounds": 3}}, "b")]
+    layers = [
+        Layer({"videoagent": {"rounds": 2, "glance": 7}}, "a"),
+        Layer({"videoagent": {"rounds": 3}}, "b"),
+    ]
     settings = merge(layers, method_names=["videoagent"])
     assert settings.methods == {"videoagent": {"rounds": 3, "glance": 7}}
 
@@ -110,9 +117,15 @@ def test_a_working_folder_cannot_redirect_what_is_trusted():
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("a.b=3", {"a": {"b": 3}}), ("a=true", {"a": True}), ("a=plain words", {"a": "plain words"}),
-     ('a="x=y"', {"a": "x=y"}), ("a=[1, 2]", {"a": [1, 2]}), ("a=x=y", {"a": "x=y"})],
-)  # fmt: skip
+    [
+        ("a.b=3", {"a": {"b": 3}}),
+        ("a=true", {"a": True}),
+        ("a=plain words", {"a": "plain words"}),
+        ('a="x=y"', {"a": "x=y"}),
+        ("a=[1, 2]", {"a": [1, 2]}),
+        ("a=x=y", {"a": "x=y"}),
+    ],
+)
 def test_assignments(text, value):
     assert parse_assignment(text) == value
 

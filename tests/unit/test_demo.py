@@ -32,7 +32,9 @@ PATH = Path(__file__).parents[2] / "examples" / "demo.py"
 @pytest.fixture(scope="module")
 def demo():
     spec = importlib.util.spec_from_file_location("demo", PATH)
-    module = sys.modules["demo"] = importlib.util.module_from_spec(spec)  # dataclasses look their module up
+    module = sys.modules["demo"] = importlib.util.module_from_spec(
+        spec
+    )  # dataclasses look their module up
     spec.loader.exec_module(module)
     return module
 
@@ -61,7 +63,9 @@ class Reader:
     def describe(self, frame, channels):
         around = Segment(max(0.0, frame.time - 5), frame.time + 5)
         return Description(
-            onscreen=tuple(line.text for line in self.footage.onscreen(Segment(frame.time, frame.time + 0.1))),
+            onscreen=tuple(
+                line.text for line in self.footage.onscreen(Segment(frame.time, frame.time + 0.1))
+            ),
             speech=tuple(line.text for line in self.footage.speech(around)),
         )
 
@@ -87,10 +91,17 @@ def test_prompts_are_under_300_tokens_and_share_their_beginning(demo, counter, s
     }
     for riddle in demo.riddles(script):
         asked[:] = riddle.options  # what a helpful reply would name
-        solve(open_method("videoagent", settings), footage, Question(riddle.text, riddle.options), Run(chats))
+        solve(
+            open_method("videoagent", settings),
+            footage,
+            Question(riddle.text, riddle.options),
+            Run(chats),
+        )
     assert len(prompts) == 3 * 3  # predict, missing, predict
     model, most = counter
-    assert max(sum(model.count(message.text) for message in messages) for messages in prompts) < most
+    assert (
+        max(sum(model.count(message.text) for message in messages) for messages in prompts) < most
+    )
     first, second = ("".join(m.text for m in messages) for messages in prompts[:2])
     shared = next(n for n, (a, b) in enumerate(zip(first, second, strict=False)) if a != b)
     assert shared > 0.5 * len(first)  # question and notes are read once

@@ -29,15 +29,30 @@ from longtake.sinks.jsonl import JsonlSink
 from longtake.types import Answer, Evidence, Segment, Usage
 
 EVERY_KIND = [
-    RunStarted(method="m", question="q?", options=("a", "b"), film="f.mp4", fields={"n": 5}, models={"llm": "x"}),
+    RunStarted(
+        method="m",
+        question="q?",
+        options=("a", "b"),
+        film="f.mp4",
+        fields={"n": 5},
+        models={"llm": "x"},
+    ),
     StepBegan(name="look", data={"round": 1}),
-    ChatCalled(model="x", messages=({"role": "user", "text": "hi"},), reply="yo", usage=Usage(calls=1, cost=None)),
+    ChatCalled(
+        model="x",
+        messages=({"role": "user", "text": "hi"},),
+        reply="yo",
+        usage=Usage(calls=1, cost=None),
+    ),
     ToolCalled(name="search", arguments={"text": "cup"}, result="found"),
     FramesSeen(purpose="first look", frames=(Seen(1.5, "abc"),)),
     ScoresSet(label="belief", segments=(Segment(0, 1),), values=(0.5,)),
     Noted(label="default_taken", data={"step": "grade"}),
     StepEnded(step=2, seconds=0.5, error="ModelError"),
-    Answered(answer=Answer("B", "text", evidence=(Evidence(Segment(1, 2), "frame", "x", 0.9),)), usage=Usage(frames=3)),
+    Answered(
+        answer=Answer("B", "text", evidence=(Evidence(Segment(1, 2), "frame", "x", 0.9),)),
+        usage=Usage(frames=3),
+    ),
     Failed(error="ModelError", message="gone"),
 ]
 
@@ -100,7 +115,13 @@ def test_a_trace_cut_off_anywhere_after_its_first_line_still_reads(tmp_path_fact
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"not json\n", b'{"longtake_trace": 99}\n', b'{"longtake_trace": 1}\n{"kind": "nonsense"}\n']
+    "content",
+    [
+        b"",
+        b"not json\n",
+        b'{"longtake_trace": 99}\n',
+        b'{"longtake_trace": 1}\n{"kind": "nonsense"}\n',
+    ],
 )
 def test_other_files_are_refused(tmp_path, content):
     (tmp_path / "x").write_bytes(content)
@@ -140,7 +161,10 @@ def test_a_failing_sink_is_dropped_and_the_run_goes_on():
 def test_threads_get_distinct_ids_and_keep_their_step():
     keeper = Keeper()
     with Stream(keeper).active(), step("all"):
-        threads = [threading.Thread(target=contextvars.copy_context().run, args=(note, f"t{i}")) for i in range(20)]
+        threads = [
+            threading.Thread(target=contextvars.copy_context().run, args=(note, f"t{i}"))
+            for i in range(20)
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:

@@ -17,7 +17,11 @@ def trees() -> list[tuple[Path, ast.Module]]:
 
 
 def strings(tree: ast.AST) -> set[str]:
-    return {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    return {
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
 
 
 def uses() -> list[tuple[str, str, set[str]]]:
@@ -25,14 +29,24 @@ def uses() -> list[tuple[str, str, set[str]]]:
     found = []
     for path, tree in trees():
         for node in ast.walk(tree):
-            if not isinstance(node, ast.Call) or any(keyword.arg is None for keyword in node.keywords):
+            if not isinstance(node, ast.Call) or any(
+                keyword.arg is None for keyword in node.keywords
+            ):
                 continue
             given = {keyword.arg or "" for keyword in node.keywords}
             called = node.func
             name: object = None
-            if isinstance(called, ast.Name) and called.id in ("ask", "use_tools") and len(node.args) > 1:
+            if (
+                isinstance(called, ast.Name)
+                and called.id in ("ask", "use_tools")
+                and len(node.args) > 1
+            ):
                 name, given = getattr(node.args[1], "value", None), given - ASK
-            elif isinstance(called, ast.Attribute) and called.attr == "render" and isinstance(called.value, ast.Call):
+            elif (
+                isinstance(called, ast.Attribute)
+                and called.attr == "render"
+                and isinstance(called.value, ast.Call)
+            ):
                 name = getattr(called.value.args[0], "value", None) if called.value.args else None
             if isinstance(name, str):
                 found.append((f"{path.name}:{node.lineno}", name, given))

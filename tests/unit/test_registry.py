@@ -31,7 +31,9 @@ class Empty:
 @pytest.fixture
 def own(tmp_path, monkeypatch):
     """A module in the working folder, which is not on the path."""
-    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry not in ("", str(tmp_path))])
+    monkeypatch.setattr(
+        sys, "path", [entry for entry in sys.path if entry not in ("", str(tmp_path))]
+    )
     monkeypatch.setitem(registry.chats._targets, "test", "support.models:make")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own_methods.py").write_text(OWN)
@@ -50,7 +52,10 @@ def test_an_address_is_found_in_the_working_folder_after_everything_installed():
 
 def test_a_registered_method_goes_by_its_name():
     registry.methods.get("symphony")
-    assert (registry.methods.name_of(Uniform), registry.methods.name_of(Symphony)) == ("uniform", "symphony")
+    assert (registry.methods.name_of(Uniform), registry.methods.name_of(Symphony)) == (
+        "uniform",
+        "symphony",
+    )
 
     class Hidden(Uniform):
         pass
@@ -59,12 +64,15 @@ def test_a_registered_method_goes_by_its_name():
 
 
 @pytest.mark.usefixtures("own")
-@pytest.mark.parametrize(("address", "says"), [
-    ("json:loads", "json:loads is not a method: a method is a dataclass"),
-    ("own_methods:Empty", "is not a method: it has no paper, roles, presets, answer, bounds"),
-    ("own_methods:Nobody", "cannot be loaded: module 'own_methods' has no attribute 'Nobody'"),
-    ("own_broken:Any", "cannot be loaded: SyntaxError"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("address", "says"),
+    [
+        ("json:loads", "json:loads is not a method: a method is a dataclass"),
+        ("own_methods:Empty", "is not a method: it has no paper, roles, presets, answer, bounds"),
+        ("own_methods:Nobody", "cannot be loaded: module 'own_methods' has no attribute 'Nobody'"),
+        ("own_broken:Any", "cannot be loaded: SyntaxError"),
+    ],
+)
 def test_what_is_no_method_is_refused_in_words(address, says):
     with pytest.raises(ConfigError, match=says):
         registry.methods.get(address)
@@ -76,7 +84,9 @@ def test_a_method_by_address_is_described_asked_and_run_again(run, own, film_fol
     assert code == 0, err
     assert "--set" not in out
     options = ("--option", "red", "--option", "green", "--model", "test/obliging")
-    code, _, err = run("ask", film, "Which?", *options, "--method", "own_methods:Few", "--trace", own / "run.jsonl")
+    code, _, err = run(
+        "ask", film, "Which?", *options, "--method", "own_methods:Few", "--trace", own / "run.jsonl"
+    )
     assert code == 0, err
     code, _, err = run("replay", own / "run.jsonl", "--rerun", film)
     assert code == 2  # whoever sent the trace does not decide what is imported

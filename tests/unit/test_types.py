@@ -36,7 +36,9 @@ def test_questions_have_no_options_or_two_to_26():
 
 
 def test_usage_adds_and_an_unknown_cost_stays_unknown():
-    total = Usage(calls=1, tokens_in=10, cost=0.5) + Usage(calls=2, tokens_in=5, seconds=1.5, cost=0.25)
+    total = Usage(calls=1, tokens_in=10, cost=0.5) + Usage(
+        calls=2, tokens_in=5, seconds=1.5, cost=0.25
+    )
     assert total == Usage(calls=3, tokens_in=15, seconds=1.5, cost=0.75)
     assert (total + Usage(calls=1, cost=None)).cost is None
 
@@ -47,9 +49,17 @@ def test_a_frame_shows_its_time_and_shape_not_its_pixels():
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [("12.5", 12.5), ("201 s", 201), ("3:21", 201), ("00:03:21", 201), ("1:00:00", 3600), ("00:03:21,500", 201.5),
-     ("90", 90), ("100:00:00", 360_000)],
-)  # fmt: skip
+    [
+        ("12.5", 12.5),
+        ("201 s", 201),
+        ("3:21", 201),
+        ("00:03:21", 201),
+        ("1:00:00", 3600),
+        ("00:03:21,500", 201.5),
+        ("90", 90),
+        ("100:00:00", 360_000),
+    ],
+)
 def test_times_as_people_write_them(text, seconds):
     assert parse_time(text) == seconds
 
@@ -86,12 +96,16 @@ def test_uniform_includes_both_ends():
 
 
 def test_unknown_names_suggest():
-    assert "did you mean 'videoagent'" in str(unknown("method", "videoagnet", ["a4vl", "videoagent"]))
+    assert "did you mean 'videoagent'" in str(
+        unknown("method", "videoagnet", ["a4vl", "videoagent"])
+    )
     assert "known: a4vl, symphony" in str(unknown("method", "zzz", ["symphony", "a4vl"]))
 
 
 def test_registry_imports_late_and_names_the_nearest():
-    registry = Registry("thing", "longtake.nothing", {"path": "pathlib:Path", "broken": "no_such_module:x"})
+    registry = Registry(
+        "thing", "longtake.nothing", {"path": "pathlib:Path", "broken": "no_such_module:x"}
+    )
     assert registry.get("path").__name__ == "Path"
     assert "broken" in registry
     with pytest.raises(ConfigError, match="did you mean 'path'"):

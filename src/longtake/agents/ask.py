@@ -41,14 +41,30 @@ CUT_QUOTED = 200
 
 @overload
 def ask(
-    chat: Chat, prompt: str, reply: type[M], *, frames: Sequence[Frame] = (), default: T = REQUIRED,
-    temperature: float | None = None, max_tokens: int | None = None, seed: int | None = None, **slots: Any,
-) -> M | T: ...  # fmt: skip
+    chat: Chat,
+    prompt: str,
+    reply: type[M],
+    *,
+    frames: Sequence[Frame] = (),
+    default: T = REQUIRED,
+    temperature: float | None = None,
+    max_tokens: int | None = None,
+    seed: int | None = None,
+    **slots: Any,
+) -> M | T: ...
 @overload
 def ask(
-    chat: Chat, prompt: str, reply: type[str] = str, *, frames: Sequence[Frame] = (), default: T = REQUIRED,
-    temperature: float | None = None, max_tokens: int | None = None, seed: int | None = None, **slots: Any,
-) -> str | T: ...  # fmt: skip
+    chat: Chat,
+    prompt: str,
+    reply: type[str] = str,
+    *,
+    frames: Sequence[Frame] = (),
+    default: T = REQUIRED,
+    temperature: float | None = None,
+    max_tokens: int | None = None,
+    seed: int | None = None,
+    **slots: Any,
+) -> str | T: ...
 def ask(
     chat: Chat,
     prompt: str,
@@ -108,7 +124,9 @@ class Form:
             try:
                 return read(reply.text, self.kind, self.question)
             except Unreadable as error:
-                if reply.finish == "length":  # what its last words lack would not help; that they were too many does
+                if (
+                    reply.finish == "length"
+                ):  # what its last words lack would not help; that they were too many does
                     raise Unreadable(CUT_OFF) from error
                 raise
         if reply.finish == "length" and not reply.text:
@@ -130,7 +148,9 @@ def compose(
     card = chat.card
     pictures = [Image(frame, card.max_pixels, card.picture_tokens) for frame in frames]
     if pictures and chat.card.vision is False:
-        raise ModelError(chat.card.name, "refused", f"takes no pictures, and {prompt} shows {len(pictures)}")
+        raise ModelError(
+            chat.card.name, "refused", f"takes no pictures, and {prompt} shows {len(pictures)}"
+        )
 
     def build(values: Mapping[str, Any]) -> list[Message]:
         rendered = prompts.load(prompt).render(**values)
@@ -150,7 +170,9 @@ def compose(
     return messages
 
 
-def converse(chat: Chat, messages: list[Message], options: Options, form: Form, default: Any) -> Any:
+def converse(
+    chat: Chat, messages: list[Message], options: Options, form: Form, default: Any
+) -> Any:
     """Ask, read, ask once more with what was wrong, and then take the default."""
     reply = chat.complete(messages, options)
     try:
@@ -158,7 +180,9 @@ def converse(chat: Chat, messages: list[Message], options: Options, form: Form, 
     except Unreadable as error:
         problem = str(error)
     events.note("asked_again", prompt=options.prompt, model=chat.card.name, why=problem)
-    again = prompts.load("shared/reask").render(problem=problem, form=Plain(form.instruction or "Write plain text."))
+    again = prompts.load("shared/reask").render(
+        problem=problem, form=Plain(form.instruction or "Write plain text.")
+    )
     # a model that is shown how it rambled rambles on
     quoted = reply.text[: CUT_QUOTED if reply.finish == "length" else QUOTED]
     said = say("assistant", quoted or "(empty)")
@@ -171,7 +195,9 @@ def converse(chat: Chat, messages: list[Message], options: Options, form: Form, 
             raise
         if default is REQUIRED:
             raise ModelError(
-                chat.card.name, "unreadable", f"the reply to {options.prompt} cannot be used: {problem}"
+                chat.card.name,
+                "unreadable",
+                f"the reply to {options.prompt} cannot be used: {problem}",
             ) from error
         events.note(
             "default_taken",

@@ -51,7 +51,9 @@ class Around(list[Line]):
         return min((max(0.0, start - time, time - end) for time in self.times), default=0.0)
 
 
-def fit(chat: Chat, prompt: str, build: Build, slots: Mapping[str, Any], reply_tokens: int) -> list[Message]:
+def fit(
+    chat: Chat, prompt: str, build: Build, slots: Mapping[str, Any], reply_tokens: int
+) -> list[Message]:
     """The messages that ``build`` makes of the slots, with material trimmed until they fit."""
     messages = build(slots)
     context = chat.card.context
@@ -64,7 +66,12 @@ def fit(chat: Chat, prompt: str, build: Build, slots: Mapping[str, Any], reply_t
     pieces = {name: lines for name, value in slots.items() if len(lines := _lines(value)) > 1}
     kept = {name: len(lines) for name, lines in pieces.items()}
     while any(number > 2 for number in kept.values()):
-        name = max(kept, key=lambda slot: sum(map(len, trim(pieces[slot], kept[slot]))) if kept[slot] > 2 else -1)
+        name = max(
+            kept,
+            key=lambda slot: (
+                sum(map(len, trim(pieces[slot], kept[slot]))) if kept[slot] > 2 else -1
+            ),
+        )
         kept[name] = _most_that_fits(
             kept[name] - 1,
             lambda number, name=name: (  # type: ignore[misc]
@@ -74,8 +81,14 @@ def fit(chat: Chat, prompt: str, build: Build, slots: Mapping[str, Any], reply_t
         trimmed = _with(slots, pieces, kept)
         messages = build(trimmed)
         if measure(chat, messages) <= most:
-            left_out = {slot: len(pieces[slot]) - number for slot, number in kept.items() if number < len(pieces[slot])}
-            events.note("notes_trimmed", prompt=prompt, model=chat.card.name, lines_left_out=left_out)
+            left_out = {
+                slot: len(pieces[slot]) - number
+                for slot, number in kept.items()
+                if number < len(pieces[slot])
+            }
+            events.note(
+                "notes_trimmed", prompt=prompt, model=chat.card.name, lines_left_out=left_out
+            )
             return messages
     raise ModelError(
         chat.card.name,
@@ -112,9 +125,14 @@ def _most_that_fits(most: int, fits: Callable[[int], bool]) -> int:
     return low
 
 
-def _with(slots: Mapping[str, Any], pieces: Mapping[str, Sequence[str]], kept: Mapping[str, int]) -> dict[str, Any]:
+def _with(
+    slots: Mapping[str, Any], pieces: Mapping[str, Sequence[str]], kept: Mapping[str, int]
+) -> dict[str, Any]:
     short = {name: number for name, number in kept.items() if number < len(pieces[name])}
-    return {**slots, **{name: _shortened(slots[name], pieces[name], number) for name, number in short.items()}}
+    return {
+        **slots,
+        **{name: _shortened(slots[name], pieces[name], number) for name, number in short.items()},
+    }
 
 
 def _shortened(value: Any, lines: Sequence[str], keep: int) -> Any:

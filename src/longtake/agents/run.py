@@ -98,7 +98,9 @@ class Run:
     def random(self, *words: object) -> random.Random:
         """A generator seeded by the run's seed and these words."""
         text = "\x1f".join(map(str, (self.seed, *words)))
-        return random.Random(hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest())
+        return random.Random(
+            hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest()
+        )
 
     def _counted(self, chat: Chat) -> Chat:
         return Traced(Budgeted(chat, self.ledger))

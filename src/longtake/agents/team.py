@@ -109,7 +109,10 @@ def write_team(path: Path, members: Sequence[Member], notes: Sequence[str] = ())
     for member in members:
         known = member.model_dump(mode="json", exclude_defaults=True)
         # a JSON string, number or list of strings is the same in TOML
-        blocks.append("[[agent]]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in known.items()))
+        blocks.append(
+            "[[agent]]\n"
+            + "".join(f"{key} = {json.dumps(value)}\n" for key, value in known.items())
+        )
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}")
     draft.write_text("\n".join(blocks), encoding="utf-8")
@@ -126,7 +129,9 @@ def open_team(
     """The agents of a team, their models opened."""
     agents = []
     for member in members:
-        chat = catalogue.open(member.model, witness=witness, replies=replies, channels=member.channels)
+        chat = catalogue.open(
+            member.model, witness=witness, replies=replies, channels=member.channels
+        )
         own = chat.card.options
         options = replace(
             own,
@@ -134,7 +139,9 @@ def open_team(
             max_tokens=own.max_tokens if member.max_new_tokens is None else member.max_new_tokens,
         )
         chat = Carded(chat, replace(chat.card, options=options))
-        agents.append(Agent(member.name, chat, member.channels, member.temperature, member.max_new_tokens))
+        agents.append(
+            Agent(member.name, chat, member.channels, member.temperature, member.max_new_tokens)
+        )
     return tuple(agents)
 
 
@@ -158,7 +165,9 @@ def unanimous(opinions: Sequence[Opinion]) -> str | None:
 def leading(opinions: Sequence[Opinion]) -> Opinion | None:
     """The first opinion for the answer with most votes: the best so far, while they disagree."""
     votes = tally(opinions)
-    return next((o for o in opinions if o.vote == votes.most_common(1)[0][0]), None) if votes else None
+    return (
+        next((o for o in opinions if o.vote == votes.most_common(1)[0][0]), None) if votes else None
+    )
 
 
 def minutes(opinions: Sequence[Opinion]) -> list[str]:
@@ -173,7 +182,11 @@ def minutes(opinions: Sequence[Opinion]) -> list[str]:
 
 
 def peer_scores(
-    agents: Sequence[Agent], opinions: Sequence[Opinion], question: Question, *, prompt: str = "shared/score"
+    agents: Sequence[Agent],
+    opinions: Sequence[Opinion],
+    question: Question,
+    *,
+    prompt: str = "shared/score",
 ) -> Scores:
     """What every agent gives every agent, 1 to 10, from words alone, itself included."""
     names = [opinion.agent for opinion in opinions]
@@ -181,16 +194,30 @@ def peer_scores(
     said = minutes(opinions)
 
     def judge(agent: Agent) -> dict[str, int] | None:
-        card = ask(agent.chat, prompt, kind, name=Plain(agent.name), question=question, minutes=said, default=None)
+        card = ask(
+            agent.chat,
+            prompt,
+            kind,
+            name=Plain(agent.name),
+            question=question,
+            minutes=said,
+            default=None,
+        )
         if card is None:
             return None
-        return {name: getattr(card, f"agent_{number}") for number, name in enumerate(names, start=1)}
+        return {
+            name: getattr(card, f"agent_{number}") for number, name in enumerate(names, start=1)
+        }
 
     given = fanout(judge, agents)
-    return Scores({agent.name: card for agent, card in zip(agents, given, strict=True) if card is not None})
+    return Scores(
+        {agent.name: card for agent, card in zip(agents, given, strict=True) if card is not None}
+    )
 
 
-def judge_all(agents: Sequence[Agent], opinions: Sequence[Opinion], question: Question) -> list[Opinion]:
+def judge_all(
+    agents: Sequence[Agent], opinions: Sequence[Opinion], question: Question
+) -> list[Opinion]:
     """The opinions with the sums that all agents gave them."""
     sums = peer_scores(agents, opinions, question).sums([opinion.agent for opinion in opinions])
     return [replace(opinion, score=sums[opinion.agent]) for opinion in opinions]
@@ -205,7 +232,9 @@ def prune(
     """
     judged = judge_all(agents, opinions, question)
     weakest = min(reversed(judged), key=lambda opinion: opinion.score or 0).agent
-    events.note("pruned", agent=weakest, scores={opinion.agent: opinion.score for opinion in judged})
+    events.note(
+        "pruned", agent=weakest, scores={opinion.agent: opinion.score for opinion in judged}
+    )
     stay = [agent for agent in agents if agent.name != weakest]
     return stay, [replace(opinion, left=opinion.agent == weakest) for opinion in judged]
 
@@ -229,20 +258,28 @@ def group_answers(chat: Chat, question: Question, answers: Sequence[str]) -> lis
     if len(sets) < 2:
         return sets
     listed = [f"{number}: {answers[indices[0]]}" for number, indices in enumerate(sets, start=1)]
-    found = ask(chat, "shared/same_meaning", Groups, question=question, answers=listed, default=None)
+    found = ask(
+        chat, "shared/same_meaning", Groups, question=question, answers=listed, default=None
+    )
     if found is None:
         return sets
     placed = sorted(number for group in found.groups for number in group)
     if placed != list(range(1, len(sets) + 1)):
-        events.note("groups_unused", why="not every answer is in exactly one group", groups=found.groups)
+        events.note(
+            "groups_unused", why="not every answer is in exactly one group", groups=found.groups
+        )
         return sets
-    joined = [sorted(i for number in group for i in sets[number - 1]) for group in found.groups if group]
+    joined = [
+        sorted(i for number in group for i in sets[number - 1]) for group in found.groups if group
+    ]
     return sorted(joined)
 
 
 def by_meaning(chat: Chat, question: Question, opinions: Sequence[Opinion]) -> list[Opinion]:
     """Opinions whose votes are equal where their answers say the same; only answers in words need asking."""
-    spoken = [number for number, opinion in enumerate(opinions) if opinion.text and opinion.choice is None]
+    spoken = [
+        number for number, opinion in enumerate(opinions) if opinion.text and opinion.choice is None
+    ]
     if question.options or len(spoken) < 2:
         return list(opinions)
     compared = list(opinions)

@@ -34,7 +34,11 @@ def read_stretch(start: Written, end: Written, duration: float) -> Stretch:
     """
     a, shifted_a = _moment(start, duration)
     b, shifted_b = _moment(end, duration)
-    done = ["minutes and seconds had been written as hours and minutes"] if shifted_a or shifted_b else []
+    done = (
+        ["minutes and seconds had been written as hours and minutes"]
+        if shifted_a or shifted_b
+        else []
+    )
     if b < a:
         a, b = b, a
         done.append("the two times were the wrong way round")

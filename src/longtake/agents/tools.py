@@ -20,7 +20,17 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from longtake import events, prompts
 from longtake.agents.ask import REQUIRED, Form, compose, converse
 from longtake.errors import LongtakeError
-from longtake.models.chat import Chat, Message, Options, Reply, Text, ToolCall, ToolSpec, Unsupported, say
+from longtake.models.chat import (
+    Chat,
+    Message,
+    Options,
+    Reply,
+    Text,
+    ToolCall,
+    ToolSpec,
+    Unsupported,
+    say,
+)
 from longtake.models.loose_json import NotJson, objects, parse
 from longtake.models.replies import explain
 from longtake.prompts import Plain
@@ -75,10 +85,14 @@ def tool(function: Callable[..., Any]) -> Tool:
     fields: dict[str, Any] = {}
     for name, parameter in inspect.signature(function).parameters.items():
         hint = hints[name]
-        words = next((note for note in getattr(hint, "__metadata__", ()) if isinstance(note, str)), None)
+        words = next(
+            (note for note in getattr(hint, "__metadata__", ()) if isinstance(note, str)), None
+        )
         default = ... if parameter.default is inspect.Parameter.empty else parameter.default
         fields[name] = (hint, Field(default, description=words))
-    model: type[BaseModel] = create_model(function.__name__, __config__=ConfigDict(extra="forbid"), **fields)
+    model: type[BaseModel] = create_model(
+        function.__name__, __config__=ConfigDict(extra="forbid"), **fields
+    )
     return Tool(function.__name__, inspect.getdoc(function) or "", function, model)
 
 
@@ -112,7 +126,9 @@ def use_tools(
         except ValueError as error:
             events.note("answer_unread", prompt=prompt, why=str(error))
     now = say("user", *prompts.load("shared/answer_now").render().user)
-    result: M | T = converse(chat, [*messages, now], replace(options, schema=form.schema), form, default)
+    result: M | T = converse(
+        chat, [*messages, now], replace(options, schema=form.schema), form, default
+    )
     return result
 
 
@@ -134,7 +150,9 @@ class _Loop:
             call = reply.tool_calls[0]
             if len(reply.tool_calls) > 1:
                 events.note("tools_dropped", kept=call.name, dropped=len(reply.tool_calls) - 1)
-            messages.append(Message("assistant", (Text(reply.text),) if reply.text else (), (call,)))
+            messages.append(
+                Message("assistant", (Text(reply.text),) if reply.text else (), (call,))
+            )
             messages.append(Message("tool", (Text(self._use(call)),), answers=call.id))
         return messages, None
 
@@ -158,7 +176,9 @@ class _Loop:
         """What a tool gives, quoted, or what is wrong with how it was used."""
         try:
             if call.name not in self.tools:
-                raise ToolError(f"there is no tool {call.name!r}; there are {', '.join(self.tools)}")
+                raise ToolError(
+                    f"there is no tool {call.name!r}; there are {', '.join(self.tools)}"
+                )
             result = self.tools[call.name].use(call.arguments)
         except ToolError as error:
             self._note(call, error=str(error))
@@ -173,7 +193,9 @@ class _Loop:
             arguments = {"unread": call.arguments}
         if not isinstance(arguments, dict):
             arguments = {"unread": call.arguments}
-        events.emit(events.ToolCalled(name=call.name, arguments=arguments, result=result, error=error))
+        events.emit(
+            events.ToolCalled(name=call.name, arguments=arguments, result=result, error=error)
+        )
 
 
 def _plain(spec: ToolSpec) -> dict[str, Any]:

@@ -6,7 +6,8 @@ import re
 
 COUNTING = re.compile(r"\bhow many\b|\bhow often\b|\bnumber of\b|\bcount\b", re.IGNORECASE)
 ORDER = re.compile(
-    r"\b(?:before|after|when|first|last|finally|next|earlier|later|order|sequence|chronological)\b", re.IGNORECASE
+    r"\b(?:before|after|when|first|last|finally|next|earlier|later|order|sequence|chronological)\b",
+    re.IGNORECASE,
 )
 READING = re.compile(
     r"\b(?:text|signs?|subtitles?|captions?|written|writes?|reads?|words?|letters?|titles?|labels?|logos?|scoreboard)\b",
@@ -18,7 +19,8 @@ HEARING = re.compile(
     re.IGNORECASE,
 )
 _NEGATED = re.compile(
-    r"\bwhich\b[^?.]*?(?:\bnot\b|n['’]t\b|\bnever\b|\bincorrect\b|\bfalse\b|\buntrue\b)|\bexcept\b", re.IGNORECASE
+    r"\bwhich\b[^?.]*?(?:\bnot\b|n['’]t\b|\bnever\b|\bincorrect\b|\bfalse\b|\buntrue\b)|\bexcept\b",
+    re.IGNORECASE,
 )
 _SHOUTED = re.compile(r"\bNOT\b")
 

@@ -81,7 +81,9 @@ def ssm_contrast(similarity: Floats, half: int) -> Floats:
     side = np.arange(2 * half) < half
     across = side[:, None] != side[None, :]
     within = ~across & ~np.eye(2 * half, dtype=bool)
-    return _along_diagonal(similarity, half, lambda block: float(block[within].mean() - block[across].mean()))
+    return _along_diagonal(
+        similarity, half, lambda block: float(block[within].mean() - block[across].mean())
+    )
 
 
 def peaks(values: Floats, apart: int, quantile: float) -> list[int]:
@@ -110,10 +112,14 @@ class SegmentCost:
         """The cost of segments from ``first`` to ``last``, both included; arrays give one each."""
         a, b = np.asarray(first, np.int64), np.asarray(last, np.int64) + 1
         sums = self._sums
-        return np.asarray(-(sums[b, b] - sums[a, b] - sums[b, a] + sums[a, a]) / (b - a) ** 2, np.float64)
+        return np.asarray(
+            -(sums[b, b] - sums[a, b] - sums[b, a] + sums[a, a]) / (b - a) ** 2, np.float64
+        )
 
 
-def kts(similarity: Floats, penalty: Callable[[float], float], min_size: int, *, most: int | None = None) -> list[int]:
+def kts(
+    similarity: Floats, penalty: Callable[[float], float], min_size: int, *, most: int | None = None
+) -> list[int]:
     """Greedy recursion: split where ``gain = C(a, b) − C(a, k) − C(k + 1, b) − λ`` is largest, if it is above 0.
 
     ``penalty`` gives λ from the cost ``C(a, b)`` of the segment being split. Neither side may be shorter than
@@ -147,4 +153,6 @@ def bins_of(seconds: float, step: float) -> int:
 
 def _along_diagonal(similarity: Floats, half: int, act: Callable[[Floats], float]) -> Floats:
     centres: Sequence[int] = range(half, len(similarity) - half + 1)
-    return np.asarray([act(similarity[c - half : c + half, c - half : c + half]) for c in centres], np.float64)
+    return np.asarray(
+        [act(similarity[c - half : c + half, c - half : c + half]) for c in centres], np.float64
+    )

@@ -40,7 +40,10 @@ def between(similarity: NDArray[np.floating], low: float, high: float) -> NDArra
 
 
 def overall(
-    similarities: NDArray[np.floating], scale: tuple[float, float] | None = None, *, calibrate: bool = True
+    similarities: NDArray[np.floating],
+    scale: tuple[float, float] | None = None,
+    *,
+    calibrate: bool = True,
 ) -> NDArray[np.float64]:
     """LVAgent, equation 5: ``Sim(chk_i) = ASP(f_i, K) + ASP(f_i, Q)``, a row per chunk, a column per text.
 
@@ -49,11 +52,17 @@ def overall(
     """
     if not calibrate:
         return np.asarray(similarities.sum(axis=1), np.float64)
-    columns = [minmax(column) if scale is None else between(column, *scale) for column in similarities.T]
+    columns = [
+        minmax(column) if scale is None else between(column, *scale) for column in similarities.T
+    ]
     return np.asarray(np.mean(columns, axis=0), np.float64)
 
 
 def chosen(scores: Sequence[float] | NDArray[np.floating], threshold: float | None) -> list[int]:
     """The chunks whose score exceeds the threshold, in time order; the best one where none does, or without one."""
-    above = [] if threshold is None else [number for number, score in enumerate(scores) if score > threshold]
+    above = (
+        []
+        if threshold is None
+        else [number for number, score in enumerate(scores) if score > threshold]
+    )
     return above or [int(np.argmax(scores))]

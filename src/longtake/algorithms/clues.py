@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 Rows = NDArray[np.floating]
 
 
-def prior(keyword: Rows, event: Rows, *, weight: float = 0.5, printed: bool = False) -> NDArray[np.float64]:
+def prior(
+    keyword: Rows, event: Rows, *, weight: float = 0.5, printed: bool = False
+) -> NDArray[np.float64]:
     """Eq. 5, a row per facet: ``weight`` · keyword–scene cosine + (1 − ``weight``) · query–event cosine.
 
     As printed, raw cosines are added, though those between pictures and words are far smaller than those between
@@ -18,14 +20,18 @@ def prior(keyword: Rows, event: Rows, *, weight: float = 0.5, printed: bool = Fa
     """
     if printed:
         return np.asarray(weight * keyword + (1 - weight) * event, np.float64)
-    return np.asarray(weight * np.maximum(0.0, keyword) + (1 - weight) * stretched(event), np.float64)
+    return np.asarray(
+        weight * np.maximum(0.0, keyword) + (1 - weight) * stretched(event), np.float64
+    )
 
 
 def stretched(values: Rows) -> NDArray[np.float64]:
     """Each row on 0 … 1 between its least and its most; zeros where all are equal."""
     least = values.min(axis=-1, keepdims=True)
     reach = values.max(axis=-1, keepdims=True) - least
-    return np.asarray(np.where(reach > 0, (values - least) / np.where(reach > 0, reach, 1.0), 0.0), np.float64)
+    return np.asarray(
+        np.where(reach > 0, (values - least) / np.where(reach > 0, reach, 1.0), 0.0), np.float64
+    )
 
 
 def pieces(text: str, words: int = 50) -> list[str]:
@@ -45,9 +51,14 @@ def source_aware(lexical: float, meaning: float, weight: float) -> float:
 
 
 def distrust(
-    scores: Sequence[float], *, peak: float = 0.4, mean: float = 0.2, gap: float = 0.15, low: float = 0.2,
+    scores: Sequence[float],
+    *,
+    peak: float = 0.4,
+    mean: float = 0.2,
+    gap: float = 0.15,
+    low: float = 0.2,
     share: float = 0.7,
-) -> str | None:  # fmt: skip
+) -> str | None:
     """Why the observed scores cannot tell relevant scenes from others; ``None`` where they can."""
     if not scores:
         return "nothing was observed"

@@ -39,7 +39,9 @@ def by_moment(
     moment takes at most one hit from each source, its best; later hits near it are the same moment.
     """
     places = sorted(
-        (rank, source, time) for source, times in rankings.items() for rank, time in enumerate(times, start=1)
+        (rank, source, time)
+        for source, times in rankings.items()
+        for rank, time in enumerate(times, start=1)
     )
     moments: list[tuple[float, dict[str, tuple[int, float]]]] = []
     for rank, source, time in places:
@@ -50,7 +52,11 @@ def by_moment(
         else:
             moments.append((time, {source: (rank, time)}))
     scored = [
-        (time, sum(1 / (k + rank) for rank, _ in members.values()), {s: t for s, (_, t) in members.items()})
+        (
+            time,
+            sum(1 / (k + rank) for rank, _ in members.values()),
+            {s: t for s, (_, t) in members.items()},
+        )
         for time, members in moments
     ]
     return sorted(scored, key=lambda moment: (-moment[1], moment[0]))

@@ -38,7 +38,9 @@ class Edges:
 
     def __matmul__(self, vector: Floats) -> Floats:
         """The matrix times a vector."""
-        return np.asarray(np.bincount(self.rows, self.weights * vector[self.columns], self.count), np.float64)
+        return np.asarray(
+            np.bincount(self.rows, self.weights * vector[self.columns], self.count), np.float64
+        )
 
     def of(self, node: int) -> tuple[Ints, Floats]:
         """A row's columns and weights."""
@@ -75,7 +77,9 @@ def affinity(
     rows, columns, weights = [], [], []
     for begin in range(0, count, BLOCK):
         part = slice(begin, min(begin + BLOCK, count))
-        block = alpha * visual(vectors[part], vectors) + (1 - alpha) * temporal(centres[part], centres, tau)
+        block = alpha * visual(vectors[part], vectors) + (1 - alpha) * temporal(
+            centres[part], centres, tau
+        )
         own = np.arange(len(block))
         block[own, begin + own] = 0.0
         row, column = np.nonzero(strongest(block, top))
@@ -84,8 +88,11 @@ def affinity(
         weights.append(block[row, column])
     one, other, half = np.concatenate(rows), np.concatenate(columns), np.concatenate(weights) / 2
     return Edges.summed(
-        count, np.concatenate([one, other]), np.concatenate([other, one]), np.concatenate([half, half])
-    )  # fmt: skip
+        count,
+        np.concatenate([one, other]),
+        np.concatenate([other, one]),
+        np.concatenate([half, half]),
+    )
 
 
 def strongest(weights: Floats, top: int) -> NDArray[np.bool_]:
@@ -106,12 +113,7 @@ def normalise(weights: Edges) -> Edges:
 
 
 def diffuse(
-    weights: Edges,
-    injected: Floats,
-    start: Floats,
-    *,
-    beta: float = 0.6,
-    steps: int = 7,
+    weights: Edges, injected: Floats, start: Floats, *, beta: float = 0.6, steps: int = 7
 ) -> Floats:
     """Eq. 13, ``steps`` times from ``start``: F ← βW_norm F + (1 − β)Y.
 
@@ -125,12 +127,7 @@ def diffuse(
 
 
 def graph_nms(
-    belief: Floats,
-    channels: Floats,
-    weights: Edges,
-    *,
-    most: int = 8,
-    eta: float = 0.2,
+    belief: Floats, channels: Floats, weights: Edges, *, most: int = 8, eta: float = 0.2
 ) -> list[int]:
     """Algorithm 2: each facet's best scene, then the most believed ones, each damping its neighbours by ``eta``.
 
@@ -159,7 +156,9 @@ def _representatives(belief: Floats, channels: Floats, most: int) -> list[int]:
     return list(dict.fromkeys(ranked))[:most]
 
 
-def strongest_neighbour(weights: Edges, node: int, belief: Floats, open_: NDArray[np.bool_]) -> int | None:
+def strongest_neighbour(
+    weights: Edges, node: int, belief: Floats, open_: NDArray[np.bool_]
+) -> int | None:
     """Eq. 6: arg max over unvisited j with W̃_ij > 0 of W̃_ij · F_j; ``None`` where there is no such j."""
     edges = [(w, int(j)) for j, w in zip(*weights.of(node), strict=True) if open_[j] and w > 0]
     if not edges:

@@ -39,8 +39,10 @@ class FrameRule:
         chosen = _Chosen(vectors, count)
         chosen.take(sampling.uniform(len(vectors), min(uniform, count)).tolist())
         candidates = [
-            row for a, b in packages for row in (a + sampling.uniform(b - a, self.per_package)).tolist()
-        ]  # fmt: skip
+            row
+            for a, b in packages
+            for row in (a + sampling.uniform(b - a, self.per_package)).tolist()
+        ]
         for limit in (self.duplicate, self.relaxed):
             for row in candidates:
                 if chosen.closest[row] <= limit:

@@ -31,7 +31,10 @@ def colour_histograms(pixels: Pixels, bins: int = BINS) -> Floats:
     from PIL import Image
 
     hsv = np.asarray(Image.fromarray(pixels).convert("HSV")).reshape(-1, 3)
-    counts = [np.bincount(hsv[:, channel].astype(np.int64) * bins // 256, minlength=bins) for channel in range(3)]
+    counts = [
+        np.bincount(hsv[:, channel].astype(np.int64) * bins // 256, minlength=bins)
+        for channel in range(3)
+    ]
     histograms = np.asarray(counts, np.float64)
     return np.asarray(histograms / max(float(histograms.sum()), 1.0))
 
@@ -47,9 +50,12 @@ def sharpness(picture: Floats) -> float:
     """``s_r``: the variance of the Laplacian (3 × 3, edges mirrored) of a grey picture."""
     mirrored = np.pad(picture, 1, mode="reflect" if min(picture.shape) > 1 else "edge")
     laplacian = (
-        mirrored[:-2, 1:-1] + mirrored[2:, 1:-1] + mirrored[1:-1, :-2] + mirrored[1:-1, 2:]
+        mirrored[:-2, 1:-1]
+        + mirrored[2:, 1:-1]
+        + mirrored[1:-1, :-2]
+        + mirrored[1:-1, 2:]
         - 4 * mirrored[1:-1, 1:-1]
-    )  # fmt: skip
+    )
     return float(laplacian.var())
 
 
@@ -93,7 +99,9 @@ def embedding_novelty(embeddings: Floats, decay: float = 0.9) -> Floats:
         averages.append(average[0])
         average = decay * average + (1 - decay) * row
     so_far = np.asarray(averages, np.float64).reshape(-1, embeddings.shape[1])
-    return (cosine_distance(embeddings[1:], embeddings[:-1]) + cosine_distance(embeddings[1:], so_far)) / 2
+    return (
+        cosine_distance(embeddings[1:], embeddings[:-1]) + cosine_distance(embeddings[1:], so_far)
+    ) / 2
 
 
 def deviation(values: Floats) -> float:
@@ -110,14 +118,19 @@ def deviation(values: Floats) -> float:
 def robust_z(values: Floats) -> Floats:
     """``z_r = (x_r − med(x)) / (1.4826 MAD(x))``; zeros where nothing differs."""
     spread = deviation(values)
-    return np.asarray((values - np.median(values)) / spread) if spread > 0 else np.zeros(len(values))
+    return (
+        np.asarray((values - np.median(values)) / spread) if spread > 0 else np.zeros(len(values))
+    )
 
 
 def moving_average(values: Floats, window: int = 5) -> Floats:
     """``x̄_r``: the mean over ``|u − r| ≤ ⌊w/2⌋``, truncated at the ends."""
     sums = np.concatenate(([0.0], np.cumsum(values)))
     places = np.arange(len(values))
-    begin, end = np.maximum(places - window // 2, 0), np.minimum(places + window // 2 + 1, len(values))
+    begin, end = (
+        np.maximum(places - window // 2, 0),
+        np.minimum(places + window // 2 + 1, len(values)),
+    )
     return np.asarray((sums[end] - sums[begin]) / (end - begin))
 
 

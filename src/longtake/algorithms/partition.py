@@ -50,7 +50,12 @@ from longtake.types import Segment
 
 Floats: TypeAlias = NDArray[np.float64]
 
-BASE_WEIGHTS: Mapping[str, float] = {"colour": 0.20, "motion": 0.30, "embedding": 0.35, "sharpness": 0.05}
+BASE_WEIGHTS: Mapping[str, float] = {
+    "colour": 0.20,
+    "motion": 0.30,
+    "embedding": 0.35,
+    "sharpness": 0.05,
+}
 """Of the cues, before their own spread is taken into account (β_c)."""
 LONG_RUN = 625 / 85
 """Long-run variance of white noise over its variance, after two moving averages of five: (Σ w)² / Σ w²."""
@@ -162,9 +167,16 @@ class EventPartition:
 
     def __post_init__(self) -> None:
         check_least(
-            self, "events", max_blocks=1, max_feature_frames=2, width=16, min_seconds=1e-3, min_share=0, ssm_step=1e-3,
+            self,
+            "events",
+            max_blocks=1,
+            max_feature_frames=2,
+            width=16,
+            min_seconds=1e-3,
+            min_share=0,
+            ssm_step=1e-3,
             kts_splits=0,
-        )  # fmt: skip
+        )
 
     def __call__(self, samples: Samples, duration: float) -> Partition:
         """The blocks of a film of ``duration`` seconds."""
@@ -172,9 +184,13 @@ class EventPartition:
         if len(samples.times) < 3 or duration < 2 * least:
             return Partition(duration)
         cues = {  # 4 to 7
-            name: novelty.normalised(np.round(values, _DIGITS)) for name, values in self._novelties(samples).items()
+            name: novelty.normalised(np.round(values, _DIGITS))
+            for name, values in self._novelties(samples).items()
         }
-        times, fused = novelty.midpoints(samples.times), np.round(novelty.fuse(cues, BASE_WEIGHTS), _DIGITS)  # 6, 8
+        times, fused = (
+            novelty.midpoints(samples.times),
+            np.round(novelty.fuse(cues, BASE_WEIGHTS), _DIGITS),
+        )  # 6, 8
         embedded = self._embedded(samples, least)  # 14
         found = {
             "pelt": self._pelt(times, fused, least),  # 9 to 13
@@ -183,13 +199,22 @@ class EventPartition:
         }
         everything = sorted({time for head in HEADS for time in found[head]})  # 17
         cuts = [
-            Cut(time, self._strength(time, embedded, times, fused, least), _voters(time, found, least / 2))
+            Cut(
+                time,
+                self._strength(time, embedded, times, fused, least),
+                _voters(time, found, least / 2),
+            )
             for time in everything
-            if self.min_contrast <= 0 or embedded.at(time, embedded.contrast, np.inf) > self.min_contrast
+            if self.min_contrast <= 0
+            or embedded.at(time, embedded.contrast, np.inf) > self.min_contrast
         ]
         cuts = suppress(cuts, least, duration, by=self.nms)  # 18
-        cuts = sorted(cuts, key=lambda cut: (-cut.strength, cut.time))[: self.max_blocks - 1]  # 19, 20
-        return Partition(duration, tuple(sorted(cuts, key=lambda cut: cut.time)), times, cues, fused)  # 21, 22
+        cuts = sorted(cuts, key=lambda cut: (-cut.strength, cut.time))[
+            : self.max_blocks - 1
+        ]  # 19, 20
+        return Partition(
+            duration, tuple(sorted(cuts, key=lambda cut: cut.time)), times, cues, fused
+        )  # 21, 22
 
     def shortest(self, duration: float) -> float:
         """``ℓ_min = max(ℓ_0, L/15)``."""
@@ -239,13 +264,22 @@ class EventPartition:
         raw = np.round(changepoint.ssm_novelty(similarity, half), _DIGITS)
         contrast = changepoint.ssm_contrast(similarity, half)
         if samples.histograms is not None:
-            colours = resample(samples.times, samples.histograms.reshape(len(samples.times), -1), step)[1]
-            contrast = np.maximum(contrast, changepoint.ssm_contrast(changepoint.gram(colours), half))
-        return _Embedded(similarity, edges, step, half, novelty.robust_z(raw), np.round(contrast, _DIGITS))
+            colours = resample(
+                samples.times, samples.histograms.reshape(len(samples.times), -1), step
+            )[1]
+            contrast = np.maximum(
+                contrast, changepoint.ssm_contrast(changepoint.gram(colours), half)
+            )
+        return _Embedded(
+            similarity, edges, step, half, novelty.robust_z(raw), np.round(contrast, _DIGITS)
+        )
 
     def _ssm(self, embedded: _Embedded, least: float) -> list[float]:
         apart = changepoint.bins_of(least, embedded.step)
-        return [float(embedded.centres[place]) for place in changepoint.peaks(embedded.z, apart, self.ssm_quantile)]
+        return [
+            float(embedded.centres[place])
+            for place in changepoint.peaks(embedded.z, apart, self.ssm_quantile)
+        ]
 
     def _kts(self, embedded: _Embedded, least: float) -> list[float]:
         similarity = embedded.similarity
@@ -259,7 +293,9 @@ class EventPartition:
         cuts = changepoint.kts(similarity, penalty, size, most=self.kts_splits)
         return [float(embedded.edges[cut]) for cut in cuts]
 
-    def _strength(self, time: float, embedded: _Embedded, times: Floats, fused: Floats, least: float) -> float:
+    def _strength(
+        self, time: float, embedded: _Embedded, times: Floats, fused: Floats, least: float
+    ) -> float:
         if self.strength == "ssm":
             return embedded.at(time, embedded.z, 0.0)
         width = max(min(self.grids), float(np.median(np.diff(times))))
@@ -298,13 +334,17 @@ def resample(times: Floats, rows: Floats, step: float) -> tuple[Floats, Floats]:
     return np.asarray(np.interp(number, number[full], mean_times)), means
 
 
-def suppress(cuts: list[Cut], least: float, duration: float, *, by: Literal["strength", "time"]) -> list[Cut]:
+def suppress(
+    cuts: list[Cut], least: float, duration: float, *, by: Literal["strength", "time"]
+) -> list[Cut]:
     """Cuts no closer than ``least`` to one another, to the start and to the end; in order of ``by``.
 
     By strength the stronger of two stays. By time they are scanned in order and each is kept that is far
     enough from the last one kept.
     """
-    order = sorted(cuts, key=lambda cut: (-cut.strength, cut.time) if by == "strength" else (cut.time, 0.0))
+    order = sorted(
+        cuts, key=lambda cut: (-cut.strength, cut.time) if by == "strength" else (cut.time, 0.0)
+    )
     kept: list[Cut] = []
     slack = least - 1e-9
     for cut in order:

@@ -58,7 +58,9 @@ def find(phrase: str, text: str) -> Place:
         return Place(EXACT, position / len(hay), (position + len(needle)) / len(hay))
     edits, end = _edits(needle, hay)
     score = 1 - edits / len(needle)
-    return Place(score, max(0, end - len(needle)) / len(hay), end / len(hay)) if score > 0 else NOWHERE
+    return (
+        Place(score, max(0, end - len(needle)) / len(hay), end / len(hay)) if score > 0 else NOWHERE
+    )
 
 
 def said_at(phrase: str, line: Line) -> float:
@@ -92,7 +94,10 @@ def _edits(needle: str, hay: str) -> tuple[int, int]:
         free = (((same & rises) + rises) ^ rises) | same  # rows reached diagonally at no cost
         up, down = falls | ~(free | rises) & every, rises & free
         edits += bool(up & last) - bool(down & last)
-        up, down = up << 1 & every, down << 1 & every  # a stretch may begin anywhere: nothing enters at the top
+        up, down = (
+            up << 1 & every,
+            down << 1 & every,
+        )  # a stretch may begin anywhere: nothing enters at the top
         level = same | falls
         rises, falls = down | ~(level | up) & every, up & level
         if edits < fewest:

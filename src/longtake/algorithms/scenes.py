@@ -27,7 +27,11 @@ def neighbours(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
 
 
 def scenes(
-    vectors: NDArray[np.floating], threshold: float, *, shortest: int = 10, longest: int | None = None
+    vectors: NDArray[np.floating],
+    threshold: float,
+    *,
+    shortest: int = 10,
+    longest: int | None = None,
 ) -> list[Span]:
     """Scenes that begin where ⟨f_t, f_{t+1}⟩ < ``threshold``; those under ``shortest`` frames merge.
 
@@ -71,7 +75,9 @@ def split_long(steps: NDArray[np.float64], span: Span, shortest: int, longest: i
             done.append((begin, end))
             continue
         margin = max(1, min(shortest, (end - begin) // 2))
-        inside = steps[begin + margin - 1 : end - margin]  # steps[c − 1] is what a cut before frame c goes through
+        inside = steps[
+            begin + margin - 1 : end - margin
+        ]  # steps[c − 1] is what a cut before frame c goes through
         lowest = np.flatnonzero(inside == inside.min())
         cut = begin + margin + int(lowest[np.abs(lowest - (len(inside) - 1) / 2).argmin()])
         todo += [(cut, end), (begin, cut)]

@@ -131,15 +131,30 @@ _WHEN = rf"(?:(?:the\s+)?minute\s+(?P<minute>\d+)|(?:the\s+)?(?P<clock>{_CLOCK})
 
 _READERS: list[tuple[re.Pattern[str], Reader]] = [
     (_compile(rf"\b(?:at|towards?|near|in)\s+the\s+(?:very\s+)?end{_OF_FILM}(?![\w-])"), _end),
-    (_compile(rf"\b(?:at|towards?|near|in)\s+the\s+(?:very\s+)?(?:beginning|start){_OF_FILM}(?![\w-])"), _beginning),
-    (_compile(rf"\b(?:in|at|towards?|near)\s+the\s+middle\s+of\s+(?:the|this)\s+(?:\w+\s+)?{_FILM}\b"), _middle),
+    (
+        _compile(
+            rf"\b(?:at|towards?|near|in)\s+the\s+(?:very\s+)?(?:beginning|start){_OF_FILM}(?![\w-])"
+        ),
+        _beginning,
+    ),
+    (
+        _compile(
+            rf"\b(?:in|at|towards?|near)\s+the\s+middle\s+of\s+(?:the|this)\s+(?:\w+\s+)?{_FILM}\b"
+        ),
+        _middle,
+    ),
     (
         _compile(
             rf"{_PAST}(?P<which>first|second|last|final|latter)\s+(?P<part>half|third|quarter)\b(?!\s+(?:an\s+)?hour){_OF_FILM}"
         ),
         _part,
     ),
-    (_compile(rf"{_PAST}(?P<which>first|opening|last|final|closing)\s+{_COUNT}\s+{_UNIT}\b{_OF_FILM}"), _outer),
+    (
+        _compile(
+            rf"{_PAST}(?P<which>first|opening|last|final|closing)\s+{_COUNT}\s+{_UNIT}\b{_OF_FILM}"
+        ),
+        _outer,
+    ),
     (_compile(rf"\b(after|from|since|before|until)\s+{_WHEN}(?!\s+(?:to|and|until)\b)"), _since),
     (_compile(rf"\b(at|around|during|in)\s+{_WHEN}"), _at),
     (

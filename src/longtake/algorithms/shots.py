@@ -45,10 +45,14 @@ def looks(thumbnails: NDArray[np.uint8]) -> Floats:
         raise ValueError(f"thumbnails are frames × height × width × 3, not {thumbnails.shape}")
     count, height, width, _ = thumbnails.shape
     if height < _ROWS or width < _COLUMNS:
-        raise ValueError(f"thumbnails of {width}×{height} are too small; {_COLUMNS}×{_ROWS} is the least")
+        raise ValueError(
+            f"thumbnails of {width}×{height} are too small; {_COLUMNS}×{_ROWS} is the least"
+        )
     high, wide = height // _ROWS, width // _COLUMNS
     trimmed = thumbnails[:, : high * _ROWS, : wide * _COLUMNS].astype(np.float32)
-    return np.asarray(trimmed.reshape(count, _ROWS, high, _COLUMNS, wide, 3).mean(axis=(2, 4)), np.float32)
+    return np.asarray(
+        trimmed.reshape(count, _ROWS, high, _COLUMNS, wide, 3).mean(axis=(2, 4)), np.float32
+    )
 
 
 def moving_distance(some: Floats, others: Floats) -> Floats:
@@ -77,7 +81,9 @@ def steady(seen: Floats) -> NDArray[np.bool_]:
     """Which small blocks of each picture stand still: hardly different in three pictures that follow one another."""
     if len(seen) < 3:
         return np.zeros(seen.shape[:3], np.bool_)
-    calm = np.zeros((len(seen) + 1, *seen.shape[1:3]), np.bool_)  # between each picture and the one before
+    calm = np.zeros(
+        (len(seen) + 1, *seen.shape[1:3]), np.bool_
+    )  # between each picture and the one before
     calm[1:-1] = _by_block(seen[1:], seen[:-1]) < STILL
     pairs = calm[:-1] & calm[1:]  # a picture with both its neighbours
     found = pairs.copy()
@@ -147,7 +153,9 @@ def survey(thumbnails: NDArray[np.uint8], *, longest: int = LONGEST) -> Survey:
     for begin, end in runs(seen, longest=longest):
         frame = begin + _settled(seen[begin:end])
         known = chosen[-MEMORY:]
-        same = _alike(seen[known], calm[known], rest[known], seen[frame], bool(calm[frame]), rest[frame])
+        same = _alike(
+            seen[known], calm[known], rest[known], seen[frame], bool(calm[frame]), rest[frame]
+        )
         alike = np.flatnonzero(same)
         if len(alike) == 0:
             chosen.append(frame)
@@ -155,7 +163,9 @@ def survey(thumbnails: NDArray[np.uint8], *, longest: int = LONGEST) -> Survey:
     return Survey(np.asarray(chosen, np.int64), stands)
 
 
-def distinct(thumbnails: NDArray[np.uint8], *, most: int | None = None, longest: int = LONGEST) -> Ints:
+def distinct(
+    thumbnails: NDArray[np.uint8], *, most: int | None = None, longest: int = LONGEST
+) -> Ints:
     """Frames to look at, in time order; ``most`` keeps only those that differ most from one another."""
     picked = survey(thumbnails, longest=longest).chosen
     if most is not None and len(picked) > most:
@@ -176,12 +186,18 @@ def farthest(seen: Floats, count: int) -> Ints:
 
 
 def _alike(
-    known: Floats, known_calm: NDArray[np.bool_], known_rest: NDArray[np.bool_],
-    look: Floats, calm: bool, rest: NDArray[np.bool_],
-) -> NDArray[np.bool_]:  # fmt: skip
+    known: Floats,
+    known_calm: NDArray[np.bool_],
+    known_rest: NDArray[np.bool_],
+    look: Floats,
+    calm: bool,
+    rest: NDArray[np.bool_],
+) -> NDArray[np.bool_]:
     apart = _by_block(known, look[None])
     same = apart.max(axis=(-2, -1)) < CARD_CHANGE
-    if not calm:  # a card of text stands for cards like it, never for something that moves on a like ground
+    if (
+        not calm
+    ):  # a card of text stands for cards like it, never for something that moves on a like ground
         resting = (apart * (known_rest & rest)).max(axis=(-2, -1)) < CARD_CHANGE
         same |= (moving_distance(known, look[None]) < 1) & resting & ~known_calm
     return np.asarray(same, np.bool_)

@@ -21,6 +21,8 @@ def agreement(votes: Mapping[str, Sequence[str | None]]) -> dict[str, list[bool]
     questions = list(zip(*votes.values(), strict=True))
     labels = [pseudo_labels(given) for given in questions]
     return {
-        name: [vote is not None and vote in label for vote, label in zip(given, labels, strict=True)]
+        name: [
+            vote is not None and vote in label for vote, label in zip(given, labels, strict=True)
+        ]
         for name, given in votes.items()
     }

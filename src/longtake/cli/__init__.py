@@ -51,7 +51,9 @@ class _LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module = importlib.import_module(f"longtake.cli.{cmd_name.replace('-', '_')}")
-        command = getattr(module, "eval_command" if cmd_name == "eval" else cmd_name.replace("-", "_"))
+        command = getattr(
+            module, "eval_command" if cmd_name == "eval" else cmd_name.replace("-", "_")
+        )
         assert isinstance(command, click.Command)
         return command
 
@@ -67,7 +69,10 @@ class _LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
 
-@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=_LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(__version__, prog_name="longtake")
 def root() -> None:
     """Ask questions about long videos; get answers with evidence you can check.
@@ -103,12 +108,18 @@ def run(arguments: list[str]) -> int:
         return 0
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            return _fail(error, f"the disk is full ({error.filename or 'while writing'}); finished parts are kept", 1)
+            return _fail(
+                error,
+                f"the disk is full ({error.filename or 'while writing'}); finished parts are kept",
+                1,
+            )
         return _fail(error, f"{error.filename or 'file'}: {error.strerror or error}", 1)
     except sqlite3.DatabaseError as error:
         return _fail(error, f"a database of the store failed: {error}", 1)
     except Exception as error:  # noqa: BLE001 - the last stop before the user
-        return _fail(error, f"internal error: {type(error).__name__}: {error} (--debug shows where)", 1)
+        return _fail(
+            error, f"internal error: {type(error).__name__}: {error} (--debug shows where)", 1
+        )
 
 
 def _fail(error: BaseException, message: str, code: int) -> int:

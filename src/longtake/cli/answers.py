@@ -37,7 +37,9 @@ def show(answer: Answer, usage: Usage) -> None:
         click.echo(f"  {STATUS[answer.status]}")
     if answer.reason:
         click.echo(visible(f"  because {answer.reason}"))
-    click.echo(f"  confidence {'unknown' if answer.confidence is None else f'{answer.confidence:.0%}'}")
+    click.echo(
+        f"  confidence {'unknown' if answer.confidence is None else f'{answer.confidence:.0%}'}"
+    )
     for cited in answer.evidence:
         click.echo(visible(f"  {citation(cited)}"))
     click.echo(f"  {spent(usage)}")
@@ -86,7 +88,13 @@ def plain(result: Result) -> dict[str, Any]:
         "reason": answer.reason,
         "confidence": answer.confidence,
         "evidence": [
-            {"start": e.segment.start, "end": e.segment.end, "source": e.source, "text": e.text, "score": e.score}
+            {
+                "start": e.segment.start,
+                "end": e.segment.end,
+                "source": e.source,
+                "text": e.text,
+                "score": e.score,
+            }
             for e in answer.evidence
         ],
         "usage": dataclasses.asdict(result.usage),

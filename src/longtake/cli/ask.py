@@ -32,18 +32,41 @@ from longtake.types import Result
 @click.command()
 @film
 @click.argument("question")
-@click.option("--method", default=DEFAULT_METHOD, show_default=True, metavar="NAME", help="See 'longtake methods'.")
-@click.option("--trace", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-              help="Record the run; the file holds the frames that were looked at.")  # fmt: skip
-@click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-              help="Draw the cited frames or the search, with what was scored in the film (extra plot).")  # fmt: skip
+@click.option(
+    "--method",
+    default=DEFAULT_METHOD,
+    show_default=True,
+    metavar="NAME",
+    help="See 'longtake methods'.",
+)
+@click.option(
+    "--trace",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Record the run; the file holds the frames that were looked at.",
+)
+@click.option(
+    "--plot",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Draw the cited frames or the search, with what was scored in the film (extra plot).",
+)
 @click.option("--quiet", is_flag=True, help="Do not show what the method does.")
 @common
 @asking_options
 def ask(
-    film: Path, question: str, method: str, trace: Path | None, plot: Path | None, quiet: bool,
-    options: tuple[str, ...], subtitles: Path | None, asking: Asking, settings: Settings, as_json: bool,
-) -> int:  # fmt: skip
+    film: Path,
+    question: str,
+    method: str,
+    trace: Path | None,
+    plot: Path | None,
+    quiet: bool,
+    options: tuple[str, ...],
+    subtitles: Path | None,
+    asking: Asking,
+    settings: Settings,
+    as_json: bool,
+) -> int:
     """Ask a question about a film; get an answer with evidence.
 
     Without --option the question is open-ended. Without --model everything runs on this machine, on small
@@ -91,7 +114,10 @@ def ask(
 def _draw(film: Film, result: Result, path: Path) -> None:
     scores = [event for event in result.trace.events if isinstance(event, ScoresSet)]
     if (search := belief.read(scores)) is not None:
-        moments = [(number + 0.5) * film.duration / belief.THUMBNAILS for number in range(belief.THUMBNAILS)]
+        moments = [
+            (number + 0.5) * film.duration / belief.THUMBNAILS
+            for number in range(belief.THUMBNAILS)
+        ]
         belief.draw(search, result.answer, film.at(moments, width=160), film.duration, path)
     else:
         times = [min(cited.segment.middle, film.duration) for cited in result.answer.evidence]

@@ -20,21 +20,60 @@ from longtake.types import Question
 F = TypeVar("F", bound=Callable[..., Any])
 
 _OPTIONS = [
-    click.option("--option", "options", multiple=True, metavar="TEXT", help="A possible answer; 2 to 26 of them."),
-    click.option("--model", "models", multiple=True, metavar="[ROLE=]NAME",
-                 help="A model for all roles, or for one; repeatable. See 'longtake models list'."),
-    click.option("--team", type=click.Path(path_type=Path), metavar="FILE", help="A team file for team methods."),
-    click.option("--subtitles", type=click.Path(path_type=Path), metavar="FILE", help="SRT, VTT, ASS or JSON."),
-    click.option("--prompts", type=click.Path(path_type=Path), metavar="DIR", help="Prompts that stand in for ours."),
-    click.option("--max-seconds", type=float, metavar="N", help="End with the best answer so far after this long."),
-    click.option("--max-cost", type=float, metavar="USD", help="The most that one question may cost."),
+    click.option(
+        "--option",
+        "options",
+        multiple=True,
+        metavar="TEXT",
+        help="A possible answer; 2 to 26 of them.",
+    ),
+    click.option(
+        "--model",
+        "models",
+        multiple=True,
+        metavar="[ROLE=]NAME",
+        help="A model for all roles, or for one; repeatable. See 'longtake models list'.",
+    ),
+    click.option(
+        "--team",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="A team file for team methods.",
+    ),
+    click.option(
+        "--subtitles",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="SRT, VTT, ASS or JSON.",
+    ),
+    click.option(
+        "--prompts",
+        type=click.Path(path_type=Path),
+        metavar="DIR",
+        help="Prompts that stand in for ours.",
+    ),
+    click.option(
+        "--max-seconds",
+        type=float,
+        metavar="N",
+        help="End with the best answer so far after this long.",
+    ),
+    click.option(
+        "--max-cost", type=float, metavar="USD", help="The most that one question may cost."
+    ),
     click.option("--max-tokens", type=int, metavar="N", help="The most tokens, in and out."),
     click.option("--max-frames", type=int, metavar="N", help="The most pictures shown to models."),
     click.option("--max-calls", type=int, metavar="N", help="The most calls."),
-    click.option("--seed", type=int, default=0, show_default=True, help="For methods that draw frames at random."),
+    click.option(
+        "--seed",
+        type=int,
+        default=0,
+        show_default=True,
+        help="For methods that draw frames at random.",
+    ),
     click.option("--offline", is_flag=True, help="Refuse models that are not on this machine."),
     click.option("--no-cache", "fresh", is_flag=True, help="Do not use earlier replies."),
-]  # fmt: skip
+]
 
 
 def asking_options(command: F) -> F:
@@ -42,19 +81,42 @@ def asking_options(command: F) -> F:
 
     @functools.wraps(command)
     def gathered(
-        *args: Any, models: tuple[str, ...], team: Path | None, prompts: Path | None, seed: int, offline: bool,
-        fresh: bool, max_seconds: float | None, max_cost: float | None, max_tokens: int | None,
-        max_frames: int | None, max_calls: int | None, settings: Settings, **rest: Any,
-    ) -> Any:  # fmt: skip
-        limits: dict[str, Any] = {"seconds": max_seconds, "cost": max_cost, "tokens": max_tokens, "frames": max_frames,
-                  "calls": max_calls}  # fmt: skip
+        *args: Any,
+        models: tuple[str, ...],
+        team: Path | None,
+        prompts: Path | None,
+        seed: int,
+        offline: bool,
+        fresh: bool,
+        max_seconds: float | None,
+        max_cost: float | None,
+        max_tokens: int | None,
+        max_frames: int | None,
+        max_calls: int | None,
+        settings: Settings,
+        **rest: Any,
+    ) -> Any:
+        limits: dict[str, Any] = {
+            "seconds": max_seconds,
+            "cost": max_cost,
+            "tokens": max_tokens,
+            "frames": max_frames,
+            "calls": max_calls,
+        }
         given = {name: value for name, value in limits.items() if value is not None}
         for name, value in given.items():
             if not 0 < value < math.inf:  # NaN is neither
-                raise ConfigError(f"--max-{name} {value}: a budget must be finite and more than nothing", key=name)
+                raise ConfigError(
+                    f"--max-{name} {value}: a budget must be finite and more than nothing", key=name
+                )
         settings = replace(settings, budget=replace(settings.budget or BudgetSettings(), **given))
         casting = Casting(models, team, offline, replies=not fresh)
-        return command(*args, asking=Asking(casting=casting, seed=seed, prompts=prompts), settings=settings, **rest)
+        return command(
+            *args,
+            asking=Asking(casting=casting, seed=seed, prompts=prompts),
+            settings=settings,
+            **rest,
+        )
 
     decorated: Any = gathered
     for option in reversed(_OPTIONS):

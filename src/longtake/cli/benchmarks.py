@@ -28,13 +28,20 @@ def benchmarks(settings: Settings, as_json: bool) -> None:  # noqa: ARG001
     planned = [presets.read(name) for name in presets.names()]
     if as_json:
         keys = ("name", "title", "get", "layout", "licence", "verified")
-        emit_json({
-            "benchmarks": [{k: getattr(b, k) for k in keys} | {"options": dict(b.options)} for b in found],
-            "presets": [dataclasses.asdict(preset) for preset in planned],
-        })  # fmt: skip
+        emit_json(
+            {
+                "benchmarks": [
+                    {k: getattr(b, k) for k in keys} | {"options": dict(b.options)} for b in found
+                ],
+                "presets": [dataclasses.asdict(preset) for preset in planned],
+            }
+        )
         return
     for each in found:
-        click.echo(f"{each.name}: {each.title}" + ("" if each.verified else " (loader not held against real files)"))
+        click.echo(
+            f"{each.name}: {each.title}"
+            + ("" if each.verified else " (loader not held against real files)")
+        )
         click.echo(f"  get      {each.get}")
         click.echo(f"  layout   {each.layout}")
         click.echo(f"  licence  {each.licence}")

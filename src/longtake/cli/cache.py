@@ -40,16 +40,31 @@ def list_films(settings: Settings, as_json: bool) -> None:
     films = store.films()[::-1]
     total = sum(film.bytes for film in films)
     if as_json:
-        emit_json({
-            "folder": str(store.root), "bytes": total, "limit_bytes": store.limit_bytes,
-            "films": [{"fingerprint": f.fingerprint, "name": f.name, "bytes": f.bytes, "last_used": f.last_used}
-                      for f in films],
-        })  # fmt: skip
+        emit_json(
+            {
+                "folder": str(store.root),
+                "bytes": total,
+                "limit_bytes": store.limit_bytes,
+                "films": [
+                    {
+                        "fingerprint": f.fingerprint,
+                        "name": f.name,
+                        "bytes": f.bytes,
+                        "last_used": f.last_used,
+                    }
+                    for f in films
+                ],
+            }
+        )
         return
     for film in films:
         used = datetime.fromtimestamp(film.last_used).strftime("%Y-%m-%d %H:%M")
-        click.echo(f"{film.fingerprint}  {human_bytes(film.bytes):>9}  {used}  {visible(film.name)}")
-    click.echo(f"{len(films)} films, {human_bytes(total)} of {human_bytes(store.limit_bytes)} in {store.root}")
+        click.echo(
+            f"{film.fingerprint}  {human_bytes(film.bytes):>9}  {used}  {visible(film.name)}"
+        )
+    click.echo(
+        f"{len(films)} films, {human_bytes(total)} of {human_bytes(store.limit_bytes)} in {store.root}"
+    )
 
 
 @cache.command()
@@ -64,7 +79,9 @@ def clear(films: tuple[Path, ...], everything: bool, settings: Settings, as_json
       longtake cache clear holiday.mp4
     """
     if not films and not everything:
-        raise ConfigError("name a film (or its fingerprint from 'longtake cache list'), or pass --all")
+        raise ConfigError(
+            "name a film (or its fingerprint from 'longtake cache list'), or pass --all"
+        )
     store = open_store(settings)
     known = {film.fingerprint for film in store.films()}
     chosen: set[str] = known if everything else set()

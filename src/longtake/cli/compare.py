@@ -33,14 +33,23 @@ LONG = 600.0
 @click.command()
 @film
 @click.argument("question")
-@click.option("--method", "chosen", multiple=True, metavar="NAME", help="Repeatable.  [default: every method]")
+@click.option(
+    "--method", "chosen", multiple=True, metavar="NAME", help="Repeatable.  [default: every method]"
+)
 @click.option("--yes", is_flag=True, help="Do not ask before a long or paid comparison.")
 @common
 @asking_options
 def compare(
-    film: Path, question: str, chosen: tuple[str, ...], yes: bool, options: tuple[str, ...], subtitles: Path | None,
-    asking: Asking, settings: Settings, as_json: bool,
-) -> int:  # fmt: skip
+    film: Path,
+    question: str,
+    chosen: tuple[str, ...],
+    yes: bool,
+    options: tuple[str, ...],
+    subtitles: Path | None,
+    asking: Asking,
+    settings: Settings,
+    as_json: bool,
+) -> int:
     """Several methods on one question, side by side.
 
     The same index, models and budget for all, and no earlier replies: each method shows what it costs. Shows the
@@ -69,11 +78,20 @@ def compare(
         say(f"{name} …")
         try:
             with telling_what_was_spent(meter):
-                rows.append((name, build.ask(opened, asked, settings, replace(asking, method=name, sinks=[meter]))))
+                rows.append(
+                    (
+                        name,
+                        build.ask(
+                            opened, asked, settings, replace(asking, method=name, sinks=[meter])
+                        ),
+                    )
+                )
         except ModelError as error:
             rows.append((name, error))  # the others may do better; the row says what went wrong
     if as_json:
-        emit_json({"film": str(film), "question": question, "results": [_plain(n, r) for n, r in rows]})
+        emit_json(
+            {"film": str(film), "question": question, "results": [_plain(n, r) for n, r in rows]}
+        )
     else:
         _table(rows)
     return min((exit_code(row.answer) for _, row in rows if isinstance(row, Result)), default=4)
@@ -105,7 +123,9 @@ def _table(rows: Sequence[tuple[str, Result | LongtakeError]]) -> None:
             said = f"{said} [{answer.status}]"
         trust = "" if answer.confidence is None else f"{answer.confidence:.0%}"
         cost = "unknown" if used.cost is None else f"${used.cost:.4f}"
-        click.echo(visible(
-            f"{name:<{wide}}{said[:31]:<32}{trust:>6}{used.frames:>8}{used.calls:>7}"
-            f"{used.tokens_in + used.tokens_out:>9,}{cost:>10}{used.seconds:>8.1f}"
-        ))  # fmt: skip
+        click.echo(
+            visible(
+                f"{name:<{wide}}{said[:31]:<32}{trust:>6}{used.frames:>8}{used.calls:>7}"
+                f"{used.tokens_in + used.tokens_out:>9,}{cost:>10}{used.seconds:>8.1f}"
+            )
+        )

@@ -34,25 +34,45 @@ def doctor(settings: Settings, as_json: bool) -> None:
     store = open_store(settings)
     free = shutil.disk_usage(_existing(store.root)).free
     used, problem = _used(store)
-    configs = [str(path) for path in (user_config_file(), Path("longtake.toml").absolute()) if path.is_file()]
+    configs = [
+        str(path)
+        for path in (user_config_file(), Path("longtake.toml").absolute())
+        if path.is_file()
+    ]
     packages = {name: _version(name) for name in PACKAGES}
     if as_json:
-        emit_json({
-            "longtake": __version__, "python": platform.python_version(), "platform": platform.platform(),
-            "packages": packages, "config_files": configs,
-            "cache": {"folder": str(store.root), "bytes": used, "limit_bytes": store.limit_bytes, "free_bytes": free,
-                      "problem": problem},
-        })  # fmt: skip
+        emit_json(
+            {
+                "longtake": __version__,
+                "python": platform.python_version(),
+                "platform": platform.platform(),
+                "packages": packages,
+                "config_files": configs,
+                "cache": {
+                    "folder": str(store.root),
+                    "bytes": used,
+                    "limit_bytes": store.limit_bytes,
+                    "free_bytes": free,
+                    "problem": problem,
+                },
+            }
+        )
         return
-    rows([
-        ("longtake", __version__),
-        ("python", f"{platform.python_version()} ({sys.executable})"),
-        ("platform", platform.platform()),
-        *((name, number or "MISSING") for name, number in packages.items()),
-        ("config", ", ".join(configs) or f"none (yours would be {user_config_file()})"),
-        ("cache", problem or f"{store.root}: {human_bytes(used)} of {human_bytes(store.limit_bytes)}, "
-            f"{human_bytes(free)} free on its disk"),
-    ])  # fmt: skip
+    rows(
+        [
+            ("longtake", __version__),
+            ("python", f"{platform.python_version()} ({sys.executable})"),
+            ("platform", platform.platform()),
+            *((name, number or "MISSING") for name, number in packages.items()),
+            ("config", ", ".join(configs) or f"none (yours would be {user_config_file()})"),
+            (
+                "cache",
+                problem
+                or f"{store.root}: {human_bytes(used)} of {human_bytes(store.limit_bytes)}, "
+                f"{human_bytes(free)} free on its disk",
+            ),
+        ]
+    )
 
 
 def _used(store: Store) -> tuple[int, str]:

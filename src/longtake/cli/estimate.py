@@ -24,13 +24,21 @@ from longtake.types import Question
 @click.command()
 @film
 @click.argument("question")
-@click.option("--method", "chosen", multiple=True, metavar="NAME", help="Repeatable.  [default: every method]")
+@click.option(
+    "--method", "chosen", multiple=True, metavar="NAME", help="Repeatable.  [default: every method]"
+)
 @common
 @asking_options
 def estimate(
-    film: Path, question: str, chosen: tuple[str, ...], options: tuple[str, ...], subtitles: Path | None,
-    asking: Asking, settings: Settings, as_json: bool,
-) -> None:  # fmt: skip
+    film: Path,
+    question: str,
+    chosen: tuple[str, ...],
+    options: tuple[str, ...],
+    subtitles: Path | None,
+    asking: Asking,
+    settings: Settings,
+    as_json: bool,
+) -> None:
     """What a question can cost at most, before it is asked.
 
     From each method's own bounds: calls, pictures, tokens, money where prices are known. Nothing is sent. Replies
@@ -41,7 +49,9 @@ def estimate(
       longtake estimate film.mp4 "Who leaves first?" --option "the man" --option "the woman"
     """
     opened = open_film(film, settings, subtitles=subtitles)
-    found = estimates(opened, read_question(question, options), chosen or tuple(methods.names()), asking, settings)
+    found = estimates(
+        opened, read_question(question, options), chosen or tuple(methods.names()), asking, settings
+    )
     if as_json:
         emit_json({"film": str(film), "estimates": [dataclasses.asdict(each) for each in found]})
     else:
@@ -64,7 +74,10 @@ def estimates(
 def show_estimates(found: Sequence[Estimate], *, err: bool = False) -> None:
     """A table."""
     wide = first_column([each.method for each in found])
-    click.echo(f"{'at most':<{wide}}{'calls':>7}{'frames':>8}{'tokens in':>11}{'out':>8}{'cost':>10}", err=err)
+    click.echo(
+        f"{'at most':<{wide}}{'calls':>7}{'frames':>8}{'tokens in':>11}{'out':>8}{'cost':>10}",
+        err=err,
+    )
     for each in found:
         cost = "unknown" if each.cost is None else f"${each.cost:.4f}"
         click.echo(

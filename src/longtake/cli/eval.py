@@ -31,24 +31,58 @@ from longtake.registry import methods
 
 @click.command("eval")
 @click.argument("name", metavar="[BENCHMARK]", required=False)
-@click.option("--preset", metavar="NAME", help="An experiment of a paper; see 'longtake benchmarks'.")
-@click.option("--data", type=click.Path(path_type=Path), metavar="DIR", help="The benchmark's files.")
-@click.option("--of", "chosen", multiple=True, metavar="KEY=VALUE", help="Which part of it; see 'longtake benchmarks'.")
-@click.option("--method", metavar="NAME", help=f"See 'longtake methods'.  [default: {DEFAULT_METHOD}]")
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N questions.")
-@click.option("--sample", type=click.IntRange(min=1), metavar="N", help="N questions drawn by --seed.")
-@click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Processes.")
-@click.option("--out", type=click.Path(path_type=Path), required=True, metavar="RUN", help="The run's folder.")
+@click.option(
+    "--preset", metavar="NAME", help="An experiment of a paper; see 'longtake benchmarks'."
+)
+@click.option(
+    "--data", type=click.Path(path_type=Path), metavar="DIR", help="The benchmark's files."
+)
+@click.option(
+    "--of",
+    "chosen",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Which part of it; see 'longtake benchmarks'.",
+)
+@click.option(
+    "--method", metavar="NAME", help=f"See 'longtake methods'.  [default: {DEFAULT_METHOD}]"
+)
+@click.option(
+    "--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N questions."
+)
+@click.option(
+    "--sample", type=click.IntRange(min=1), metavar="N", help="N questions drawn by --seed."
+)
+@click.option(
+    "--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Processes."
+)
+@click.option(
+    "--out", type=click.Path(path_type=Path), required=True, metavar="RUN", help="The run's folder."
+)
 @click.option("--resume", is_flag=True, help="Go on with the run in that folder.")
 @click.option("--retry-errors", is_flag=True, help="Ask again what ended in an error.")
 @click.option("--traces", is_flag=True, help="Keep a trace of every question, without pictures.")
 @common
 @asking_options
 def eval_command(
-    name: str | None, preset: str | None, data: Path | None, chosen: tuple[str, ...], method: str | None,
-    limit: int | None, sample: int | None, workers: int, out: Path, resume: bool, retry_errors: bool, traces: bool,
-    options: tuple[str, ...], subtitles: Path | None, asking: Asking, settings: Settings, as_json: bool,
-) -> int:  # fmt: skip
+    name: str | None,
+    preset: str | None,
+    data: Path | None,
+    chosen: tuple[str, ...],
+    method: str | None,
+    limit: int | None,
+    sample: int | None,
+    workers: int,
+    out: Path,
+    resume: bool,
+    retry_errors: bool,
+    traces: bool,
+    options: tuple[str, ...],
+    subtitles: Path | None,
+    asking: Asking,
+    settings: Settings,
+    as_json: bool,
+) -> int:
     """Run a method over a benchmark, and score it.
 
     Every result is on disk before the next question is asked: stop and resume at any time. Abstentions and errors
@@ -68,7 +102,9 @@ def eval_command(
         if name is not None or method is not None:
             raise ConfigError(f"--preset {preset} names benchmark and method; leave them out")
         name, method, words = planned.benchmark, planned.method, {**planned.options, **words}
-        settings = with_fields(settings, method, {**planned.fields, **settings.methods.get(method, {})})
+        settings = with_fields(
+            settings, method, {**planned.fields, **settings.methods.get(method, {})}
+        )
         asking = replace(asking, casting=_cast(planned, asking.casting))
     if name is None:
         raise ConfigError("name a benchmark (see 'longtake benchmarks') or a --preset")
@@ -85,24 +121,36 @@ def eval_command(
     if traces:
         (out / "traces").mkdir(parents=True, exist_ok=True)
     evaluate(
-        solver, benchmark, folder, workers=workers, resume=resume or retry_errors, retry_errors=retry_errors,
+        solver,
+        benchmark,
+        folder,
+        workers=workers,
+        resume=resume or retry_errors,
+        retry_errors=retry_errors,
         progress=_running(benchmark, len(folder.results())),
-    )  # fmt: skip
+    )
     found = [reports.read(folder, benchmark)]
     if as_json:
         emit_json({"reports": reports.plain(found)})
     else:
-        click.echo(reports.markdown(found, {preset: presets.read(preset).published} if preset else None))
+        click.echo(
+            reports.markdown(found, {preset: presets.read(preset).published} if preset else None)
+        )
     return 4 if found[0].counts.keys() == {"error"} else 0
 
 
 def _cast(planned: Preset, casting: Casting) -> Casting:
     """The user's models, else the paper's where they can be named outright."""
-    say(f"{planned.title}; the paper used {planned.used}" + (f"; {planned.departs}" if planned.departs else ""))
+    say(
+        f"{planned.title}; the paper used {planned.used}"
+        + (f"; {planned.departs}" if planned.departs else "")
+    )
     if casting.models or casting.team:
         return casting
     if not planned.models:
-        raise ConfigError(f"{planned.name}: name models with --model or --team; the paper used {planned.used}")
+        raise ConfigError(
+            f"{planned.name}: name models with --model or --team; the paper used {planned.used}"
+        )
     return replace(casting, models=planned.models)
 
 
@@ -139,7 +187,11 @@ def _running(benchmark: Benchmark, done: int) -> Callable[[Mapping[str, Any]], N
         if on_terminal() or count % 25 == 0 or left == 0:
             pace = (time.monotonic() - began) / count
             money = f"  ${spent:.2f}" if spent else ""
-            share = f"{right / count:.1%} right so far" if item.label is not None else "no public labels"
+            share = (
+                f"{right / count:.1%} right so far"
+                if item.label is not None
+                else "no public labels"
+            )
             say(f"{done + count}/{len(items)}  {share}{money}  {human_seconds(pace * left)} left")
 
     return show

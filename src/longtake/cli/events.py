@@ -26,11 +26,19 @@ THUMBNAIL = 192
 
 @click.command()
 @film
-@click.option("--max-blocks", type=click.IntRange(min=1), metavar="B", help="Most blocks.  [default: 6]")
-@click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-              help="Draw the signals, the cuts and a picture of each block (extra plot).")  # fmt: skip
+@click.option(
+    "--max-blocks", type=click.IntRange(min=1), metavar="B", help="Most blocks.  [default: 6]"
+)
+@click.option(
+    "--plot",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Draw the signals, the cuts and a picture of each block (extra plot).",
+)
 @common
-def events(film: Path, max_blocks: int | None, plot: Path | None, settings: Settings, as_json: bool) -> None:
+def events(
+    film: Path, max_blocks: int | None, plot: Path | None, settings: Settings, as_json: bool
+) -> None:
     """Divide a film into blocks where what is to be seen changes.
 
     At most 200 frames are looked at, once. Strength says how far the change stands out from the film's other
@@ -52,11 +60,21 @@ def events(film: Path, max_blocks: int | None, plot: Path | None, settings: Sett
     if plot is not None:
         _draw(footage, found, plot)
     if as_json:
-        emit_json({"film": str(film), "duration": found.duration, "blocks": _blocks(found),
-                   "plot": None if plot is None else str(plot)})  # fmt: skip
+        emit_json(
+            {
+                "film": str(film),
+                "duration": found.duration,
+                "blocks": _blocks(found),
+                "plot": None if plot is None else str(plot),
+            }
+        )
         return
     for number, block in enumerate(_blocks(found), start=1):
-        begins = f"  strength {block['strength']:.2f}  {', '.join(block['heads'])}" if block["heads"] else ""
+        begins = (
+            f"  strength {block['strength']:.2f}  {', '.join(block['heads'])}"
+            if block["heads"]
+            else ""
+        )
         click.echo(f"{number:>2}  {clock(block['start'])} – {clock(block['end'])}{begins}")
     if plot is not None:
         say(f"plot: {plot}")

@@ -17,12 +17,27 @@ from longtake.timecode import clock, parse_time
 
 @click.command()
 @film
-@click.option("--at", "moments", required=True, metavar="TIMES", help="Times, comma-separated: 12.5,60,00:12:31.")
-@click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path(), metavar="DIR",
-              help="Folder for the pictures; made if need be.  [default: here]")  # fmt: skip
-@click.option("--width", type=click.IntRange(min=1), metavar="PIXELS", help="Scale down to this width.")
+@click.option(
+    "--at",
+    "moments",
+    required=True,
+    metavar="TIMES",
+    help="Times, comma-separated: 12.5,60,00:12:31.",
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path(),
+    metavar="DIR",
+    help="Folder for the pictures; made if need be.  [default: here]",
+)
+@click.option(
+    "--width", type=click.IntRange(min=1), metavar="PIXELS", help="Scale down to this width."
+)
 @common
-def frames(film: Path, moments: str, out: Path, width: int | None, settings: Settings, as_json: bool) -> None:
+def frames(
+    film: Path, moments: str, out: Path, width: int | None, settings: Settings, as_json: bool
+) -> None:
     """Save the frames on screen at given times.
 
     One PNG each, named by order and time. The time in the name is when the frame came on screen, which is at

@@ -19,10 +19,19 @@ from longtake.timecode import clock
 
 @click.command()
 @click.argument("films", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--subtitles", type=click.Path(path_type=Path), metavar="FILE",
-              help="SRT, VTT, ASS or JSON; otherwise the file beside the film, or its own stream.")  # fmt: skip
-@click.option("--only", multiple=True, type=click.Choice(TASKS), metavar="PART",
-              help=f"Only this part, of {', '.join(TASKS)}; repeatable.")  # fmt: skip
+@click.option(
+    "--subtitles",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="SRT, VTT, ASS or JSON; otherwise the file beside the film, or its own stream.",
+)
+@click.option(
+    "--only",
+    multiple=True,
+    type=click.Choice(TASKS),
+    metavar="PART",
+    help=f"Only this part, of {', '.join(TASKS)}; repeatable.",
+)
 @full_hash
 @common
 def index(
@@ -54,9 +63,16 @@ def index(
             failures.append((film, error))
             continue
         for gone in open_store(settings).evict(keep=footage.fingerprint):
-            say(f"  dropped {gone.name} from the cache to stay under {settings.cache.limit_gb:g} GB")
+            say(
+                f"  dropped {gone.name} from the cache to stay under {settings.cache.limit_gb:g} GB"
+            )
     if as_json:
-        emit_json({"films": reports, "failed": [{"film": str(film), "error": str(why)} for film, why in failures]})
+        emit_json(
+            {
+                "films": reports,
+                "failed": [{"film": str(film), "error": str(why)} for film, why in failures],
+            }
+        )
     return failures[0][1].exit_code if failures else 0
 
 
@@ -74,9 +90,13 @@ def _indexed(footage: Film, only: tuple[str, ...]) -> dict[str, object]:
     seconds = round(time.perf_counter() - began, 3)
     say(f"  indexed in {seconds:.1f} s")
     return {
-        "fingerprint": footage.fingerprint, "duration": footage.duration, "seconds": seconds,
-        "layers": [{"name": part.name, "what": part.describe(), "was_done": was} for part, was, _ in parts],
-    }  # fmt: skip
+        "fingerprint": footage.fingerprint,
+        "duration": footage.duration,
+        "seconds": seconds,
+        "layers": [
+            {"name": part.name, "what": part.describe(), "was_done": was} for part, was, _ in parts
+        ],
+    }
 
 
 def _announced(task: Task) -> tuple[bool, bool]:

@@ -37,19 +37,35 @@ def info(film: Path, full_hash: bool, settings: Settings, as_json: bool) -> None
         return
     video = footage.video
     shape = f"{video.info.width}×{video.info.height}"
-    rows([
-        ("file", str(film)),
-        ("length", clock(video.duration, millis=True) + (" (cut off: the header claims "
-            f"{clock(video.info.claimed_duration or 0)})" if video.truncated else "")),
-        ("picture", f"{shape}, {video.info.codec}, {len(video.table):,} frames, about {video.info.fps:.4g} a second"
-            + (f", turned by {video.info.rotation}°" if video.info.rotation else "")),
-        ("keyframes", f"every {facts['keyframe_seconds']:.2f} s (median)" if video.table.timed else "time stamps "
-            "unusable; frames are told apart by their order"),
-        ("sound", _tracks(video.info.audio)),
-        ("subtitles", _tracks(video.info.subtitles, footage.subtitle_file)),
-        ("format", f"{video.info.format}, {human_bytes(video.info.size)}"),
-        ("fingerprint", footage.fingerprint),
-    ])  # fmt: skip
+    rows(
+        [
+            ("file", str(film)),
+            (
+                "length",
+                clock(video.duration, millis=True)
+                + (
+                    f" (cut off: the header claims {clock(video.info.claimed_duration or 0)})"
+                    if video.truncated
+                    else ""
+                ),
+            ),
+            (
+                "picture",
+                f"{shape}, {video.info.codec}, {len(video.table):,} frames, about {video.info.fps:.4g} a second"
+                + (f", turned by {video.info.rotation}°" if video.info.rotation else ""),
+            ),
+            (
+                "keyframes",
+                f"every {facts['keyframe_seconds']:.2f} s (median)"
+                if video.table.timed
+                else "time stamps unusable; frames are told apart by their order",
+            ),
+            ("sound", _tracks(video.info.audio)),
+            ("subtitles", _tracks(video.info.subtitles, footage.subtitle_file)),
+            ("format", f"{video.info.format}, {human_bytes(video.info.size)}"),
+            ("fingerprint", footage.fingerprint),
+        ]
+    )
 
 
 def _facts(footage: Film) -> dict[str, object]:
@@ -70,5 +86,7 @@ def _facts(footage: Film) -> dict[str, object]:
 
 def _tracks(tracks: tuple[StreamInfo, ...], file: Path | None = None) -> str:
     beside = [f"{file.name} beside the film"] if file is not None else []
-    inside = [t.codec + (f" ({t.language})" if t.language not in ("", "und") else "") for t in tracks]
+    inside = [
+        t.codec + (f" ({t.language})" if t.language not in ("", "und") else "") for t in tracks
+    ]
     return ", ".join(beside + inside) or "none"

@@ -29,13 +29,38 @@ def lab() -> None:
 
 
 @lab.command()
-@click.option("--minutes", type=click.IntRange(1, 255), default=60, show_default=True, help="Length of the film.")
-@click.option("--seed", type=click.IntRange(0, 16383), default=0, show_default=True,
-              help="0 to 99 are for development, 1000 and up for published figures.")  # fmt: skip
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, metavar="DIR",
-              help="Folder for film.mp4, film.srt, script.json, questions.json.")  # fmt: skip
-@click.option("--questions", "count", type=click.IntRange(1), default=60, show_default=True, help="Most questions.")
-@click.option("--no-code", is_flag=True, help="Leave the frame code out; simulated models then see nothing.")
+@click.option(
+    "--minutes",
+    type=click.IntRange(1, 255),
+    default=60,
+    show_default=True,
+    help="Length of the film.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 16383),
+    default=0,
+    show_default=True,
+    help="0 to 99 are for development, 1000 and up for published figures.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    metavar="DIR",
+    help="Folder for film.mp4, film.srt, script.json, questions.json.",
+)
+@click.option(
+    "--questions",
+    "count",
+    type=click.IntRange(1),
+    default=60,
+    show_default=True,
+    help="Most questions.",
+)
+@click.option(
+    "--no-code", is_flag=True, help="Leave the frame code out; simulated models then see nothing."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 @click.option("--debug", is_flag=True, expose_value=False, help="Show where an error came from.")
 def make(minutes: int, seed: int, out: Path, count: int, no_code: bool, as_json: bool) -> None:
@@ -60,16 +85,41 @@ def make(minutes: int, seed: int, out: Path, count: int, no_code: bool, as_json:
 
 
 @lab.command()
-@click.option("--world", type=click.Path(path_type=Path, exists=True, file_okay=False), metavar="DIR",
-              help="Know this world only (its script.json is read, nothing else); otherwise every world.")  # fmt: skip
-@click.option("--model", "name", default="", metavar="NAME", help="As in acuity=0.8,seed=3,onscreen=0.2.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="0 takes a free one.")
-@click.option("--latency", type=click.FloatRange(0), default=0.0, metavar="SECONDS", help="Make every reply wait.")
-@click.option("--fail-rate", type=click.FloatRange(0, 1), default=0.0, metavar="SHARE",
-              help="Answer this share of requests with 429 or 503.")  # fmt: skip
+@click.option(
+    "--world",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="DIR",
+    help="Know this world only (its script.json is read, nothing else); otherwise every world.",
+)
+@click.option(
+    "--model", "name", default="", metavar="NAME", help="As in acuity=0.8,seed=3,onscreen=0.2."
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8765,
+    show_default=True,
+    help="0 takes a free one.",
+)
+@click.option(
+    "--latency",
+    type=click.FloatRange(0),
+    default=0.0,
+    metavar="SECONDS",
+    help="Make every reply wait.",
+)
+@click.option(
+    "--fail-rate",
+    type=click.FloatRange(0, 1),
+    default=0.0,
+    metavar="SHARE",
+    help="Answer this share of requests with 429 or 503.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 @click.option("--debug", is_flag=True, expose_value=False, help="Show where an error came from.")
-def serve(world: Path | None, name: str, port: int, latency: float, fail_rate: float, as_json: bool) -> None:
+def serve(
+    world: Path | None, name: str, port: int, latency: float, fail_rate: float, as_json: bool
+) -> None:
     """Serve a simulated model on 127.0.0.1, in the form that OpenAI's clients speak.
 
     A request's own model name, where it begins with lab/, is served instead of --model.
@@ -87,7 +137,9 @@ def serve(world: Path | None, name: str, port: int, latency: float, fail_rate: f
         if as_json:
             emit_json({"url": url, "model": f"{url}#{model.name}"})
         else:
-            click.echo(f"{url}#{model.name}")  # the first line of output is the model's name for --model
+            click.echo(
+                f"{url}#{model.name}"
+            )  # the first line of output is the model's name for --model
         say("serving; Ctrl-C ends it")
         threading.Event().wait()
 

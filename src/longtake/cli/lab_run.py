@@ -12,7 +12,15 @@ from typing import Any
 import click
 
 from longtake import prompts
-from longtake.build import DEFAULT_METHOD, Asking, Casting, open_method, open_run, roles_of, with_fields
+from longtake.build import (
+    DEFAULT_METHOD,
+    Asking,
+    Casting,
+    open_method,
+    open_run,
+    roles_of,
+    with_fields,
+)
 from longtake.cli.asking import asking_options, name_hosts
 from longtake.cli.options import common
 from longtake.cli.output import emit_json, say
@@ -59,15 +67,21 @@ class Measured:
         """As ``--json`` has it."""
         tokens = self.scored.mean("tokens_in") + self.scored.mean("tokens_out")
         return {
-            "profile": PROFILE.hash, "method": self.method, "models": list(self.models),
-            "questions": len(self.scored.items), "accuracy": self.scored.accuracy.value,
+            "profile": PROFILE.hash,
+            "method": self.method,
+            "models": list(self.models),
+            "questions": len(self.scored.items),
+            "accuracy": self.scored.accuracy.value,
             "interval": [self.scored.accuracy.low, self.scored.accuracy.high],
             "by_type": {kind: vars(rate) for kind, rate in self.types().items()},
-            "frames": self.scored.mean("frames"), "calls": self.scored.mean("calls"), "tokens": tokens,
+            "frames": self.scored.mean("frames"),
+            "calls": self.scored.mean("calls"),
+            "tokens": tokens,
             "critical_path_s": self.scored.mean("seconds"),
             "uniform": {"frames": self.uniform_frames, "accuracy": self.uniform.accuracy.value},
-            "lead": vars(self.lead), "errors": dict(errors_of(self.scored)),
-        }  # fmt: skip
+            "lead": vars(self.lead),
+            "errors": dict(errors_of(self.scored)),
+        }
 
     def types(self) -> dict[str, Rate]:
         """Accuracy by kind of question."""
@@ -75,26 +89,84 @@ class Measured:
 
 
 @click.command("run")
-@click.option("--method", default=DEFAULT_METHOD, show_default=True, metavar="NAME", help="See 'longtake methods'.")
-@click.option("--minutes", type=click.IntRange(1, 255), default=30, show_default=True, help="Length of each world.")
-@click.option("--worlds", type=click.IntRange(1), default=3, show_default=True, help="Worlds, by consecutive seeds.")
-@click.option("--questions", type=click.IntRange(1), default=40, show_default=True, help="Questions of each world.")
-@click.option("--first-seed", type=click.IntRange(0), default=0, show_default=True,
-              help="Seed of the first world; 0 to 99 for development, 1000 and up to publish.")  # fmt: skip
-@click.option("--noise", type=float, metavar="X", help="Noise of the simulated encoder.  [default: the profile's]")
-@click.option("--encoded", type=click.Path(path_type=Path), metavar="DIR",
-              help="Use films that 'lab make' wrote to DIR/<seed>_<minutes>.")  # fmt: skip
-@click.option("--workers", type=click.IntRange(min=1), default=2, show_default=True, help="Processes.")
-@click.option("--sweep", is_flag=True, help=f"Every acuity of {ACUITIES} with every noise of {NOISES}.")
-@click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-              help="Draw the grid of --sweep (extra plot).")  # fmt: skip
+@click.option(
+    "--method",
+    default=DEFAULT_METHOD,
+    show_default=True,
+    metavar="NAME",
+    help="See 'longtake methods'.",
+)
+@click.option(
+    "--minutes",
+    type=click.IntRange(1, 255),
+    default=30,
+    show_default=True,
+    help="Length of each world.",
+)
+@click.option(
+    "--worlds",
+    type=click.IntRange(1),
+    default=3,
+    show_default=True,
+    help="Worlds, by consecutive seeds.",
+)
+@click.option(
+    "--questions",
+    type=click.IntRange(1),
+    default=40,
+    show_default=True,
+    help="Questions of each world.",
+)
+@click.option(
+    "--first-seed",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Seed of the first world; 0 to 99 for development, 1000 and up to publish.",
+)
+@click.option(
+    "--noise",
+    type=float,
+    metavar="X",
+    help="Noise of the simulated encoder.  [default: the profile's]",
+)
+@click.option(
+    "--encoded",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Use films that 'lab make' wrote to DIR/<seed>_<minutes>.",
+)
+@click.option(
+    "--workers", type=click.IntRange(min=1), default=2, show_default=True, help="Processes."
+)
+@click.option(
+    "--sweep", is_flag=True, help=f"Every acuity of {ACUITIES} with every noise of {NOISES}."
+)
+@click.option(
+    "--plot",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Draw the grid of --sweep (extra plot).",
+)
 @common
 @asking_options
 def run_command(
-    method: str, minutes: int, worlds: int, questions: int, first_seed: int, noise: float | None,
-    encoded: Path | None, workers: int, sweep: bool, plot: Path | None, options: tuple[str, ...],
-    subtitles: Path | None, asking: Asking, settings: Settings, as_json: bool,
-) -> None:  # fmt: skip
+    method: str,
+    minutes: int,
+    worlds: int,
+    questions: int,
+    first_seed: int,
+    noise: float | None,
+    encoded: Path | None,
+    workers: int,
+    sweep: bool,
+    plot: Path | None,
+    options: tuple[str, ...],
+    subtitles: Path | None,
+    asking: Asking,
+    settings: Settings,
+    as_json: bool,
+) -> None:
     """Measure a method on worlds with known truth, beside as many uniform frames.
 
     Without --model the simulated model of the profile is used, and with --model ROLE=NAME for the other roles. The
@@ -122,7 +194,11 @@ def run_command(
     if sweep:
         cells = _sweep(solver, made, workers, as_json)
         if plot is not None:
-            draw(cells, plot, title=f"{method} minus uniform at equal frames, points ({PROFILE.hash})")
+            draw(
+                cells,
+                plot,
+                title=f"{method} minus uniform at equal frames, points ({PROFILE.hash})",
+            )
         return
     measured = measure(solver, made(noise), workers)
     if as_json:
@@ -160,14 +236,20 @@ def _check(solver: Solver, benchmark: Benchmark, *, all_films: bool) -> None:
         for video in videos if all_films else videos[:1]:
             footage = benchmark.source.footage(video)
             for name in (solver.method, "uniform"):
-                open_run(open_method(name, solver.settings), footage, solver.settings, solver.casting)
+                open_run(
+                    open_method(name, solver.settings), footage, solver.settings, solver.casting
+                )
 
 
 def measure(solver: Solver, benchmark: Benchmark, workers: int) -> Measured:
     """The method, then uniform with as many frames as it used on average."""
     scored = _answered(solver, benchmark, workers)
     frames = max(1, round(scored.mean("frames")))
-    plain = replace(solver, method="uniform", settings=with_fields(solver.settings, "uniform", {"frames": frames}))
+    plain = replace(
+        solver,
+        method="uniform",
+        settings=with_fields(solver.settings, "uniform", {"frames": frames}),
+    )
     uniform = _answered(plain, benchmark, workers)
     return Measured(solver.method, tuple(solver.casting.models), scored, uniform, frames)
 
@@ -200,10 +282,15 @@ def with_acuity(casting: Casting, acuity: float) -> Casting:
     for text in casting.models:
         named = _SIMULATED.fullmatch(text)
         if named is None:
-            raise ConfigError(f"--sweep sets the acuity of simulated models, and {text} is none; write lab/…", key=text)
+            raise ConfigError(
+                f"--sweep sets the acuity of simulated models, and {text} is none; write lab/…",
+                key=text,
+            )
         model = parse(named["parameters"])
         if model.acuity != PROFILE.model.acuity:
-            raise ConfigError(f"--sweep sets the acuity itself; leave it out of --model {text}", key=text)
+            raise ConfigError(
+                f"--sweep sets the acuity itself; leave it out of --model {text}", key=text
+            )
         models.append(f"{named['role']}{replace(model, acuity=acuity).name}")
     return replace(casting, models=tuple(models))
 
@@ -219,11 +306,15 @@ def _sweep(solver: Solver, worlds: Worlds, workers: int, as_json: bool) -> list[
     if as_json:
         emit_json({"profile": PROFILE.hash, "method": solver.method, "cells": cells})
         return cells
-    click.echo(f"{solver.method} minus uniform at equal frames, points; rows acuity, columns noise ({PROFILE.hash})")
+    click.echo(
+        f"{solver.method} minus uniform at equal frames, points; rows acuity, columns noise ({PROFILE.hash})"
+    )
     click.echo("      " + "".join(f"{noise:>22g}" for noise in NOISES))
     for acuity in ACUITIES:
         row = [c["lead"] for c in cells if c["acuity"] == acuity]
-        texts = [f"{100 * d['value']:+.1f} [{100 * d['low']:+.1f}, {100 * d['high']:+.1f}]" for d in row]
+        texts = [
+            f"{100 * d['value']:+.1f} [{100 * d['low']:+.1f}, {100 * d['high']:+.1f}]" for d in row
+        ]
         click.echo(f"{acuity:<6g}" + "".join(f"{text:>22}" for text in texts))
     return cells
 
@@ -243,6 +334,8 @@ def _show(measured: Measured) -> None:
     click.echo(f"lead      {measured.lead}")
     ended = [row["status"] for row in scored.rows if row["status"] != "answered"]
     if ended:
-        click.echo("not answered: " + ", ".join(f"{ended.count(s)} {s}" for s in sorted(set(ended))))
+        click.echo(
+            "not answered: " + ", ".join(f"{ended.count(s)} {s}" for s in sorted(set(ended)))
+        )
     for line in told(errors_of(scored)):
         click.echo(visible(f"  {line}"))

@@ -69,7 +69,9 @@ def _show(fact: dict[str, Any]) -> None:
     click.echo(f"roles   {', '.join(fact['roles'])}")
     click.echo(f"presets {', '.join(fact['presets']) or 'none'}")
     most = fact["bounds"]
-    click.echo(f"cost    at most {most['calls']} calls and {most['frames']} pictures for an hour of film")
+    click.echo(
+        f"cost    at most {most['calls']} calls and {most['frames']} pictures for an hour of film"
+    )
     click.echo(f"fields  ({_how_to_set(fact['name'])})")
     for field in fact["fields"]:
         click.echo(f"  {field['name']} = {field['value']!r}")

@@ -49,7 +49,9 @@ def list_models(settings: Settings, as_json: bool) -> None:
     catalogue = Catalogue(settings)
     rows = [_row(catalogue, name) for name in catalogue.names()]
     if as_json:
-        click.echo(json.dumps({"schema": 1, "models": rows, "suggestions": suggestions()}, indent=2))
+        click.echo(
+            json.dumps({"schema": 1, "models": rows, "suggestions": suggestions()}, indent=2)
+        )
         return
     width = max(len(row["name"]) for row in rows)
     for row in rows:
@@ -96,7 +98,9 @@ def pull(name: str, settings: Settings, as_json: bool) -> None:
     if name not in CARDS and name not in DOWNLOADS:
         raise unknown("model to pull", name, [*DOWNLOADS, *CARDS])
     path = _pull_encoder(name, settings) if name in CARDS else _pull_weights(name, settings)
-    click.echo(json.dumps({"schema": 1, "model": name, "file": str(path)}) if as_json else str(path))
+    click.echo(
+        json.dumps({"schema": 1, "model": name, "file": str(path)}) if as_json else str(path)
+    )
 
 
 def _pull_encoder(name: str, settings: Settings) -> Path:
@@ -113,10 +117,20 @@ def _pull_weights(name: str, settings: Settings) -> Path:
 
     download = download_of(name)
     folder = config.cache_folder(settings) / "models"
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+    )
     with Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task(download.file, total=download.size)
-        return fetch(name, download, folder, progress=lambda done, total: bar.update(task, completed=done, total=total))
+        return fetch(
+            name,
+            download,
+            folder,
+            progress=lambda done, total: bar.update(task, completed=done, total=total),
+        )
 
 
 def _bare(catalogue: Catalogue, name: str) -> Chat:
@@ -125,7 +139,10 @@ def _bare(catalogue: Catalogue, name: str) -> Chat:
         return catalogue.open(name)
     entry = catalogue.entry(name)
     if entry.backend == "senses":
-        raise ConfigError(f"{name} is a film's perception: it describes pictures and answers no question", key=name)
+        raise ConfigError(
+            f"{name} is a film's perception: it describes pictures and answers no question",
+            key=name,
+        )
     return catalogue.backend(entry.llm if entry.backend == "socratic" else name)
 
 

@@ -36,14 +36,30 @@ def common(command: F) -> F:
         return command(*args, settings=settings, **rest)
 
     options = [
-        click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text."),
-        click.option("--config", "config_file", type=click.Path(path_type=Path), metavar="FILE",
-                     help="Settings to lay over the user's own and longtake.toml."),
-        click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE",
-                     help="One setting, as in media.workers=2; repeatable."),
-        click.option("--trust-config", is_flag=True, help="Let longtake.toml in this folder name servers and keys."),
+        click.option(
+            "--json", "as_json", is_flag=True, help="Print one JSON object instead of text."
+        ),
+        click.option(
+            "--config",
+            "config_file",
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            help="Settings to lay over the user's own and longtake.toml.",
+        ),
+        click.option(
+            "--set",
+            "assignments",
+            multiple=True,
+            metavar="KEY=VALUE",
+            help="One setting, as in media.workers=2; repeatable.",
+        ),
+        click.option(
+            "--trust-config",
+            is_flag=True,
+            help="Let longtake.toml in this folder name servers and keys.",
+        ),
         click.option("--debug", is_flag=True, help="Show where an error came from."),
-    ]  # fmt: skip
+    ]
     decorated: Any = with_settings
     for option in reversed(options):
         decorated = option(decorated)
@@ -54,5 +70,7 @@ film = click.argument("film", type=click.Path(path_type=Path))
 """The film a command is about."""
 
 full_hash = click.option(
-    "--full-hash", is_flag=True, help="Tell films apart by every byte, not by head, middle and tail."
+    "--full-hash",
+    is_flag=True,
+    help="Tell films apart by every byte, not by head, middle and tail.",
 )

@@ -22,7 +22,9 @@ SCHEMA = 1
 
 def emit_json(data: Mapping[str, Any]) -> None:
     """One JSON object on standard output, in UTF-8 wherever it goes."""
-    text = json.dumps(_valid({"schema": SCHEMA, **data}), ensure_ascii=False, indent=2, allow_nan=False)
+    text = json.dumps(
+        _valid({"schema": SCHEMA, **data}), ensure_ascii=False, indent=2, allow_nan=False
+    )
     click.echo(text.encode())
 
 
@@ -82,10 +84,22 @@ def progress(what: str) -> Iterator[Callable[[float], None]]:
         yield lambda share: None  # noqa: ARG005
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"),
-               TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())  # fmt: skip
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         task = bars.add_task(visible(what), total=1.0)
         yield lambda share: bars.update(task, completed=share)

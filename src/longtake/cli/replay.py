@@ -32,16 +32,31 @@ from longtake.types import Answer, Question, Result
 
 @click.command()
 @click.argument("trace", type=click.Path(path_type=Path))
-@click.option("--rerun", type=click.Path(path_type=Path), metavar="FILM",
-              help="Run the method again on this film with the recorded replies, and compare.")  # fmt: skip
-@click.option("--subtitles", type=click.Path(path_type=Path), metavar="FILE",
-              help="With --rerun: the subtitles that the run was given.  [default: where they lay]")  # fmt: skip
 @click.option(
-    "--method", metavar="MODULE:CLASS", help="With --rerun: leave to run a method that is not longtake's own."
+    "--rerun",
+    type=click.Path(path_type=Path),
+    metavar="FILM",
+    help="Run the method again on this film with the recorded replies, and compare.",
+)
+@click.option(
+    "--subtitles",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="With --rerun: the subtitles that the run was given.  [default: where they lay]",
+)
+@click.option(
+    "--method",
+    metavar="MODULE:CLASS",
+    help="With --rerun: leave to run a method that is not longtake's own.",
 )
 @common
 def replay(
-    trace: Path, rerun: Path | None, subtitles: Path | None, method: str | None, settings: Settings, as_json: bool
+    trace: Path,
+    rerun: Path | None,
+    subtitles: Path | None,
+    method: str | None,
+    settings: Settings,
+    as_json: bool,
 ) -> int:
     """Show a recorded run again, offline; or repeat it on its recorded replies.
 
@@ -61,7 +76,9 @@ def replay(
         for event in recorded.events:
             console.handle(event)
         answered = _answered(trace, recorded)
-        return _end(Result(answered.answer, answered.usage, started.method, started.models), as_json)
+        return _end(
+            Result(answered.answer, answered.usage, started.method, started.models), as_json
+        )
     if started.method not in methods and started.method != method:
         # a trace may come from a stranger, and importing a module runs it
         raise ConfigError(
@@ -118,10 +135,16 @@ def _again(recorded: Trace, film: Film, settings: Settings, console: ConsoleSink
     method = open_method(started.method, with_fields(settings, started.method, started.fields))
     recording = Recording([event for event in recorded.events if isinstance(event, ChatCalled)])
     chats = {name: RecordedChat(card_from(card), recording) for name, card in started.cards.items()}
-    team = [Agent(name.removeprefix("team."), chat) for name, chat in chats.items() if name.startswith("team.")]
+    team = [
+        Agent(name.removeprefix("team."), chat)
+        for name, chat in chats.items()
+        if name.startswith("team.")
+    ]
     roles = {name: chat for name, chat in chats.items() if not name.startswith("team.")}
     # seconds, tokens and cost are other ones on recorded replies; where they ended the run, a reply is missing
-    limits = {key: int(value) for key, value in started.budget.items() if key in ("calls", "frames")}
+    limits = {
+        key: int(value) for key, value in started.budget.items() if key in ("calls", "frames")
+    }
     run = Run(roles, team=team, seed=started.seed, budget=BudgetSettings(**limits))
     question = Question(started.question, started.options)
     with Stream(console).active(), _prompts(started.prompts):
@@ -135,7 +158,10 @@ def _again(recorded: Trace, film: Film, settings: Settings, console: ConsoleSink
 
 
 def _budget_ended(recorded: Trace) -> bool:
-    return any(isinstance(event, Answered) and event.answer.status == "budget_spent" for event in recorded.events)
+    return any(
+        isinstance(event, Answered) and event.answer.status == "budget_spent"
+        for event in recorded.events
+    )
 
 
 @contextmanager
@@ -154,4 +180,9 @@ def _prompts(texts: Mapping[str, str]) -> Iterator[None]:
 
 
 def _same(one: Answer, two: Answer) -> bool:
-    return (one.choice, one.text, one.reason, one.evidence) == (two.choice, two.text, two.reason, two.evidence)
+    return (one.choice, one.text, one.reason, one.evidence) == (
+        two.choice,
+        two.text,
+        two.reason,
+        two.evidence,
+    )

@@ -24,17 +24,31 @@ _file = click.Path(dir_okay=False, path_type=Path)
 
 @click.command()
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RUN...")
-@click.option("--data", multiple=True, type=click.Path(path_type=Path), metavar="DIR",
-              help="The benchmark's files: labels are never kept in a run. Repeat it for runs on several.")  # fmt: skip
-@click.option("--html", type=_file, metavar="FILE", help="Write one page with plots that stands alone.")
 @click.option(
-    "--submission", type=_file, metavar="FILE", help="Write the answers as the benchmark's authors take them."
+    "--data",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="The benchmark's files: labels are never kept in a run. Repeat it for runs on several.",
+)
+@click.option(
+    "--html", type=_file, metavar="FILE", help="Write one page with plots that stands alone."
+)
+@click.option(
+    "--submission",
+    type=_file,
+    metavar="FILE",
+    help="Write the answers as the benchmark's authors take them.",
 )
 @common
 def report(
-    runs: tuple[Path, ...], data: tuple[Path, ...], html: Path | None, submission: Path | None,
-    settings: Settings, as_json: bool,  # noqa: ARG001
-) -> None:  # fmt: skip
+    runs: tuple[Path, ...],
+    data: tuple[Path, ...],
+    html: Path | None,
+    submission: Path | None,
+    settings: Settings,  # noqa: ARG001
+    as_json: bool,
+) -> None:
     """Score runs and set them side by side, as Markdown, JSON or a page.
 
     The first run on a benchmark is compared with each other one on it, on the questions both have answered. Figures
@@ -69,19 +83,27 @@ def read(path: Path, data: Sequence[Path]) -> Report:
     for files in data or (None,):
         try:
             benchmark = load(asked["name"], files, asked["options"])
-            return reports.read(folder, draw(benchmark, asked.get("limit"), asked.get("sample"), spec["seed"]))
+            return reports.read(
+                folder, draw(benchmark, asked.get("limit"), asked.get("sample"), spec["seed"])
+            )
         except (ConfigError, RunError) as problem:
             problems.append(problem)
     if len(problems) == 1:
         raise problems[0]
-    raise RunError(f"{path}: no folder given with --data holds the files of {asked['name']} that it was run on")
+    raise RunError(
+        f"{path}: no folder given with --data holds the files of {asked['name']} that it was run on"
+    )
 
 
 def _submit(found: list[Report], file: Path) -> None:
     name = found[0].spec["benchmark"]["name"]
     columns = about(name).submission
     if len(found) > 1 or columns is None:
-        raise ConfigError("--submission takes one run" if columns else f"{name}: its authors take no submission file")
+        raise ConfigError(
+            "--submission takes one run"
+            if columns
+            else f"{name}: its authors take no submission file"
+        )
     _write(file, reports.submission(found[0], columns))
 
 

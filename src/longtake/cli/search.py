@@ -18,12 +18,27 @@ from longtake.timecode import clock, parse_range
 
 
 @click.command()
-@click.argument("films", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILM...")
+@click.argument(
+    "films", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILM..."
+)
 @click.argument("text")
-@click.option("--within", metavar="START-END", help="Only this stretch, as in 00:10:00-00:20:00; clipped to the film.")
-@click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Most hits per film.")
+@click.option(
+    "--within",
+    metavar="START-END",
+    help="Only this stretch, as in 00:10:00-00:20:00; clipped to the film.",
+)
+@click.option(
+    "--top", type=click.IntRange(min=1), default=10, show_default=True, help="Most hits per film."
+)
 @common
-def search(films: tuple[Path, ...], text: str, within: str | None, top: int, settings: Settings, as_json: bool) -> None:
+def search(
+    films: tuple[Path, ...],
+    text: str,
+    within: str | None,
+    top: int,
+    settings: Settings,
+    as_json: bool,
+) -> None:
     """Find moments by words: in pictures, on-screen text and speech.
 
     Looks through the film once if it was not indexed; speech and on-screen text are searched as far as
@@ -52,12 +67,19 @@ def search(films: tuple[Path, ...], text: str, within: str | None, top: int, set
 def _plain(found: Search) -> dict[str, object]:
     return {
         "hits": [
-            {"time": h.time, "start": h.segment.start, "end": h.segment.end, "score": h.score, "sure": h.sure,
-             "sources": h.sources, "text": h.text}
+            {
+                "time": h.time,
+                "start": h.segment.start,
+                "end": h.segment.end,
+                "score": h.score,
+                "sure": h.sure,
+                "sources": h.sources,
+                "text": h.text,
+            }
             for h in found.hits
         ],
         "covered": found.covered,
-    }  # fmt: skip
+    }
 
 
 def _show(path: Path, found: Search, *, several: bool) -> None:
@@ -66,7 +88,9 @@ def _show(path: Path, found: Search, *, several: bool) -> None:
     for hit in found.hits:
         sources = ", ".join(f"{source} {score:.2f}" for source, score in hit.sources.items())
         quoted = f"  “{hit.text}”" if hit.text else ""
-        click.echo(visible(f"{'*' if hit.sure else ' '} [{clock(hit.time)}]  {sources:<34}{quoted}"))
+        click.echo(
+            visible(f"{'*' if hit.sure else ' '} [{clock(hit.time)}]  {sources:<34}{quoted}")
+        )
     if not any(hit.sure for hit in found.hits):
         say("nothing found with confidence")
     shares = ", ".join(f"{source} {share:.0%}" for source, share in found.covered.items())

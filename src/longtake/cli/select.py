@@ -29,30 +29,82 @@ from longtake.harmless import visible
 
 @click.command()
 @click.argument("name", metavar="BENCHMARK")
-@click.option("--library", type=click.Path(path_type=Path), required=True, metavar="FILE",
-              help="The agents to choose from, a file like a team's.")  # fmt: skip
-@click.option("--data", type=click.Path(path_type=Path), metavar="DIR", help="The benchmark's files; none for lab.")
-@click.option("--of", "chosen", multiple=True, metavar="KEY=VALUE", help="Which part of it; see 'longtake benchmarks'.")
-@click.option("--sample", type=click.IntRange(min=1), default=150, show_default=True, metavar="N",
-              help="Questions, drawn by --seed.")  # fmt: skip
 @click.option(
-    "--top", type=click.IntRange(min=1), default=3, show_default=True, metavar="N", help="Agents in the team."
+    "--library",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="FILE",
+    help="The agents to choose from, a file like a team's.",
 )
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), required=True, metavar="TEAM",
-              help="The team file to write, for --team.")  # fmt: skip
-@click.option("--runs", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
-              help="Where each agent's answers are kept.  [default: beside TEAM]")  # fmt: skip
-@click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Processes.")
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="The benchmark's files; none for lab.",
+)
+@click.option(
+    "--of",
+    "chosen",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Which part of it; see 'longtake benchmarks'.",
+)
+@click.option(
+    "--sample",
+    type=click.IntRange(min=1),
+    default=150,
+    show_default=True,
+    metavar="N",
+    help="Questions, drawn by --seed.",
+)
+@click.option(
+    "--top",
+    type=click.IntRange(min=1),
+    default=3,
+    show_default=True,
+    metavar="N",
+    help="Agents in the team.",
+)
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    required=True,
+    metavar="TEAM",
+    help="The team file to write, for --team.",
+)
+@click.option(
+    "--runs",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Where each agent's answers are kept.  [default: beside TEAM]",
+)
+@click.option(
+    "--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Processes."
+)
 @click.option("--retry-errors", is_flag=True, help="Ask again what ended in an error.")
 @click.option("--estimate", "only_estimate", is_flag=True, help="Say what it can cost, and stop.")
 @click.option("--yes", is_flag=True, help="Do not ask before a selection that costs money.")
 @common
 @asking_options
 def select(
-    name: str, library: Path, data: Path | None, chosen: tuple[str, ...], sample: int, top: int, out: Path,
-    runs: Path | None, workers: int, retry_errors: bool, only_estimate: bool, yes: bool, options: tuple[str, ...],
-    subtitles: Path | None, asking: Asking, settings: Settings, as_json: bool,
-) -> None:  # fmt: skip
+    name: str,
+    library: Path,
+    data: Path | None,
+    chosen: tuple[str, ...],
+    sample: int,
+    top: int,
+    out: Path,
+    runs: Path | None,
+    workers: int,
+    retry_errors: bool,
+    only_estimate: bool,
+    yes: bool,
+    options: tuple[str, ...],
+    subtitles: Path | None,
+    asking: Asking,
+    settings: Settings,
+    as_json: bool,
+) -> None:
     """Choose a team from a library of agents, without labels.
 
     Every agent answers a sample of questions by itself, as in LVAgent's first round. The answer that most of them give
@@ -78,11 +130,15 @@ def select(
     show_estimates(bounds, err=not only_estimate)
     if only_estimate:
         return
-    name_hosts(replace(asking, casting=replace(asking.casting, roster=members)), ("team",), settings)
+    name_hosts(
+        replace(asking, casting=replace(asking.casting, roster=members)), ("team",), settings
+    )
     if not yes and any(each.paid for each in bounds) and sys.stdin.isatty() and on_terminal():
         click.confirm("go on?", abort=True, err=True)
     folder = runs or out.with_suffix(".runs")
-    found = selection.select(members, benchmark, settings, folder, manner, progress=_running(len(benchmark.items)))
+    found = selection.select(
+        members, benchmark, settings, folder, manner, progress=_running(len(benchmark.items))
+    )
     write_team(out, found.team(top), notes_of(found, top, benchmark))
     if as_json:
         emit_json(plain(found, top, out))
@@ -94,7 +150,10 @@ def select(
 def notes_of(found: Selection, top: int, benchmark: Benchmark) -> list[str]:
     """What a team file says of itself."""
     rates = [f"{each.member.name}: agrees in {each.agreement}" for each in found.ranking[:top]]
-    return [f"Chosen by longtake select on {len(found.videos)} questions of {benchmark.name}, best first.", *rates]
+    return [
+        f"Chosen by longtake select on {len(found.videos)} questions of {benchmark.name}, best first.",
+        *rates,
+    ]
 
 
 def plain(found: Selection, top: int, out: Path) -> dict[str, Any]:
@@ -104,18 +163,26 @@ def plain(found: Selection, top: int, out: Path) -> dict[str, Any]:
         "team": str(out),
         "questions": len(found.videos),
         "ranking": [
-            {"name": each.member.name, "model": each.member.model, "agreement": asdict(each.agreement),
-             "answered": each.answered, "frames": each.mean("frames"), "calls": each.mean("calls"),
-             "in_team": rank < top}
+            {
+                "name": each.member.name,
+                "model": each.member.model,
+                "agreement": asdict(each.agreement),
+                "answered": each.answered,
+                "frames": each.mean("frames"),
+                "calls": each.mean("calls"),
+                "in_team": rank < top,
+            }
             for rank, each in enumerate(found.ranking)
         ],
         "margin": None if margin is None else asdict(margin),
-    }  # fmt: skip
+    }
 
 
 def show(found: Selection, top: int) -> None:
     """The ranking, and how sure the cut is."""
-    click.echo(f"{'':>3} {'agent':<20}{'says what most say (95 %)':<40}{'answered':>9}{'frames':>8}{'calls':>7}")
+    click.echo(
+        f"{'':>3} {'agent':<20}{'says what most say (95 %)':<40}{'answered':>9}{'frames':>8}{'calls':>7}"
+    )
     for rank, each in enumerate(found.ranking, start=1):
         click.echo(_line(rank, each, in_team=rank <= top))
     if (margin := found.margin(top)) is not None:
@@ -142,6 +209,8 @@ def _running(count: int) -> Callable[[str, Mapping[str, Any]], None]:
         if on_terminal() or done % 25 == 0 or done == count:
             pace = (times[-1] - times[0]) / done
             error = f"  error: {row['error']}" if row["status"] == "error" else ""
-            say(f"{name}: {done} of at most {count} asked, {human_seconds(pace * (count - done))} left{error}")
+            say(
+                f"{name}: {done} of at most {count} asked, {human_seconds(pace * (count - done))} left{error}"
+            )
 
     return show_result

@@ -24,34 +24,95 @@ CURVES = "curves.png"
 
 @click.command("train-retriever")
 @click.argument("data", type=click.Path(path_type=Path))
-@click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, metavar="DIR",
-              help="The head's folder, for perception.retriever.")  # fmt: skip
 @click.option(
-    "--videos", type=click.Path(path_type=Path), metavar="DIR", help="Where the films lie.  [default: beside DATA]"
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    required=True,
+    metavar="DIR",
+    help="The head's folder, for perception.retriever.",
+)
+@click.option(
+    "--videos",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Where the films lie.  [default: beside DATA]",
 )
 @click.option("--epochs", type=click.IntRange(1), default=DEFAULT.epochs, show_default=True)
-@click.option("--batch", type=click.IntRange(2), default=DEFAULT.batch, show_default=True, help="Pairs in a step.")
-@click.option("--rate", type=click.FloatRange(0, min_open=True), default=DEFAULT.rate, show_default=True,
-              help="Learning rate; falls along a cosine.")  # fmt: skip
-@click.option("--group", type=click.IntRange(1), default=DEFAULT.group, show_default=True,
-              help="Neighbours in the list that share a batch.")  # fmt: skip
-@click.option("--frames", type=click.IntRange(1), default=16, show_default=True, help="Frames of a clip, at most.")
+@click.option(
+    "--batch",
+    type=click.IntRange(2),
+    default=DEFAULT.batch,
+    show_default=True,
+    help="Pairs in a step.",
+)
+@click.option(
+    "--rate",
+    type=click.FloatRange(0, min_open=True),
+    default=DEFAULT.rate,
+    show_default=True,
+    help="Learning rate; falls along a cosine.",
+)
+@click.option(
+    "--group",
+    type=click.IntRange(1),
+    default=DEFAULT.group,
+    show_default=True,
+    help="Neighbours in the list that share a batch.",
+)
+@click.option(
+    "--frames",
+    type=click.IntRange(1),
+    default=16,
+    show_default=True,
+    help="Frames of a clip, at most.",
+)
 @click.option("--layers", type=click.IntRange(1), default=4, show_default=True)
 @click.option("--heads", type=click.IntRange(1), default=8, show_default=True)
-@click.option("--least-tokens", type=click.IntRange(0), default=Rules.least_tokens, show_default=True,
-              help="Captions with fewer are dropped.")  # fmt: skip
-@click.option("--held-out", "share", type=click.FloatRange(0, 0.9, min_open=True), default=0.1, show_default=True,
-              help="Share of clips, by whole films, to test on.")  # fmt: skip
+@click.option(
+    "--least-tokens",
+    type=click.IntRange(0),
+    default=Rules.least_tokens,
+    show_default=True,
+    help="Captions with fewer are dropped.",
+)
+@click.option(
+    "--held-out",
+    "share",
+    type=click.FloatRange(0, 0.9, min_open=True),
+    default=0.1,
+    show_default=True,
+    help="Share of clips, by whole films, to test on.",
+)
 @click.option("--seed", type=int, default=DEFAULT.seed, show_default=True)
 @click.option("--device", default="auto", show_default=True, help="cpu, cuda, or what is there.")
 @click.option("--resume", is_flag=True, help="Go on from the checkpoint in DIR.")
-@click.option("--prepare", "only_prepare", is_flag=True, help="Say what is kept and dropped, and stop; needs no torch.")
+@click.option(
+    "--prepare",
+    "only_prepare",
+    is_flag=True,
+    help="Say what is kept and dropped, and stop; needs no torch.",
+)
 @common
 def train_retriever(
-    data: Path, out: Path, videos: Path | None, epochs: int, batch: int, rate: float, group: int, frames: int,
-    layers: int, heads: int, least_tokens: int, share: float, seed: int, device: str, resume: bool, only_prepare: bool,
-    settings: Settings, as_json: bool,
-) -> None:  # fmt: skip
+    data: Path,
+    out: Path,
+    videos: Path | None,
+    epochs: int,
+    batch: int,
+    rate: float,
+    group: int,
+    frames: int,
+    layers: int,
+    heads: int,
+    least_tokens: int,
+    share: float,
+    seed: int,
+    device: str,
+    resume: bool,
+    only_prepare: bool,
+    settings: Settings,
+    as_json: bool,
+) -> None:
     """Train a head that finds the part of a film that a text describes.
 
     DATA lists captioned stretches of films: JSON lines, JSON or CSV with video, start, end and caption. Frames and
@@ -67,7 +128,9 @@ def train_retriever(
         need_torch()
     rules = Rules(least_tokens=least_tokens)
     with progress("looking at the clips") as advance:
-        pairs, said, encoder = prepare(data, videos or data.parent, settings, rules, frames, out, advance)
+        pairs, said, encoder = prepare(
+            data, videos or data.parent, settings, rules, frames, out, advance
+        )
     for line in said:
         say(line)
     if only_prepare:
@@ -77,13 +140,25 @@ def train_retriever(
     train, test = held_out(pairs, share, seed)
     shape = Shape(encoder.dim, layers, heads, frames)
     schedule = Schedule(epochs=epochs, batch=batch, rate=rate, group=group, seed=seed)
-    weights, made = fit(shape, train, test, schedule, out, device=device, resume=resume, tell=_tell(len(train)))
+    weights, made = fit(
+        shape, train, test, schedule, out, device=device, resume=resume, tell=_tell(len(train))
+    )
     export(out, shape, weights, test, made, encoder, schedule)
     _draw(made, out / CURVES)
     if as_json:
-        emit_json({"head": str(out), "device": made.device, "pairs_per_second": made.pairs_per_second,
-                   "trained_on": len(train), "tested_on": len(test), "losses": made.losses, "recall": made.recalls,
-                   "mean_pooling": made.pooled, "report": said})  # fmt: skip
+        emit_json(
+            {
+                "head": str(out),
+                "device": made.device,
+                "pairs_per_second": made.pairs_per_second,
+                "trained_on": len(train),
+                "tested_on": len(test),
+                "losses": made.losses,
+                "recall": made.recalls,
+                "mean_pooling": made.pooled,
+                "report": said,
+            }
+        )
         return
     click.echo(
         f"{len(train)} clips trained on, {len(test)} held out; {made.device}, {made.pairs_per_second:.0f} pairs/s"

@@ -36,14 +36,22 @@ def scatter(marks: Sequence[Mark], *, x_name: str, x_max: float, diagonal: bool 
     x_max = x_max or 1.0
 
     def place(x: float, y: float) -> tuple[float, float]:
-        return LEFT + x / x_max * (WIDTH - LEFT - RIGHT), HEIGHT - BOTTOM - y * (HEIGHT - BOTTOM - TOP)
+        return LEFT + x / x_max * (WIDTH - LEFT - RIGHT), HEIGHT - BOTTOM - y * (
+            HEIGHT - BOTTOM - TOP
+        )
 
     parts = [_axes(x_name, x_max)]
     if diagonal:
         (x0, y0), (x1, y1) = place(0, 0), place(x_max, 1)
-        parts.append(f'<line x1="{x0:.1f}" y1="{y0:.1f}" x2="{x1:.1f}" y2="{y1:.1f}" class="guide"/>')
+        parts.append(
+            f'<line x1="{x0:.1f}" y1="{y0:.1f}" x2="{x1:.1f}" y2="{y1:.1f}" class="guide"/>'
+        )
     for mark in marks:
-        (x, y), (_, low), (_, high) = place(mark.x, mark.y), place(mark.x, mark.low), place(mark.x, mark.high)
+        (x, y), (_, low), (_, high) = (
+            place(mark.x, mark.y),
+            place(mark.x, mark.low),
+            place(mark.x, mark.high),
+        )
         parts.append(
             f"<g><title>{shown(mark.name)}: {mark.y:.1%} [{mark.low:.1%}, {mark.high:.1%}] at {mark.x:.4g}</title>"
             f'<line x1="{x:.1f}" y1="{low:.1f}" x2="{x:.1f}" y2="{high:.1f}" stroke="{mark.colour}"/>'
@@ -59,7 +67,9 @@ def bars(groups: Sequence[tuple[str, Sequence[Mark]]]) -> str:
     reach, y, parts = WIDTH * 1.5 - left - right, 4.0, list[str]()
     for name, marks in groups:
         middle = y + len(marks) * row / 2 + 4
-        parts.append(f'<text x="{left - 8}" y="{middle:.1f}" text-anchor="end">{shown(name[:24])}</text>')
+        parts.append(
+            f'<text x="{left - 8}" y="{middle:.1f}" text-anchor="end">{shown(name[:24])}</text>'
+        )
         for mark in marks:
             parts.append(
                 f"<g><title>{shown(mark.name)}, {shown(name)}: {mark.y:.1%} [{mark.low:.1%}, {mark.high:.1%}]</title>"
@@ -72,7 +82,9 @@ def bars(groups: Sequence[tuple[str, Sequence[Mark]]]) -> str:
             y += row
         y += gap
     for share in (0.0, 0.5, 1.0):
-        parts.append(f'<text x="{left + share * reach:.1f}" y="{y + 12:.1f}" text-anchor="middle">{share:.0%}</text>')
+        parts.append(
+            f'<text x="{left + share * reach:.1f}" y="{y + 12:.1f}" text-anchor="middle">{share:.0%}</text>'
+        )
     return _svg(height, parts, "share right by kind", width=int(WIDTH * 1.5))
 
 
@@ -85,8 +97,12 @@ def _axes(x_name: str, x_max: float) -> str:
         parts.append(f'<line x1="{LEFT}" x2="{end}" y1="{y:.1f}" y2="{y:.1f}" class="grid"/>')
     for share in (0.0, 0.5, 1.0):
         x = LEFT + share * (end - LEFT)
-        parts.append(f'<text x="{x:.1f}" y="{base + 15}" text-anchor="middle">{share * x_max:.4g}</text>')
-    parts.append(f'<text x="{(LEFT + end) / 2}" y="{HEIGHT - 5}" text-anchor="middle">{shown(x_name)}</text>')
+        parts.append(
+            f'<text x="{x:.1f}" y="{base + 15}" text-anchor="middle">{share * x_max:.4g}</text>'
+        )
+    parts.append(
+        f'<text x="{(LEFT + end) / 2}" y="{HEIGHT - 5}" text-anchor="middle">{shown(x_name)}</text>'
+    )
     return "".join(parts)
 
 

@@ -36,7 +36,9 @@ class LabSource:
         """The world of that name."""
         if self.films is not None:
             film = open_film(self.films / video.replace(":", "_") / "film.mp4", self.settings)
-            film.senses = Senses(self.settings.perception, film.store.root)  # of its own: this one sees by other means
+            film.senses = Senses(
+                self.settings.perception, film.store.root
+            )  # of its own: this one sees by other means
             film.senses.encoder = LabEncoder(self.noise)  # it reads the code in the pictures
             return film
         return _captioned(video) if self.captions else _drawn(video, self.noise)
@@ -52,25 +54,42 @@ def _drawn(video: str, noise: float | None) -> Footage:
 def _captioned(video: str) -> Footage:
     seed, _, minutes = video.partition(":")
     script = make_script(int(seed), int(minutes))
-    captions = [" ".join(map(sentence, script.visible(second))) for second in range(int(script.duration))]
+    captions = [
+        " ".join(map(sentence, script.visible(second))) for second in range(int(script.duration))
+    ]
     return CaptionedFootage(script.name, captions, LabEncoder())
 
 
 def lab(
-    seeds: Sequence[int], minutes: int, questions: int, *, noise: float | None = None, films: Path | None = None,
-    captions: bool = False, opened_with: Settings | None = None,
-) -> Benchmark:  # fmt: skip
+    seeds: Sequence[int],
+    minutes: int,
+    questions: int,
+    *,
+    noise: float | None = None,
+    films: Path | None = None,
+    captions: bool = False,
+    opened_with: Settings | None = None,
+) -> Benchmark:
     """``questions`` of each world, kinds in turn; encoded films are opened with the settings given."""
     items = []
     for seed in seeds:
         for asked in make_questions(make_script(seed, minutes), questions):
             label = asked.answer if asked.options else asked.answer_text
             items.append(
-                Item(Asked(f"{seed}_{asked.id}", f"{seed}:{minutes}", asked.question), label,
-                     {"type": asked.kind}, asked.evidence)
-            )  # fmt: skip
-    settings = {"profile": PROFILE.name, "profile_hash": PROFILE.hash, "minutes": minutes, "noise": noise,
-                "seeds": list(seeds)}  # fmt: skip
+                Item(
+                    Asked(f"{seed}_{asked.id}", f"{seed}:{minutes}", asked.question),
+                    label,
+                    {"type": asked.kind},
+                    asked.evidence,
+                )
+            )
+    settings = {
+        "profile": PROFILE.name,
+        "profile_hash": PROFILE.hash,
+        "minutes": minutes,
+        "noise": noise,
+        "seeds": list(seeds),
+    }
     name = "lab-captions" if captions else "lab"
     source = LabSource(noise, films, captions, opened_with or Settings())
     return Benchmark(name, items, source, {}, settings)

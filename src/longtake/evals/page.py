@@ -36,19 +36,29 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; }
 """
 
 
-def page(reports: Sequence[Report], *, beside: Path, published: Mapping[str, Sequence[Published]]) -> str:
+def page(
+    reports: Sequence[Report], *, beside: Path, published: Mapping[str, Sequence[Published]]
+) -> str:
     """The page; ``beside`` is the folder it will lie in, so that traces can be linked to from there."""
     colours = {report.name: COLOURS[number % len(COLOURS)] for number, report in enumerate(reports)}
     parts = [
-        "<h1>Runs</h1>", _summary(reports, colours), _published(published), _against_cost(reports, colours),
-        _by_tag(reports, colours), _calibration(reports, colours), _differences(reports),
-        *(_questions(report, beside) for report in reports), *(_spec(report) for report in reports),
-    ]  # fmt: skip
+        "<h1>Runs</h1>",
+        _summary(reports, colours),
+        _published(published),
+        _against_cost(reports, colours),
+        _by_tag(reports, colours),
+        _calibration(reports, colours),
+        _differences(reports),
+        *(_questions(report, beside) for report in reports),
+        *(_spec(report) for report in reports),
+    ]
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{html.escape(POLICY)}">'
         f'<meta name="viewport" content="width=device-width"><title>longtake report</title>'
-        f"<style>{STYLE}</style></head><body>\n" + "\n".join(part for part in parts if part) + "\n</body></html>\n"
+        f"<style>{STYLE}</style></head><body>\n"
+        + "\n".join(part for part in parts if part)
+        + "\n</body></html>\n"
     )
 
 
@@ -63,15 +73,34 @@ def _summary(reports: Sequence[Report], colours: Mapping[str, str]) -> str:
     rows = []
     for report in reports:
         ended = ", ".join(f"{n} {shown(s)}" for s, n in sorted(report.counts.items()))
-        rows.append([
-            f'<span class="key" style="background:{colours[report.name]}"></span>{shown(report.name)}',
-            shown(report.benchmark), shown(report.spec["method"]["name"]), shown(report.models), shown(report.accuracy),
-            f"{ended} <span class='dim'>of {report.total}</span>", f"{report.mean('frames'):.1f}",
-            f"{report.mean('calls'):.1f}", f"{report.tokens:,.0f}", shown(money(report)),
-            f"{report.mean('seconds'):.1f}",
-        ])  # fmt: skip
-    head = ["run", "benchmark", "method", "models", "accuracy (95 %)", "ended",
-            "frames", "calls", "tokens", "cost, all", "s"]  # fmt: skip
+        rows.append(
+            [
+                f'<span class="key" style="background:{colours[report.name]}"></span>{shown(report.name)}',
+                shown(report.benchmark),
+                shown(report.spec["method"]["name"]),
+                shown(report.models),
+                shown(report.accuracy),
+                f"{ended} <span class='dim'>of {report.total}</span>",
+                f"{report.mean('frames'):.1f}",
+                f"{report.mean('calls'):.1f}",
+                f"{report.tokens:,.0f}",
+                shown(money(report)),
+                f"{report.mean('seconds'):.1f}",
+            ]
+        )
+    head = [
+        "run",
+        "benchmark",
+        "method",
+        "models",
+        "accuracy (95 %)",
+        "ended",
+        "frames",
+        "calls",
+        "tokens",
+        "cost, all",
+        "s",
+    ]
     return table(head, rows) + (
         '<p class="dim">Measured here. Frames, calls, tokens and seconds are means per question. Abstentions, '
         "unreadable answers and errors count as wrong. Intervals treat videos, not questions, as the sample.</p>"
@@ -79,11 +108,16 @@ def _summary(reports: Sequence[Report], colours: Mapping[str, str]) -> str:
 
 
 def _published(published: Mapping[str, Sequence[Published]]) -> str:
-    rows = [[shown(name), shown(f.system), f"{f.accuracy:.1f} %", shown(f.where)]
-            for name, figures in published.items() for f in figures]  # fmt: skip
+    rows = [
+        [shown(name), shown(f.system), f"{f.accuracy:.1f} %", shown(f.where)]
+        for name, figures in published.items()
+        for f in figures
+    ]
     if not rows:
         return ""
-    return "<h2>Published, not measured here</h2>" + table(["preset", "system", "accuracy", "source"], rows)
+    return "<h2>Published, not measured here</h2>" + table(
+        ["preset", "system", "accuracy", "source"], rows
+    )
 
 
 def _against_cost(reports: Sequence[Report], colours: Mapping[str, str]) -> str:
@@ -94,10 +128,15 @@ def _against_cost(reports: Sequence[Report], colours: Mapping[str, str]) -> str:
         "US$ a question": {r.name: r.cost / len(r.rows) for r in reports if r.cost},
     }
     for name, values in measures.items():
-        marks = [_mark(values[r.name], r.scored.accuracy, r.name, colours[r.name])
-                 for r in reports if r.name in values and r.scored.items]  # fmt: skip
+        marks = [
+            _mark(values[r.name], r.scored.accuracy, r.name, colours[r.name])
+            for r in reports
+            if r.name in values and r.scored.items
+        ]
         if marks:
-            plots.append(drawing.scatter(marks, x_name=name, x_max=1.1 * max(mark.x for mark in marks)))
+            plots.append(
+                drawing.scatter(marks, x_name=name, x_max=1.1 * max(mark.x for mark in marks))
+            )
     return "<h2>Accuracy against what it took</h2>" + "".join(plots) if plots else ""
 
 
@@ -109,13 +148,17 @@ def _by_tag(reports: Sequence[Report], colours: Mapping[str, str]) -> str:
                 mark = _mark(0.0, rate, report.name, colours[report.name])
                 found.setdefault(tag, {}).setdefault(value, []).append(mark)
     return "".join(
-        f"<h2>By {shown(tag)}</h2>{drawing.bars(sorted(groups.items()))}" for tag, groups in sorted(found.items())
+        f"<h2>By {shown(tag)}</h2>{drawing.bars(sorted(groups.items()))}"
+        for tag, groups in sorted(found.items())
     )
 
 
 def _calibration(reports: Sequence[Report], colours: Mapping[str, str]) -> str:
-    marks = [_mark(c.confidence, c.rate, f"{report.name}, {c.rate.count} answers", colours[report.name])
-             for report in reports for c in report.calibration()]  # fmt: skip
+    marks = [
+        _mark(c.confidence, c.rate, f"{report.name}, {c.rate.count} answers", colours[report.name])
+        for report in reports
+        for c in report.calibration()
+    ]
     if not marks:
         return ""
     plot = drawing.scatter(marks, x_name="stated confidence", x_max=1.0, diagonal=True)
@@ -131,14 +174,22 @@ def _differences(reports: Sequence[Report]) -> str:
 
 
 def _questions(report: Report, beside: Path) -> str:
-    right = {item.asked.id: ok for item, ok in zip(report.scored.items, report.scored.right, strict=True)}
+    right = {
+        item.asked.id: ok for item, ok in zip(report.scored.items, report.scored.right, strict=True)
+    }
     parts = [f"<h2>Questions of {shown(report.name)}</h2>"]
     for item, row in zip(report.items, report.rows, strict=True):
         asked, mark = item.asked, ""
         if asked.id in right:
-            mark = '<span class="right">right</span>' if right[asked.id] else '<span class="wrong">wrong</span>'
-        told = [f"{letter}. {option}" for letter, option in zip(asked.question.letters, asked.question.options,
-                                                               strict=True)]  # fmt: skip
+            mark = (
+                '<span class="right">right</span>'
+                if right[asked.id]
+                else '<span class="wrong">wrong</span>'
+            )
+        told = [
+            f"{letter}. {option}"
+            for letter, option in zip(asked.question.letters, asked.question.options, strict=True)
+        ]
         if item.label is not None:
             told.append(f"label: {item.label}")
         told.append(f"answer: {_answer(row)}")
@@ -163,7 +214,11 @@ def _spec(report: Report) -> str:
 def _flat(data: Any, path: str = "") -> list[tuple[str, Any]]:
     if not isinstance(data, Mapping):
         return [(path, data)]
-    return [pair for key, value in data.items() for pair in _flat(value, f"{path}.{key}" if path else str(key))]
+    return [
+        pair
+        for key, value in data.items()
+        for pair in _flat(value, f"{path}.{key}" if path else str(key))
+    ]
 
 
 def _answer(row: Mapping[str, Any]) -> str:

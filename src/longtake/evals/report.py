@@ -88,7 +88,9 @@ class Report:
     @property
     def errors(self) -> dict[str, int]:
         """What went wrong, and how often, the most frequent first."""
-        return dict(Counter(row["error"] for row in self.rows if row["status"] == "error").most_common())
+        return dict(
+            Counter(row["error"] for row in self.rows if row["status"] == "error").most_common()
+        )
 
     @property
     def accuracy(self) -> str:
@@ -104,12 +106,16 @@ class Report:
 
     def calibration(self) -> list[Calibration]:
         """Accuracy for each confidence that was stated."""
-        stated = sorted({row["confidence"] for row in self.scored.rows if row.get("confidence") is not None})
+        stated = sorted(
+            {row["confidence"] for row in self.scored.rows if row.get("confidence") is not None}
+        )
         found = []
         for value in stated:
             chosen = [i for i, row in enumerate(self.scored.rows) if row.get("confidence") == value]
             videos = [self.scored.items[i].asked.video for i in chosen]
-            found.append(Calibration(value, accuracy([self.scored.right[i] for i in chosen], videos)))
+            found.append(
+                Calibration(value, accuracy([self.scored.right[i] for i in chosen], videos))
+            )
         return found
 
 
@@ -117,17 +123,31 @@ def read(folder: RunFolder, benchmark: Benchmark) -> Report:
     """A run's results beside the benchmark's labels."""
     spec = folder.spec()
     if spec["benchmark"]["files"] != dict(benchmark.files):
-        raise RunError(f"{folder.path}: was run on other files of {benchmark.name} than those given")
+        raise RunError(
+            f"{folder.path}: was run on other files of {benchmark.name} than those given"
+        )
     results = folder.results()
     items = [item for item in benchmark.items if item.asked.id in results]
-    return Report(folder.path, spec, items, [results[item.asked.id] for item in items], score(benchmark, results))
+    return Report(
+        folder.path,
+        spec,
+        items,
+        [results[item.asked.id] for item in items],
+        score(benchmark, results),
+    )
 
 
 def compare(first: Report, second: Report) -> Difference:
     """The first minus the second, on the questions that both have answered."""
-    theirs = {item.asked.id: right for item, right in zip(second.scored.items, second.scored.right, strict=True)}
-    both = [(item, right) for item, right in zip(first.scored.items, first.scored.right, strict=True)
-            if item.asked.id in theirs]  # fmt: skip
+    theirs = {
+        item.asked.id: right
+        for item, right in zip(second.scored.items, second.scored.right, strict=True)
+    }
+    both = [
+        (item, right)
+        for item, right in zip(first.scored.items, first.scored.right, strict=True)
+        if item.asked.id in theirs
+    ]
     if not both:
         raise RunError(f"{first.name} and {second.name} have no question in common")
     return paired(
@@ -147,7 +167,7 @@ def differences(reports: Sequence[Report]) -> list[tuple[str, Difference]]:
         (f"{first.name} − {other.name}", compare(first, other))
         for first, *others in groups.values()
         for other in others
-    ]  # fmt: skip
+    ]
 
 
 def money(report: Report) -> str:
@@ -155,10 +175,14 @@ def money(report: Report) -> str:
     return "unknown" if report.cost is None else f"${report.cost:.4f}"
 
 
-def markdown(reports: Sequence[Report], published: Mapping[str, Sequence[Published]] | None = None) -> str:
+def markdown(
+    reports: Sequence[Report], published: Mapping[str, Sequence[Published]] | None = None
+) -> str:
     """Tables: accuracy beside what it cost, by tag, calibration, paired differences, and published figures apart."""
-    lines = ["| run | benchmark | method | models | accuracy (95 %) | answered | frames | calls | tokens | cost | s |",
-             "|---|---|---|---|---|---|---|---|---|---|---|"]  # fmt: skip
+    lines = [
+        "| run | benchmark | method | models | accuracy (95 %) | answered | frames | calls | tokens | cost | s |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
     for report in reports:
         lines.append(
             f"| {_cell(report.name)} | {_cell(report.benchmark)} | {report.spec['method']['name']} "
@@ -167,8 +191,15 @@ def markdown(reports: Sequence[Report], published: Mapping[str, Sequence[Publish
             f"| {report.mean('calls'):.1f} | {report.tokens:,.0f} | {money(report)} | {report.mean('seconds'):.1f} |"
         )
     for report in reports:
-        lines += ["", f"**{_cell(report.name)}**: " + ", ".join(f"{n} {s}" for s, n in sorted(report.counts.items()))]
-        lines += [f"- {number} ×: {_cell(error)}" for error, number in list(report.errors.items())[:ERRORS]]
+        lines += [
+            "",
+            f"**{_cell(report.name)}**: "
+            + ", ".join(f"{n} {s}" for s, n in sorted(report.counts.items())),
+        ]
+        lines += [
+            f"- {number} ×: {_cell(error)}"
+            for error, number in list(report.errors.items())[:ERRORS]
+        ]
         for tag, rates in report.tags().items():
             lines += ["", f"| {tag} | accuracy (95 %) |", "|---|---|"]
             lines += [f"| {_cell(value)} | {rate} |" for value, rate in rates.items()]
@@ -184,7 +215,10 @@ def markdown(reports: Sequence[Report], published: Mapping[str, Sequence[Publish
         ]
     if figures := [(name, f) for name, found in (published or {}).items() for f in found]:
         lines += ["", "| published, not measured here | accuracy | source |", "|---|---|---|"]
-        lines += [f"| {_cell(f.system)} ({name}) | {f.accuracy:.1f} % | {_cell(f.where)} |" for name, f in figures]
+        lines += [
+            f"| {_cell(f.system)} ({name}) | {f.accuracy:.1f} % | {_cell(f.where)} |"
+            for name, f in figures
+        ]
     return "\n".join(lines)
 
 
@@ -197,9 +231,17 @@ def plain(reports: Sequence[Report]) -> list[dict[str, Any]]:
             "accuracy": vars(report.scored.accuracy) if report.scored.items else None,
             "counts": report.counts,
             "errors": report.errors,
-            "by_tag": {t: {v: vars(rate) for v, rate in rates.items()} for t, rates in report.tags().items()},
-            "calibration": [{"confidence": c.confidence, **vars(c.rate)} for c in report.calibration()],
-            "means": {what: report.mean(what) for what in ("frames", "calls", "tokens_in", "tokens_out", "seconds")},
+            "by_tag": {
+                t: {v: vars(rate) for v, rate in rates.items()}
+                for t, rates in report.tags().items()
+            },
+            "calibration": [
+                {"confidence": c.confidence, **vars(c.rate)} for c in report.calibration()
+            ],
+            "means": {
+                what: report.mean(what)
+                for what in ("frames", "calls", "tokens_in", "tokens_out", "seconds")
+            },
             "cost": report.cost,
         }
         for report in reports
@@ -209,9 +251,14 @@ def plain(reports: Sequence[Report]) -> list[dict[str, Any]]:
 def submission(report: Report, columns: tuple[str, str]) -> str:
     """The file that a benchmark's authors score: question, number of the option from 0; -1 where none was chosen."""
     if len(report.rows) < report.total:
-        raise RunError(f"{report.name} has {len(report.rows)} of {report.total} results; a submission needs them all")
+        raise RunError(
+            f"{report.name} has {len(report.rows)} of {report.total} results; a submission needs them all"
+        )
     rows = [(item, row.get("choice")) for item, row in zip(report.items, report.rows, strict=True)]
-    numbered = [(item.asked.id, item.asked.question.letters.index(choice) if choice else -1) for item, choice in rows]
+    numbered = [
+        (item.asked.id, item.asked.question.letters.index(choice) if choice else -1)
+        for item, choice in rows
+    ]
     return "\n".join([",".join(columns), *(f"{name},{number}" for name, number in numbered)]) + "\n"
 
 

@@ -51,7 +51,11 @@ def specify(solver: Solver, benchmark: Benchmark) -> dict[str, Any]:
     """Everything that decides the results, and no secret."""
     method = build.open_method(solver.method, solver.settings)
     names = solver.casting.names(method.roles)
-    team = [member.model_dump() for member in solver.casting.members()] if "team" in method.roles else []
+    team = (
+        [member.model_dump() for member in solver.casting.members()]
+        if "team" in method.roles
+        else []
+    )
     with prompts.override(solver.prompts):
         words = dict(prompts.digests())
     return {
@@ -59,7 +63,9 @@ def specify(solver: Solver, benchmark: Benchmark) -> dict[str, Any]:
         "preset": solver.preset,
         "method": {"name": solver.method, "fields": fields_of(method)},
         "models": names | ({"team": team} if team else {}),
-        "entries": _entries(solver.settings, [*names.values(), *(member["model"] for member in team)]),
+        "entries": _entries(
+            solver.settings, [*names.values(), *(member["model"] for member in team)]
+        ),
         "budget": solver.settings.budget,
         "index": solver.settings.index,
         "perception": solver.settings.perception,
@@ -100,8 +106,14 @@ def evaluate(
 ) -> Scored:
     """Ask every question that has no result yet, and score them all."""
     found = collect(
-        solver, benchmark, folder, workers=workers, resume=resume, retry_errors=retry_errors, progress=progress
-    )  # fmt: skip
+        solver,
+        benchmark,
+        folder,
+        workers=workers,
+        resume=resume,
+        retry_errors=retry_errors,
+        progress=progress,
+    )
     return score(benchmark, found)
 
 
@@ -132,7 +144,12 @@ def collect(
 
 def score(benchmark: Benchmark, results: Mapping[str, Mapping[str, Any]]) -> Scored:
     """Results beside their labels, in the benchmark's order; questions without a result or a label are left out."""
-    items = [item for item in benchmark.items if item.asked.id in results and item.label is not None]
+    items = [
+        item for item in benchmark.items if item.asked.id in results and item.label is not None
+    ]
     rows = [results[item.asked.id] for item in items]
-    right = [correct(item, row.get("choice"), row.get("text") or "") for item, row in zip(items, rows, strict=True)]
+    right = [
+        correct(item, row.get("choice"), row.get("text") or "")
+        for item, row in zip(items, rows, strict=True)
+    ]
     return Scored(items, rows, right)

@@ -40,11 +40,17 @@ class RunFolder:
         plain = json.loads(json.dumps(spec, default=str))
         if file.exists():
             if changed := differences(self.spec(), plain):
-                raise RunError(f"{self.path}: holds a run with another spec ({'; '.join(changed[:4])})")
+                raise RunError(
+                    f"{self.path}: holds a run with another spec ({'; '.join(changed[:4])})"
+                )
             if not resume and self.results():
-                raise RunError(f"{self.path}: holds results; pass --resume to go on, or choose another folder")
+                raise RunError(
+                    f"{self.path}: holds results; pass --resume to go on, or choose another folder"
+                )
         elif (self.path / RESULTS).exists():
-            raise RunError(f"{self.path}: holds results of which nobody knows how they came about (no {SPEC})")
+            raise RunError(
+                f"{self.path}: holds results of which nobody knows how they came about (no {SPEC})"
+            )
         else:
             self.path.mkdir(parents=True, exist_ok=True)
             draft = self.path / f".{SPEC}"
@@ -76,7 +82,13 @@ class RunFolder:
             found = json.loads((self.path / SPEC).read_text())
         except (OSError, ValueError) as error:
             raise RunError(f"{self.path}: holds no run ({error})") from error
-        if not isinstance(found, dict) or not found.keys() >= {"benchmark", "method", "models", "questions", "seed"}:
+        if not isinstance(found, dict) or not found.keys() >= {
+            "benchmark",
+            "method",
+            "models",
+            "questions",
+            "seed",
+        }:
             raise RunError(f"{self.path / SPEC}: is not the spec of a run")
         return found
 
@@ -90,7 +102,9 @@ class RunFolder:
                     row = json.loads(line)
                     found[row["id"]] = {"status": row["status"], **row}
                 except (ValueError, TypeError, KeyError) as error:
-                    raise RunError(f"{file}:{number}: is no result; take the line out to go on without it") from error
+                    raise RunError(
+                        f"{file}:{number}: is no result; take the line out to go on without it"
+                    ) from error
         return found
 
     def append(self, row: Mapping[str, Any]) -> None:

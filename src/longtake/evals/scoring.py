@@ -100,7 +100,9 @@ def wilson(successes: int, count: int) -> tuple[float, float]:
     return max(0.0, middle - reach), min(1.0, middle + reach)
 
 
-def paired(first: Sequence[bool], second: Sequence[bool], videos: Sequence[str], *, seed: int = 0) -> Difference:
+def paired(
+    first: Sequence[bool], second: Sequence[bool], videos: Sequence[str], *, seed: int = 0
+) -> Difference:
     """The first minus the second on the same questions: bootstrap over videos, McNemar over questions."""
     gaps = np.asarray(first, np.float64) - np.asarray(second, np.float64)
     names = sorted(set(videos))
@@ -113,7 +115,12 @@ def paired(first: Sequence[bool], second: Sequence[bool], videos: Sequence[str],
     only_first, only_second = int((gaps > 0).sum()), int((gaps < 0).sum())
     low, high = np.quantile(means, [0.025, 0.975])
     return Difference(
-        float(gaps.mean()), float(low), float(high), only_first, only_second, mcnemar(only_first, only_second)
+        float(gaps.mean()),
+        float(low),
+        float(high),
+        only_first,
+        only_second,
+        mcnemar(only_first, only_second),
     )
 
 

@@ -87,9 +87,14 @@ class Manner:
 
 
 def select(
-    library: Sequence[Member], benchmark: Benchmark, settings: Settings, folder: Path, manner: Manner | None = None,
-    *, progress: Progress | None = None,
-) -> Selection:  # fmt: skip
+    library: Sequence[Member],
+    benchmark: Benchmark,
+    settings: Settings,
+    folder: Path,
+    manner: Manner | None = None,
+    *,
+    progress: Progress | None = None,
+) -> Selection:
     """Ask every agent what it has not answered yet, take the vote, rank the agents; of equals the first stays first.
 
     ``folder`` keeps a run per agent; the same call goes on where it was.
@@ -98,17 +103,23 @@ def select(
     found = {}
     for member in library:
         found[member.name] = collect(
-            solver_of(member, settings, manner), benchmark, RunFolder(folder / file_name(member.name)),
-            workers=manner.workers, resume=True, retry_errors=manner.retry_errors,
+            solver_of(member, settings, manner),
+            benchmark,
+            RunFolder(folder / file_name(member.name)),
+            workers=manner.workers,
+            resume=True,
+            retry_errors=manner.retry_errors,
             progress=partial(progress, member.name) if progress else None,
-        )  # fmt: skip
+        )
     return rank(library, benchmark, found, lambda: judge_of(library, benchmark, settings, manner))
 
 
 def rank(
-    library: Sequence[Member], benchmark: Benchmark, found: Mapping[str, Mapping[str, Mapping[str, Any]]],
+    library: Sequence[Member],
+    benchmark: Benchmark,
+    found: Mapping[str, Mapping[str, Mapping[str, Any]]],
     judge: Callable[[], Chat | None],
-) -> Selection:  # fmt: skip
+) -> Selection:
     """The library by how often each agent's results agree with the vote."""
     asked = [item.asked for item in benchmark.items]
     if asked and all(row["status"] == "error" for rows in found.values() for row in rows.values()):
@@ -131,18 +142,23 @@ def rank(
 def solver_of(member: Member, settings: Settings, manner: Manner) -> Solver:
     """One agent alone, through perception and action."""
     alone = with_fields(settings, METHOD, ALONE)
-    return Solver(METHOD, alone, replace(manner.casting, roster=(member,)), manner.seed, manner.prompts)
+    return Solver(
+        METHOD, alone, replace(manner.casting, roster=(member,)), manner.seed, manner.prompts
+    )
 
 
 def votes_of(
-    asked: Sequence[Asked], found: Mapping[str, Mapping[str, Mapping[str, Any]]], judge: Callable[[], Chat | None]
+    asked: Sequence[Asked],
+    found: Mapping[str, Mapping[str, Mapping[str, Any]]],
+    judge: Callable[[], Chat | None],
 ) -> dict[str, list[str | None]]:
     """Each agent's vote on each question; answers in words are compared by meaning where there is a judge."""
     chat = judge() if any(not one.question.options for one in asked) else None
     votes: dict[str, list[str | None]] = {name: [] for name in found}
     for one in asked:
         said = [
-            Opinion(name, rows[one.id].get("choice"), rows[one.id].get("text") or "") for name, rows in found.items()
+            Opinion(name, rows[one.id].get("choice"), rows[one.id].get("text") or "")
+            for name, rows in found.items()
         ]
         if chat is not None and not one.question.options:
             said = by_meaning(chat, one.question, said)
@@ -151,15 +167,23 @@ def votes_of(
     return votes
 
 
-def judge_of(library: Sequence[Member], benchmark: Benchmark, settings: Settings, manner: Manner) -> Chat | None:
+def judge_of(
+    library: Sequence[Member], benchmark: Benchmark, settings: Settings, manner: Manner
+) -> Chat | None:
     """The first agent of the library, who says which answers in words mean the same; a question's budget is not its."""
     settings = replace(settings, budget=BudgetSettings())
     footage = benchmark.source.footage(benchmark.items[0].asked.video)
     with_team = replace(manner.casting, roster=tuple(library[:1]))
-    return build.open_run(build.open_method(METHOD, settings), footage, settings, with_team).team[0].chat
+    return (
+        build.open_run(build.open_method(METHOD, settings), footage, settings, with_team)
+        .team[0]
+        .chat
+    )
 
 
-def estimates(library: Sequence[Member], benchmark: Benchmark, settings: Settings, manner: Manner) -> list[Estimate]:
+def estimates(
+    library: Sequence[Member], benchmark: Benchmark, settings: Settings, manner: Manner
+) -> list[Estimate]:
     """The most that each agent can use on the whole sample; one film is opened for it, and nothing is sent."""
     alone = with_fields(settings, METHOD, ALONE)
     method = build.open_method(METHOD, alone)
@@ -172,9 +196,14 @@ def estimates(library: Sequence[Member], benchmark: Benchmark, settings: Setting
         known = [cost for cost in costs if cost is not None]
         found.append(
             Estimate(
-                member.name, sum(e.calls for e in each), sum(e.frames for e in each), sum(e.tokens_in for e in each),
-                sum(e.tokens_out for e in each), sum(known) if len(known) == len(costs) else None,
-                sum(e.steps for e in each), any(e.paid for e in each),
+                member.name,
+                sum(e.calls for e in each),
+                sum(e.frames for e in each),
+                sum(e.tokens_in for e in each),
+                sum(e.tokens_out for e in each),
+                sum(known) if len(known) == len(costs) else None,
+                sum(e.steps for e in each),
+                any(e.paid for e in each),
             )
-        )  # fmt: skip
+        )
     return found

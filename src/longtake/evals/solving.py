@@ -106,7 +106,9 @@ def run_all(
                 except EOFError:
                     process = crew.pop(pipe)
                     process.join()
-                    raise LongtakeError(f"a worker died (exit code {process.exitcode}); run again to go on") from None
+                    raise LongtakeError(
+                        f"a worker died (exit code {process.exitcode}); run again to go on"
+                    ) from None
                 if isinstance(message, OSError):
                     raise message
                 if message is not None:

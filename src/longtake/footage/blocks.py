@@ -29,7 +29,9 @@ BATCH = 16
 _CUES = ("times", "histograms", "sharpness", "motion", "embeddings")
 
 
-def partition(footage: Footage, events: EventPartition | None = None, advance: Advance = ignore) -> Partition:
+def partition(
+    footage: Footage, events: EventPartition | None = None, advance: Advance = ignore
+) -> Partition:
     """The blocks of any footage; of a film they are computed once."""
     events = events or EventPartition()
     if not isinstance(footage, Film):
@@ -99,7 +101,9 @@ def _measure(film: Film, times: NDArray[np.float64], width: int, advance: Advanc
             rows.append(_embed(film, held))
             held = []
             advance(number / len(times))
-    return Samples(np.array(stamps), np.concatenate(rows), np.array(colours), np.array(sharp), np.array(moved))
+    return Samples(
+        np.array(stamps), np.concatenate(rows), np.array(colours), np.array(sharp), np.array(moved)
+    )
 
 
 def _embed(film: Film, frames: Sequence[Frame]) -> NDArray[np.float32]:
@@ -108,7 +112,9 @@ def _embed(film: Film, frames: Sequence[Frame]) -> NDArray[np.float32]:
 
 def _cues_key(film: Film, events: EventPartition) -> LayerKey:
     looker = film.senses.looker.key
-    return LayerKey("cues", 2, {"frames": events.max_feature_frames, "width": events.width, "looker": looker})
+    return LayerKey(
+        "cues", 2, {"frames": events.max_feature_frames, "width": events.width, "looker": looker}
+    )
 
 
 def _result_key(film: Film, events: EventPartition) -> LayerKey:
@@ -116,7 +122,11 @@ def _result_key(film: Film, events: EventPartition) -> LayerKey:
 
 
 def _save(film: Film, key: LayerKey, found: Partition) -> None:
-    arrays = {"times": found.times, "fused": found.fused, **{f"cue_{name}": z for name, z in found.cues.items()}}
+    arrays = {
+        "times": found.times,
+        "fused": found.fused,
+        **{f"cue_{name}": z for name, z in found.cues.items()},
+    }
     cuts = [dataclasses.asdict(cut) for cut in found.cuts]
     film.folder.write(key, arrays, {"duration": found.duration, "cuts": cuts})
 
@@ -127,5 +137,11 @@ def _load(film: Film, key: LayerKey) -> Partition | None:
         return None
     arrays, notes = stored
     cuts = tuple(Cut(cut["time"], cut["strength"], tuple(cut["heads"])) for cut in notes["cuts"])
-    cues = {name.removeprefix("cue_"): np.array(a) for name, a in arrays.items() if name.startswith("cue_")}
-    return Partition(notes["duration"], cuts, np.array(arrays["times"]), cues, np.array(arrays["fused"]))
+    cues = {
+        name.removeprefix("cue_"): np.array(a)
+        for name, a in arrays.items()
+        if name.startswith("cue_")
+    }
+    return Partition(
+        notes["duration"], cuts, np.array(arrays["times"]), cues, np.array(arrays["fused"])
+    )

@@ -37,7 +37,9 @@ class CaptionSpace:
 class CaptionedFootage:
     """A video known by its captions; retrieval is over their meaning."""
 
-    def __init__(self, name: str, captions: Sequence[str], sentences: Sentences, *, step: float = 1.0) -> None:
+    def __init__(
+        self, name: str, captions: Sequence[str], sentences: Sentences, *, step: float = 1.0
+    ) -> None:
         if not captions:
             raise MediaError(name, "unreadable", "has no captions")
         self.name = name
@@ -58,7 +60,9 @@ class CaptionedFootage:
 
     def captions(self, times: Sequence[float]) -> list[str] | None:
         """The captions at these moments."""
-        rows = np.clip((np.asarray(times) / self._step + 1e-6).astype(int), 0, len(self._captions) - 1)
+        rows = np.clip(
+            (np.asarray(times) / self._step + 1e-6).astype(int), 0, len(self._captions) - 1
+        )
         return [self._captions[row] for row in rows]
 
     def embeddings(self) -> NDArray[np.float32]:
@@ -100,11 +104,15 @@ class CaptionedFootage:
         """There are no pictures."""
         return self._none(len(times), width)
 
-    def uniform(self, n: int, *, within: Segment | None = None, width: int | None = None) -> list[Frame]:
+    def uniform(
+        self, n: int, *, within: Segment | None = None, width: int | None = None
+    ) -> list[Frame]:
         """There are no pictures."""
         return self._none(n, within, width)
 
-    def random(self, n: int, *, within: Segment | None = None, seed: int = 0, width: int | None = None) -> list[Frame]:
+    def random(
+        self, n: int, *, within: Segment | None = None, seed: int = 0, width: int | None = None
+    ) -> list[Frame]:
         """There are no pictures."""
         return self._none(n, within, width, seed)
 

@@ -74,7 +74,9 @@ class Film:
             video = load_video(self.folder, self.path, self.settings.media)
             if video is None:
                 video = Video(self.path, limits=self.settings.media)
-                len(video.table)  # a file that is no film fails here, before anything is made for it
+                len(
+                    video.table
+                )  # a file that is no film fails here, before anything is made for it
                 self.folder.use(self.path)
                 with self.folder.building(on_wait=self._waiting):
                     if load_video(self.folder, self.path, self.settings.media) is None:
@@ -118,12 +120,16 @@ class Film:
         """The frames on screen at these moments."""
         return self.video.at(times, width=width)
 
-    def uniform(self, n: int, *, within: Segment | None = None, width: int | None = None) -> list[Frame]:
+    def uniform(
+        self, n: int, *, within: Segment | None = None, width: int | None = None
+    ) -> list[Frame]:
         """``n`` frames spread evenly over the film, ends included, or over a stretch of it."""
         grid = self._grid(within)
         return self.at(grid[sampling.uniform(len(grid), n)].tolist(), width=width)
 
-    def random(self, n: int, *, within: Segment | None = None, seed: int = 0, width: int | None = None) -> list[Frame]:
+    def random(
+        self, n: int, *, within: Segment | None = None, seed: int = 0, width: int | None = None
+    ) -> list[Frame]:
         """``n`` different frames drawn at random, the same for the same seed, in time order."""
         grid = self._grid(within)
         return self.at(grid[sampling.random(len(grid), n, seed)].tolist(), width=width)
@@ -132,7 +138,9 @@ class Film:
         """A frame layer's rows, one per moment of :attr:`times`, computed now if need be."""
         return self.frame_layers([layer], advance)[0]
 
-    def frame_layers(self, layers: Sequence[FrameLayer], advance: Advance = ignore) -> list[NDArray[Any]]:
+    def frame_layers(
+        self, layers: Sequence[FrameLayer], advance: Advance = ignore
+    ) -> list[NDArray[Any]]:
         """Several frame layers; those that are missing share one pass over the film."""
         fps = self.settings.index.fps
         keys = [with_grid(layer.key, fps) for layer in layers]
@@ -189,7 +197,9 @@ class Film:
 
     def tags(self, times: Sequence[float], top: int = 5) -> list[list[Tag]]:
         """The most probable things in the picture at these moments."""
-        rows = np.clip(np.searchsorted(self.times, list(times), side="right") - 1, 0, len(self.times) - 1)
+        rows = np.clip(
+            np.searchsorted(self.times, list(times), side="right") - 1, 0, len(self.times) - 1
+        )
         seen = probabilities(self.layer(Looks(self.senses.looker)))
         return [best_tags(seen[row], top) for row in rows]
 
@@ -204,8 +214,14 @@ class Film:
         listener = None if unneeded or self.unheard else self.senses.listener
         if listener is None:
             return None
-        return Hearing(self.path, self.text, listener, origin=self.video.origin, duration=self.duration,
-                       limits=self.settings.media)  # fmt: skip
+        return Hearing(
+            self.path,
+            self.text,
+            listener,
+            origin=self.video.origin,
+            duration=self.duration,
+            limits=self.settings.media,
+        )
 
     @cached_property
     def unheard(self) -> str:
@@ -273,7 +289,9 @@ class Film:
         key = self.subtitle_key()
         if key is None:
             return []
-        whole = [Segment(0.0, self.duration)]  # opens the film: one that was never looked at has no folder yet
+        whole = [
+            Segment(0.0, self.duration)
+        ]  # opens the film: one that was never looked at has no folder yet
         if not self.text.has(key):
             with self.folder.building(on_wait=self._waiting):
                 if not self.text.has(key):
@@ -299,12 +317,20 @@ class Film:
 
     def _read_subtitles(self) -> list[Line]:
         if self.subtitle_file is not None:
-            return read_subtitles(self.subtitle_file, self.settings.media, begin=self._subtitles_begin)
+            return read_subtitles(
+                self.subtitle_file, self.settings.media, begin=self._subtitles_begin
+            )
         stream = self.video.info.subtitles[0].index
-        return embedded_subtitles(self.path, origin=self.video.origin, index=stream, limits=self.settings.media)
+        return embedded_subtitles(
+            self.path, origin=self.video.origin, index=stream, limits=self.settings.media
+        )
 
     def _grid(self, within: Segment | None) -> NDArray[np.float64]:
-        return self.times if within is None else sample_times(self.duration, self.settings.index.fps, within)
+        return (
+            self.times
+            if within is None
+            else sample_times(self.duration, self.settings.index.fps, within)
+        )
 
     def _waiting(self) -> None:
         note("waiting", film=str(self.path), why="another process is working on this film")

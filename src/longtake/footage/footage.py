@@ -33,10 +33,14 @@ class Footage(Protocol):
     def at(self, times: Sequence[float], *, width: int | None = None) -> list[Frame]:
         """The frames on screen at these moments."""
 
-    def uniform(self, n: int, *, within: Segment | None = None, width: int | None = None) -> list[Frame]:
+    def uniform(
+        self, n: int, *, within: Segment | None = None, width: int | None = None
+    ) -> list[Frame]:
         """``n`` frames of the grid spread evenly, ends included."""
 
-    def random(self, n: int, *, within: Segment | None = None, seed: int = 0, width: int | None = None) -> list[Frame]:
+    def random(
+        self, n: int, *, within: Segment | None = None, seed: int = 0, width: int | None = None
+    ) -> list[Frame]:
         """``n`` different frames of the grid, the same for the same seed, in time order."""
 
     def embeddings(self) -> NDArray[np.float32]:

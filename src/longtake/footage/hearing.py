@@ -34,19 +34,29 @@ class Hearing:
     """One film's recognised speech."""
 
     def __init__(
-        self, path: Path, text: TextStore, listener: Listener, *, origin: float, duration: float, limits: MediaSettings
+        self,
+        path: Path,
+        text: TextStore,
+        listener: Listener,
+        *,
+        origin: float,
+        duration: float,
+        limits: MediaSettings,
     ) -> None:
         self._path, self._text, self._listener = path, text, listener
         self._origin, self._duration, self._limits = origin, duration, limits
         self.key = LayerKey("speech", 1, {"listener": listener.key, "tile": TILE})
-        self.unsupported_key = LayerKey("unsupported_speech", 1, {"listener": listener.key, "tile": TILE})
+        self.unsupported_key = LayerKey(
+            "unsupported_speech", 1, {"listener": listener.key, "tile": TILE}
+        )
 
     def missing(self, within: Segment | None = None) -> list[Segment]:
         """Tiles that were not listened to yet and touch ``within``."""
         within = within or Segment(0.0, self._duration)
         known = self._text.covered(self.key)
         tiles = [
-            Segment(n * TILE, min((n + 1) * TILE, self._duration)) for n in range(math.ceil(self._duration / TILE))
+            Segment(n * TILE, min((n + 1) * TILE, self._duration))
+            for n in range(math.ceil(self._duration / TILE))
         ]
         return [t for t in tiles if t.overlap(within) > 0 and coverage(known, t) < 1.0]
 
@@ -60,12 +70,22 @@ class Hearing:
     def _listen(self, tile: Segment) -> None:
         stretch = Segment(max(0.0, tile.start - BEFORE), min(self._duration, tile.end + AFTER))
         slices = list(
-            listen(self._path, origin=self._origin, within=stretch, slice_seconds=stretch.duration, limits=self._limits)
+            listen(
+                self._path,
+                origin=self._origin,
+                within=stretch,
+                slice_seconds=stretch.duration,
+                limits=self._limits,
+            )
         )
         samples = np.concatenate([s.samples for s in slices]) if slices else np.zeros(0, np.float32)
         heard = self._listener.listen(samples, stretch.start)
         neighbours = self._text.lines(self.key, stretch)
-        lines = [line for line in heard.lines if line.segment.start in tile and not _repeats(line, neighbours)]
+        lines = [
+            line
+            for line in heard.lines
+            if line.segment.start in tile and not _repeats(line, neighbours)
+        ]
         doubts = [Line(u.segment, u.reason) for u in heard.unsupported if u.segment.start in tile]
         if doubts:
             self._text.add(self.unsupported_key, doubts, [u.segment for u in doubts])
@@ -74,4 +94,6 @@ class Hearing:
 
 def _repeats(line: Line, others: list[Line]) -> bool:
     """Whether a neighbouring tile already has this line, begun a moment earlier."""
-    return any(line.segment.overlap(other.segment) > 0.5 * line.segment.duration for other in others)
+    return any(
+        line.segment.overlap(other.segment) > 0.5 * line.segment.duration for other in others
+    )

@@ -99,11 +99,15 @@ class FrameTask:
         middle = footage.duration / 2
         stretch = Segment(max(0.0, middle - PROBE_SECONDS / 2), middle + PROBE_SECONDS / 2)
         began = time.perf_counter()
-        frames = list(footage.video.sample(fps, width=width_for(footage.video, missing), within=stretch))
+        frames = list(
+            footage.video.sample(fps, width=width_for(footage.video, missing), within=stretch)
+        )
         for layer in missing:
             layer.rows(frames)
         a_frame = (time.perf_counter() - began) / len(frames)
-        left = 1 - min(share_built(footage.folder, layer, fps, len(footage.times)) for layer in missing)
+        left = 1 - min(
+            share_built(footage.folder, layer, fps, len(footage.times)) for layer in missing
+        )
         return a_frame * len(footage.times) * left
 
     def build(self, advance: Advance) -> None:
@@ -112,7 +116,11 @@ class FrameTask:
 
     def _missing(self) -> list[FrameLayer]:
         fps = self._footage.settings.index.fps
-        return [layer for layer in self._layers if not self._footage.folder.has(with_grid(layer.key, fps))]
+        return [
+            layer
+            for layer in self._layers
+            if not self._footage.folder.has(with_grid(layer.key, fps))
+        ]
 
 
 class SpeechTask:

@@ -59,8 +59,12 @@ class Glimpses:
         from PIL import Image
 
         size = (self.key.params["width"], self.key.params["height"])
-        pictures = [np.asarray(Image.fromarray(f.pixels).resize(size, Image.Resampling.BOX)) for f in frames]
-        return np.stack(pictures) if pictures else np.zeros((0, size[1], size[0], 3), dtype=np.uint8)
+        pictures = [
+            np.asarray(Image.fromarray(f.pixels).resize(size, Image.Resampling.BOX)) for f in frames
+        ]
+        return (
+            np.stack(pictures) if pictures else np.zeros((0, size[1], size[0], 3), dtype=np.uint8)
+        )
 
 
 def with_grid(key: LayerKey, fps: float) -> LayerKey:
@@ -80,14 +84,23 @@ def build_frame_layers(
     times = sample_times(video.duration, fps)
     chunks = [range(a, min(a + CHUNK, len(times))) for a in range(0, len(times), CHUNK)]
     missing = [layer for layer in layers if not folder.has(with_grid(layer.key, fps))]
-    todo = {id(layer): set(range(len(chunks))) - set(folder.parts(with_grid(layer.key, fps))) for layer in missing}
+    todo = {
+        id(layer): set(range(len(chunks))) - set(folder.parts(with_grid(layer.key, fps)))
+        for layer in missing
+    }
     for layer in missing:
         folder.sweep(with_grid(layer.key, fps))
     needed = sorted(set().union(*todo.values()))
-    stream = _stream(video, np.concatenate([times[chunks[c]] for c in needed]), missing) if needed else iter(())
+    stream = (
+        _stream(video, np.concatenate([times[chunks[c]] for c in needed]), missing)
+        if needed
+        else iter(())
+    )
     for done, chunk in enumerate(needed):
         wanting = [layer for layer in missing if chunk in todo[id(layer)]]
-        for layer, rows in zip(wanting, rows_of(wanting, islice(stream, len(chunks[chunk]))), strict=True):
+        for layer, rows in zip(
+            wanting, rows_of(wanting, islice(stream, len(chunks[chunk]))), strict=True
+        ):
             folder.write_part(with_grid(layer.key, fps), chunk, rows)
         advance((done + 1) / len(needed))
     for layer in missing:
@@ -103,10 +116,15 @@ def rows_of(layers: Sequence[FrameLayer], frames: Iterable[Frame]) -> list[NDArr
     while batch := list(islice(stream, BATCH)):
         for layer, rows in zip(layers, pieces, strict=True):
             rows.append(layer.rows(batch))
-    return [np.concatenate(rows) if rows else layer.rows([]) for layer, rows in zip(layers, pieces, strict=True)]
+    return [
+        np.concatenate(rows) if rows else layer.rows([])
+        for layer, rows in zip(layers, pieces, strict=True)
+    ]
 
 
-def _stream(video: Video, times: NDArray[np.float64], layers: Sequence[FrameLayer]) -> Iterator[Frame]:
+def _stream(
+    video: Video, times: NDArray[np.float64], layers: Sequence[FrameLayer]
+) -> Iterator[Frame]:
     return video.frames(times, width=width_for(video, layers))
 
 
@@ -134,7 +152,9 @@ def load_video(folder: FilmFolder, path: Any, limits: Any) -> Video | None:
 
 def _restored(path: Any, limits: Any, arrays: Arrays, notes: Mapping[str, Any]) -> Video:
     info = dict(notes["info"])
-    tracks = {name: tuple(StreamInfo(**track) for track in info[name]) for name in ("audio", "subtitles")}
+    tracks = {
+        name: tuple(StreamInfo(**track) for track in info[name]) for name in ("audio", "subtitles")
+    }
     table = PacketTable(
         *(np.asarray(arrays[name]) for name in ("pts", "dts", "key", "shown")),  # type: ignore[arg-type]
         **notes["table"],

@@ -60,7 +60,9 @@ def together(one: Look, other: Look) -> Look:
 def rows_within(footage: Footage, segment: Segment) -> NDArray[np.int64]:
     """The places of the grid inside a segment; the nearest one where it holds none."""
     inside = np.flatnonzero((footage.times >= segment.start) & (footage.times < segment.end))
-    return inside if len(inside) else np.array([int(np.abs(footage.times - segment.middle).argmin())])
+    return (
+        inside if len(inside) else np.array([int(np.abs(footage.times - segment.middle).argmin())])
+    )
 
 
 def cite(footage: Footage, look: Look, text: str, most: int) -> tuple[Evidence, ...]:
@@ -70,5 +72,7 @@ def cite(footage: Footage, look: Look, text: str, most: int) -> tuple[Evidence, 
     for place in sorted(np.argsort(-closeness, kind="stable")[:most].tolist()):
         time = float(footage.times[look.rows[place]])
         source, words = ("caption", look.captions[place].text) if look.captions else ("frame", "")
-        cited.append(Evidence(Segment(time, time), source, words, round(float(closeness[place]), 4)))
+        cited.append(
+            Evidence(Segment(time, time), source, words, round(float(closeness[place]), 4))
+        )
     return tuple(cited)

@@ -25,7 +25,13 @@ class Reading:
     """One film's on-screen text. Reading costs seconds a frame, so it is done once per look, and remembered."""
 
     def __init__(
-        self, video: Video, text: TextStore, reader: Reader, *, glimpses: NDArray[Any], times: NDArray[np.float64]
+        self,
+        video: Video,
+        text: TextStore,
+        reader: Reader,
+        *,
+        glimpses: NDArray[Any],
+        times: NDArray[np.float64],
     ) -> None:
         self._video, self._text, self._reader = video, text, reader
         self._glimpses, self._times = glimpses, times
@@ -51,12 +57,16 @@ class Reading:
         frames = self.missing(within)
         pictures = self._video.frames(self._times[frames], width=WIDTH) if frames else iter(())
         for done, (number, picture) in enumerate(zip(frames, pictures, strict=True)):
-            self._keep(picture, [self._stretch(a, b) for a, b in self._survey.spans(number)], self.key)
+            self._keep(
+                picture, [self._stretch(a, b) for a, b in self._survey.spans(number)], self.key
+            )
             advance((done + 1) / len(frames))
 
     def exactly(self, time: float) -> list[Line]:
         """What can be read in the very frame at a moment; the frame that stands for its shot may differ in a word."""
-        number = int(np.clip(np.searchsorted(self._times, time, side="right") - 1, 0, len(self._times) - 1))
+        number = int(
+            np.clip(np.searchsorted(self._times, time, side="right") - 1, 0, len(self._times) - 1)
+        )
         moment = self._moment(number)
         if coverage(self._text.covered(self.exact_key), moment) < 1.0:
             (picture,) = self._video.at([float(self._times[number])], width=WIDTH)
@@ -71,4 +81,7 @@ class Reading:
         return self._stretch(number, number + 1)
 
     def _stretch(self, begin: int, end: int) -> Segment:
-        return Segment(float(self._times[begin]), min(float(self._times[end - 1]) + self._step, self._video.duration))
+        return Segment(
+            float(self._times[begin]),
+            min(float(self._times[end - 1]) + self._step, self._video.duration),
+        )

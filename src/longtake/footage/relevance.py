@@ -55,4 +55,6 @@ def _by_moment(footage: Footage, text: str, lines: list[Line]) -> NDArray[np.flo
 def _moments(footage: Footage, line: Line) -> slice:
     """The moments of the grid at which a line is said or shown, the one before it where it is shorter than a step."""
     begin = max(0, int(np.searchsorted(footage.times, line.segment.start, side="right")) - 1)
-    return slice(begin, max(begin + 1, int(np.searchsorted(footage.times, line.segment.end, side="left"))))
+    return slice(
+        begin, max(begin + 1, int(np.searchsorted(footage.times, line.segment.end, side="left")))
+    )

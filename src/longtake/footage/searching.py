@@ -81,7 +81,9 @@ def stretch_of(film: Film, within: Segment | None) -> Segment:
         return Segment(0.0, film.duration)
     if within.start >= film.duration:
         asked, end = f"{clock(within.start)}-{clock(within.end)}", clock(film.duration)
-        raise MediaError(film.path, "out_of_range", f"{asked} is outside the film, which ends at {end}")
+        raise MediaError(
+            film.path, "out_of_range", f"{asked} is outside the film, which ends at {end}"
+        )
     return Segment(within.start, min(within.end, film.duration))
 
 
@@ -96,22 +98,33 @@ def search(film: Film, text: str, *, within: Segment | None = None, top: int = 1
     }
     # what a source is not sure of must not outvote what another is sure of
     sure = _fuse({source: [f for f in hits if f.sure] for source, hits in found.items()})
-    rest = [hit for hit in _fuse(found) if all(abs(hit.time - known.time) > APART for known in sure)]
+    rest = [
+        hit for hit in _fuse(found) if all(abs(hit.time - known.time) > APART for known in sure)
+    ]
     return Search([*sure, *rest][:top], covered(film, stretch))
 
 
 def _fuse(found: dict[str, list[_Found]]) -> list[Hit]:
     """Moments by reciprocal rank over the sources that found them."""
     hits = []
-    for time, score, members in by_moment({s: [f.time for f in fs] for s, fs in found.items()}, apart=APART):
+    for time, score, members in by_moment(
+        {s: [f.time for f in fs] for s, fs in found.items()}, apart=APART
+    ):
         parts = {s: next(f for f in found[s] if f.time == t) for s, t in members.items()}
-        best = max((f for f in parts.values() if f.line is not None), key=lambda f: f.score, default=None)
+        best = max(
+            (f for f in parts.values() if f.line is not None), key=lambda f: f.score, default=None
+        )
         line = best.line if best else None
         hits.append(
-            Hit(best.time if best else time, score, any(f.sure for f in parts.values()),
-                {s: f.score for s, f in parts.items()}, line.segment if line else Segment(time, time),
-                line.text if line else "")
-        )  # fmt: skip
+            Hit(
+                best.time if best else time,
+                score,
+                any(f.sure for f in parts.values()),
+                {s: f.score for s, f in parts.items()},
+                line.segment if line else Segment(time, time),
+                line.text if line else "",
+            )
+        )
     return hits
 
 
@@ -150,7 +163,9 @@ def _images(film: Film, text: str, stretch: Segment) -> list[_Found]:
     ]
 
 
-def _peaks(scores: NDArray[np.float32], inside: NDArray[np.int64], times: NDArray[np.float64]) -> list[int]:
+def _peaks(
+    scores: NDArray[np.float32], inside: NDArray[np.int64], times: NDArray[np.float64]
+) -> list[int]:
     """The best moments, none within ``APART`` of a better one: a shot is one hit, not one a second."""
     chosen: list[int] = []
     for i in inside[np.argsort(-scores[inside], kind="stable")]:
@@ -169,8 +184,13 @@ def _lines(film: Film, text: str, key: LayerKey | None, stretch: Segment) -> lis
     lines = film.text.lines(key, stretch)
     near = {words: phrases.match(text, words) for words in {line.text for line in lines}}
     best = {line: near[line.text] for line in lines if near[line.text] >= NEAR or line in shortlist}
-    ranked = sorted(best, key=lambda line: (-best[line], -shortlist.get(line, 0.0), line.segment.start))
-    return [_Found(_moment(line, text, key), best[line], best[line] >= phrases.SURE, line) for line in ranked[:KEEP]]
+    ranked = sorted(
+        best, key=lambda line: (-best[line], -shortlist.get(line, 0.0), line.segment.start)
+    )
+    return [
+        _Found(_moment(line, text, key), best[line], best[line] >= phrases.SURE, line)
+        for line in ranked[:KEEP]
+    ]
 
 
 def _moment(line: Line, text: str, key: LayerKey) -> float:

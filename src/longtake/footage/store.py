@@ -75,7 +75,9 @@ class Store:
 
     def check(self) -> None:
         """Refuse a place where no folder can be."""
-        there = next(path for path in (self.root / "films", self.root, *self.root.parents) if path.exists())
+        there = next(
+            path for path in (self.root / "films", self.root, *self.root.parents) if path.exists()
+        )
         if not there.is_dir():
             raise ConfigError(
                 f"the cache cannot be at {self.root}: {there} is not a folder; set $LONGTAKE_CACHE or cache.folder",
@@ -141,14 +143,18 @@ class FilmFolder:
         write_atomically(self.path / "film.json", json.dumps(place).encode())
 
     @contextlib.contextmanager
-    def building(self, *, wait: bool = True, on_wait: Callable[[], None] | None = None) -> Iterator[None]:
+    def building(
+        self, *, wait: bool = True, on_wait: Callable[[], None] | None = None
+    ) -> Iterator[None]:
         """Hold the right to build; a second process waits for the first and then finds its layers."""
         lock = FileLock(self.path / "build.lock", mode=0o600)
         try:
             lock.acquire(timeout=0)
         except Timeout:
             if not wait:
-                raise RunError(f"{self.path.name}: another process is working on this film") from None
+                raise RunError(
+                    f"{self.path.name}: another process is working on this film"
+                ) from None
             if on_wait is not None:
                 on_wait()
             lock.acquire()
@@ -178,15 +184,22 @@ class FilmFolder:
         """Whether a layer is finished and can be read."""
         return self.read(key) is not None
 
-    def write(self, key: LayerKey, arrays: Mapping[str, NDArray[Any]], notes: Mapping[str, Any]) -> None:
+    def write(
+        self, key: LayerKey, arrays: Mapping[str, NDArray[Any]], notes: Mapping[str, Any]
+    ) -> None:
         """Finish a layer; call while :meth:`building`."""
         layers = private_folder(self.path / "layers")
         draft = Path(tempfile.mkdtemp(prefix=f".{key}.", dir=layers))
         try:
             for name, array in arrays.items():
                 _save(draft / f"{name}.npy", array)
-            meta = {"name": key.name, "version": key.version, "params": dict(key.params),
-                    "arrays": sorted(arrays), "notes": dict(notes)}  # fmt: skip
+            meta = {
+                "name": key.name,
+                "version": key.version,
+                "params": dict(key.params),
+                "arrays": sorted(arrays),
+                "notes": dict(notes),
+            }
             _write_synced(draft / "meta.json", json.dumps(meta, default=str).encode())
             _sync_folder(draft)
             shutil.rmtree(self._layer(key), ignore_errors=True)  # there only where it was damaged
@@ -233,7 +246,9 @@ def private_folder(path: Path) -> Path:
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Replace a file by one with ``data`` in it, or leave it as it was."""
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+    with tempfile.NamedTemporaryFile(
+        dir=path.parent, prefix=f".{path.name}.", delete=False
+    ) as file:
         draft = Path(file.name)
     try:
         _write_synced(draft, data)
@@ -261,7 +276,9 @@ def folder_bytes(path: Path) -> int:
 def _use(path: Path) -> FilmUse:
     info = path / "film.json"
     name, used = "?", time.time()
-    with contextlib.suppress(OSError, *UNREADABLE):  # a film is listed and cleared without its name too
+    with contextlib.suppress(
+        OSError, *UNREADABLE
+    ):  # a film is listed and cleared without its name too
         used = info.stat().st_mtime
         name = str(json.loads(info.read_text(encoding="utf-8"))["name"])
     return FilmUse(path.name, name, folder_bytes(path), used)

@@ -57,7 +57,9 @@ class TextStore:
         with self._open() as base, base:
             base.execute("BEGIN IMMEDIATE")
             known = union([*self._covered(base, key), *covered])
-            base.executemany("INSERT INTO lines (layer, start, end, text) VALUES (?, ?, ?, ?)", rows)
+            base.executemany(
+                "INSERT INTO lines (layer, start, end, text) VALUES (?, ?, ?, ?)", rows
+            )
             base.execute(
                 "INSERT OR REPLACE INTO layers VALUES (?, ?)",
                 (str(key), json.dumps([[s.start, s.end] for s in known])),
@@ -66,7 +68,10 @@ class TextStore:
     def has(self, key: LayerKey) -> bool:
         """Whether anything was ever added to a layer."""
         with self._open() as base:
-            return base.execute("SELECT 1 FROM layers WHERE key = ?", (str(key),)).fetchone() is not None
+            return (
+                base.execute("SELECT 1 FROM layers WHERE key = ?", (str(key),)).fetchone()
+                is not None
+            )
 
     def covered(self, key: LayerKey) -> list[Segment]:
         """Stretches of film that a layer knows about, merged."""
@@ -85,7 +90,12 @@ class TextStore:
             return [Line(Segment(start, end), text) for start, end, text in rows]
 
     def match(
-        self, query: str, keys: Sequence[LayerKey], *, within: Segment | None = None, limit: int = 50
+        self,
+        query: str,
+        keys: Sequence[LayerKey],
+        *,
+        within: Segment | None = None,
+        limit: int = 50,
     ) -> list[Match]:
         """Lines that share words with a query, best first; words match by stem, and rare ones count more."""
         words = re.findall(r"\w+", query)
@@ -101,10 +111,16 @@ class TextStore:
                 " ORDER BY bm25(words), start LIMIT ?",
                 (
                     " OR ".join(f'"{word}"' for word in words),
-                    *map(str, keys), within.end, within.start, within.start, limit,
+                    *map(str, keys),
+                    within.end,
+                    within.start,
+                    within.start,
+                    limit,
                 ),
-            )  # fmt: skip
-            return [Match(Line(Segment(a, b), text), layer, score) for a, b, text, layer, score in rows]
+            )
+            return [
+                Match(Line(Segment(a, b), text), layer, score) for a, b, text, layer, score in rows
+            ]
 
     @staticmethod
     def _covered(base: sqlite3.Connection, key: LayerKey) -> list[Segment]:
@@ -130,5 +146,7 @@ class TextStore:
         with closing(sqlite3.connect(self._path, timeout=60, isolation_level=None)) as base:
             if base.execute("PRAGMA user_version").fetchone()[0] < _MADE:
                 # one transaction that others wait for: of several processes that find no tables, one makes them
-                base.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {_MADE}; COMMIT;")
+                base.executescript(
+                    f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {_MADE}; COMMIT;"
+                )
             yield base

@@ -25,14 +25,21 @@ class FilmWitness:
         film = self._film
         reading, key = film.reading, film.subtitle_key()
         speech = key or (film.hearing.key if film.hearing else "")
-        return "|".join(map(str, (film.fingerprint, film.senses.looker.key, reading.key if reading else "", speech)))
+        return "|".join(
+            map(
+                str,
+                (film.fingerprint, film.senses.looker.key, reading.key if reading else "", speech),
+            )
+        )
 
     def describe(self, frame: Frame, channels: Sequence[str]) -> Description:
         """What there is in these channels around a frame."""
         film, time = self._film, min(frame.time, self._film.duration)
         around = Segment(max(0.0, time - NEARBY), min(film.duration, time + NEARBY))
         return Description(
-            tags=tuple(tag.name for tag in film.tags([time], TAGS)[0]) if "tags" in channels else (),
+            tags=tuple(tag.name for tag in film.tags([time], TAGS)[0])
+            if "tags" in channels
+            else (),
             onscreen=tuple(line.text for line in film.read(time)) if "onscreen" in channels else (),
             speech=tuple(line.text for line in film.speech(around)) if "speech" in channels else (),
         )

@@ -24,7 +24,17 @@ from longtake.lab.planning import pick_tool, wants_tool
 from longtake.lab.profile import PROFILE
 from longtake.lab.prompt import Shown
 from longtake.lab.world import make_script
-from longtake.models.chat import Card, Image, Message, Options, Reply, ToolCall, ToolSpec, Unsupported, request_hash
+from longtake.models.chat import (
+    Card,
+    Image,
+    Message,
+    Options,
+    Reply,
+    ToolCall,
+    ToolSpec,
+    Unsupported,
+    request_hash,
+)
 from longtake.models.prices import Price
 from longtake.types import Usage
 
@@ -61,7 +71,9 @@ class LabModel:
             elif part.name == "world" and value is not None:
                 parts.append(f"world={value[0]}:{value[1]}")
             elif value != part.default and part.name != "world":
-                parts.append(f"{part.name}={int(value) if isinstance(value, bool) else f'{value:g}'}")
+                parts.append(
+                    f"{part.name}={int(value) if isinstance(value, bool) else f'{value:g}'}"
+                )
         return "lab/" + ",".join(parts or [f"acuity={self.acuity:g}"])
 
 
@@ -121,11 +133,17 @@ class LabChat:
             context=self.model.context,
             picture_tokens=own.picture_tokens,
             vision=True,
-            price=Price(own.price_in, own.price_out, own.price_in, source=f"profile {PROFILE.name}"),
+            price=Price(
+                own.price_in, own.price_out, own.price_in, source=f"profile {PROFILE.name}"
+            ),
             revision=PROFILE.hash,
         )
         self._eyes = Eyes(
-            self.model.seed, self.model.acuity, self.model.by_kind, self.model.hallucination, self.model.reading
+            self.model.seed,
+            self.model.acuity,
+            self.model.by_kind,
+            self.model.hallucination,
+            self.model.reading,
         )
 
     @property
@@ -145,7 +163,9 @@ class LabChat:
             call = (self._call(mind, options.tools),)
         elif options.schema is None and shown.worded_tools and wants_tool(mind):
             wanted = self._call(mind, shown.worded_tools)
-            text = json.dumps({"tool": wanted.name, "arguments": json.loads(wanted.arguments)}, ensure_ascii=False)
+            text = json.dumps(
+                {"tool": wanted.name, "arguments": json.loads(wanted.arguments)}, ensure_ascii=False
+            )
         else:
             text = self._text(mind, messages, options)
         usage = self._usage(messages, text, call)
@@ -160,19 +180,28 @@ class LabChat:
         said = json.dumps(Filler(mind, schema).fill(), ensure_ascii=False)
         if self.model.json_faults == 0:
             return said
-        return spoil(said, self.model.json_faults, self.model.seed, request_hash(self._card, messages, options))
+        return spoil(
+            said,
+            self.model.json_faults,
+            self.model.seed,
+            request_hash(self._card, messages, options),
+        )
 
     def _call(self, mind: Mind, tools: Sequence[ToolSpec]) -> ToolCall:
         tool = pick_tool(mind, tools)
         number = sum(len(message.tool_calls) for message in mind.shown.messages)
-        arguments = Filler(mind, tool.parameters).fill() if tool.parameters.get("properties") else {}
+        arguments = (
+            Filler(mind, tool.parameters).fill() if tool.parameters.get("properties") else {}
+        )
         return ToolCall(f"call-{number}", tool.name, json.dumps(arguments, ensure_ascii=False))
 
     def _usage(self, messages: Sequence[Message], text: str, calls: Sequence[ToolCall]) -> Usage:
         own = PROFILE.model
         pictures = sum(isinstance(part, Image) for message in messages for part in message.parts)
         letters = sum(len(message.text) for message in messages)
-        letters += sum(len(call.name + call.arguments) for message in messages for call in message.tool_calls)
+        letters += sum(
+            len(call.name + call.arguments) for message in messages for call in message.tool_calls
+        )
         tokens_in = math.ceil(letters / own.characters_per_token) + pictures * own.picture_tokens
         written = text + "".join(call.name + call.arguments for call in calls)
         tokens_out = max(1, math.ceil(len(written) / own.characters_per_token))
@@ -186,4 +215,8 @@ def _plain(mind: Mind) -> str:
     """A reply in plain words to a prompt without pictures and without a form."""
     if mind.letter is not None:
         return f"Answer: {mind.letter}"
-    return mind.answer if mind.query is not None else mind.padded("Nothing was asked that can be answered here.")
+    return (
+        mind.answer
+        if mind.query is not None
+        else mind.padded("Nothing was asked that can be answered here.")
+    )

@@ -77,7 +77,9 @@ def _weights(width: int, height: int) -> tuple[NDArray[np.float32], NDArray[np.f
     return rows, columns, top, right
 
 
-def _coverage(pixels: int, offset: int, scale: float, origin: int, cells: int) -> NDArray[np.float32]:
+def _coverage(
+    pixels: int, offset: int, scale: float, origin: int, cells: int
+) -> NDArray[np.float32]:
     """Share of each pixel in the inner half of each cell, along one axis; rows sum to one."""
     made = np.zeros((cells, pixels), np.float32)
     for cell in range(cells):
@@ -105,7 +107,11 @@ def _moment(cells: list[int]) -> Moment | None:
     data = whole >> check
     if whole & ((1 << check) - 1) != _checksum(data, seed + minutes + second):
         return None
-    found = Moment(data >> (minutes + second), data >> second & ((1 << minutes) - 1), data & ((1 << second) - 1))
+    found = Moment(
+        data >> (minutes + second),
+        data >> second & ((1 << minutes) - 1),
+        data & ((1 << second) - 1),
+    )
     return found if found.second < found.minutes * 60 else None
 
 

@@ -34,7 +34,11 @@ class Painter:
         for sign in scene.signs:
             if sign.start <= time < sign.end:
                 _hang(image, sign)
-        doing = {h.fact.person: h for h in scene.deeds if h.start <= time < h.end and isinstance(h.fact, Deed)}
+        doing = {
+            h.fact.person: h
+            for h in scene.deeds
+            if h.start <= time < h.end and isinstance(h.fact, Deed)
+        }
         for number, person in enumerate(scene.people):
             x = _column(scene, number) + round(2 * math.sin(time * 1.7 + number))
             figure = shapes.person(person)
@@ -135,4 +139,6 @@ def _move(image: Image.Image, look: Look, time: float) -> None:
             draw.ellipse((x, y, x + 6, y + 4), fill=(190, 120, 40))
         else:
             glow = 150 + round(100 * math.sin(time * 2 + number))
-            draw.ellipse((phase, 4 + number % 3 * 6, phase + 8, 12 + number % 3 * 6), fill=(glow, glow, 60))
+            draw.ellipse(
+                (phase, 4 + number % 3 * 6, phase + 8, 12 + number % 3 * 6), fill=(glow, glow, 60)
+            )

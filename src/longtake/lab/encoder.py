@@ -74,7 +74,13 @@ class LabEncoder:
 
     logit_bias: float | None = None
 
-    def __init__(self, noise: float | None = None, *, seed: int = 0, profile: EncoderProfile = PROFILE.encoder) -> None:
+    def __init__(
+        self,
+        noise: float | None = None,
+        *,
+        seed: int = 0,
+        profile: EncoderProfile = PROFILE.encoder,
+    ) -> None:
         self.noise = profile.noise if noise is None else noise
         self.seed = seed
         self._profile = profile
@@ -83,7 +89,9 @@ class LabEncoder:
         self.name = f"lab/noise={self.noise:g},seed={seed}"
         self.key = f"{self.name}|{PROFILE.hash}"
         self.logit_scale: float | None = profile.logit_scale
-        self.thresholds: Mapping[str, float] = {"scene": _scene_cut(self.noise, profile.scene_share)}
+        self.thresholds: Mapping[str, float] = {
+            "scene": _scene_cut(self.noise, profile.scene_share)
+        }
 
     def images(self, frames: Sequence[Frame]) -> Rows:
         """A unit row per frame, by its code; a picture without one gives noise."""
@@ -91,9 +99,15 @@ class LabEncoder:
         for number, frame in enumerate(frames):
             moment = code.read(frame.pixels)
             if moment is None:
-                rows[number] = _unit(numbers("no code", self.seed, frame.pixels.tobytes()[:4096]).normal(size=self.dim))
+                rows[number] = _unit(
+                    numbers("no code", self.seed, frame.pixels.tobytes()[:4096]).normal(
+                        size=self.dim
+                    )
+                )
             else:
-                rows[number] = self.moments(make_script(moment.seed, moment.minutes), [moment.second])[0]
+                rows[number] = self.moments(
+                    make_script(moment.seed, moment.minutes), [moment.second]
+                )[0]
         return rows
 
     def moments(self, script: Script, seconds: Sequence[int]) -> Rows:
@@ -114,8 +128,12 @@ class LabEncoder:
     def _moment(self, script: Script, second: int) -> Rows:
         scene = script.scene_at(second)
         part = self._profile.scene_share
-        own = numbers("moment", self.seed, script.seed, script.minutes, second).normal(size=self.dim)
-        shared = numbers("scene", self.seed, script.seed, script.minutes, scene.start).normal(size=self.dim)
+        own = numbers("moment", self.seed, script.seed, script.minutes, second).normal(
+            size=self.dim
+        )
+        shared = numbers("scene", self.seed, script.seed, script.minutes, scene.start).normal(
+            size=self.dim
+        )
         noise = _unit(math.sqrt(part) * _unit(shared) + math.sqrt(1 - part) * _unit(own))
         if math.isinf(self.noise):
             return noise
@@ -138,7 +156,9 @@ def _sum(weights: Mapping[str, float], dim: int) -> Rows:
 
 def _scene_cut(noise: float, scene_share: float) -> float:
     """Half the cosine that neighbours in a scene are expected to have; across a cut it is near zero."""
-    return scene_share / 2 if math.isinf(noise) else (1 + noise**2 * scene_share) / (1 + noise**2) / 2
+    return (
+        scene_share / 2 if math.isinf(noise) else (1 + noise**2 * scene_share) / (1 + noise**2) / 2
+    )
 
 
 def _unit(vector: NDArray[np.floating]) -> Rows:

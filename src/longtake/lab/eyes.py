@@ -36,7 +36,10 @@ class Eyes:
         if share(self.seed, "imagined", moment) < self.hallucination:
             scene = script.scene_at(moment.second)
             who = pick(script.cast, self.seed, "who", moment)
-            thing = Thing(pick(list(v.COLOURS), self.seed, "hue", moment), pick(v.THINGS, self.seed, "kind", moment))
+            thing = Thing(
+                pick(list(v.COLOURS), self.seed, "hue", moment),
+                pick(v.THINGS, self.seed, "kind", moment),
+            )
             imagined = Deed(who, pick(list(v.VERBS), self.seed, "verb", moment), thing, scene.place)
             seen.append(Sighting(imagined, float(moment.second)))
         return seen

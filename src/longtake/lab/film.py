@@ -42,7 +42,9 @@ def make_world(seed: int, minutes: int, questions: int = 60) -> World:
     return World(script, make_questions(script, questions))
 
 
-def write_world(world: World, folder: Path, *, code: bool = True, advance: Advance | None = None) -> None:
+def write_world(
+    world: World, folder: Path, *, code: bool = True, advance: Advance | None = None
+) -> None:
     """Write ``film.mp4``, ``film.srt``, ``script.json`` and ``questions.json``."""
     folder.mkdir(parents=True, exist_ok=True)
     script = world.script
@@ -67,7 +69,9 @@ def read_script(folder: Path) -> Script:
         data = json.loads(text)
         script = make_script(int(data["seed"]), int(data["minutes"]))
     except OSError as error:
-        raise ConfigError(f"{path}: cannot be read ({error.strerror or error})", key=str(folder)) from error
+        raise ConfigError(
+            f"{path}: cannot be read ({error.strerror or error})", key=str(folder)
+        ) from error
     except (ValueError, KeyError, TypeError) as error:
         raise ConfigError(f"{path}: is not the script of a world", key=str(folder)) from error
     if script.to_json() != text:
@@ -83,7 +87,9 @@ def subtitles(script: Script) -> str:
     """The narrator's lines as SRT."""
     blocks = []
     for number, line in enumerate(script.subtitles(), start=1):
-        start, end = (clock(t, millis=True).replace(".", ",") for t in (line.segment.start, line.segment.end))
+        start, end = (
+            clock(t, millis=True).replace(".", ",") for t in (line.segment.start, line.segment.end)
+        )
         blocks.append(f"{number}\n{start} --> {end}\n{line.text}\n")
     return "\n".join(blocks)
 
@@ -113,8 +119,16 @@ def _pictures(script: Script, code: bool, advance: Advance | None) -> Iterator[P
 def summary(world: World) -> str:
     """What a world holds, as the ``make`` command prints it with ``--json``."""
     script = world.script
-    return dump({
-        "seed": script.seed, "minutes": script.minutes, "profile": PROFILE.hash, "episodes": len(script.episodes),
-        "scenes": len(script.scenes), "deeds": len(script.deeds), "signs": len(script.signs),
-        "lines": len(script.spoken), "questions": len(world.questions),
-    })  # fmt: skip
+    return dump(
+        {
+            "seed": script.seed,
+            "minutes": script.minutes,
+            "profile": PROFILE.hash,
+            "episodes": len(script.episodes),
+            "scenes": len(script.scenes),
+            "deeds": len(script.deeds),
+            "signs": len(script.signs),
+            "lines": len(script.spoken),
+            "questions": len(world.questions),
+        }
+    )

@@ -63,12 +63,16 @@ class LabFootage:
         """The frames on screen at these moments."""
         return [self._frame(time, width or self._width) for time in times]
 
-    def uniform(self, n: int, *, within: Segment | None = None, width: int | None = None) -> list[Frame]:
+    def uniform(
+        self, n: int, *, within: Segment | None = None, width: int | None = None
+    ) -> list[Frame]:
         """``n`` frames of the grid spread evenly, ends included."""
         grid = self._grid(within)
         return self.at(grid[sampling.uniform(len(grid), n)].tolist(), width=width)
 
-    def random(self, n: int, *, within: Segment | None = None, seed: int = 0, width: int | None = None) -> list[Frame]:
+    def random(
+        self, n: int, *, within: Segment | None = None, seed: int = 0, width: int | None = None
+    ) -> list[Frame]:
         """``n`` different frames of the grid, the same for the same seed, in time order."""
         grid = self._grid(within)
         return self.at(grid[sampling.random(len(grid), n, seed)].tolist(), width=width)
@@ -95,10 +99,16 @@ class LabFootage:
         rows = np.zeros((len(self.times), dim), np.float32)
         for number, time in enumerate(self.times):
             scene = self.script.scene_at(float(time))
-            parts = [("place", scene.place), ("light", scene.look.palette), ("detail", scene.look.variant)]
+            parts = [
+                ("place", scene.place),
+                ("light", scene.look.palette),
+                ("detail", scene.look.variant),
+            ]
             parts += [("person", str(person)) for person in scene.people]
             total = sum(numbers("look", *part).normal(size=dim) for part in parts)
-            rows[number] = total + 0.5 * numbers("looks", self.script.name, float(time)).normal(size=dim)
+            rows[number] = total + 0.5 * numbers("looks", self.script.name, float(time)).normal(
+                size=dim
+            )
         return rows
 
     def meanings(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -150,4 +160,8 @@ def _scaled(pixels: Pixels, width: int | None) -> Pixels:
 def _inside(lines: Sequence[Line], within: Segment | None) -> list[Line]:
     if within is None:
         return list(lines)
-    return [line for line in lines if line.segment.start < within.end and line.segment.end > within.start]
+    return [
+        line
+        for line in lines
+        if line.segment.start < within.end and line.segment.end > within.start
+    ]

@@ -41,7 +41,9 @@ class Filler:
 
     def _object(self, node: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
         properties: Mapping[str, Any] = node["properties"]
-        if "agent" in properties and "agent" not in given:  # decided first: the other fields depend on it
+        if (
+            "agent" in properties and "agent" not in given
+        ):  # decided first: the other fields depend on it
             self._agent = str(self._node(properties["agent"], "agent", {}))
         return {name: self._node(inner, name, given) for name, inner in properties.items()}
 
@@ -58,7 +60,11 @@ class Filler:
             return self._object(inner, item)
         if isinstance(item, dict):
             values = list(item.values())
-            return [self._fit(v, {}, "") for v in values] if _type(inner) == "array" else _spelt(values)
+            return (
+                [self._fit(v, {}, "") for v in values]
+                if _type(inner) == "array"
+                else _spelt(values)
+            )
         return item if isinstance(item, list) else self._fit(item, inner, "")
 
     def _value(self, name: str, node: Mapping[str, Any]) -> Any:
@@ -69,7 +75,11 @@ class Filler:
             return choose_tool(mind, choices)
         if match := _PEER.fullmatch(name):
             return self._peer(int(match[1]) - 1, str(node.get("description", "")))
-        if self._agent and name in ("answer", "choice", "final_answer") and role_of(self._agent) != "finish":
+        if (
+            self._agent
+            and name in ("answer", "choice", "final_answer")
+            and role_of(self._agent) != "finish"
+        ):
             return None if _nullable(node) else ""  # a plan that goes on answers nothing yet
         if name in ("answer", "final_answer") and choices:
             return mind.letter
@@ -102,7 +112,11 @@ class Filler:
         if kind in ("integer", "number"):
             return _number(value, node, whole=kind == "integer")
         if kind == "string" and not isinstance(value, str):
-            return clock(value) if isinstance(value, float) else str(value if value is not None else "")
+            return (
+                clock(value)
+                if isinstance(value, float)
+                else str(value if value is not None else "")
+            )
         if isinstance(value, str) and "maxLength" in node:
             return value[: node["maxLength"]]
         if kind == "object" and not isinstance(value, dict):
@@ -128,7 +142,11 @@ def _type(node: Mapping[str, Any]) -> str:
 def _nullable(node: Mapping[str, Any]) -> bool:
     kinds = node.get("type", [])
     branches = [*node.get("anyOf", []), *node.get("oneOf", [])]
-    return "null" in kinds if isinstance(kinds, list) else any(b.get("type") == "null" for b in branches)
+    return (
+        "null" in kinds
+        if isinstance(kinds, list)
+        else any(b.get("type") == "null" for b in branches)
+    )
 
 
 def _number(value: Any, node: Mapping[str, Any], *, whole: bool) -> int | float:

@@ -48,9 +48,7 @@ def slot(name: str) -> str:
         "text": sign_text(),
     }
     if kind == "person":
-        return (
-            rf"the person in the (?P<coat{number}>{_one_of(v.COLOURS)}) coat and the (?P<hat{number}>{_one_of(v.HATS)})"
-        )
+        return rf"the person in the (?P<coat{number}>{_one_of(v.COLOURS)}) coat and the (?P<hat{number}>{_one_of(v.HATS)})"
     if kind == "thing":
         return rf"the (?P<colour{number}>{group['colour']}) (?P<kind{number}>{group['kind']})"
     return f"(?P<{name}>{group[kind]})"
@@ -116,7 +114,9 @@ def _readers() -> tuple[tuple[re.Pattern[str], Callable[[Mapping[str, str]], Fac
 def _saying(relation: str) -> Callable[[Mapping[str, str]], Fact]:
     spelt = {value.lower(): value for value in values_of(relation)}
     return lambda g: Saying(
-        " ".join(g["subject"].lower().split()), relation, spelt[" ".join(g["value"].lower().split())]
+        " ".join(g["subject"].lower().split()),
+        relation,
+        spelt[" ".join(g["value"].lower().split())],
     )
 
 
@@ -158,7 +158,9 @@ def wish(pattern: Fact) -> str:
             where = f" at the {place}" if place else ""
             return f"a {colour + ' ' if colour else ''}sign{says}{where}"
         case Saying(subject, relation, value):
-            verb = {"cost": "costs", "weigh": "weighs", "leave": "leaves", "own": "belongs to"}.get(str(relation), "")
+            verb = {"cost": "costs", "weigh": "weighs", "leave": "leaves", "own": "belongs to"}.get(
+                str(relation), ""
+            )
             return f"the narrator speaks of the {subject} and what it {verb} {value or ''}".strip()
 
 

@@ -49,7 +49,11 @@ class Mind:
         if self.query is None:
             return Finding(1)
         return solve(
-            self.query, sightings, options=self.shown.options, duration=self.shown.duration, looks=self.shown.looks
+            self.query,
+            sightings,
+            options=self.shown.options,
+            duration=self.shown.duration,
+            looks=self.shown.looks,
         )
 
     @cached_property
@@ -95,8 +99,14 @@ class Mind:
         """A text to search with, at most fifty words."""
         wishes = [wish(need) for need in self.needs]
         if not wishes:
-            return self.query.text if self.query else self.shown.own.strip()[:200] or "anything that happens"
-        first = share(self.seed, "which wish", *wishes)  # members of a team begin with different ones
+            return (
+                self.query.text
+                if self.query
+                else self.shown.own.strip()[:200] or "anything that happens"
+            )
+        first = share(
+            self.seed, "which wish", *wishes
+        )  # members of a team begin with different ones
         turned = int(first * len(wishes))
         words = "; ".join([*wishes[turned:], *wishes[:turned]]).split()
         return " ".join(words[:50])
@@ -126,7 +136,11 @@ class Mind:
         if query is None or not isinstance(query.first, Deed):
             if query is not None and isinstance(query.first, Sign):
                 return replace(query.first, text=option)
-            return replace(query.first, value=option) if query and isinstance(query.first, Saying) else None
+            return (
+                replace(query.first, value=option)
+                if query and isinstance(query.first, Saying)
+                else None
+            )
         if query.form in ("before", "after"):
             return deed_in(option)
         part = wished_in(option)
@@ -147,7 +161,11 @@ class Mind:
             for part in fields(need):
                 value = getattr(need, part.name)
                 if value is not None and part.name != "relation":
-                    words.append(f"{value} sign" if isinstance(need, Sign) and part.name == "colour" else str(value))
+                    words.append(
+                        f"{value} sign"
+                        if isinstance(need, Sign) and part.name == "colour"
+                        else str(value)
+                    )
         return list(dict.fromkeys(words))[:8]
 
     def padded(self, text: str) -> str:
@@ -158,11 +176,15 @@ class Mind:
 
     def _guess(self, options: Sequence[str]) -> int:
         """An option that sounds familiar, else any; options that are known to be wrong are left out."""
-        open_ = [n for n in range(len(options)) if n not in self.finding.excluded] or list(range(len(options)))
+        open_ = [n for n in range(len(options)) if n not in self.finding.excluded] or list(
+            range(len(options))
+        )
         familiar = {word.lower() for s in self.shown.sightings for word in _words(s.fact)}
         tempting = [n for n in open_ if options[n].lower() in familiar]
         text = self.query.text if self.query else ""
-        tempted = tempting and share(self.seed, "tempted", text, *options) < PROFILE.model.temptation
+        tempted = (
+            tempting and share(self.seed, "tempted", text, *options) < PROFILE.model.temptation
+        )
         return pick(tempting if tempted else open_, self.seed, "guess", text, *options)
 
     def _guess_in_words(self) -> str:
@@ -174,10 +196,16 @@ class Mind:
 
 def resemblance(pattern: Fact, fact: Fact) -> float:
     """Share of what a pattern names that a fact has."""
-    named = [(part.name, value) for part in fields(pattern) if (value := getattr(pattern, part.name)) is not None]
+    named = [
+        (part.name, value)
+        for part in fields(pattern)
+        if (value := getattr(pattern, part.name)) is not None
+    ]
     if not named or type(pattern) is not type(fact):
         place = getattr(pattern, "place", None)
-        return 0.34 if named and place is not None and place == getattr(fact, "place", None) else 0.0
+        return (
+            0.34 if named and place is not None and place == getattr(fact, "place", None) else 0.0
+        )
     return float(sum(getattr(fact, name) == value for name, value in named)) / len(named)
 
 
@@ -200,8 +228,16 @@ def _words(fact: Fact) -> list[str]:
     match fact:
         case Deed(person, verb, thing, place):
             assert thing is not None
-            return [str(person), str(thing), f"at the {place}", f"{v.VERBS[str(verb)]} it", thing.colour,
-                    v.THEME_OF[thing.kind], doing(fact), clause(fact)]  # fmt: skip
+            return [
+                str(person),
+                str(thing),
+                f"at the {place}",
+                f"{v.VERBS[str(verb)]} it",
+                thing.colour,
+                v.THEME_OF[thing.kind],
+                doing(fact),
+                clause(fact),
+            ]
         case Sign(_, text, _):
             return [text] if text else []
         case Saying(_, _, value):
@@ -215,9 +251,15 @@ def _plausible(form: str, fact: Fact) -> str | None:
     match fact:
         case Deed(person, verb, thing, place):
             values: dict[str, object] = {
-                "what": thing, "scope": thing, "hop_person": thing, "who": person, "hop_place": person,
-                "where": f"at the {place}", "deed": f"{v.VERBS[str(verb)]} it", "colour": thing.colour if thing else "",
-            }  # fmt: skip
+                "what": thing,
+                "scope": thing,
+                "hop_person": thing,
+                "who": person,
+                "hop_place": person,
+                "where": f"at the {place}",
+                "deed": f"{v.VERBS[str(verb)]} it",
+                "colour": thing.colour if thing else "",
+            }
             return str(values[form]) if form in values else None
         case Sign(_, text, _):
             return text if form == "sign" else None
@@ -234,6 +276,9 @@ def _any_value(form: str) -> list[str]:
         return [f"at the {place}" for place in v.PLACES]
     if form == "sign":
         return [
-            f"{first} {second} {number}" for first in v.SIGN_FIRST for second in v.SIGN_SECOND for number in (17, 52)
+            f"{first} {second} {number}"
+            for first in v.SIGN_FIRST
+            for second in v.SIGN_SECOND
+            for number in (17, 52)
         ]
     return values_of(form) if form in RELATIONS else things

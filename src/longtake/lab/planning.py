@@ -32,7 +32,9 @@ ROLES: Mapping[str, str] = {
 
 def role_of(name: str) -> str:
     """The role that a name stands for, empty where none fits."""
-    return next((role for role, words in ROLES.items() if re.search(words, name, re.IGNORECASE)), "")
+    return next(
+        (role for role, words in ROLES.items() if re.search(words, name, re.IGNORECASE)), ""
+    )
 
 
 def history(mind: Mind, names: Sequence[str]) -> list[str]:
@@ -116,7 +118,9 @@ def choose_tool(mind: Mind, names: Sequence[str]) -> str:
     if any(re.search("retriev|search", name) for name in names):
         wanted = ["retriev|search", "score"] if simple else ["score", "retriev|search"]
     elif named:
-        wanted = ["multi", "inspect"] if len(named) > 1 and uses(mind) == 0 else ["inspect", "multi"]
+        wanted = (
+            ["multi", "inspect"] if len(named) > 1 and uses(mind) == 0 else ["inspect", "multi"]
+        )
     else:
         wanted = ["summary|global|survey", "inspect"]
     hits = (name for pattern in wanted for name in names if re.search(pattern, name, re.IGNORECASE))

@@ -21,13 +21,18 @@ from longtake.types import Segment
 CLOCK = r"\d{1,2}:\d{2}:\d{2}(?:[.,]\d+)?|\d{1,3}:\d{2}(?:\.\d+)?"
 _NUMBER = r"\d+(?:\.\d+)?"
 _RANGE = re.compile(rf"\[?({CLOCK})\]?\s*(?:to|until|-|–|—|→)\s*\[?({CLOCK})\]?")
-_SECONDS_RANGE = re.compile(rf"\b({_NUMBER})\s*s?\s*(?:to|-|–|—)\s*({_NUMBER})\s*(?:s|sec|seconds)\b")
-_FIELDS = re.compile(rf'"start\w*":\s*"?({CLOCK}|{_NUMBER})"?,\s*"end\w*":\s*"?({CLOCK}|{_NUMBER})"?')
+_SECONDS_RANGE = re.compile(
+    rf"\b({_NUMBER})\s*s?\s*(?:to|-|–|—)\s*({_NUMBER})\s*(?:s|sec|seconds)\b"
+)
+_FIELDS = re.compile(
+    rf'"start\w*":\s*"?({CLOCK}|{_NUMBER})"?,\s*"end\w*":\s*"?({CLOCK}|{_NUMBER})"?'
+)
 _MOMENT = re.compile(rf"({CLOCK})|\b({_NUMBER})\s?s(?:econds)?\b")
 _NOTED = re.compile(rf"\[({CLOCK})\]")
 _OPTION = re.compile(r"^[ \t]*([A-Z])[.)][ \t]+(\S.*?)[ \t]*$", re.MULTILINE)
 _LONG = re.compile(
-    rf"({CLOCK})\s+long|(?:duration|length|lasts)\W+(?:\w+\W+){{0,3}}?({CLOCK}|{_NUMBER})", re.IGNORECASE
+    rf"({CLOCK})\s+long|(?:duration|length|lasts)\W+(?:\w+\W+){{0,3}}?({CLOCK}|{_NUMBER})",
+    re.IGNORECASE,
 )
 _MATERIAL = re.compile(r"<material[^>]*>(.*?)</material>", re.DOTALL)
 _SIGN = re.compile(sign_text())
@@ -53,7 +58,12 @@ class Shown:
     @cached_property
     def text(self) -> str:
         """The words of all turns."""
-        return "\n".join(part.text for message in self.messages for part in message.parts if isinstance(part, Text))
+        return "\n".join(
+            part.text
+            for message in self.messages
+            for part in message.parts
+            if isinstance(part, Text)
+        )
 
     @cached_property
     def own(self) -> str:
@@ -63,9 +73,13 @@ class Shown:
     @cached_property
     def moments(self) -> list[code.Moment | None]:
         """The moments of all pictures, ``None`` where the code cannot be read."""
-        pictures = [part for message in self.messages for part in message.parts if isinstance(part, Image)]
+        pictures = [
+            part for message in self.messages for part in message.parts if isinstance(part, Image)
+        ]
         found = [code.read(picture.frame.pixels) for picture in pictures]
-        return [m if m is None or self.world in (None, (m.seed, m.minutes)) else None for m in found]
+        return [
+            m if m is None or self.world in (None, (m.seed, m.minutes)) else None for m in found
+        ]
 
     @cached_property
     def seen(self) -> list[Sighting]:
@@ -152,7 +166,10 @@ class Shown:
         lines = []
         for block in _MATERIAL.findall(self.text) or [self.text]:
             for line in block.splitlines():
-                match = re.match(r"\s*([^:\[\]{}\"]{1,60}?)\s*(?:\[[^\]]*\]\s*)?(?:\([^)]*\)\s*)?:\s+(\S.*)$", line)
+                match = re.match(
+                    r"\s*([^:\[\]{}\"]{1,60}?)\s*(?:\[[^\]]*\]\s*)?(?:\([^)]*\)\s*)?:\s+(\S.*)$",
+                    line,
+                )
                 if match and not re.match(r"\d+$|Question$", match[1]):
                     lines.append((match[1].strip(), match[2]))
         return lines
@@ -160,7 +177,10 @@ class Shown:
     def numbered_lines(self) -> dict[int, str]:
         """Lines such as ``2: the green cup``, in quoted material where there is any."""
         body = "\n".join(_MATERIAL.findall(self.text)) or self.text
-        return {int(n): said for n, said in re.findall(r"^\s*(\d+)\s*[:.)]\s+(\S.*?)\s*$", body, re.MULTILINE)}
+        return {
+            int(n): said
+            for n, said in re.findall(r"^\s*(\d+)\s*[:.)]\s+(\S.*?)\s*$", body, re.MULTILINE)
+        }
 
     def _readings(self, times: list[tuple[int, float]]) -> list[Sighting]:
         """Texts of signs that stand by themselves, after a time in the same line."""
@@ -181,8 +201,14 @@ class Shown:
                     told = json.loads(line)
                 except ValueError:
                     continue  # a line of the film's own
-                if isinstance(told, dict) and isinstance(told.get("arguments"), dict) and "description" in told:
-                    found.append(ToolSpec(str(told["tool"]), str(told["description"]), told["arguments"]))
+                if (
+                    isinstance(told, dict)
+                    and isinstance(told.get("arguments"), dict)
+                    and "description" in told
+                ):
+                    found.append(
+                        ToolSpec(str(told["tool"]), str(told["description"]), told["arguments"])
+                    )
         return tuple(found)
 
     @cached_property

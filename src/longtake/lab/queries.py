@@ -83,8 +83,13 @@ class Query:
         for number, fact in (("", self.first), ("2", self.second)):
             match fact:
                 case Deed(person, verb, thing, place):
-                    words |= {f"person{number}": str(person), f"verb{number}": str(verb), f"thing{number}": str(thing),
-                              f"verbs{number}": v.VERBS.get(str(verb), ""), f"place{number}": str(place)}  # fmt: skip
+                    words |= {
+                        f"person{number}": str(person),
+                        f"verb{number}": str(verb),
+                        f"thing{number}": str(thing),
+                        f"verbs{number}": v.VERBS.get(str(verb), ""),
+                        f"place{number}": str(place),
+                    }
                 case Sign(colour, _, place):
                     words |= {"colour": str(colour), "place": str(place)}
                 case Saying(subject):
@@ -122,7 +127,11 @@ def _expressions() -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 def query_in(text: str) -> tuple[int, Query] | None:
     """The first question that a text holds, with where it ends."""
-    found = [(match.start(), form, match) for form, pattern in _expressions() if (match := pattern.search(text))]
+    found = [
+        (match.start(), form, match)
+        for form, pattern in _expressions()
+        if (match := pattern.search(text))
+    ]
     if not found:
         return None
     _, form, match = min(found, key=lambda one: one[0])
@@ -182,14 +191,20 @@ def value_of(form: str, fact: Fact) -> str:
             return str(value)
         case Deed(person, verb, thing, place):
             values = {
-                "what": str(thing), "scope": str(thing), "hop_person": str(thing),
-                "who": str(person), "hop_place": str(person),
-                "where": f"at the {place}", "deed": f"{v.VERBS[str(verb)]} it",
+                "what": str(thing),
+                "scope": str(thing),
+                "hop_person": str(thing),
+                "who": str(person),
+                "hop_place": str(person),
+                "where": f"at the {place}",
+                "deed": f"{v.VERBS[str(verb)]} it",
                 "colour": thing.colour if thing else "",
-                "before": clause(fact), "after": clause(fact),
-                "next": doing(fact), "previous": doing(fact),
+                "before": clause(fact),
+                "after": clause(fact),
+                "next": doing(fact),
+                "previous": doing(fact),
                 "topic": v.THEME_OF[thing.kind] if thing else "",
-            }  # fmt: skip
+            }
             return values.get(form, "")
     return ""
 

@@ -22,7 +22,18 @@ from longtake.types import LETTERS, Question, Segment
 
 T = TypeVar("T")
 OPTIONS = 4
-KINDS = ("needle", "onscreen", "spoken", "order", "count", "before_after", "scope", "multihop", "topic", "open")
+KINDS = (
+    "needle",
+    "onscreen",
+    "spoken",
+    "order",
+    "count",
+    "before_after",
+    "scope",
+    "multihop",
+    "topic",
+    "open",
+)
 """Kinds in the order in which they take turns."""
 COUNTED = range(2, 7)
 """Numbers worth asking for."""
@@ -50,10 +61,14 @@ class LabQuestion:
     def as_data(self) -> dict[str, Any]:
         """The question as ``questions.json`` has it."""
         return {
-            "id": self.id, "kind": self.kind, "question": self.text, "options": list(self.options),
-            "answer": self.answer, "answer_text": self.answer_text,
+            "id": self.id,
+            "kind": self.kind,
+            "question": self.text,
+            "options": list(self.options),
+            "answer": self.answer,
+            "answer_text": self.answer_text,
             "evidence": [[s.start, s.end] for s in self.evidence],
-        }  # fmt: skip
+        }
 
 
 @dataclass(frozen=True)
@@ -73,7 +88,9 @@ def make_questions(script: Script, count: int = 60) -> tuple[LabQuestion, ...]:
     asked: set[str] = set()
     while makers and len(questions) < count:
         for kind in list(makers):
-            made = next((q for d in makers[kind] if (q := _finish(script, kind, d, rng, asked))), None)
+            made = next(
+                (q for d in makers[kind] if (q := _finish(script, kind, d, rng, asked))), None
+            )
             if made is None:
                 del makers[kind]
             elif len(questions) < count:
@@ -94,10 +111,16 @@ def everything(script: Script) -> list[Sighting]:
 
 def within(script: Script, evidence: Sequence[Segment]) -> list[Sighting]:
     """What happens inside some stretches of film."""
-    return [s for s in everything(script) if s.time is not None and any(s.time in segment for segment in evidence)]
+    return [
+        s
+        for s in everything(script)
+        if s.time is not None and any(s.time in segment for segment in evidence)
+    ]
 
 
-def _finish(script: Script, kind: str, draft: _Draft, rng: random.Random, asked: set[str]) -> LabQuestion | None:
+def _finish(
+    script: Script, kind: str, draft: _Draft, rng: random.Random, asked: set[str]
+) -> LabQuestion | None:
     """The question of a draft, if it stands."""
     is_open = kind == "open"
     text = draft.query.text
@@ -107,7 +130,9 @@ def _finish(script: Script, kind: str, draft: _Draft, rng: random.Random, asked:
     if len(wrong) < OPTIONS - 1:
         return None
     options = () if is_open else tuple(rng.sample([draft.answer, *wrong], OPTIONS))
-    evidence = tuple(Segment(float(h.start), float(h.end)) for h in sorted(draft.evidence, key=lambda h: h.start))
+    evidence = tuple(
+        Segment(float(h.start), float(h.end)) for h in sorted(draft.evidence, key=lambda h: h.start)
+    )
     whole = solve(draft.query, everything(script), options=options, duration=script.duration)
     shown = solve(draft.query, within(script, evidence), options=options, duration=script.duration)
     if whole.value != draft.answer or shown.value != draft.answer:
@@ -166,7 +191,9 @@ def _draft(script: Script, query: Query, happening: Happening, rng: random.Rando
 
 def _resemblance(deed: Deed, other: object) -> int:
     assert isinstance(other, Deed)
-    return sum(getattr(deed, name) == getattr(other, name) for name in ("person", "verb", "place", "thing"))
+    return sum(
+        getattr(deed, name) == getattr(other, name) for name in ("person", "verb", "place", "thing")
+    )
 
 
 def _onscreen(script: Script, rng: random.Random) -> Iterator[_Draft]:
@@ -177,14 +204,20 @@ def _onscreen(script: Script, rng: random.Random) -> Iterator[_Draft]:
         rng.shuffle(others)
         others.sort(key=lambda one: -(one.colour == sign.colour) - (one.place == sign.place))
         wrong = tuple(str(one.text) for one in others)
-        yield _Draft(Query("sign", Sign(sign.colour, None, sign.place)), str(sign.text), wrong, (happening,))
+        yield _Draft(
+            Query("sign", Sign(sign.colour, None, sign.place)), str(sign.text), wrong, (happening,)
+        )
 
 
 def _spoken(script: Script, rng: random.Random) -> Iterator[_Draft]:
     for happening in _shuffled(rng, script.sayings):
         said = happening.fact
         assert isinstance(said, Saying)
-        others = [h.fact for h in script.sayings if isinstance(h.fact, Saying) and h.fact.relation == said.relation]
+        others = [
+            h.fact
+            for h in script.sayings
+            if isinstance(h.fact, Saying) and h.fact.relation == said.relation
+        ]
         rng.shuffle(others)
         wrong = tuple(str(one.value) for one in others)
         query = Query(str(said.relation), Saying(said.subject, said.relation))
@@ -199,21 +232,31 @@ def _order(script: Script, rng: random.Random) -> Iterator[_Draft]:
         if right and len(wrong) >= OPTIONS - 1:
             answer = rng.choice(right)
             tempting = tuple(clause(_deed(h)) for h in rng.sample(wrong, OPTIONS - 1))
-            yield _Draft(Query(form, anchor.fact), clause(_deed(answer)), tempting, (anchor, answer))
+            yield _Draft(
+                Query(form, anchor.fact), clause(_deed(answer)), tempting, (anchor, answer)
+            )
 
 
 def _counts(script: Script, rng: random.Random) -> Iterator[_Draft]:
     deeds = [_deed(h) for h in script.deeds]
     by_person: Counter[tuple[Any, Any]] = Counter((deed.person, deed.verb) for deed in deeds)
-    by_kind: Counter[tuple[Any, Any]] = Counter((deed.verb, deed.thing.kind) for deed in deeds if deed.thing)
-    asked = [("count", by_person, key) for key in by_person] + [("count_kind", by_kind, key) for key in by_kind]
+    by_kind: Counter[tuple[Any, Any]] = Counter(
+        (deed.verb, deed.thing.kind) for deed in deeds if deed.thing
+    )
+    asked = [("count", by_person, key) for key in by_person] + [
+        ("count_kind", by_kind, key) for key in by_kind
+    ]
     for form, totals, (one, other) in _shuffled(rng, asked):
         numbers, total = sorted(set(totals.values()) | {1}), totals[one, other]
         if total in COUNTED:
-            near = sorted((n for n in numbers if n != total), key=lambda n: (abs(n - total), rng.random()))
+            near = sorted(
+                (n for n in numbers if n != total), key=lambda n: (abs(n - total), rng.random())
+            )
             first = Deed(one, other) if isinstance(one, Person) else Deed(None, one)
             query = Query(form, first, kind=None if isinstance(one, Person) else str(other))
-            fit = [h for h in script.deeds if fits(first, h.fact) and _is_kind(_deed(h), query.kind)]
+            fit = [
+                h for h in script.deeds if fits(first, h.fact) and _is_kind(_deed(h), query.kind)
+            ]
             yield _Draft(query, str(total), tuple(map(str, near)), tuple(fit))
 
 
@@ -228,17 +271,29 @@ def _before_after(script: Script, rng: random.Random) -> Iterator[_Draft]:
             for first, second in pairwise(theirs):
                 form = rng.choice(("next", "previous"))
                 anchor, answer = (first, second) if form == "next" else (second, first)
-                others = [h.fact for h in script.deeds if _deed(h).person == person and h not in (anchor, answer)]
+                others = [
+                    h.fact
+                    for h in script.deeds
+                    if _deed(h).person == person and h not in (anchor, answer)
+                ]
                 rng.shuffle(others)
                 others.sort(key=lambda fact: isinstance(fact, Deed) and fact.place != scene.place)
                 wrong = tuple(value_of(form, fact) for fact in others)
-                yield _Draft(Query(form, anchor.fact), value_of(form, answer.fact), wrong, (anchor, answer))
+                yield _Draft(
+                    Query(form, anchor.fact), value_of(form, answer.fact), wrong, (anchor, answer)
+                )
 
 
 def _scopes(script: Script, rng: random.Random) -> Iterator[_Draft]:
     minute = rng.randint(1, max(1, script.minutes - 1))
-    scopes = ["in the first half of the film", "in the second half of the film", "at the beginning of the film",
-              "at the end of the film", f"after minute {minute}", f"before minute {minute}"]  # fmt: skip
+    scopes = [
+        "in the first half of the film",
+        "in the second half of the film",
+        "at the beginning of the film",
+        "at the end of the film",
+        f"after minute {minute}",
+        f"before minute {minute}",
+    ]
     for happening in _shuffled(rng, script.deeds):
         deed = _deed(happening)
         pattern = Deed(deed.person, deed.verb)
@@ -247,21 +302,33 @@ def _scopes(script: Script, rng: random.Random) -> Iterator[_Draft]:
             part = scope_segment(scope, script.duration)
             inside = [h for h in alike if h.start < part.end and h.end > part.start]
             # a deed that straddles the border would be arguable
-            clear = inside == [happening] and happening.start >= part.start and happening.end <= part.end
+            clear = (
+                inside == [happening]
+                and happening.start >= part.start
+                and happening.end <= part.end
+            )
             if clear and len(alike) > 1:
                 others = [h.fact for h in alike if h is not happening]
                 rng.shuffle(others)
-                rest = [h.fact for h in script.deeds if _deed(h).person == deed.person and h not in alike]
+                rest = [
+                    h.fact
+                    for h in script.deeds
+                    if _deed(h).person == deed.person and h not in alike
+                ]
                 rng.shuffle(rest)
                 wrong = tuple(value_of("scope", fact) for fact in (*others, *rest))
-                yield _Draft(Query("scope", pattern, scope=scope), str(deed.thing), wrong, (happening,))
+                yield _Draft(
+                    Query("scope", pattern, scope=scope), str(deed.thing), wrong, (happening,)
+                )
 
 
 def _hops(script: Script, rng: random.Random) -> Iterator[_Draft]:
     for first in _shuffled(rng, script.deeds):
         one = _deed(first)
         scene = script.scene_at(first.start)
-        by_person = [h for h in script.deeds if _deed(h).person == one.person and _deed(h).place != one.place]
+        by_person = [
+            h for h in script.deeds if _deed(h).person == one.person and _deed(h).place != one.place
+        ]
         by_place = [h for h in script.deeds if _deed(h).place == one.place and h not in scene.deeds]
         for form, seconds in (("hop_person", by_person), ("hop_place", by_place)):
             if not seconds:
@@ -269,10 +336,18 @@ def _hops(script: Script, rng: random.Random) -> Iterator[_Draft]:
             second = rng.choice(seconds)
             two = _deed(second)
             if form == "hop_person":
-                query = Query(form, Deed(None, one.verb, one.thing, one.place), Deed(None, two.verb, None, two.place))
+                query = Query(
+                    form,
+                    Deed(None, one.verb, one.thing, one.place),
+                    Deed(None, two.verb, None, two.place),
+                )
                 last = Deed(one.person, two.verb, None, two.place)
             else:
-                query = Query(form, Deed(one.person, one.verb, one.thing, None), Deed(None, two.verb, two.thing, None))
+                query = Query(
+                    form,
+                    Deed(one.person, one.verb, one.thing, None),
+                    Deed(None, two.verb, two.thing, None),
+                )
                 last = Deed(None, two.verb, two.thing, one.place)
             alone = sum(fits(last, h.fact) for h in script.deeds) == 1
             if _unique(script, query) and alone:
@@ -291,7 +366,12 @@ def _topics(script: Script, rng: random.Random) -> Iterator[_Draft]:
 
 def _open(script: Script, rng: random.Random) -> Iterator[_Draft]:
     """Questions of several kinds to be answered in words."""
-    makers: list[Callable[[Script, random.Random], Iterator[_Draft]]] = [_needles, _onscreen, _spoken, _hops]
+    makers: list[Callable[[Script, random.Random], Iterator[_Draft]]] = [
+        _needles,
+        _onscreen,
+        _spoken,
+        _hops,
+    ]
     sources = [make(script, rng) for make in makers]
     while sources:
         for source in list(sources):
@@ -308,6 +388,14 @@ def _deed(happening: Happening) -> Deed:
 
 
 _MAKERS: dict[str, Callable[[Script, random.Random], Iterator[_Draft]]] = {
-    "needle": _needles, "onscreen": _onscreen, "spoken": _spoken, "order": _order, "count": _counts,
-    "before_after": _before_after, "scope": _scopes, "multihop": _hops, "topic": _topics, "open": _open,
-}  # fmt: skip
+    "needle": _needles,
+    "onscreen": _onscreen,
+    "spoken": _spoken,
+    "order": _order,
+    "count": _counts,
+    "before_after": _before_after,
+    "scope": _scopes,
+    "multihop": _hops,
+    "topic": _topics,
+    "open": _open,
+}

@@ -14,18 +14,29 @@ Colour = tuple[int, int, int]
 WIDTH, HEIGHT, GROUND = 480, 270, 196
 
 TINTS: tuple[tuple[float, float, float], ...] = (
-    (1.0, 1.0, 1.0), (1.0, 0.9, 0.76), (0.74, 0.82, 1.0), (0.86, 1.0, 0.84), (1.0, 0.8, 0.86), (0.72, 0.72, 0.78),
-)  # fmt: skip
+    (1.0, 1.0, 1.0),
+    (1.0, 0.9, 0.76),
+    (0.74, 0.82, 1.0),
+    (0.86, 1.0, 0.84),
+    (1.0, 0.8, 0.86),
+    (0.72, 0.72, 0.78),
+)
 """Light by palette: noon, evening, dawn, spring, sunset, overcast."""
 
 BASES: dict[str, tuple[Colour, Colour]] = {
-    "harbour": ((170, 208, 232), (150, 140, 120)), "market": ((226, 220, 196), (190, 170, 140)),
-    "library": ((150, 112, 84), (110, 78, 56)), "station": ((196, 200, 206), (120, 120, 126)),
-    "garden": ((190, 224, 240), (112, 168, 92)), "kitchen": ((236, 232, 214), (206, 196, 186)),
-    "rooftop": ((128, 160, 208), (132, 128, 132)), "workshop": ((176, 160, 140), (120, 104, 88)),
-    "museum": ((224, 216, 228), (190, 178, 170)), "school": ((214, 226, 200), (176, 150, 112)),
-    "farm": ((196, 222, 238), (176, 160, 84)), "bridge": ((186, 206, 214), (150, 146, 140)),
-}  # fmt: skip
+    "harbour": ((170, 208, 232), (150, 140, 120)),
+    "market": ((226, 220, 196), (190, 170, 140)),
+    "library": ((150, 112, 84), (110, 78, 56)),
+    "station": ((196, 200, 206), (120, 120, 126)),
+    "garden": ((190, 224, 240), (112, 168, 92)),
+    "kitchen": ((236, 232, 214), (206, 196, 186)),
+    "rooftop": ((128, 160, 208), (132, 128, 132)),
+    "workshop": ((176, 160, 140), (120, 104, 88)),
+    "museum": ((224, 216, 228), (190, 178, 170)),
+    "school": ((214, 226, 200), (176, 150, 112)),
+    "farm": ((196, 222, 238), (176, 160, 84)),
+    "bridge": ((186, 206, 214), (150, 146, 140)),
+}
 """Wall or sky, and ground."""
 
 
@@ -42,7 +53,9 @@ def background(place: str, look: Look) -> Image.Image:
 
 
 def _tinted(colour: Colour, tint: tuple[float, float, float], gain: float) -> Colour:
-    red, green, blue = (min(255, int(part * t * gain)) for part, t in zip(colour, tint, strict=True))
+    red, green, blue = (
+        min(255, int(part * t * gain)) for part, t in zip(colour, tint, strict=True)
+    )
     return red, green, blue
 
 
@@ -60,8 +73,10 @@ def _harbour(d: Draw, c: Paint) -> None:
 
 def _market(d: Draw, c: Paint) -> None:
     for x in range(0, WIDTH, 24):
-        d.polygon([(x, 96), (x + 24, 96), (x + 24, 122), (x + 12, 130), (x, 122)],
-                  fill=c(206, 70, 60) if x // 24 % 2 else c(244, 240, 232))  # fmt: skip
+        d.polygon(
+            [(x, 96), (x + 24, 96), (x + 24, 122), (x + 12, 130), (x, 122)],
+            fill=c(206, 70, 60) if x // 24 % 2 else c(244, 240, 232),
+        )
     d.rectangle((0, 168, WIDTH, GROUND), fill=c(150, 106, 66))
     for x in range(12, WIDTH, 34):
         d.ellipse((x, 156, x + 16, 172), fill=c(220, 150 - x % 3 * 40, 50))
@@ -72,8 +87,10 @@ def _library(d: Draw, c: Paint) -> None:
         d.rectangle((0, y + 44, WIDTH, y + 50), fill=c(74, 48, 32))
         for x in range(4, WIDTH, 13):
             shade = (x * 7 + y) % 5
-            d.rectangle((x, y + 8 + shade * 3, x + 9, y + 44),
-                        fill=c(120 + shade * 22, 70 + (x * 3) % 90, 60 + (x * 5) % 80))  # fmt: skip
+            d.rectangle(
+                (x, y + 8 + shade * 3, x + 9, y + 44),
+                fill=c(120 + shade * 22, 70 + (x * 3) % 90, 60 + (x * 5) % 80),
+            )
 
 
 def _station(d: Draw, c: Paint) -> None:
@@ -159,7 +176,16 @@ def _bridge(d: Draw, c: Paint) -> None:
 
 
 _PLACES: dict[str, Callable[[Draw, Paint], None]] = {
-    "harbour": _harbour, "market": _market, "library": _library, "station": _station, "garden": _garden,
-    "kitchen": _kitchen, "rooftop": _rooftop, "workshop": _workshop, "museum": _museum, "school": _school,
-    "farm": _farm, "bridge": _bridge,
-}  # fmt: skip
+    "harbour": _harbour,
+    "market": _market,
+    "library": _library,
+    "station": _station,
+    "garden": _garden,
+    "kitchen": _kitchen,
+    "rooftop": _rooftop,
+    "workshop": _workshop,
+    "museum": _museum,
+    "school": _school,
+    "farm": _farm,
+    "bridge": _bridge,
+}

@@ -82,7 +82,9 @@ class Script:
     @cached_property
     def sayings(self) -> tuple[Happening, ...]:
         """All spoken lines that state something."""
-        return tuple(Happening(line.start, line.end, line.fact) for line in self.spoken if line.fact)
+        return tuple(
+            Happening(line.start, line.end, line.fact) for line in self.spoken if line.fact
+        )
 
     @cached_property
     def episodes(self) -> tuple[Segment, ...]:
@@ -106,13 +108,17 @@ class Script:
         scene = self.scene_at(second)
         deeds = [h.fact for h in scene.deeds if h.start <= second < h.end]
         busy = {fact.person for fact in deeds if isinstance(fact, Deed)}
-        idle: list[Fact] = [Presence(person, scene.place) for person in scene.people if person not in busy]
+        idle: list[Fact] = [
+            Presence(person, scene.place) for person in scene.people if person not in busy
+        ]
         signs = [h.fact for h in scene.signs if h.start <= second < h.end]
         return [*deeds, *signs, *idle, Presence(None, scene.place)]
 
     def subtitles(self) -> list[Line]:
         """What is said, as a side-car file has it."""
-        return [Line(Segment(float(line.start), float(line.end)), line.text) for line in self.spoken]
+        return [
+            Line(Segment(float(line.start), float(line.end)), line.text) for line in self.spoken
+        ]
 
     def readings(self) -> list[Line]:
         """What can be read on screen, with its times."""

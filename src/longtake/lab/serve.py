@@ -87,7 +87,9 @@ def read_request(body: Mapping[str, Any]) -> tuple[list[Message], Options]:
 def _tool(tool: Any) -> ToolSpec:
     try:
         function = tool["function"]
-        return ToolSpec(function["name"], function.get("description", ""), function.get("parameters") or {})
+        return ToolSpec(
+            function["name"], function.get("description", ""), function.get("parameters") or {}
+        )
     except (KeyError, TypeError, AttributeError) as error:
         raise BadRequest("tools: each needs a function with a name") from error
 
@@ -100,7 +102,11 @@ def _message(data: Mapping[str, Any]) -> Message:
     elif isinstance(content, list):
         parts = [_part(part) for part in content]
     calls = tuple(
-        ToolCall(str(call.get("id", "")), call["function"]["name"], call["function"].get("arguments") or "{}")
+        ToolCall(
+            str(call.get("id", "")),
+            call["function"]["name"],
+            call["function"].get("arguments") or "{}",
+        )
         for call in data.get("tool_calls") or ()
     )
     role = data["role"]
@@ -113,7 +119,9 @@ def _part(part: Mapping[str, Any]) -> Part:
     if part.get("type") == "text":
         return Text(str(part["text"]))
     if part.get("type") != "image_url":
-        raise BadRequest(f"content: a part of type {part.get('type')!r} is neither text nor image_url")
+        raise BadRequest(
+            f"content: a part of type {part.get('type')!r} is neither text nor image_url"
+        )
     url = part["image_url"]["url"] if isinstance(part["image_url"], dict) else part["image_url"]
     head, comma, data = str(url).partition(",")
     if not head.startswith("data:image/") or not comma or not head.endswith(";base64"):
@@ -133,17 +141,26 @@ def completion(reply: Reply, model: str) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": reply.text or None}
     if reply.tool_calls:
         message["tool_calls"] = [
-            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments},
+            }
             for call in reply.tool_calls
         ]
     usage = reply.usage
     return {
         "id": f"lab-{digest(reply.text, *(call.arguments for call in reply.tool_calls)).hex()}",
-        "object": "chat.completion", "created": 0, "model": model,
+        "object": "chat.completion",
+        "created": 0,
+        "model": model,
         "choices": [{"index": 0, "message": message, "finish_reason": reply.finish}],
-        "usage": {"prompt_tokens": usage.tokens_in, "completion_tokens": usage.tokens_out,
-                  "total_tokens": usage.tokens_in + usage.tokens_out},
-    }  # fmt: skip
+        "usage": {
+            "prompt_tokens": usage.tokens_in,
+            "completion_tokens": usage.tokens_out,
+            "total_tokens": usage.tokens_in + usage.tokens_out,
+        },
+    }
 
 
 class _Server(ThreadingHTTPServer):
@@ -158,10 +175,14 @@ def serving(service: Service, port: int = 0) -> Iterator[str]:
     try:
         server = _Server(("127.0.0.1", port), _handler(service))
     except OSError as error:
-        raise ConfigError(f"port {port} cannot be used: {error.strerror or error}", key="port") from error
+        raise ConfigError(
+            f"port {port} cannot be used: {error.strerror or error}", key="port"
+        ) from error
     server.daemon_threads = True
     server.block_on_close = False
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread = threading.Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
+    )
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_address[1]}/v1"
@@ -179,7 +200,9 @@ def _handler(service: Service) -> type[BaseHTTPRequestHandler]:
 
         def do_GET(self) -> None:
             if self.path.rstrip("/") == "/v1/models":
-                self._send(200, {"object": "list", "data": [{"id": service.model.name, "object": "model"}]})
+                self._send(
+                    200, {"object": "list", "data": [{"id": service.model.name, "object": "model"}]}
+                )
             else:
                 self._send(404, _error("there is /v1/models and /v1/chat/completions"))
 
@@ -199,7 +222,9 @@ def _handler(service: Service) -> type[BaseHTTPRequestHandler]:
                 time.sleep(service.latency)
             status = service.fails(number)
             if status is not None:
-                self._send(status, _error("busy" if status == 429 else "unwell"), {"Retry-After": "0"})
+                self._send(
+                    status, _error("busy" if status == 429 else "unwell"), {"Retry-After": "0"}
+                )
                 return
             self._answer(raw)
 
@@ -214,7 +239,9 @@ def _handler(service: Service) -> type[BaseHTTPRequestHandler]:
             except (BadRequest, json.JSONDecodeError, UnicodeDecodeError) as error:
                 self._send(400, _error(str(error)))
 
-        def _send(self, status: int, body: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> None:
+        def _send(
+            self, status: int, body: Mapping[str, Any], headers: Mapping[str, str] | None = None
+        ) -> None:
             data = json.dumps(body, ensure_ascii=False).encode()
             self.send_response(status)
             for name, value in {"Content-Type": "application/json", **(headers or {})}.items():

@@ -131,7 +131,11 @@ def _umbrella(d: ImageDraw.ImageDraw, c: Colour) -> None:
 
 
 def _map(d: ImageDraw.ImageDraw, c: Colour) -> None:
-    d.polygon([(4, 12), (18, 6), (34, 12), (48, 6), (48, 40), (34, 46), (18, 40), (4, 46)], fill=c, outline=INK)
+    d.polygon(
+        [(4, 12), (18, 6), (34, 12), (48, 6), (48, 40), (34, 46), (18, 40), (4, 46)],
+        fill=c,
+        outline=INK,
+    )
     d.line([(18, 6), (18, 40)], fill=INK)
     d.line([(34, 12), (34, 46)], fill=INK)
     d.line([(8, 36), (22, 22), (30, 32), (44, 16)], fill=(120, 20, 20), width=2)
@@ -154,10 +158,22 @@ def _lamp(d: ImageDraw.ImageDraw, c: Colour) -> None:
 
 
 _THINGS: dict[str, Callable[[ImageDraw.ImageDraw, Colour], None]] = {
-    "ball": _ball, "hoop": _hoop, "racket": _racket, "drum": _drum, "bell": _bell, "flute": _flute, "cup": _cup,
-    "pot": _pot, "plate": _plate, "suitcase": _suitcase, "umbrella": _umbrella, "map": _map, "book": _book,
-    "pencil": _pencil, "lamp": _lamp,
-}  # fmt: skip
+    "ball": _ball,
+    "hoop": _hoop,
+    "racket": _racket,
+    "drum": _drum,
+    "bell": _bell,
+    "flute": _flute,
+    "cup": _cup,
+    "pot": _pot,
+    "plate": _plate,
+    "suitcase": _suitcase,
+    "umbrella": _umbrella,
+    "map": _map,
+    "book": _book,
+    "pencil": _pencil,
+    "lamp": _lamp,
+}
 
 
 @lru_cache(maxsize=16)
@@ -202,7 +218,9 @@ def sign(colour: str, text: str) -> Image.Image:
     """A board with writing."""
     letters = font(21)
     left, top, right, bottom = letters.getbbox(text)
-    image = Image.new("RGBA", (math.ceil(right - left) + 26, math.ceil(bottom - top) + 22), (*INK, 255))
+    image = Image.new(
+        "RGBA", (math.ceil(right - left) + 26, math.ceil(bottom - top) + 22), (*INK, 255)
+    )
     draw = ImageDraw.Draw(image)
     draw.rectangle((3, 3, image.width - 4, image.height - 4), fill=v.COLOURS[colour])
     light = colour in ("yellow", "pink", "white", "orange")

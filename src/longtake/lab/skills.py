@@ -35,8 +35,14 @@ def answer(mind: Mind) -> str:
 
 def summary(mind: Mind) -> str:
     """Sum up what is known: what speaks for the answer first, then what else was noted."""
-    facts = dict.fromkeys([*(s.fact for s in mind.finding.support), *(s.fact for s in mind.shown.sightings)])
-    told = [sentence(fact) for fact in facts if isinstance(fact, Deed | Sign | Saying) and _complete(fact)]
+    facts = dict.fromkeys(
+        [*(s.fact for s in mind.finding.support), *(s.fact for s in mind.shown.sightings)]
+    )
+    told = [
+        sentence(fact)
+        for fact in facts
+        if isinstance(fact, Deed | Sign | Saying) and _complete(fact)
+    ]
     return mind.padded(" ".join(told[:6]) or "There is little to tell.")
 
 
@@ -46,7 +52,9 @@ def findings(mind: Mind) -> str:
     for sighting in [*mind.finding.support, *mind.shown.sightings]:
         if isinstance(sighting.fact, Deed | Sign | Saying) and _complete(sighting.fact):
             known.setdefault(sighting.fact, sighting)
-    return mind.padded(" ".join(timed(sighting) for sighting in list(known.values())[:8]) or "Nothing was found.")
+    return mind.padded(
+        " ".join(timed(sighting) for sighting in list(known.values())[:8]) or "Nothing was found."
+    )
 
 
 def confidence(mind: Mind) -> int:
@@ -85,7 +93,9 @@ def temporal_plan(mind: Mind) -> str:
 
 def credible(mind: Mind) -> bool:
     """Whether the notes settle the question, and for the answer that is proposed, where that can be made out."""
-    proposed = re.findall(r"(?:answer|choice|proposed|proposal)\W{1,4}(?:is\W+)?([A-Z])\b", mind.shown.text)
+    proposed = re.findall(
+        r"(?:answer|choice|proposed|proposal)\W{1,4}(?:is\W+)?([A-Z])\b", mind.shown.text
+    )
     if mind.finding.level < 3:
         return False
     if mind.shown.options:
@@ -104,8 +114,12 @@ def comment(mind: Mind) -> str:
 
 def topic(mind: Mind) -> str:
     """What the spoken lines are about."""
-    said = [s.fact.subject for s in mind.shown.told if isinstance(s.fact, Saying) and s.fact.subject]
-    return f"the narrator speaks of the {', the '.join(said[:4])}" if said else "nothing in particular"
+    said = [
+        s.fact.subject for s in mind.shown.told if isinstance(s.fact, Saying) and s.fact.subject
+    ]
+    return (
+        f"the narrator speaks of the {', the '.join(said[:4])}" if said else "nothing in particular"
+    )
 
 
 def _complete(fact: Fact) -> bool:
@@ -118,14 +132,24 @@ VALUES: Mapping[str, Callable[[Mind], Any]] = {
     **dict.fromkeys(("answer", "final_answer", "prediction"), answer),
     **dict.fromkeys(("choice", "letter", "option"), lambda mind: mind.letter or mind.answer),
     **dict.fromkeys(
-        ("reason", "reasoning", "rationale", "justification", "why"), lambda mind: mind.padded(mind.reason)
+        ("reason", "reasoning", "rationale", "justification", "why"),
+        lambda mind: mind.padded(mind.reason),
     ),
     **dict.fromkeys(("summary", "explanation"), summary),
     "findings": findings,
     "confidence": confidence,
     "whole_video": whole_video,
     **dict.fromkeys(
-        ("key_information", "clue", "general_query", "event_query", "query", "cue", "keyword", "search"),
+        (
+            "key_information",
+            "clue",
+            "general_query",
+            "event_query",
+            "query",
+            "cue",
+            "keyword",
+            "search",
+        ),
         lambda mind: mind.retrieval,
     ),
     "vlm_query": lambda mind: mind.query.text if mind.query else mind.retrieval,
@@ -148,19 +172,32 @@ def missing(mind: Mind) -> list[dict[str, Any]]:
     if not segments:
         return []
     start, end = scope_of(mind)
-    clues = [s.time for s in mind.shown.sightings if s.time is not None and mind.relevance([s]) >= 0.5]
-    anchor = mind.finding.support[0].time if mind.finding.level == 2 and mind.finding.support else None
+    clues = [
+        s.time for s in mind.shown.sightings if s.time is not None and mind.relevance([s]) >= 0.5
+    ]
+    anchor = (
+        mind.finding.support[0].time if mind.finding.level == 2 and mind.finding.support else None
+    )
 
     def rank(number: int) -> tuple[Any, ...]:
         segment = segments[number]
         outside = segment.overlap(Segment(start, end)) == 0
-        near = min((abs(time - segment.middle) - segment.duration / 2 for time in clues), default=1e9)
-        wrong_side = anchor is not None and mind.query is not None and _wrong_side(mind.query.form, segment, anchor)
+        near = min(
+            (abs(time - segment.middle) - segment.duration / 2 for time in clues), default=1e9
+        )
+        wrong_side = (
+            anchor is not None
+            and mind.query is not None
+            and _wrong_side(mind.query.form, segment, anchor)
+        )
         return outside, wrong_side, near > 1.0, -segment.duration, number
 
     wishes = [wish(need) for need in mind.needs] or [mind.retrieval]
     chosen = sorted(segments, key=rank)[:WISHES]
-    return [{"segment": number, "description": wishes[place % len(wishes)]} for place, number in enumerate(chosen)]
+    return [
+        {"segment": number, "description": wishes[place % len(wishes)]}
+        for place, number in enumerate(chosen)
+    ]
 
 
 def _wrong_side(form: str, segment: Segment, anchor: float) -> bool:
@@ -175,7 +212,9 @@ def events(mind: Mind) -> list[dict[str, Any]]:
     times = sorted({float(m.second) for m in mind.shown.moments if m is not None})
     made: list[dict[str, Any]] = []
     for number, time in enumerate(times):
-        following = times[number + 1] if number + 1 < len(times) else min(time + 1.0, mind.shown.duration)
+        following = (
+            times[number + 1] if number + 1 < len(times) else min(time + 1.0, mind.shown.duration)
+        )
         here = [sentence(s.fact) for s in mind.shown.seen if s.time == time]
         if made and here and made[-1]["description"] == " ".join(here):
             made[-1]["end"] = following
@@ -187,7 +226,12 @@ def events(mind: Mind) -> list[dict[str, Any]]:
 def scores(mind: Mind) -> list[dict[str, Any]]:
     """Score peers, 1 to 10, from the lines that begin with their names: facts that support the answer count."""
     return [
-        {"name": name, "agent": name, "score": peer_score(mind, said), "reason": _verdict(mind, said)}
+        {
+            "name": name,
+            "agent": name,
+            "score": peer_score(mind, said),
+            "reason": _verdict(mind, said),
+        }
         for name, said in mind.shown.named_lines()
     ]
 
@@ -210,7 +254,11 @@ def peer_score(mind: Mind, said: str) -> int:
 
 def _verdict(mind: Mind, said: str) -> str:
     given = peer_score(mind, said)
-    return "names what it saw, and that supports the answer" if given > 5 else "names nothing that supports the answer"
+    return (
+        "names what it saw, and that supports the answer"
+        if given > 5
+        else "names nothing that supports the answer"
+    )
 
 
 def _clock_before(text: str, place: int) -> float | None:
@@ -232,7 +280,9 @@ def groups(mind: Mind) -> list[list[int]]:
 
 def _content(text: str) -> str:
     dropped = {"the", "a", "an", "it", "is", "at", "says", "in", "of", "answer"}
-    return " ".join(sorted(word for word in re.findall(r"[a-z0-9]+", text.lower()) if word not in dropped))
+    return " ".join(
+        sorted(word for word in re.findall(r"[a-z0-9]+", text.lower()) if word not in dropped)
+    )
 
 
 def facets(mind: Mind) -> list[dict[str, Any]]:
@@ -242,7 +292,9 @@ def facets(mind: Mind) -> list[dict[str, Any]]:
         need = mind.option_need(option) if option else None
         words = [option] if option else []
         query = wish(need) if need else f"{mind.retrieval} {option}".strip()
-        made.append({"option": option, "entities": (words + mind.entities())[:5], "event_query": query})
+        made.append(
+            {"option": option, "entities": (words + mind.entities())[:5], "event_query": query}
+        )
     return made
 
 
@@ -251,7 +303,8 @@ def lines(mind: Mind) -> list[dict[str, Any]]:
     said = [s for s in mind.shown.told if isinstance(s.fact, Saying)]
     wanted = [s for s in said if mind.query is None or mind.relevance([s]) > 0.5]
     return [
-        {"start": s.time or 0.0, "end": (s.time or 0.0) + 4.0, "text": sentence(s.fact)} for s in (wanted or said[:3])
+        {"start": s.time or 0.0, "end": (s.time or 0.0) + 4.0, "text": sentence(s.fact)}
+        for s in (wanted or said[:3])
     ]
 
 

@@ -69,7 +69,9 @@ def joined(sightings: Sequence[Sighting]) -> list[Sighting]:
         if isinstance(fact, Sign) and fact.text is None and time is not None:
             blank.append((fact, time))
     for text, time in texts:
-        near = min(((abs(time - seen), sign) for sign, seen in blank), key=lambda one: one[0], default=None)
+        near = min(
+            ((abs(time - seen), sign) for sign, seen in blank), key=lambda one: one[0], default=None
+        )
         if near is not None and near[0] <= READ_WITH:
             known.append(Sighting(replace(near[1], text=text), time))
     return known
@@ -82,7 +84,11 @@ def _direct(query: Query, sightings: Sequence[Sighting], duration: float) -> Fin
     if query.form == "sign":
         found = [s for s in found if isinstance(s.fact, Sign) and s.fact.text]
     if query.form == "colour":
-        found = [s for s in found if isinstance(s.fact, Deed) and s.fact.thing and s.fact.thing.kind == query.kind]
+        found = [
+            s
+            for s in found
+            if isinstance(s.fact, Deed) and s.fact.thing and s.fact.thing.kind == query.kind
+        ]
     return _most_seen(query, found, (pattern,))
 
 
@@ -137,22 +143,30 @@ def _neighbour(query: Query, sightings: Sequence[Sighting]) -> Finding:
         return Finding(2, None, (anchor,), (theirs,))
     gap, best = min(others, key=lambda one: one[0])
     level = 3 if gap <= NEAR else 2
-    return Finding(level, value_of(query.form, best.fact), (anchor, best), () if level == 3 else (theirs,))
+    return Finding(
+        level, value_of(query.form, best.fact), (anchor, best), () if level == 3 else (theirs,)
+    )
 
 
-def _count(query: Query, sightings: Sequence[Sighting], duration: float, looks: Sequence[float]) -> Finding:
+def _count(
+    query: Query, sightings: Sequence[Sighting], duration: float, looks: Sequence[float]
+) -> Finding:
     assert query.first is not None
     pattern = query.first
     found: dict[Fact, Sighting] = {}
     for s in sightings:
-        counted = query.kind is None or (isinstance(s.fact, Deed) and s.fact.thing and s.fact.thing.kind == query.kind)
+        counted = query.kind is None or (
+            isinstance(s.fact, Deed) and s.fact.thing and s.fact.thing.kind == query.kind
+        )
         if fits(pattern, s.fact) and counted:
             found.setdefault(s.fact, s)
     if not found:
         return Finding(1, missing=(pattern,))
     edges = sorted({0.0, *looks, duration})
     complete = max(b - a for a, b in pairwise(edges)) <= NO_GAP
-    return Finding(3 if complete else 2, str(len(found)), tuple(found.values()), () if complete else (pattern,))
+    return Finding(
+        3 if complete else 2, str(len(found)), tuple(found.values()), () if complete else (pattern,)
+    )
 
 
 def _hop(query: Query, sightings: Sequence[Sighting]) -> Finding:
@@ -176,7 +190,9 @@ def _hop(query: Query, sightings: Sequence[Sighting]) -> Finding:
 
 def _topic(sightings: Sequence[Sighting]) -> Finding:
     deeds = {s.fact: s for s in sightings if isinstance(s.fact, Deed)}
-    themes = Counter(v.THEME_OF[deed.thing.kind] for deed in deeds if isinstance(deed, Deed) and deed.thing)
+    themes = Counter(
+        v.THEME_OF[deed.thing.kind] for deed in deeds if isinstance(deed, Deed) and deed.thing
+    )
     if not themes:
         return Finding(1, missing=(Deed(),))
     (theme, most), *others = themes.most_common()
@@ -186,7 +202,9 @@ def _topic(sightings: Sequence[Sighting]) -> Finding:
 
 def _earliest(pattern: Fact | None, sightings: Sequence[Sighting]) -> Sighting | None:
     """Deeds are unique in a film: any sighting of one will do, the earliest is taken."""
-    found = [s for s in sightings if pattern is not None and fits(pattern, s.fact) and s.time is not None]
+    found = [
+        s for s in sightings if pattern is not None and fits(pattern, s.fact) and s.time is not None
+    ]
     return min(found, key=lambda s: s.time or 0.0, default=None)
 
 
@@ -197,7 +215,9 @@ def option_of(finding: Finding, options: Sequence[str]) -> int | None:
     exact = place_of(options, finding.value)
     if exact is None and finding.value.isdigit() and all(option.isdigit() for option in options):
         wanted = int(finding.value)
-        return min(range(len(options)), key=lambda n: (abs(int(options[n]) - wanted), -int(options[n])))
+        return min(
+            range(len(options)), key=lambda n: (abs(int(options[n]) - wanted), -int(options[n]))
+        )
     return exact
 
 

@@ -48,28 +48,123 @@ THINGS = tuple(thing for things in THEMES.values() for thing in things)
 THEME_OF: Mapping[str, str] = {thing: theme for theme, things in THEMES.items() for thing in things}
 
 PLACES = (
-    "harbour", "market", "library", "station", "garden", "kitchen",
-    "rooftop", "workshop", "museum", "school", "farm", "bridge",
-)  # fmt: skip
+    "harbour",
+    "market",
+    "library",
+    "station",
+    "garden",
+    "kitchen",
+    "rooftop",
+    "workshop",
+    "museum",
+    "school",
+    "farm",
+    "bridge",
+)
 
-SIGN_FIRST = ("SILVER", "COPPER", "NORTH", "SOUTH", "WINTER", "SUMMER", "GRAND", "QUIET", "LITTLE", "MARBLE")
-SIGN_SECOND = ("GATE", "TOWER", "FERRY", "GARAGE", "CORNER", "STUDIO", "CELLAR", "MEADOW", "TUNNEL", "ARCADE")
+SIGN_FIRST = (
+    "SILVER",
+    "COPPER",
+    "NORTH",
+    "SOUTH",
+    "WINTER",
+    "SUMMER",
+    "GRAND",
+    "QUIET",
+    "LITTLE",
+    "MARBLE",
+)
+SIGN_SECOND = (
+    "GATE",
+    "TOWER",
+    "FERRY",
+    "GARAGE",
+    "CORNER",
+    "STUDIO",
+    "CELLAR",
+    "MEADOW",
+    "TUNNEL",
+    "ARCADE",
+)
 
-SAID_FIRST = ("glass", "paper", "iron", "velvet", "wooden", "golden", "broken", "painted", "ancient", "tiny")
+SAID_FIRST = (
+    "glass",
+    "paper",
+    "iron",
+    "velvet",
+    "wooden",
+    "golden",
+    "broken",
+    "painted",
+    "ancient",
+    "tiny",
+)
 SAID_SECOND = (
-    "anchor", "carriage", "clock", "compass", "dragon", "fiddle", "lantern", "mirror",
-    "parcel", "ribbon", "saddle", "statue", "teapot", "telescope", "wagon", "wheel",
-)  # fmt: skip
+    "anchor",
+    "carriage",
+    "clock",
+    "compass",
+    "dragon",
+    "fiddle",
+    "lantern",
+    "mirror",
+    "parcel",
+    "ribbon",
+    "saddle",
+    "statue",
+    "teapot",
+    "telescope",
+    "wagon",
+    "wheel",
+)
 
 AMOUNTS = (
-    "eleven", "twelve", "thirteen", "fifteen", "sixteen", "eighteen", "twenty", "thirty",
-    "forty", "fifty", "sixty", "seventy", "eighty", "ninety",
-)  # fmt: skip
-HOURS = ("noon", "midnight", "dawn", "dusk", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fifteen",
+    "sixteen",
+    "eighteen",
+    "twenty",
+    "thirty",
+    "forty",
+    "fifty",
+    "sixty",
+    "seventy",
+    "eighty",
+    "ninety",
+)
+HOURS = (
+    "noon",
+    "midnight",
+    "dawn",
+    "dusk",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+)
 OWNERS = (
-    "Ada", "Bruno", "Clara", "Dmitri", "Elena", "Farid", "Greta", "Hugo", "Ines", "Jonas", "Kira", "Leo", "Mona",
+    "Ada",
+    "Bruno",
+    "Clara",
+    "Dmitri",
+    "Elena",
+    "Farid",
+    "Greta",
+    "Hugo",
+    "Ines",
+    "Jonas",
+    "Kira",
+    "Leo",
+    "Mona",
     "Nils",
-)  # fmt: skip
+)
 
 SMALL_TALK = (
     "What a day it has been so far.",

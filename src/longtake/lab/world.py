@@ -33,7 +33,9 @@ def make_script(seed: int, minutes: int, profile: WorldProfile = PROFILE.world) 
     if not 0 <= seed <= MOST_SEED:
         raise ConfigError(f"a world's seed is 0 to {MOST_SEED}, not {seed}", key="seed")
     if not 1 <= minutes <= MOST_MINUTES:
-        raise ConfigError(f"a world is 1 to {MOST_MINUTES} minutes long, not {minutes}", key="minutes")
+        raise ConfigError(
+            f"a world is 1 to {MOST_MINUTES} minutes long, not {minutes}", key="minutes"
+        )
     return _Writer(seed, minutes, profile).write()
 
 
@@ -87,13 +89,21 @@ class _Writer:
             start += length
         return bounds
 
-    def _scene(self, start: int, end: int, episode: int, palette: int, place: str, people: Sequence[Person]) -> Scene:
+    def _scene(
+        self, start: int, end: int, episode: int, palette: int, place: str, people: Sequence[Person]
+    ) -> Scene:
         look = Look(palette, self.rng.choice(MOTIONS), self.rng.randrange(1000))
-        present = tuple(self.rng.sample(list(people), self.rng.randint(*self.profile.people_per_scene)))
+        present = tuple(
+            self.rng.sample(list(people), self.rng.randint(*self.profile.people_per_scene))
+        )
         deeds = self._deeds(start, end, place, present)
-        return Scene(start, end, episode, place, look, present, deeds, self._signs(start, end, place))
+        return Scene(
+            start, end, episode, place, look, present, deeds, self._signs(start, end, place)
+        )
 
-    def _deeds(self, start: int, end: int, place: str, people: Sequence[Person]) -> tuple[Happening, ...]:
+    def _deeds(
+        self, start: int, end: int, place: str, people: Sequence[Person]
+    ) -> tuple[Happening, ...]:
         made: list[Happening] = []
         person = self.rng.choice(people)
         least, most = self.profile.deed
@@ -128,7 +138,9 @@ class _Writer:
         if respect == "verb":
             return Deed(of.person, self.rng.choice(list(v.VERBS)), thing, place)
         if respect == "colour":
-            return Deed(of.person, of.verb, Thing(self.rng.choice(list(v.COLOURS)), thing.kind), place)
+            return Deed(
+                of.person, of.verb, Thing(self.rng.choice(list(v.COLOURS)), thing.kind), place
+            )
         return Deed(of.person, of.verb, Thing(thing.colour, self._thing().kind), place)
 
     def _thing(self) -> Thing:
@@ -148,7 +160,11 @@ class _Writer:
 
     def _sign_text(self) -> str:
         while True:
-            words = self.rng.choice(v.SIGN_FIRST), self.rng.choice(v.SIGN_SECOND), self.rng.randint(11, 99)
+            words = (
+                self.rng.choice(v.SIGN_FIRST),
+                self.rng.choice(v.SIGN_SECOND),
+                self.rng.randint(11, 99),
+            )
             text = " ".join(map(str, words))
             if text not in self.sign_texts:
                 self.sign_texts.add(text)

@@ -63,7 +63,9 @@ def listen(
             if other.index != stream.index:
                 other.discard = Discard.all
         if within.start > 1.0 and stream.time_base is not None:
-            container.seek(int((within.start - 1.0 + origin) / stream.time_base), stream=stream, backward=True)
+            container.seek(
+                int((within.start - 1.0 + origin) / stream.time_base), stream=stream, backward=True
+            )
         whole = round(slice_seconds * RATE)
         start = round(within.start * RATE)
         held = np.zeros(0, dtype=np.float32)
@@ -95,7 +97,9 @@ def _placed(
     resampler = AudioResampler(format="flt", layout="mono", rate=RATE)
     begin = round(within.start * RATE)
     limit = round(within.end * RATE) if np.isfinite(within.end) else None
-    cursor: int | None = None  # where the next sample of the track belongs, in samples from the film's start
+    cursor: int | None = (
+        None  # where the next sample of the track belongs, in samples from the film's start
+    )
     for frame in _frames(container, stream):
         place = None if frame.time is None else round((frame.time - origin) * RATE)
         for piece in resampler.resample(frame):
@@ -108,7 +112,9 @@ def _placed(
                 yield np.zeros(max(0, place - max(cursor, begin)), dtype=np.float32)
                 cursor = place
             place = None
-            kept = samples[max(0, begin - cursor) : None if limit is None else max(0, limit - cursor)]
+            kept = samples[
+                max(0, begin - cursor) : None if limit is None else max(0, limit - cursor)
+            ]
             cursor += len(samples)
             if len(kept):
                 yield kept

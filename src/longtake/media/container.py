@@ -58,7 +58,9 @@ def _open(path: Path, limits: MediaSettings) -> InputContainer:
     # unlike codec_context.options, these hold while the streams are being probed
     while_probing: Any = [{"max_pixels": str(limits.max_pixels)}] * limits.max_streams
     try:
-        return av.open(name, options=options, stream_options=while_probing, metadata_errors="replace")
+        return av.open(
+            name, options=options, stream_options=while_probing, metadata_errors="replace"
+        )
     except ValueError:
         # MPEG program streams show their streams too late for that; their headers hold 16383 pixels a side at most
         return av.open(name, options=options, metadata_errors="replace")
@@ -95,16 +97,24 @@ def video_stream(path: Path, container: InputContainer) -> VideoStream:
         heard = ", ".join(s.codec_context.name for s in container.streams.audio if s.codec_context)
         detail = f"has no video stream (sound only: {heard})" if heard else "has no video stream"
         raise MediaError(path, "no_video", detail)
-    return max(streams, key=lambda s: (bool(s.disposition & s.disposition.default), s.width * s.height))
+    return max(
+        streams, key=lambda s: (bool(s.disposition & s.disposition.default), s.width * s.height)
+    )
 
 
-def _not_opened(path: Path, size: int, error: av.error.FFmpegError, limits: MediaSettings) -> MediaError:
+def _not_opened(
+    path: Path, size: int, error: av.error.FFmpegError, limits: MediaSettings
+) -> MediaError:
     if isinstance(error, av.error.ArgumentError | av.error.PermissionError):
         # what a demuxer outside the whitelist is answered with
         return MediaError(
-            path, "not_a_video", "is not in a video format longtake opens (playlists and scripts are refused)"
+            path,
+            "not_a_video",
+            "is not in a video format longtake opens (playlists and scripts are refused)",
         )
-    if isinstance(error, av.error.MemoryError):  # what FFmpeg says when its own limit on streams is passed
+    if isinstance(
+        error, av.error.MemoryError
+    ):  # what FFmpeg says when its own limit on streams is passed
         return _too_many_streams(path, None, limits)
     with path.open("rb") as file:
         head = file.read(12)
@@ -116,7 +126,9 @@ def _not_opened(path: Path, size: int, error: av.error.FFmpegError, limits: Medi
 
 def _too_many_streams(path: Path, count: int | None, limits: MediaSettings) -> MediaError:
     found = f"{count} streams are" if count else "its streams are"
-    return MediaError(path, "too_large", f"{found} over the limit of {limits.max_streams} (media.max_streams)")
+    return MediaError(
+        path, "too_large", f"{found} over the limit of {limits.max_streams} (media.max_streams)"
+    )
 
 
 def _too_many_pixels(path: Path, width: int, height: int, limits: MediaSettings) -> MediaError:

@@ -42,7 +42,9 @@ def workers_for(limits: MediaSettings) -> int:
     """Decoding threads: as configured, else one per usable core, at most eight."""
     if limits.workers:
         return limits.workers
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
     return min(cores, 8)
 
 
@@ -70,7 +72,10 @@ def _pictures(reader: Reader, run: Run, look: Look, waiting: int) -> Iterator[tu
 
     def convert(skip: bool) -> Iterator[tuple[int, Pixels]]:
         for position, frame in reader.frames(run, skip=skip):
-            yield position, to_pixels(frame, width=look.width, rotation=look.rotation, aspect=look.aspect)
+            yield (
+                position,
+                to_pixels(frame, width=look.width, rotation=look.rotation, aspect=look.aspect),
+            )
 
     if len(run.wanted) > waiting:
         yield from convert(skip=False)

@@ -18,7 +18,9 @@ def to_pixels(frame: VideoFrame, *, width: int | None, rotation: int, aspect: fl
     upright_width = shown[1] if quarter % 2 else shown[0]
     scale = min(1.0, width / upright_width) if width else 1.0
     target = (max(1, round(shown[0] * scale)), max(1, round(shown[1] * scale)))
-    rgb: Pixels = frame.reformat(*target, format="rgb24", interpolation=Interpolation.AREA).to_ndarray()  # type: ignore[assignment]
+    rgb: Pixels = frame.reformat(
+        *target, format="rgb24", interpolation=Interpolation.AREA
+    ).to_ndarray()  # type: ignore[assignment]
     # FFmpeg counts the rotation anticlockwise, as rot90 does
     return np.ascontiguousarray(np.rot90(rgb, quarter)) if quarter else rgb
 

@@ -83,7 +83,11 @@ class PacketTable:
         shown_keys = self.keys[self.shown[self.keys]]
         key_times = self.pts[shown_keys] * self.tick
         asked = np.asarray(list(times), dtype=np.float64)
-        right = np.clip(np.searchsorted(key_times, asked), 1, len(key_times) - 1) if len(key_times) > 1 else 0
+        right = (
+            np.clip(np.searchsorted(key_times, asked), 1, len(key_times) - 1)
+            if len(key_times) > 1
+            else 0
+        )
         left = right - 1 if len(key_times) > 1 else 0
         closer_left = asked - key_times[left] <= key_times[right] - asked
         return np.asarray(shown_keys[np.where(closer_left, left, right)])
@@ -110,12 +114,14 @@ def read_packets(path: Path, container: InputContainer, stream: VideoStream) -> 
                 continue  # the flush packet at the end
             # a VP8 file keeps hidden reference frames as packets of their own; bit 4 says which
             hidden = vp8 and not memoryview(packet)[0] >> 4 & 1
-            rows.append((
-                UNKNOWN if packet.pts is None else packet.pts,
-                UNKNOWN if packet.dts is None else packet.dts,
-                packet.is_keyframe,
-                not (packet.is_discard or hidden),
-            ))  # fmt: skip
+            rows.append(
+                (
+                    UNKNOWN if packet.pts is None else packet.pts,
+                    UNKNOWN if packet.dts is None else packet.dts,
+                    packet.is_keyframe,
+                    not (packet.is_discard or hidden),
+                )
+            )
             last_duration = packet.duration or last_duration
     except av.error.FFmpegError:
         pass  # a cut-off file: what was read until here is the film
@@ -124,17 +130,26 @@ def read_packets(path: Path, container: InputContainer, stream: VideoStream) -> 
     return _table(rows, container, stream, last_duration)
 
 
-def _origin(container: InputContainer, stream: VideoStream, rows: Sequence[tuple[int, int, bool, bool]]) -> int:
+def _origin(
+    container: InputContainer, stream: VideoStream, rows: Sequence[tuple[int, int, bool, bool]]
+) -> int:
     """The film begins with its first picture or its first sound, whichever is earlier."""
     first = min((pts for pts, _, _, shown in rows if shown and pts != UNKNOWN), default=0)
     if container.format.name == "avi" or stream.time_base is None:
         return first  # AVI knows no offsets; its first stamp is the decoder's delay
-    heard = [s.start_time * s.time_base for s in container.streams.audio if s.start_time is not None and s.time_base]
+    heard = [
+        s.start_time * s.time_base
+        for s in container.streams.audio
+        if s.start_time is not None and s.time_base
+    ]
     return min(first, *(round(start / stream.time_base) for start in heard)) if heard else first
 
 
 def _table(
-    rows: Sequence[tuple[int, int, bool, bool]], container: InputContainer, stream: VideoStream, last_duration: int
+    rows: Sequence[tuple[int, int, bool, bool]],
+    container: InputContainer,
+    stream: VideoStream,
+    last_duration: int,
 ) -> PacketTable:
     pts, dts = (np.array([row[i] for row in rows], dtype=np.int64) for i in (0, 1))
     key, shown = (np.array([row[i] for row in rows], dtype=np.bool_) for i in (2, 3))
@@ -142,16 +157,30 @@ def _table(
         key[0] = True
     rate = stream.average_rate or stream.guessed_rate or stream.base_rate
     repeated = len(np.unique(pts[shown])) < 0.9 * shown.sum()
-    if container.format.name == "mpeg" or (pts == UNKNOWN).any() or repeated or stream.time_base is None:
+    if (
+        container.format.name == "mpeg"
+        or (pts == UNKNOWN).any()
+        or repeated
+        or stream.time_base is None
+    ):
         # AVI and raw streams with B-frames, and program streams, which stamp only some frames and leave the
         # rest to be guessed, sometimes wrongly: their order is known, and the nominal rate
         tick = float(1 / rate) if rate else 0.04
         order = np.arange(len(rows), dtype=np.int64)
         whole = np.zeros(len(rows), dtype=np.bool_)
         whole[0] = True
-        return PacketTable(order, dts, whole, np.ones_like(key), tick, 0, len(rows) * tick, timed=False)
+        return PacketTable(
+            order, dts, whole, np.ones_like(key), tick, 0, len(rows) * tick, timed=False
+        )
     tick, origin = float(stream.time_base), _origin(container, stream, rows)
     usual = round(1 / (float(rate) * tick)) if rate else 1
     end = int(pts[shown].max()) + (last_duration or usual)
-    return PacketTable(pts - origin, np.where(dts == UNKNOWN, UNKNOWN, dts - origin), key, shown,
-                       tick, origin, (end - origin) * tick)  # fmt: skip
+    return PacketTable(
+        pts - origin,
+        np.where(dts == UNKNOWN, UNKNOWN, dts - origin),
+        key,
+        shown,
+        tick,
+        origin,
+        (end - origin) * tick,
+    )

@@ -32,7 +32,9 @@ REORDER = 16
 class Reader:
     """A decoder for one thread; it remembers which packet comes next, so that neighbours need no seek."""
 
-    def __init__(self, path: Path, table: PacketTable, limits: MediaSettings, threads: int = 1) -> None:
+    def __init__(
+        self, path: Path, table: PacketTable, limits: MediaSettings, threads: int = 1
+    ) -> None:
         self._path, self._table, self._limits, self._threads = path, table, limits, threads
         self._open = ExitStack()
         self._packets: Iterator[Packet]
@@ -58,7 +60,11 @@ class Reader:
             context.skip_frame = "NONREF" if skip and position not in wanted else "DEFAULT"
             for frame in _decode(context, packet):
                 # without usable time stamps a frame's number is all there is
-                stamp = frame.pts - self._table.origin if self._table.timed and frame.pts is not None else shown
+                stamp = (
+                    frame.pts - self._table.origin
+                    if self._table.timed and frame.pts is not None
+                    else shown
+                )
                 shown += 1
                 if stamp in missing:
                     yield missing.pop(stamp), frame
@@ -90,7 +96,9 @@ class Reader:
         back = second if self._container.format.name == "mpegts" else 0
         while table.timed and stamp - back > table.pts[0]:
             try:
-                self._container.seek(stamp - back + table.origin, stream=self._stream, backward=True)
+                self._container.seek(
+                    stamp - back + table.origin, stream=self._stream, backward=True
+                )
             except av.error.FFmpegError:
                 break
             self._packets = self._container.demux(self._stream)
@@ -106,7 +114,9 @@ class Reader:
         for packet in self._packets:
             if packet.size == 0:
                 return False
-            pts, dts = (UNKNOWN if t is None else t - table.origin for t in (packet.pts, packet.dts))
+            pts, dts = (
+                UNKNOWN if t is None else t - table.origin for t in (packet.pts, packet.dts)
+            )
             if (pts, dts) == goal:
                 self._next = first
                 self._packets = chain([packet], self._packets)

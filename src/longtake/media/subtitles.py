@@ -35,11 +35,17 @@ def sidecar(film: Path) -> Path | None:
         exact = film.with_suffix(suffix)
         if exact.is_file():
             return exact
-    beside = sorted(p for p in film.parent.glob(f"{_literal(film.stem)}.*") if p.suffix in SUFFIXES and p.is_file())
+    beside = sorted(
+        p
+        for p in film.parent.glob(f"{_literal(film.stem)}.*")
+        if p.suffix in SUFFIXES and p.is_file()
+    )
     return beside[0] if beside else None
 
 
-def read_subtitles(path: Path, limits: MediaSettings | None = None, *, begin: float = 0.0) -> list[Line]:
+def read_subtitles(
+    path: Path, limits: MediaSettings | None = None, *, begin: float = 0.0
+) -> list[Line]:
     """Lines of an SRT, VTT, ASS or JSON file, by time; ``begin`` is the time in it at which the film begins."""
     import pysubs2  # late: a film that is known is searched without it
 
@@ -58,11 +64,15 @@ def read_subtitles(path: Path, limits: MediaSettings | None = None, *, begin: fl
     try:
         parsed = _parse(text, path.suffix.lower())
     except (pysubs2.exceptions.Pysubs2Error, ValueError, IndexError) as error:
-        raise MediaError(path, "unreadable", "is not a subtitle file (SRT, VTT, ASS or JSON)") from error
+        raise MediaError(
+            path, "unreadable", "is not a subtitle file (SRT, VTT, ASS or JSON)"
+        ) from error
     if not parsed.events:
         raise MediaError(path, "unreadable", "holds no subtitle line")
     events = [event for event in parsed if not event.is_comment]
-    return _tidy(((event.start / 1000, event.end / 1000, event.plaintext) for event in events), begin)
+    return _tidy(
+        ((event.start / 1000, event.end / 1000, event.plaintext) for event in events), begin
+    )
 
 
 def _parse(text: str, suffix: str) -> pysubs2.SSAFile:
@@ -71,7 +81,9 @@ def _parse(text: str, suffix: str) -> pysubs2.SSAFile:
     try:
         return pysubs2.SSAFile.from_string(text)
     except pysubs2.exceptions.FormatAutodetectionError:  # no telling mark in it: go by the name
-        return pysubs2.SSAFile.from_string(text, format_=suffix.lstrip(".") if suffix in SUFFIXES else "srt")
+        return pysubs2.SSAFile.from_string(
+            text, format_=suffix.lstrip(".") if suffix in SUFFIXES else "srt"
+        )
 
 
 def embedded_subtitles(
@@ -84,7 +96,11 @@ def embedded_subtitles(
     with open_container(path, limits) as container:
         streams = [s for s in container.streams.subtitles if index is None or s.index == index]
         if not streams:
-            raise MediaError(path, "unreadable", f"has no subtitle stream {index}" if index else "has no subtitles")
+            raise MediaError(
+                path,
+                "unreadable",
+                f"has no subtitle stream {index}" if index else "has no subtitles",
+            )
         stream = streams[0]
         for packet in container.demux(stream):
             if packet.pts is None or stream.time_base is None:
@@ -94,7 +110,9 @@ def embedded_subtitles(
                 text = _event_text(subtitle)
                 room -= len(text)
                 if room < 0:
-                    raise MediaError(path, "too_large", f"holds over {limits.max_subtitle_mb:g} MB of subtitles")
+                    raise MediaError(
+                        path, "too_large", f"holds over {limits.max_subtitle_mb:g} MB of subtitles"
+                    )
                 raw.append((start, start + float((packet.duration or 0) * stream.time_base), text))
     return _tidy(raw)
 
@@ -104,7 +122,12 @@ def _event_text(subtitle: object) -> str:
     if not isinstance(subtitle, av.subtitles.subtitle.AssSubtitle):
         return ""
     raw = subtitle.ass.decode("utf-8", errors="replace") if subtitle.ass else ""
-    return raw.split(",", _ASS_FIELDS)[-1].replace("\\N", "\n").replace("\\n", "\n").replace("\\h", " ")
+    return (
+        raw.split(",", _ASS_FIELDS)[-1]
+        .replace("\\N", "\n")
+        .replace("\\n", "\n")
+        .replace("\\h", " ")
+    )
 
 
 def _benchmark_lines(path: Path, text: str) -> Iterable[tuple[float, float, str]]:
@@ -115,7 +138,9 @@ def _benchmark_lines(path: Path, text: str) -> Iterable[tuple[float, float, str]
             raise TypeError("a list is needed")
         return [_benchmark_line(row) for row in rows]
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError, ConfigError) as error:
-        raise MediaError(path, "unreadable", f"is not a list of subtitle lines ({error})") from error
+        raise MediaError(
+            path, "unreadable", f"is not a list of subtitle lines ({error})"
+        ) from error
 
 
 def _benchmark_line(row: Mapping[str, Any]) -> tuple[float, float, str]:

@@ -108,14 +108,18 @@ class Video:
         for time in times:
             if not 0 <= time <= self.duration:
                 end = clock(self.duration, millis=True)
-                raise MediaError(self.path, "out_of_range", f"{time:g} s is outside the film (0 to {end})")
+                raise MediaError(
+                    self.path, "out_of_range", f"{time:g} s is outside the film (0 to {end})"
+                )
         return self._in_asked_order(self.table.on_screen(times), width)
 
     def keyframes(self, times: Sequence[float], *, width: int | None = None) -> list[Frame]:
         """For each time the nearest keyframe, with its own true time: a first look at the price of a seek."""
         return self._in_asked_order(self.table.nearest_keys(times), width)
 
-    def sample(self, fps: float, *, width: int | None = None, within: Segment | None = None) -> Iterator[Frame]:
+    def sample(
+        self, fps: float, *, width: int | None = None, within: Segment | None = None
+    ) -> Iterator[Frame]:
         """The frame on screen at every multiple of 1/``fps`` seconds, in order, one frame per tick."""
         yield from self.frames(sample_times(self.duration, fps, within), width=width)
 
@@ -154,12 +158,19 @@ class Video:
     def _look(self, width: int | None) -> Look:
         info = self.info
         shown = min(width or info.width, info.width)
-        return Look(width, info.rotation, info.aspect, frame_bytes=round(3 * shown**2 * info.height / info.width))
+        return Look(
+            width,
+            info.rotation,
+            info.aspect,
+            frame_bytes=round(3 * shown**2 * info.height / info.width),
+        )
 
 
 def sample_times(duration: float, fps: float, within: Segment | None = None) -> NDArray[np.float64]:
     """Every multiple of 1/``fps`` inside the film, or inside ``within``; at least one moment."""
-    start, end = (0.0, duration) if within is None else (max(0.0, within.start), min(duration, within.end))
+    start, end = (
+        (0.0, duration) if within is None else (max(0.0, within.start), min(duration, within.end))
+    )
     first, last = int(np.ceil(start * fps - 1e-9)), int(np.ceil(end * fps - 1e-9))
     ticks = np.arange(first, max(last, first)) / fps
     return ticks if len(ticks) else np.array([min(start, duration)])

@@ -70,7 +70,9 @@ def write_film(
             _mux_sound(file, voice, sound, encoding.audio_rate, audio_start)
 
 
-def _add_picture(file: OutputContainer, encoding: Encoding, pixels: Pixels, tick: Fraction) -> VideoStream:
+def _add_picture(
+    file: OutputContainer, encoding: Encoding, pixels: Pixels, tick: Fraction
+) -> VideoStream:
     stream = file.add_stream(encoding.codec, rate=encoding.fps)
     assert isinstance(stream, VideoStream)
     stream.height, stream.width = pixels.shape[:2]
@@ -93,11 +95,15 @@ def _add_sound(file: OutputContainer, encoding: Encoding) -> AudioStream:
     return stream
 
 
-def _mux_sound(file: OutputContainer, stream: AudioStream, sound: NDArray[np.float32], rate: int, start: float) -> None:
+def _mux_sound(
+    file: OutputContainer, stream: AudioStream, sound: NDArray[np.float32], rate: int, start: float
+) -> None:
     size = stream.frame_size or 1024
     for begin in range(0, len(sound), size):
         piece = np.clip(sound[begin : begin + size], -1, 1)
-        frame = AudioFrame.from_ndarray((piece * 32767).astype(np.int16)[None], format="s16", layout="mono")
+        frame = AudioFrame.from_ndarray(
+            (piece * 32767).astype(np.int16)[None], format="s16", layout="mono"
+        )
         frame.sample_rate = rate
         frame.pts = begin + round(start * rate)
         frame.time_base = Fraction(1, rate)

@@ -115,7 +115,9 @@ class A4VL:
     """Agents write clues, look at the blocks that fit, and answer: unanimously, or the weakest leaves."""
 
     name: ClassVar[str] = "a4vl"
-    paper: ClassVar[str] = "A4VL: a training-free multi-agent alliance for long video reasoning (appendices A to D)"
+    paper: ClassVar[str] = (
+        "A4VL: a training-free multi-agent alliance for long video reasoning (appendices A to D)"
+    )
     roles: ClassVar[tuple[str, ...]] = ("team",)
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "paper": {"events": EventPartition(**PAPER), "temporal_scope": False},
@@ -158,9 +160,17 @@ class A4VL:
 
     def __post_init__(self) -> None:
         check_least(
-            self, self.name, preview_frames=1, inference_frames=1, long_preview_frames=1, long_inference_frames=1,
-            block_frames=1, block_best=1, clue_words=1, team_size=1,
-        )  # fmt: skip
+            self,
+            self.name,
+            preview_frames=1,
+            inference_frames=1,
+            long_preview_frames=1,
+            long_inference_frames=1,
+            block_frames=1,
+            block_best=1,
+            clue_words=1,
+            team_size=1,
+        )
 
     def answer(self, footage: Footage, question: Question, run: Run) -> Answer:
         """Algorithm 1."""
@@ -187,7 +197,10 @@ class A4VL:
                     for agent in agents
                 ]
                 turns = fanout(partial(self.turn, footage, question, blocks), views)  # 10 to 24
-                opinions, shown = [said for _, said in turns], {said.agent: look for look, said in turns}
+                opinions, shown = (
+                    [said for _, said in turns],
+                    {said.agent: look for look, said in turns},
+                )
                 everything += opinions
                 winner = self.agreed(question, opinions, agents)  # 25
                 if winner is not None or len(agents) == 1:
@@ -205,7 +218,13 @@ class A4VL:
         with step("partition"):
             found = partition(footage, self.events)
             blocks, strength = found.blocks, [0.0, *(cut.strength for cut in found.cuts)]
-            emit(ScoresSet(label="events", segments=tuple(blocks), values=tuple(np.round(strength, 4).tolist())))
+            emit(
+                ScoresSet(
+                    label="events",
+                    segments=tuple(blocks),
+                    values=tuple(np.round(strength, 4).tolist()),
+                )
+            )
             within = scope(question.text, footage.duration) if self.temporal_scope else None
             if within is None:
                 return blocks
@@ -224,15 +243,24 @@ class A4VL:
             told: dict[str, Any] = {"question": question, **shown_to(footage, look)}
             all_of_it = self.gate and (
                 COUNTING.search(question.text) is not None
-                or ask(agent.chat, "a4vl/gate", Gate, default=Gate(whole_video=True), **told).whole_video
+                or ask(
+                    agent.chat, "a4vl/gate", Gate, default=Gate(whole_video=True), **told
+                ).whole_video
             )
             clue = ask(
-                agent.chat, "a4vl/clue", Clue, default=Clue(clue=question.text), words=self.clue_words, **told
-            ).clue  # fmt: skip
+                agent.chat,
+                "a4vl/clue",
+                Clue,
+                default=Clue(clue=question.text),
+                words=self.clue_words,
+                **told,
+            ).clue
             return self.brief(clue, question), all_of_it
 
         found = dict(zip((agent.name for agent in agents), fanout(first, agents), strict=True))
-        return {name: clue for name, (clue, _) in found.items()}, {name for name, (_, all_) in found.items() if all_}
+        return {name: clue for name, (clue, _) in found.items()}, {
+            name for name, (_, all_) in found.items() if all_
+        }
 
     def perceive(self, footage: Footage, blocks: Sequence[Segment], view: View) -> Look:
         """Lines 11 to 19: frames for one agent, from the blocks that fit its clue."""
@@ -240,17 +268,29 @@ class A4VL:
         total = self.n2(footage)
         if view.whole:
             everything = np.concatenate(rows)
-            return look_at(footage, everything[sampling.one_per_bin(len(everything), total, view.chance)].tolist())
+            return look_at(
+                footage,
+                everything[sampling.one_per_bin(len(everything), total, view.chance)].tolist(),
+            )
         logits = self.similarity(footage, rows, view.clue)  # 11
         share = allocate.shares(logits, self.threshold(footage))  # 12 to 14, 17, 18
-        emit(ScoresSet(label=f"share: {view.clue}", segments=tuple(blocks), values=tuple(np.round(share, 4).tolist())))
+        emit(
+            ScoresSet(
+                label=f"share: {view.clue}",
+                segments=tuple(blocks),
+                values=tuple(np.round(share, 4).tolist()),
+            )
+        )
         given = allocate.counts(share, total, [len(row) for row in rows])  # 15
         chosen = [
-            row[sampling.one_per_bin(len(row), count, view.chance)] for row, count in zip(rows, given, strict=True)
+            row[sampling.one_per_bin(len(row), count, view.chance)]
+            for row, count in zip(rows, given, strict=True)
         ]  # 16, 19
         return look_at(footage, np.concatenate(chosen).tolist())
 
-    def similarity(self, footage: Footage, rows: Sequence[NDArray[np.int64]], clue: str) -> list[float]:
+    def similarity(
+        self, footage: Footage, rows: Sequence[NDArray[np.int64]], clue: str
+    ) -> list[float]:
         """``Sim(B_k, P)``: the logit scale times the mean of the best cosines over moments spread over the block."""
         scale = footage.encoder.logit_scale or self.logit_scale
         closeness = footage.embeddings() @ footage.encode([clue])[0]
@@ -260,7 +300,9 @@ class A4VL:
             logits.append(scale * float(spread[-self.block_best :].mean()))
         return logits
 
-    def turn(self, footage: Footage, question: Question, blocks: Sequence[Segment], view: View) -> tuple[Look, Opinion]:
+    def turn(
+        self, footage: Footage, question: Question, blocks: Sequence[Segment], view: View
+    ) -> tuple[Look, Opinion]:
         """Lines 10 to 24 for one agent: what it looks at, its answer, then its reason from the same frames."""
         agent, look = view.agent, self.perceive(footage, blocks, view)  # 10 to 19
         told = shown_to(footage, look)
@@ -269,12 +311,19 @@ class A4VL:
             return look, Opinion(agent.name, reason=answer.reason)
         given = in_words(question, answer.choice, answer.text)
         why = ask(
-            agent.chat, "a4vl/reason", Reason, default=Reason(reason=answer.reason),
-            question=question, answer=given, **told,
-        )  # 22  # fmt: skip
+            agent.chat,
+            "a4vl/reason",
+            Reason,
+            default=Reason(reason=answer.reason),
+            question=question,
+            answer=given,
+            **told,
+        )  # 22
         return look, Opinion(agent.name, answer.choice, answer.text, why.reason)
 
-    def agreed(self, question: Question, opinions: list[Opinion], agents: Sequence[Agent]) -> str | None:
+    def agreed(
+        self, question: Question, opinions: list[Opinion], agents: Sequence[Agent]
+    ) -> str | None:
         """Line 25: the vote of all of them, or ``None``. Answers in words count as one that say the same."""
         texts = [opinion.text for opinion in opinions]
         if question.options or not all(texts):
@@ -283,40 +332,66 @@ class A4VL:
         return opinions[0].vote if len(groups) == 1 else None
 
     def refine(
-        self, footage: Footage, question: Question, agents: Sequence[Agent], judged: Sequence[Opinion],
+        self,
+        footage: Footage,
+        question: Question,
+        agents: Sequence[Agent],
+        judged: Sequence[Opinion],
         clues: Mapping[str, str],
-    ) -> dict[str, str]:  # fmt: skip
+    ) -> dict[str, str]:
         """Lines 33 and 34: new clues from what was said, scored and who left."""
 
         def again(agent: Agent) -> str:
             found = ask(
-                agent.chat, "a4vl/refine", Clue, default=Clue(clue=question.text), name=Plain(agent.name),
-                question=question, length=length(footage), minutes=minutes(judged), clue=clues[agent.name],
+                agent.chat,
+                "a4vl/refine",
+                Clue,
+                default=Clue(clue=question.text),
+                name=Plain(agent.name),
+                question=question,
+                length=length(footage),
+                minutes=minutes(judged),
+                clue=clues[agent.name],
                 words=self.clue_words,
-            )  # fmt: skip
+            )
             return self.brief(found.clue, question)
 
         return dict(zip((agent.name for agent in agents), fanout(again, agents), strict=True))
 
     def conclude(
-        self, footage: Footage, final: Opinion | None, shown: Mapping[str, Look], clues: Mapping[str, str],
+        self,
+        footage: Footage,
+        final: Opinion | None,
+        shown: Mapping[str, Look],
+        clues: Mapping[str, str],
         exit_round: int | None = None,
-    ) -> Answer:  # fmt: skip
+    ) -> Answer:
         """An opinion as an answer, with the moments that fitted its clue best."""
         if final is None or final.vote is None:
             return Answer(reason="" if final is None else final.reason, status="abstained")
         cited = cite(footage, shown[final.agent], clues[final.agent], CITED)
         table = self.exit_confidence
-        confidence = None if exit_round is None or not table else table[min(exit_round, len(table)) - 1]
+        confidence = (
+            None if exit_round is None or not table else table[min(exit_round, len(table)) - 1]
+        )
         return Answer(final.choice, final.text, final.reason, confidence, cited)
 
-    def explain(self, question: Question, answer: Answer, given: Sequence[str], agent: Agent) -> Answer:
+    def explain(
+        self, question: Question, answer: Answer, given: Sequence[str], agent: Agent
+    ) -> Answer:
         """The final explanation, by the summariser: the first agent that is left."""
         if not self.summarise or not given or answer.status == "abstained":
             return answer
         told = in_words(question, answer.choice, answer.text)
-        made = ask(agent.chat, "a4vl/summarise", Explanation, default=None, question=question, answer=told,
-                   reasons=list(given))  # fmt: skip
+        made = ask(
+            agent.chat,
+            "a4vl/summarise",
+            Explanation,
+            default=None,
+            question=question,
+            answer=told,
+            reasons=list(given),
+        )
         return answer if made is None else replace(answer, reason=made.explanation)
 
     def brief(self, clue: str, question: Question) -> str:
@@ -332,11 +407,19 @@ class A4VL:
 
     def n1(self, footage: Footage) -> int:
         """Preview frames for this film."""
-        return self.long_preview_frames if footage.duration > self.long_seconds else self.preview_frames
+        return (
+            self.long_preview_frames
+            if footage.duration > self.long_seconds
+            else self.preview_frames
+        )
 
     def n2(self, footage: Footage) -> int:
         """Frames of an answer for this film."""
-        return self.long_inference_frames if footage.duration > self.long_seconds else self.inference_frames
+        return (
+            self.long_inference_frames
+            if footage.duration > self.long_seconds
+            else self.inference_frames
+        )
 
     def bounds(self, duration: float, question: Question) -> Bounds:
         """Agreement never comes before one agent is left."""
@@ -349,7 +432,9 @@ class A4VL:
         judging, refining, grouping = answers - 1, answers - m, (m - 1) * open_ended
         calls = first + 2 * answers + judging + refining + grouping + self.summarise
         asked = words([question.text, *question.options])
-        steps = (2 if self.gate else 1) + 2 * m + 2 * (m - 1) + (m - 1) * open_ended + self.summarise
+        steps = (
+            (2 if self.gate else 1) + 2 * m + 2 * (m - 1) + (m - 1) * open_ended + self.summarise
+        )
         return Bounds(
             calls=calls,
             frames=first * n1 + 2 * answers * n2,
@@ -362,4 +447,8 @@ class A4VL:
 def reasons(said: Sequence[Opinion], last: Sequence[Opinion], winner: str | None) -> list[str]:
     """What was said for the winning answer in any round, each once."""
     agreed = {opinion.vote for opinion in last} if winner is not None else {last[0].vote}
-    return list(dict.fromkeys(o.reason for o in said if o.vote in agreed and o.vote is not None and o.reason))
+    return list(
+        dict.fromkeys(
+            o.reason for o in said if o.vote in agreed and o.vote is not None and o.reason
+        )
+    )

@@ -79,7 +79,9 @@ def solve(method: Method, footage: Footage, question: Question, run: Run) -> Res
             models=run.names,
             cards=run.cards,
             seed=run.seed,
-            budget={key: value for key, value in vars(run.ledger.limits).items() if value is not None},
+            budget={
+                key: value for key, value in vars(run.ledger.limits).items() if value is not None
+            },
             prompts=own_prompts(),
             subtitles=_subtitles_of(footage),
         )

@@ -50,13 +50,17 @@ class Uniform:
         captions = footage.captions(times)
         told = {"length": Plain(clock(footage.duration)), **_manner(self.reason)}
         if captions is not None:
-            notes = [Line(Segment(t, t), caption) for t, caption in zip(times, captions, strict=True)]
+            notes = [
+                Line(Segment(t, t), caption) for t, caption in zip(times, captions, strict=True)
+            ]
             said = guess(run["vlm"], "baselines/captions", question, seen=notes, **told)
             evidence = [Evidence(note.segment, "caption", note.text) for note in notes]
         else:
             shown = footage.at(times)
             speech = _around(footage, shown) if self.subtitles else "(not shown)"
-            said = guess(run["vlm"], "baselines/uniform", question, frames=shown, speech=speech, **told)
+            said = guess(
+                run["vlm"], "baselines/uniform", question, frames=shown, speech=speech, **told
+            )
             evidence = [Evidence(Segment(frame.time, frame.time), "frame") for frame in shown]
         return said.as_answer(evidence=evidence)
 
@@ -97,6 +101,8 @@ def _manner(reasoned: bool) -> dict[str, Any]:
 def _around(footage: Footage, frames: list[Frame], reach: float = REACH) -> list[Line] | str:
     """Lines spoken within ``reach`` seconds of a frame, each once."""
     lines = [
-        line for frame in frames for line in footage.speech(Segment(max(0.0, frame.time - reach), frame.time + reach))
+        line
+        for frame in frames
+        for line in footage.speech(Segment(max(0.0, frame.time - reach), frame.time + reach))
     ]
     return list(dict.fromkeys(lines)) or "(nothing is said)"

@@ -46,7 +46,17 @@ from longtake.agents.answer import guess, in_words
 from longtake.agents.ask import ask, with_options
 from longtake.agents.fanout import fanout
 from longtake.agents.run import Agent, Run
-from longtake.agents.team import Opinion, by_meaning, judge_all, leading, majority, minutes, prune, tally, unanimous
+from longtake.agents.team import (
+    Opinion,
+    by_meaning,
+    judge_all,
+    leading,
+    majority,
+    minutes,
+    prune,
+    tally,
+    unanimous,
+)
 from longtake.algorithms import chunks, sampling
 from longtake.errors import ConfigError, check_least
 from longtake.events import ScoresSet, emit, note, step
@@ -113,7 +123,9 @@ class LVAgent:
     """Agents retrieve chunks, answer and score one another: more than half agree, or the weakest leaves."""
 
     name: ClassVar[str] = "lvagent"
-    paper: ClassVar[str] = "LVAgent: long video understanding by multi-round dynamical collaboration of MLLM agents"
+    paper: ClassVar[str] = (
+        "LVAgent: long video understanding by multi-round dynamical collaboration of MLLM agents"
+    )
     roles: ClassVar[tuple[str, ...]] = ("team",)
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "paper": {"calibration": "sum", "native_whole": False},
@@ -165,9 +177,17 @@ class LVAgent:
 
     def __post_init__(self) -> None:
         check_least(
-            self, self.name, team_size=1, max_rounds=1, chunks=1, frames_per_chunk=1, global_frames=1, blank_frames=1,
-            preview_frames=1, key_words=1,
-        )  # fmt: skip
+            self,
+            self.name,
+            team_size=1,
+            max_rounds=1,
+            chunks=1,
+            frames_per_chunk=1,
+            global_frames=1,
+            blank_frames=1,
+            preview_frames=1,
+            key_words=1,
+        )
 
     def answer(self, footage: Footage, question: Question, run: Run) -> Answer:
         """The discussion."""
@@ -197,20 +217,27 @@ class LVAgent:
         seated, rest = run.team[: self.team_size], run.team[self.team_size :]
         if rest:
             note("not_seated", agents=[agent.name for agent in rest], team_size=self.team_size)
-        return [replace(agent, chat=with_options(agent.chat, **self.manner(agent))) for agent in seated]
+        return [
+            replace(agent, chat=with_options(agent.chat, **self.manner(agent))) for agent in seated
+        ]
 
     def manner(self, agent: Agent) -> dict[str, Any]:
         """How an agent is to speak, where its team file leaves it open."""
-        wanted = {"temperature": self.temperature if agent.temperature is None else None,
-                  "max_tokens": self.max_new_tokens if agent.max_new_tokens is None else None}  # fmt: skip
+        wanted = {
+            "temperature": self.temperature if agent.temperature is None else None,
+            "max_tokens": self.max_new_tokens if agent.max_new_tokens is None else None,
+        }
         return {name: value for name, value in wanted.items() if value is not None}
 
-    def discuss(self, footage: Footage, question: Question, run: Run, table: Table, number: int) -> list[Opinion]:
+    def discuss(
+        self, footage: Footage, question: Question, run: Run, table: Table, number: int
+    ) -> list[Opinion]:
         """Lines 2 to 14, all agents side by side."""
         chance = run.random("chunks", footage.name, question.text, number)
         parts = chunks.equal(footage.duration, self.chunks)
         drawn = [
-            chunks.draw(rows_within(footage, part).tolist(), self.frames_per_chunk, chance) for part in parts
+            chunks.draw(rows_within(footage, part).tolist(), self.frames_per_chunk, chance)
+            for part in parts
         ]  # 11
         over_all = self.global_frames if self.perception else self.blank_frames
         spread = sampling.one_per_bin(len(footage.times), over_all, chance).tolist()
@@ -231,48 +258,91 @@ class LVAgent:
         return {agent.name for agent in agents} if short or not self.perception else set()
 
     def turn(
-        self, footage: Footage, question: Question, run: Run, table: Table, drawn: Sequence[Sequence[int]],
-        spread: Sequence[int], agent: Agent,
-    ) -> Turn:  # fmt: skip
+        self,
+        footage: Footage,
+        question: Question,
+        run: Run,
+        table: Table,
+        drawn: Sequence[Sequence[int]],
+        spread: Sequence[int],
+        agent: Agent,
+    ) -> Turn:
         """Lines 3 to 14 for one agent."""
-        key = "" if agent.name in table.whole else self.key(footage, question, run, table, agent)  # 3 to 10
+        key = (
+            "" if agent.name in table.whole else self.key(footage, question, run, table, agent)
+        )  # 3 to 10
         rows = self.retrieve(footage, question, key, drawn) if key else list(spread)  # 7, 12, 13
         look = look_at(footage, rows)
         return Turn(look, key, self.act(footage, question, look, agent, "lvagent/answer"))  # 14
 
-    def key(self, footage: Footage, question: Question, run: Run, table: Table, agent: Agent) -> str:
+    def key(
+        self, footage: Footage, question: Question, run: Run, table: Table, agent: Agent
+    ) -> str:
         """Stages 1 and 2: key information; nothing where the agent says that it must watch the whole film."""
         unread = Key(key_information=question.text)
         if table.history:
             last = table.turns[agent.name].look.rows
             found = ask(
-                agent.chat, "lvagent/key_again", Key, default=unread, name=Plain(agent.name), question=question,
-                length=length(footage), history=table.history, words=self.key_words,
+                agent.chat,
+                "lvagent/key_again",
+                Key,
+                default=unread,
+                name=Plain(agent.name),
+                question=question,
+                length=length(footage),
+                history=table.history,
+                words=self.key_words,
                 subtitles=self.subtitles(footage, last),
-            )  # 10  # fmt: skip
+            )  # 10
         else:
             chance = run.random("preview", footage.name, question.text, agent.name)
-            look = look_at(footage, chunks.draw(range(len(footage.times)), self.preview_frames, chance))  # 4
+            look = look_at(
+                footage, chunks.draw(range(len(footage.times)), self.preview_frames, chance)
+            )  # 4
             told: dict[str, Any] = {"question": question, **self.told(footage, look)}
-            if ask(agent.chat, "lvagent/gate", Gate, default=Gate(whole_video=True), **told).whole_video:  # 5
+            if ask(
+                agent.chat, "lvagent/gate", Gate, default=Gate(whole_video=True), **told
+            ).whole_video:  # 5
                 return ""
-            found = ask(agent.chat, "lvagent/key", Key, default=unread, words=self.key_words, **told)  # 9
+            found = ask(
+                agent.chat, "lvagent/key", Key, default=unread, words=self.key_words, **told
+            )  # 9
         return " ".join(found.key_information.split()[: self.key_words]) or question.text
 
-    def retrieve(self, footage: Footage, question: Question, key: str, drawn: Sequence[Sequence[int]]) -> list[int]:
+    def retrieve(
+        self, footage: Footage, question: Question, key: str, drawn: Sequence[Sequence[int]]
+    ) -> list[int]:
         """Stage 3, lines 12 and 13: the drawn frames of the chunks that fit."""
         scorer = clip_scorer(footage)
         texts = footage.encode([key, question.text] if self.question_term else [key])
         rows = footage.embeddings()
         similarity = np.stack([scorer.scores(rows[list(some)], texts) for some in drawn])
         known = scorer.thresholds or footage.encoder.thresholds
-        scale = (known[SCALE[0]], known[SCALE[1]]) if self.calibration == "auto" and SCALE[0] in known else None
+        scale = (
+            (known[SCALE[0]], known[SCALE[1]])
+            if self.calibration == "auto" and SCALE[0] in known
+            else None
+        )
         scores = chunks.overall(similarity, scale, calibrate=self.calibration != "sum")  # 12
         parts = tuple(chunks.equal(footage.duration, len(drawn)))
-        emit(ScoresSet(label=f"chunks: {key}", segments=parts, values=tuple(np.round(scores, 4).tolist())))
-        return sorted({row for number in chunks.chosen(scores, self.threshold) for row in drawn[number]})  # 13
+        emit(
+            ScoresSet(
+                label=f"chunks: {key}", segments=parts, values=tuple(np.round(scores, 4).tolist())
+            )
+        )
+        return sorted(
+            {row for number in chunks.chosen(scores, self.threshold) for row in drawn[number]}
+        )  # 13
 
-    def act(self, footage: Footage, question: Question, look: Look, agent: Agent, prompt: str, **more: Any) -> Opinion:
+    def act(
+        self,
+        footage: Footage,
+        question: Question,
+        look: Look,
+        agent: Agent,
+        prompt: str,
+        **more: Any,
+    ) -> Opinion:
         """Line 14, eq. 6: the answer, then the reason in a second call, from the same frames."""
         told = self.told(footage, look)
         given = guess(agent.chat, prompt, question, reasoned=False, **told, **more)
@@ -280,12 +350,19 @@ class LVAgent:
         if said.vote is None or not self.reasons:
             return said
         why = ask(
-            agent.chat, "lvagent/reason", Reason, default=Reason(reason=""), question=question,
-            answer=in_words(question, said.choice, said.text), **told,
-        )  # fmt: skip
+            agent.chat,
+            "lvagent/reason",
+            Reason,
+            default=Reason(reason=""),
+            question=question,
+            answer=in_words(question, said.choice, said.text),
+            **told,
+        )
         return replace(said, reason=why.reason)
 
-    def reflect(self, question: Question, table: Table, opinions: Sequence[Opinion], number: int) -> list[Opinion]:
+    def reflect(
+        self, question: Question, table: Table, opinions: Sequence[Opinion], number: int
+    ) -> list[Opinion]:
         """Lines 17 to 19: scores, who leaves, and what is remembered."""
         if self.discussion == "dynamic":
             table.agents, judged = prune(table.agents, opinions, question)
@@ -294,7 +371,9 @@ class LVAgent:
         table.history += [f"Round {number}", *minutes(judged)]
         return judged
 
-    def settle(self, footage: Footage, question: Question, table: Table, opinions: Sequence[Opinion]) -> Opinion | None:
+    def settle(
+        self, footage: Footage, question: Question, table: Table, opinions: Sequence[Opinion]
+    ) -> Opinion | None:
         """What stands after the last round without consensus."""
         said = [opinion for opinion in opinions if opinion.vote is not None]
         if len(opinions) < 2 or not said:
@@ -303,11 +382,27 @@ class LVAgent:
             return leading(opinions)
         if self.discussion == "decide_by_agent":
             best = table.agents[0]
-            history = [*table.history, "Last round", *minutes(self.judged(question, table, opinions))]
+            history = [
+                *table.history,
+                "Last round",
+                *minutes(self.judged(question, table, opinions)),
+            ]
             look = table.turns[best.name].look
-            return self.act(footage, question, look, best, "lvagent/decide", name=Plain(best.name), history=history)
+            return self.act(
+                footage,
+                question,
+                look,
+                best,
+                "lvagent/decide",
+                name=Plain(best.name),
+                history=history,
+            )
         if self.discussion == "best_score":
-            scored = [opinion for opinion in self.judged(question, table, opinions) if opinion.vote is not None]
+            scored = [
+                opinion
+                for opinion in self.judged(question, table, opinions)
+                if opinion.vote is not None
+            ]
             return max(scored, key=lambda opinion: opinion.score or 0)
         votes = tally(opinions)
         most = [vote for vote, count in votes.items() if count == max(votes.values())]
@@ -315,15 +410,21 @@ class LVAgent:
             return leading(opinions)
         scored = self.judged(question, table, opinions)
         sums = {vote: sum(o.score or 0 for o in scored if o.vote == vote) for vote in most}
-        return next(opinion for opinion in scored if opinion.vote == max(most, key=lambda vote: sums[vote]))
+        return next(
+            opinion for opinion in scored if opinion.vote == max(most, key=lambda vote: sums[vote])
+        )
 
-    def judged(self, question: Question, table: Table, opinions: Sequence[Opinion]) -> list[Opinion]:
+    def judged(
+        self, question: Question, table: Table, opinions: Sequence[Opinion]
+    ) -> list[Opinion]:
         """The last round's opinions with their scores."""
         judged = judge_all(table.agents, opinions, question)
         note("judged", scores={opinion.agent: opinion.score for opinion in judged})
         return judged
 
-    def conclude(self, footage: Footage, question: Question, final: Opinion | None, table: Table) -> Answer:
+    def conclude(
+        self, footage: Footage, question: Question, final: Opinion | None, table: Table
+    ) -> Answer:
         """An opinion as an answer, with the moments that fit what its agent looked for."""
         if final is None or final.vote is None:
             return Answer(reason="" if final is None else final.reason, status="abstained")
@@ -336,7 +437,13 @@ class LVAgent:
         if len(first) < 2:
             return None
         split, most, everybody = self.vote_confidence
-        return everybody if unanimous(first) is not None else most if majority(first) is not None else split
+        return (
+            everybody
+            if unanimous(first) is not None
+            else most
+            if majority(first) is not None
+            else split
+        )
 
     def told(self, footage: Footage, look: Look) -> dict[str, Any]:
         """What an agent sees and hears, as its prompts take it."""
@@ -349,23 +456,42 @@ class LVAgent:
     def bounds(self, duration: float, question: Question) -> Bounds:
         """Nobody ever agrees, every chunk passes, and every reply is as long as it may be."""
         rounds = self.max_rounds if self.reflection else 1
-        left = [max(1, self.team_size - r) if self.discussion == "dynamic" else self.team_size for r in range(rounds)]
+        left = [
+            max(1, self.team_size - r) if self.discussion == "dynamic" else self.team_size
+            for r in range(rounds)
+        ]
         seats = left[: left.index(1) + 1] if 1 in left else left  # agents, round by round
         turns, first, spoken = sum(seats), seats[0], 2 if self.reasons else 1
-        view = max(self.chunks * self.frames_per_chunk, self.global_frames) if self.perception else self.blank_frames
+        view = (
+            max(self.chunks * self.frames_per_chunk, self.global_frames)
+            if self.perception
+            else self.blank_frames
+        )
         several = sum(n > 1 for n in seats)
         grouping = several * (not question.options)
         judging = sum(n for n in seats if n > 1) if self.reflection else 0
-        deciding = spoken * (self.reflection and self.discussion == "decide_by_agent" and seats[-1] > 1)
+        deciding = spoken * (
+            self.reflection and self.discussion == "decide_by_agent" and seats[-1] > 1
+        )
         keys = turns + first if self.perception else 0
         calls = keys + turns * spoken + judging + grouping + deciding
         reply = round((self.max_new_tokens or 1024) / 1.4)
-        told = words([question.text, *question.options]) + 170 + most_spoken(duration, self.subtitle_words)
+        told = (
+            words([question.text, *question.options])
+            + 170
+            + most_spoken(duration, self.subtitle_words)
+        )
         remembered = (judging + keys + deciding) * turns * (reply + 12)
-        steps = len(seats) * (spoken + self.perception) + self.perception + several * self.reflection + grouping
+        steps = (
+            len(seats) * (spoken + self.perception)
+            + self.perception
+            + several * self.reflection
+            + grouping
+        )
         return Bounds(
             calls=calls,
-            frames=(2 * first * self.preview_frames if self.perception else 0) + (turns * spoken + deciding) * view,
+            frames=(2 * first * self.preview_frames if self.perception else 0)
+            + (turns * spoken + deciding) * view,
             prompt_words=calls * told + remembered,
             reply_words=calls * reply,
             steps=steps + deciding,

@@ -22,7 +22,11 @@ def length(footage: Footage) -> Plain:
 
 def shown_to(footage: Footage, look: Look) -> dict[str, Any]:
     """What an agent sees: pictures, or captions where there are none."""
-    return {"length": length(footage), "seen": list(look.captions) or Plain(""), "frames": look.frames}
+    return {
+        "length": length(footage),
+        "seen": list(look.captions) or Plain(""),
+        "frames": look.frames,
+    }
 
 
 def spoken_around(footage: Footage, rows: Sequence[int], most: int) -> Around | Plain:

@@ -17,7 +17,7 @@ change nothing). At most ``max_requests`` frames are asked for in a round, so th
 running; the paper sets no bound. Where every request names a segment that is not there or has nothing unseen, the
 middle of the widest unseen interval is looked at. An answer that cannot be read is an abstention; the released code
 answers at random. Citations are the notes closest in meaning to question and answer; the paper cites nothing.
-"""  # fmt: skip
+"""
 
 from __future__ import annotations
 
@@ -88,7 +88,9 @@ class VideoAgent:
     """One LLM reads captions of a few frames, grades its own confidence, and asks for more where it is short."""
 
     name: ClassVar[str] = "videoagent"
-    paper: ClassVar[str] = "VideoAgent: Long-form Video Understanding with Large Language Model as Agent"
+    paper: ClassVar[str] = (
+        "VideoAgent: Long-form Video Understanding with Large Language Model as Agent"
+    )
     roles: ClassVar[tuple[str, ...]] = ("llm", "captioner")
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {"max_requests": None}}
 
@@ -113,7 +115,9 @@ class VideoAgent:
 
     def __post_init__(self) -> None:
         # a segment lies between two frames that were seen
-        check_least(self, self.name, initial_frames=2, max_rounds=1, confidence_threshold=1, clip_seconds=0)
+        check_least(
+            self, self.name, initial_frames=2, max_rounds=1, confidence_threshold=1, clip_seconds=0
+        )
         if self.max_requests is not None:
             check_least(self, self.name, max_requests=1)
 
@@ -152,31 +156,57 @@ class VideoAgent:
         shown = [footage.at(self._unit(footage, time)) for time in times]
 
         def describe(pictures: Any) -> str:
-            said = ask(run["captioner"], "videoagent/caption", Caption, frames=pictures, default=None)
+            said = ask(
+                run["captioner"], "videoagent/caption", Caption, frames=pictures, default=None
+            )
             return "" if said is None else said.caption
 
         return dict(zip(frames, fanout(describe, shown), strict=True))
 
     def predict(self, footage: Footage, state: State, question: Question, run: Run) -> Guess:
         """What the notes say, reasoned."""
-        return guess(run["llm"], "videoagent/predict", question, seen=story(footage, state), length=length(footage))
+        return guess(
+            run["llm"],
+            "videoagent/predict",
+            question,
+            seen=story(footage, state),
+            length=length(footage),
+        )
 
-    def reflect(self, footage: Footage, state: State, question: Question, said: Guess, run: Run) -> int:
+    def reflect(
+        self, footage: Footage, state: State, question: Question, said: Guess, run: Run
+    ) -> int:
         """Confidence, 1 where the model gives none."""
         trust = ask(
-            run["llm"], "videoagent/grade", Trust, default=Trust(confidence=1),
-            question=question, seen=story(footage, state), length=length(footage), guess=with_reason(said, question),
-        )  # fmt: skip
+            run["llm"],
+            "videoagent/grade",
+            Trust,
+            default=Trust(confidence=1),
+            question=question,
+            seen=story(footage, state),
+            length=length(footage),
+            guess=with_reason(said, question),
+        )
         return trust.confidence
 
-    def missing(self, footage: Footage, state: State, question: Question, run: Run) -> list[Wish] | list[str]:
+    def missing(
+        self, footage: Footage, state: State, question: Question, run: Run
+    ) -> list[Wish] | list[str]:
         """What the model asks to see, with the segments it may name; without selection, what it asks for alone."""
-        told: dict[str, Any] = {"question": question, "seen": story(footage, state), "length": length(footage)}
+        told: dict[str, Any] = {
+            "question": question,
+            "seen": story(footage, state),
+            "length": length(footage),
+        }
         if not self.segment_selection:
             anywhere = ask(
-                run["llm"], "videoagent/missing_anywhere", Descriptions, default=Descriptions(missing=[]),
-                most=self._most(), **told,
-            )  # fmt: skip
+                run["llm"],
+                "videoagent/missing_anywhere",
+                Descriptions,
+                default=Descriptions(missing=[]),
+                most=self._most(),
+                **told,
+            )
             return anywhere.missing[: self.max_requests]
         listed = [
             f"{number}. {clock(float(footage.times[a]))} to {clock(float(footage.times[b]))}"
@@ -184,9 +214,14 @@ class VideoAgent:
             if b - a > 1  # something in it is unseen
         ]
         wishes = ask(
-            run["llm"], "videoagent/missing", Wishes, default=Wishes(missing=[]),
-            segments=Plain("\n".join(listed)), most=self._most(len(listed)), **told,
-        )  # fmt: skip
+            run["llm"],
+            "videoagent/missing",
+            Wishes,
+            default=Wishes(missing=[]),
+            segments=Plain("\n".join(listed)),
+            most=self._most(len(listed)),
+            **told,
+        )
         return wishes.missing[: self.max_requests]
 
     def _most(self, segments: int | None = None) -> Plain:
@@ -200,7 +235,9 @@ class VideoAgent:
         """For each wish the closest unseen frame of its segment, or of the film where it names none."""
         gaps, seen, found = segments(sorted(state)), set(state), list[int]()
         for wish in wishes:
-            named, wanted = (None, wish) if isinstance(wish, str) else (wish.segment, wish.description)
+            named, wanted = (
+                (None, wish) if isinstance(wish, str) else (wish.segment, wish.description)
+            )
             if named is not None and not 1 <= named <= len(gaps):
                 note("request_dropped", segment=named, why="no such segment")
                 continue
@@ -218,11 +255,18 @@ class VideoAgent:
         return found
 
     def conclude(
-        self, footage: Footage, question: Question, state: State, said: Guess, confidence: int | None
+        self,
+        footage: Footage,
+        question: Question,
+        state: State,
+        said: Guess,
+        confidence: int | None,
     ) -> Answer:
         """The answer with the notes that speak for it."""
         cited = cite(footage, question, state, said)
-        return said.as_answer(confidence=None if confidence is None else confidence / 3, evidence=cited)
+        return said.as_answer(
+            confidence=None if confidence is None else confidence / 3, evidence=cited
+        )
 
     def bounds(self, duration: float, question: Question) -> Bounds:
         """All rounds, every request granted."""
@@ -246,9 +290,19 @@ class VideoAgent:
         return [t for t in around if 0 <= t <= float(footage.times[-1])]
 
     def _similarity(self, footage: Footage, text: str) -> NDArray[np.float32]:
-        scores = fused(footage, text) if self.retrieval == "fused" else footage.embeddings() @ footage.encode([text])[0]
+        scores = (
+            fused(footage, text)
+            if self.retrieval == "fused"
+            else footage.embeddings() @ footage.encode([text])[0]
+        )
         moments = tuple(Segment(t, t) for t in footage.times.tolist())
-        emit(ScoresSet(label=f"similarity: {text}", segments=moments, values=tuple(np.round(scores, 4).tolist())))
+        emit(
+            ScoresSet(
+                label=f"similarity: {text}",
+                segments=moments,
+                values=tuple(np.round(scores, 4).tolist()),
+            )
+        )
         return np.asarray(scores, np.float32)
 
 
@@ -291,7 +345,11 @@ def cite(footage: Footage, question: Question, state: State, said: Guess) -> lis
     closeness = rows[1:] @ rows[0]
     best = sorted(np.argsort(-closeness, kind="stable")[:CITED].tolist())
     return [
-        Evidence(Segment(float(footage.times[noted[i]]), float(footage.times[noted[i]])), "caption", state[noted[i]],
-                 round(float(closeness[i]), 4))
+        Evidence(
+            Segment(float(footage.times[noted[i]]), float(footage.times[noted[i]])),
+            "caption",
+            state[noted[i]],
+            round(float(closeness[i]), 4),
+        )
         for i in best
-    ]  # fmt: skip
+    ]

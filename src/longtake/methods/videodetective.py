@@ -28,7 +28,7 @@ the missing keyword. Y⁰ is the keyword–scene cosine alone, since eq. 5 adds 
 verified scores; eq. 5, with its parts brought to one scale, ranks anchors. Scenes of more than two minutes are divided.
 Where observed scores tell nothing apart, frames are spread evenly. A question that names its place in the film is
 searched there. Should a budget end the run, the option with the best evidence so far is proposed.
-"""  # fmt: skip
+"""
 
 from __future__ import annotations
 
@@ -85,11 +85,16 @@ class VideoDetective:
     roles: ClassVar[tuple[str, ...]] = ("llm", "vlm")
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "paper": {
-            "graph": PRINTED, "printed_prior": True, "temporal_scope": False, "option_packs": False,
-            "counting_uniform": 0, "wide_uniform": 0, "fallback_share": 1.0,
+            "graph": PRINTED,
+            "printed_prior": True,
+            "temporal_scope": False,
+            "option_packs": False,
+            "counting_uniform": 0,
+            "wide_uniform": 0,
+            "fallback_share": 1.0,
         },
         "released": {"graph": PRINTED},
-    }  # fmt: skip
+    }
 
     graph: GraphRule = field(default_factory=GraphRule)
     """Scenes and their graph."""
@@ -157,9 +162,19 @@ class VideoDetective:
 
     def __post_init__(self) -> None:
         check_least(
-            self, self.name, frames=1, base_steps=1, steps_per_option=0, packages=1, min_uniform=0, counting_uniform=0,
-            wide_uniform=0, max_facets=1, vlm_tokens=1, llm_tokens=1,
-        )  # fmt: skip
+            self,
+            self.name,
+            frames=1,
+            base_steps=1,
+            steps_per_option=0,
+            packages=1,
+            min_uniform=0,
+            counting_uniform=0,
+            wide_uniform=0,
+            max_facets=1,
+            vlm_tokens=1,
+            llm_tokens=1,
+        )
         check_least(self.looking, f"{self.name}.looking", window=1, piece_words=1)
         check_least(self.graph, f"{self.name}.graph", min_frames=1, tau=1e-9, top=1, iterations=0)
 
@@ -181,21 +196,29 @@ class VideoDetective:
 
         def scan() -> list[Line]:
             look = look_at(footage, uniform)
-            return timeline(run["vlm"], look, footage.duration, tokens=most_tokens(run["vlm"], self.vlm_tokens))
+            return timeline(
+                run["vlm"], look, footage.duration, tokens=most_tokens(run["vlm"], self.vlm_tokens)
+            )
 
         def parts() -> Plan:
             if not self.decomposition:
                 return whole(question)
             tokens = most_tokens(run["llm"], self.llm_tokens)
-            return decompose(run["llm"], question, footage.duration, most=self.max_facets, tokens=tokens)
+            return decompose(
+                run["llm"], question, footage.duration, most=self.max_facets, tokens=tokens
+            )
 
         acts: list[Callable[[], Any]] = [scan, parts]
         events, plan = fanout(lambda act: act(), acts)
         texts = described(events, film.segments)  # 3
         keyword = keyword_cosines(footage, film.nodes, plan)
         event = event_cosines(footage, texts, plan, self.looking.piece_words)
-        anchors = clues.prior(keyword, event, weight=self.prior_weight, printed=self.printed_prior)  # (5)
-        presumed = anchors.max(axis=0) if self.printed_prior else np.maximum(0.0, keyword.max(axis=0))
+        anchors = clues.prior(
+            keyword, event, weight=self.prior_weight, printed=self.printed_prior
+        )  # (5)
+        presumed = (
+            anchors.max(axis=0) if self.printed_prior else np.maximum(0.0, keyword.max(axis=0))
+        )
         tokens = most_tokens(run["vlm"], self.vlm_tokens)
         observer = Observer(footage, question, plan, run["vlm"], self.looking, tokens)
         belief = Belief(film, presumed, self.graph, spread=self.propagation)  # 5
@@ -206,11 +229,17 @@ class VideoDetective:
         steps = self.steps(hunt.question)
         by_score = np.argsort(-hunt.anchors.max(axis=1), kind="stable").tolist()
         anchors = self.best_scenes(hunt, by_score)[:steps]  # 7
-        hunt.film.tell("anchors", [float(hunt.anchors[f, n]) for n, f in anchors], [n for n, _ in anchors])
+        hunt.film.tell(
+            "anchors", [float(hunt.anchors[f, n]) for n, f in anchors], [n for n, _ in anchors]
+        )
         self.verify(hunt, anchors, run, "anchor")
         if not self.refinement:
             return
-        low = [facet for node, facet in anchors if hunt.seen[node].score < self.threshold(hunt.footage, "retry_below")]
+        low = [
+            facet
+            for node, facet in anchors
+            if hunt.seen[node].score < self.threshold(hunt.footage, "retry_below")
+        ]
         self.verify(hunt, self.best_scenes(hunt, low)[: steps - len(hunt.seen)], run, "retry")
         turns = deque(hunt.unresolved())  # M
         while len(hunt.seen) < steps and hunt.belief.open.any():  # 8, 9
@@ -234,7 +263,9 @@ class VideoDetective:
         belief = hunt.belief
         if facet is not None and facet in hunt.latest:
             last = hunt.latest[facet]
-            node = graph.strongest_neighbour(hunt.film.weights, last.node, belief.field, belief.open)  # (6)
+            node = graph.strongest_neighbour(
+                hunt.film.weights, last.node, belief.field, belief.open
+            )  # (6)
             if node is not None:
                 return node, "neighbour"
             if last.missing:
@@ -249,20 +280,32 @@ class VideoDetective:
 
         def look(pick: tuple[int, int]) -> Observation:
             node, facet = pick
-            return hunt.observer.observe(node, hunt.film.rows_of(node), hunt.film.segments[node], facet)  # 21
+            return hunt.observer.observe(
+                node, hunt.film.rows_of(node), hunt.film.segments[node], facet
+            )  # 21
 
         for (node, facet), found in zip(picks, fanout(look, picks), strict=True):
             hunt.seen[node] = hunt.latest[facet] = found
             hunt.belief.inject(node, found.score)  # 23, 24
-            note("observed", step=len(hunt.seen), scene=node, why=why, facet=hunt.plan.facets[facet].name,
-                 score=round(found.score, 4), needs_more=found.needs_more, missing=found.missing)  # fmt: skip
+            note(
+                "observed",
+                step=len(hunt.seen),
+                scene=node,
+                why=why,
+                facet=hunt.plan.facets[facet].name,
+                score=round(found.score, 4),
+                needs_more=found.needs_more,
+                missing=found.missing,
+            )
         if (best := leading(hunt)) is not None:
             run.propose(best)
 
     def conclude(self, hunt: Hunt, run: Run) -> Answer:
         """Line 26: scenes by Graph-NMS, their frames and texts, and the final call."""
         film, belief = hunt.film, hunt.belief.field
-        chosen = graph.graph_nms(belief, hunt.anchors, film.weights, most=self.packages, eta=self.eta)
+        chosen = graph.graph_nms(
+            belief, hunt.anchors, film.weights, most=self.packages, eta=self.eta
+        )
         film.tell("selected", [float(belief[node]) for node in chosen], chosen)
         doubt = self.distrust(hunt) if self.fallback else None
         if doubt is not None:
@@ -275,22 +318,33 @@ class VideoDetective:
         if odd and self.option_packs and packages:
             notes = told_by_option(hunt, nodes)
         said = guess(
-            run["vlm"], "videodetective/answer", hunt.question, frames=look.frames,
-            seen=list(look.captions) or Plain(""), length=Plain(clock(hunt.footage.duration)),
+            run["vlm"],
+            "videodetective/answer",
+            hunt.question,
+            frames=look.frames,
+            seen=list(look.captions) or Plain(""),
+            length=Plain(clock(hunt.footage.duration)),
             notes=notes or Plain("(none)"),
             plan=hunt.plan.timing or Plain("(nothing)"),
             criteria=Plain("The question asks for the one option that is NOT so." if odd else ""),
-            temperature=0.0, max_tokens=most_tokens(run["vlm"], self.vlm_tokens),
-        )  # fmt: skip
-        return said.as_answer(evidence=() if said.abstained else cited(packages, look, hunt.footage))
+            temperature=0.0,
+            max_tokens=most_tokens(run["vlm"], self.vlm_tokens),
+        )
+        return said.as_answer(
+            evidence=() if said.abstained else cited(packages, look, hunt.footage)
+        )
 
     def final_look(self, hunt: Hunt, nodes: Sequence[int]) -> Look:
         """Exactly ``frames`` moments, fewer only where the film has fewer; without scenes, spread evenly."""
         film, belief = hunt.film, hunt.belief.field
         if not nodes:
-            return look_at(hunt.footage, film.rows[sampling.uniform(len(film.rows), self.frames)].tolist())
+            return look_at(
+                hunt.footage, film.rows[sampling.uniform(len(film.rows), self.frames)].tolist()
+            )
         most = max(float(belief.max()), 1e-9)
-        relevance = np.concatenate([np.full(b - a, belief[n] / most) for n, (a, b) in enumerate(film.spans)])
+        relevance = np.concatenate(
+            [np.full(b - a, belief[n] / most) for n, (a, b) in enumerate(film.spans)]
+        )
         best = [film.spans[node] for node in graph.in_order(nodes, belief)]
         uniform = self.uniform_frames(hunt.question)
         picked = self.picking(film.vectors, best, relevance, count=self.frames, uniform=uniform)
@@ -301,13 +355,19 @@ class VideoDetective:
         text = question.text
         wide = any(kind.search(text) for kind in (ORDER, READING, HEARING))
         more = self.counting_uniform if COUNTING.search(text) else self.wide_uniform if wide else 0
-        return min(self.frames, self.min_uniform + min(more, max(0, self.frames - 8 - self.min_uniform)))
+        return min(
+            self.frames, self.min_uniform + min(more, max(0, self.frames - 8 - self.min_uniform))
+        )
 
     def distrust(self, hunt: Hunt) -> str | None:
         """Why the observed scores tell nothing apart, if so."""
-        limits = {name: self.threshold(hunt.footage, f"fallback_{field}") for name, field in
-                  {"peak": "max", "mean": "mean", "gap": "gap", "low": "low"}.items()}  # fmt: skip
-        return clues.distrust([seen.score for seen in hunt.seen.values()], **limits, share=self.fallback_share)
+        limits = {
+            name: self.threshold(hunt.footage, f"fallback_{field}")
+            for name, field in {"peak": "max", "mean": "mean", "gap": "gap", "low": "low"}.items()
+        }
+        return clues.distrust(
+            [seen.score for seen in hunt.seen.values()], **limits, share=self.fallback_share
+        )
 
     def threshold(self, footage: Footage, name: str) -> float:
         """A threshold on scores of text, which an encoder's card may set for its own scale."""
@@ -322,7 +382,9 @@ class VideoDetective:
         looks = self.steps(question)
         facets = 1 + len(question.options) if self.decomposition and question.options else 1
         if not self.refinement:
-            looks = min(looks, facets if question.options or not self.decomposition else 1 + self.max_facets)
+            looks = min(
+                looks, facets if question.options or not self.decomposition else 1 + self.max_facets
+            )
         asked, others = words([question.text, *question.options]), 1 + int(self.decomposition)
         side_by_side, told = min(facets, looks), max(looks, self.packages)
         # a scene tells what was said in it, all scenes together no more than what is said in the film

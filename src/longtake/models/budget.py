@@ -62,7 +62,9 @@ class Ledger:
         """The error for a question whose time is up."""
         return self._over("seconds", f"{self.elapsed():.1f} of {self.limits.seconds or 0:g}")
 
-    def hold(self, card: Card, messages: Sequence[Message], options: Options) -> tuple[Hold, Options]:
+    def hold(
+        self, card: Card, messages: Sequence[Message], options: Options
+    ) -> tuple[Hold, Options]:
         """Set aside what a call may need; the options come back with the reply cut to what is left.
 
         Waits while the remainder is held by calls under way, since they may well use less.
@@ -106,16 +108,24 @@ class Ledger:
             raise self._over("calls", f"{calls} of {limits.calls}")
         seen = self.spent.frames + sum(hold.frames for hold in self._held)
         if limits.frames is not None and seen + frames > limits.frames:
-            raise self._over("frames", f"{seen} of {limits.frames}, and the next call shows {frames}")
+            raise self._over(
+                "frames", f"{seen} of {limits.frames}, and the next call shows {frames}"
+            )
 
     def _room(self, card: Card, prompt: int) -> int | None:
         """Tokens that a reply may have; ``None`` without a limit."""
         rooms: list[int] = []
         if self.limits.tokens is not None:
-            used = self.spent.tokens_in + self.spent.tokens_out + sum(hold.tokens for hold in self._held)
+            used = (
+                self.spent.tokens_in
+                + self.spent.tokens_out
+                + sum(hold.tokens for hold in self._held)
+            )
             rooms.append(self.limits.tokens - used - prompt)
         if self.limits.cost is not None and card.price is not None:
-            left = self.limits.cost - (self.spent.cost or 0.0) - sum(hold.cost for hold in self._held)
+            left = (
+                self.limits.cost - (self.spent.cost or 0.0) - sum(hold.cost for hold in self._held)
+            )
             left -= card.price.of(prompt, 0, 0)
             if left < 0:
                 rooms.append(-1)

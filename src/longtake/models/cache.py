@@ -39,7 +39,11 @@ class ReplyStore:
     def get(self, key: str) -> dict[str, Any] | None:
         """The stored reply, if there is one."""
         with self._lock:
-            row = self._open().execute("SELECT reply FROM replies WHERE request = ?", (key,)).fetchone()
+            row = (
+                self._open()
+                .execute("SELECT reply FROM replies WHERE request = ?", (key,))
+                .fetchone()
+            )
         return None if row is None else json.loads(row[0])
 
     def put(self, key: str, model: str, prompt: str, reply: dict[str, Any]) -> None:

@@ -72,7 +72,9 @@ class Catalogue:
         if name.startswith(("http://", "https://")):
             url, _, model = name.partition("#")
             if not model:
-                raise ConfigError(f"{name}: write the model after a #, as in {url}#model-name", key=name)
+                raise ConfigError(
+                    f"{name}: write the model after a #, as in {url}#model-name", key=name
+                )
             return ModelEntry(model=model, base_url=url)
         raise unknown("model", name, [*self.names(), *(f"{family}/…" for family in registry.chats)])
 
@@ -112,15 +114,21 @@ class Catalogue:
         entry = self.entry(name)
         if entry.backend == "socratic":
             if witness is None:
-                raise ConfigError(f"{name} sees through a film's perception; none is given here", key=name)
+                raise ConfigError(
+                    f"{name} sees through a film's perception; none is given here", key=name
+                )
             card = Card(name, options=_options(entry), max_pixels=entry.max_pixels)
             llm = self.open(self._llm(name, entry))
             chat: Chat = SocraticChat(card, llm, witness, channels or entry.channels)
             return Cached(chat, replies) if replies else chat
-        if entry.backend == "senses":  # not cached: the film's store already keeps what was recognised
+        if (
+            entry.backend == "senses"
+        ):  # not cached: the film's store already keeps what was recognised
             if witness is None:
                 raise ConfigError(f"{name} is a film's perception; no film is given here", key=name)
-            return SensesChat(Card(name, options=_options(entry)), witness, channels or entry.channels)
+            return SensesChat(
+                Card(name, options=_options(entry)), witness, channels or entry.channels
+            )
         # what takes a local model too long once will do so again
         tries = 2 if entry.backend == "local" else 5
         chat = Retrying(Limited(self.backend(name), self._gate(name, entry)), tries=tries)
@@ -130,10 +138,16 @@ class Catalogue:
         """The bare model behind a name, shared by all who open it."""
         host = self.host(name)
         if self._offline and host:
-            raise ConfigError(f"{name} is at {host}, and --offline forbids to send anything there", key=name)
+            raise ConfigError(
+                f"{name} is at {host}, and --offline forbids to send anything there", key=name
+            )
         if name not in self._backends:
             entry = self.entry(name)
-            made = self._local(name, entry) if entry.backend == "local" else self._endpoint(name, entry)
+            made = (
+                self._local(name, entry)
+                if entry.backend == "local"
+                else self._endpoint(name, entry)
+            )
             self._backends[name] = made
         return self._backends[name]
 
@@ -143,13 +157,19 @@ class Catalogue:
 
     def _family(self, name: str) -> str:
         family = name.partition("/")[0]
-        return family if name not in self._entries and "/" in name and family in registry.chats else ""
+        return (
+            family if name not in self._entries and "/" in name and family in registry.chats else ""
+        )
 
     def _llm(self, name: str, entry: ModelEntry) -> str:
         if not entry.llm:
-            raise ConfigError(f"models.{name}: llm is not set; name the text model", key=f"models.{name}.llm")
+            raise ConfigError(
+                f"models.{name}: llm is not set; name the text model", key=f"models.{name}.llm"
+            )
         if self.entry(entry.llm).backend == "socratic":
-            raise ConfigError(f"models.{name}: llm must name a text model", key=f"models.{name}.llm")
+            raise ConfigError(
+                f"models.{name}: llm must name a text model", key=f"models.{name}.llm"
+            )
         return entry.llm
 
     def _gate(self, name: str, entry: ModelEntry) -> Gate:
@@ -186,9 +206,15 @@ class Catalogue:
             raise ConfigError(f"models.{name}: base_url is not set", key=f"models.{name}.base_url")
         key_env = entry.api_key_env or self._bound_key(entry.base_url)
         if entry.api_key_env and not os.environ.get(key_env):
-            raise ConfigError(f"{name}: the environment variable {key_env} holds no key", key=key_env)
+            raise ConfigError(
+                f"{name}: the environment variable {key_env} holds no key", key=key_env
+            )
         endpoint = Endpoint(
-            name, entry.base_url, key_env=key_env, timeout=entry.timeout, connections=entry.concurrency or 8
+            name,
+            entry.base_url,
+            key_env=key_env,
+            timeout=entry.timeout,
+            connections=entry.concurrency or 8,
         )
         card = Card(
             name,
@@ -238,7 +264,9 @@ def suggestions() -> list[str]:
         with socket.socket() as probe:
             probe.settimeout(0.2)
             if probe.connect_ex(("127.0.0.1", port)) == 0:
-                found.append(f"something answers on port {port} ({server}?): http://127.0.0.1:{port}/v1#MODEL")
+                found.append(
+                    f"something answers on port {port} ({server}?): http://127.0.0.1:{port}/v1#MODEL"
+                )
     return found
 
 

@@ -211,7 +211,8 @@ def describe(message: Message) -> dict[str, Any]:
     plain: dict[str, Any] = {"role": message.role, "parts": parts}
     if message.tool_calls:
         plain["tool_calls"] = [
-            {"id": call.id, "name": call.name, "arguments": call.arguments} for call in message.tool_calls
+            {"id": call.id, "name": call.name, "arguments": call.arguments}
+            for call in message.tool_calls
         ]
     if message.answers:
         plain["answers"] = message.answers

@@ -42,7 +42,9 @@ class Response:
         try:
             return json.loads(self.text)
         except ValueError as error:
-            raise Unavailable(self.model, "the server's reply is not JSON, or was cut off") from error
+            raise Unavailable(
+                self.model, "the server's reply is not JSON, or was cut off"
+            ) from error
 
 
 def is_loopback(host: str) -> bool:
@@ -110,10 +112,20 @@ class Endpoint:
         said = " ".join(_message(response.text).split())[:300]
         status = response.status
         if status in (408, 409, 425, 429) or status >= 500:
-            return Unavailable(self.name, f"HTTP {status}: {said}", status=status, retry_after=response.retry_after)
+            return Unavailable(
+                self.name, f"HTTP {status}: {said}", status=status, retry_after=response.retry_after
+            )
         if status in (401, 403):
-            remedy = f"check the key in ${self.key_env}" if self.key_env else "set api_key_env in the model's entry"
-            return ModelError(self.name, "refused", f"{self.host} refused the key; {remedy} (HTTP {status}: {said})")
+            remedy = (
+                f"check the key in ${self.key_env}"
+                if self.key_env
+                else "set api_key_env in the model's entry"
+            )
+            return ModelError(
+                self.name,
+                "refused",
+                f"{self.host} refused the key; {remedy} (HTTP {status}: {said})",
+            )
         if 300 <= status < 400:
             return ModelError(
                 self.name,
@@ -122,7 +134,9 @@ class Endpoint:
             )
         lower = said.lower()
         if "context" in lower and ("length" in lower or "size" in lower or "exceed" in lower):
-            return ModelError(self.name, "context", f"the prompt is too long for the model ({said})")
+            return ModelError(
+                self.name, "context", f"the prompt is too long for the model ({said})"
+            )
         if status == 404:
             return ModelError(
                 self.name,
@@ -146,7 +160,9 @@ class Endpoint:
                 follow_redirects=False,
                 # a proxy named in the environment must not see what is meant for this machine
                 trust_env=not is_loopback(self.url.host),
-                limits=httpx.Limits(max_connections=None, max_keepalive_connections=self._connections),
+                limits=httpx.Limits(
+                    max_connections=None, max_keepalive_connections=self._connections
+                ),
             )
         return self._made
 
@@ -165,8 +181,12 @@ class Endpoint:
             for chunk in response.iter_bytes():
                 body += chunk
                 if len(body) > MOST_BYTES:
-                    raise ModelError(self.name, "refused", f"the reply is larger than {MOST_BYTES} bytes")
-                if time.monotonic() > ends:  # a server that drips never runs into the timeout between bytes
+                    raise ModelError(
+                        self.name, "refused", f"the reply is larger than {MOST_BYTES} bytes"
+                    )
+                if (
+                    time.monotonic() > ends
+                ):  # a server that drips never runs into the timeout between bytes
                     raise self._late(limit, hurried)
         finally:
             response.close()
@@ -180,7 +200,9 @@ class Endpoint:
         )
 
     def _late(self, limit: float, hurried: bool) -> Unavailable:
-        return Unavailable(self.name, f"{self.host} gave no reply in {limit:.0f} s", out_of_time=hurried)
+        return Unavailable(
+            self.name, f"{self.host} gave no reply in {limit:.0f} s", out_of_time=hurried
+        )
 
     @contextmanager
     def _failures(self, limit: float, hurried: bool) -> Iterator[None]:
@@ -192,9 +214,13 @@ class Endpoint:
         except httpx.TimeoutException as error:
             raise self._late(limit, hurried) from error
         except httpx.ConnectError as error:
-            raise Unavailable(self.name, f"{self.host} cannot be reached; is the server running?") from error
+            raise Unavailable(
+                self.name, f"{self.host} cannot be reached; is the server running?"
+            ) from error
         except httpx.HTTPError as error:
-            raise Unavailable(self.name, f"the connection to {self.host} broke ({type(error).__name__})") from error
+            raise Unavailable(
+                self.name, f"the connection to {self.host} broke ({type(error).__name__})"
+            ) from error
 
 
 def check_url(name: str, base_url: str, *, keyed: bool) -> httpx.URL:
@@ -206,9 +232,14 @@ def check_url(name: str, base_url: str, *, keyed: bool) -> httpx.URL:
     if url.scheme not in ("http", "https") or not url.host:
         raise ConfigError(f"{name}: base_url must begin with http:// or https://", key="base_url")
     if url.userinfo:
-        raise ConfigError(f"{name}: base_url holds a name or password; use api_key_env", key="base_url")
+        raise ConfigError(
+            f"{name}: base_url holds a name or password; use api_key_env", key="base_url"
+        )
     if keyed and url.scheme == "http" and not is_loopback(url.host):
-        raise ConfigError(f"{name}: a key is not sent to {url.host} without encryption; use https://", key="base_url")
+        raise ConfigError(
+            f"{name}: a key is not sent to {url.host} without encryption; use https://",
+            key="base_url",
+        )
     return url.copy_with(path=url.path.rstrip("/") + "/", fragment=None)
 
 

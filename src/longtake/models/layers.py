@@ -86,7 +86,9 @@ class Traced(Layer):
         except LongtakeError as error:
             events.emit(replace(called, error=str(error)))
             raise
-        tools = tuple({"id": c.id, "name": c.name, "arguments": c.arguments} for c in reply.tool_calls)
+        tools = tuple(
+            {"id": c.id, "name": c.name, "arguments": c.arguments} for c in reply.tool_calls
+        )
         events.emit(
             replace(
                 called,
@@ -152,15 +154,31 @@ class Retrying(Layer):
         began = self._clock.now()
         for attempt in range(1, self._tries + 1):
             check_stop()
-            left = None if options.deadline is None else options.deadline - (self._clock.now() - began)
+            left = (
+                None if options.deadline is None else options.deadline - (self._clock.now() - began)
+            )
             try:
                 return self.inner.complete(messages, replace(options, deadline=left))
             except Unavailable as error:
                 pause = self._pause(attempt, error.retry_after)
-                left = None if options.deadline is None else options.deadline - (self._clock.now() - began)
-                if attempt == self._tries or pause > self._patience or (left is not None and pause >= left):
+                left = (
+                    None
+                    if options.deadline is None
+                    else options.deadline - (self._clock.now() - began)
+                )
+                if (
+                    attempt == self._tries
+                    or pause > self._patience
+                    or (left is not None and pause >= left)
+                ):
                     raise self._last(error, attempt, pause, left) from error
-                events.note("retry", model=self.card.name, attempt=attempt, wait=round(pause, 2), why=error.detail)
+                events.note(
+                    "retry",
+                    model=self.card.name,
+                    attempt=attempt,
+                    wait=round(pause, 2),
+                    why=error.detail,
+                )
                 self._clock.sleep(pause)
         raise AssertionError("unreachable: the last try returns or raises")
 
@@ -169,7 +187,9 @@ class Retrying(Layer):
         grown = min(self._cap, self._base * 2.0 ** (attempt - 1))
         return max(asked or 0.0, grown * (0.5 + 0.5 * self._jitter.random()))
 
-    def _last(self, error: Unavailable, attempt: int, pause: float, left: float | None) -> Unavailable:
+    def _last(
+        self, error: Unavailable, attempt: int, pause: float, left: float | None
+    ) -> Unavailable:
         detail = f"{error.detail} (tried {attempt} of {self._tries} times"
         if attempt < self._tries:
             detail += f"; the next try would wait {pause:.0f} s"
@@ -229,7 +249,9 @@ class Limited(Layer):
         """Ask when there is a place."""
         entered = self.gate.enter(options.deadline)
         if entered is None:
-            raise Unavailable(self.card.name, "the endpoint had no free place in time", out_of_time=True)
+            raise Unavailable(
+                self.card.name, "the endpoint had no free place in time", out_of_time=True
+            )
         overloaded = worked = False
         try:
             check_stop()

@@ -20,7 +20,9 @@ _STATEMENT = re.compile(
         ([A-Za-z])(?![A-Za-z'’])""",
     re.IGNORECASE | re.VERBOSE,
 )
-_LEADING = re.compile(r"^[\s\[(\"'*_`]*([A-Za-z])[\])\"'*_`]*\s*(?:[.):\-–—,]|\n|$)\s*[*_`]*(.*)$", re.DOTALL)
+_LEADING = re.compile(
+    r"^[\s\[(\"'*_`]*([A-Za-z])[\])\"'*_`]*\s*(?:[.):\-–—,]|\n|$)\s*[*_`]*(.*)$", re.DOTALL
+)
 
 
 def read_letter(text: str, question: Question) -> str | None:
@@ -80,8 +82,13 @@ def _rivals(text: str, letter: str, letters: str) -> bool:
         return False
     one = rf"[\[(\"'*_`]*(?:option\s+)?[\[(\"'*_`]*[{others}][\])\"'*_`]*(?![\w'’])"
     own = rf"[\[(\"'*_`]*(?:option\s+)?[\[(\"'*_`]*{letter}[\])\"'*_`]*"
-    joined = r"\s*(?:\bor\b|\band\b|/|,|&|\+|\bversus\b|\bvs\b|\|)\s*(?:maybe|perhaps|possibly|also)?\s*"
-    return bool(re.search(rf"(?<!\w){own}{joined}{one}", text) or re.search(rf"(?<!\w){one}{joined}{own}(?!\w)", text))
+    joined = (
+        r"\s*(?:\bor\b|\band\b|/|,|&|\+|\bversus\b|\bvs\b|\|)\s*(?:maybe|perhaps|possibly|also)?\s*"
+    )
+    return bool(
+        re.search(rf"(?<!\w){own}{joined}{one}", text)
+        or re.search(rf"(?<!\w){one}{joined}{own}(?!\w)", text)
+    )
 
 
 def _confirmed(letter: str, rest: str, question: Question) -> str | None:
@@ -98,6 +105,8 @@ def _confirmed(letter: str, rest: str, question: Question) -> str | None:
     bare = rf"|(?<![\w'’])[{capitals}](?![\w'’])" if capitals else ""
     if others and re.search(rf"\([{others}]\)|\boption\s+[{others}]\b{bare}", rest):
         return None
-    if re.match(r"(?:or|and|/|but|maybe|perhaps)\b", said) or _rivals(f"{letter} {rest}", letter, question.letters):
+    if re.match(r"(?:or|and|/|but|maybe|perhaps)\b", said) or _rivals(
+        f"{letter} {rest}", letter, question.letters
+    ):
         return None
     return letter

@@ -81,7 +81,9 @@ class LocalChat:
         with self._lock:
             if self._chat is None:
                 url, key = _serve(self._card.name, self._weights)
-                self._chat = OpenAIChat(self._card, Endpoint(self._card.name, url, key=key, timeout=self._timeout))
+                self._chat = OpenAIChat(
+                    self._card, Endpoint(self._card.name, url, key=key, timeout=self._timeout)
+                )
             return self._chat
 
 
@@ -131,7 +133,9 @@ def _start(name: str, weights: Weights) -> tuple[Any, str]:
     try:
         return xllamacpp.Server(params), key
     except Exception as error:
-        raise ModelError(name, "unavailable", f"{weights.file.name} cannot be loaded ({error})") from error
+        raise ModelError(
+            name, "unavailable", f"{weights.file.name} cannot be loaded ({error})"
+        ) from error
 
 
 def _runtime() -> Any:
@@ -157,7 +161,9 @@ def _check(name: str, file: Path) -> None:
             magic = opened.read(len(MAGIC))
     except OSError as error:
         raise ModelError(
-            name, "unavailable", f"{file} cannot be read ({error.strerror}); longtake models pull {name}"
+            name,
+            "unavailable",
+            f"{file} cannot be read ({error.strerror}); longtake models pull {name}",
         ) from error
     if magic != MAGIC:
         raise ModelError(name, "unavailable", f"{file} is not a GGUF file")

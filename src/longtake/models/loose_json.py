@@ -61,7 +61,9 @@ def objects(text: str) -> Iterator[Found]:
 def parse(text: str) -> Found:
     """The text, all of it, as one JSON value."""
     try:
-        strict = json.loads(text, object_pairs_hook=_distinct, parse_constant=_not_a_number, parse_int=_integer)
+        strict = json.loads(
+            text, object_pairs_hook=_distinct, parse_constant=_not_a_number, parse_int=_integer
+        )
         return Found(strict)
     except (ValueError, RecursionError):
         reader = _Reader(text, 0)
@@ -173,7 +175,9 @@ class _Reader:
             return ""
         self.at += 4
         code = int(digits, 16)
-        if 0xD800 <= code < 0xDC00 and (low := re.match(r"\\u([dD][c-fC-F]\w\w)", self.text[self.at :])):
+        if 0xD800 <= code < 0xDC00 and (
+            low := re.match(r"\\u([dD][c-fC-F]\w\w)", self.text[self.at :])
+        ):
             self.at += 6
             return chr(0x10000 + ((code - 0xD800) << 10) + int(low.group(1), 16) - 0xDC00)
         return "" if 0xD800 <= code < 0xE000 else chr(code)

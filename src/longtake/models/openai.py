@@ -48,7 +48,9 @@ class OpenAIChat:
             raise Unsupported(self._card.name, "tools")
         began = time.monotonic()
         while True:
-            left = None if options.deadline is None else options.deadline - (time.monotonic() - began)
+            left = (
+                None if options.deadline is None else options.deadline - (time.monotonic() - began)
+            )
             body = self._body(messages, options)
             response = self._endpoint.post("chat/completions", body, left)
             if response.status < 300:
@@ -66,7 +68,9 @@ class OpenAIChat:
         if not self._counts:
             return None
         try:
-            response = self._endpoint.post("../tokenize", {"content": text, "prompt": text, **self._name()}, 10.0)
+            response = self._endpoint.post(
+                "../tokenize", {"content": text, "prompt": text, **self._name()}, 10.0
+            )
         except ModelError:
             self._counts = False
             return None
@@ -86,7 +90,12 @@ class OpenAIChat:
         listed = self._endpoint.get("models")
         for entry in listed.get("data") or [] if isinstance(listed, dict) else []:
             if isinstance(entry, dict) and entry.get("id") == self._card.model:
-                for key in ("max_model_len", "context_length", "context_window", "max_context_length"):
+                for key in (
+                    "max_model_len",
+                    "context_length",
+                    "context_window",
+                    "max_context_length",
+                ):
                     if isinstance(entry.get(key), int):
                         return int(entry[key])
         props = self._endpoint.get("../props")
@@ -103,8 +112,13 @@ class OpenAIChat:
 
     def _body(self, messages: Sequence[Message], options: Options) -> dict[str, Any]:
         refused = self._refused
-        body: dict[str, Any] = {**self._name(), "messages": [wire_message(message) for message in messages]}
-        body["max_completion_tokens" if "max_tokens" in refused else "max_tokens"] = options.max_tokens
+        body: dict[str, Any] = {
+            **self._name(),
+            "messages": [wire_message(message) for message in messages],
+        }
+        body["max_completion_tokens" if "max_tokens" in refused else "max_tokens"] = (
+            options.max_tokens
+        )
         if "temperature" not in refused:
             body["temperature"] = options.temperature
         if options.seed is not None and "seed" not in refused:
@@ -118,7 +132,11 @@ class OpenAIChat:
             body["tools"] = [
                 {
                     "type": "function",
-                    "function": {"name": t.name, "description": t.description, "parameters": t.parameters},
+                    "function": {
+                        "name": t.name,
+                        "description": t.description,
+                        "parameters": t.parameters,
+                    },
                 }
                 for t in options.tools
             ]
@@ -145,7 +163,11 @@ def wire_message(message: Message) -> dict[str, Any]:
         wire["content"] = message.text
     if message.tool_calls:
         wire["tool_calls"] = [
-            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments},
+            }
             for call in message.tool_calls
         ]
     if message.role == "tool":

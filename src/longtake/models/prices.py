@@ -27,7 +27,9 @@ class Price:
     def of(self, tokens_in: int, tokens_cached: int, tokens_out: int) -> float:
         """The price of one call; ``tokens_cached`` is the part of ``tokens_in`` served from a cache."""
         fresh = max(0, tokens_in - tokens_cached)
-        return (fresh * self.prompt + tokens_cached * self.cached + tokens_out * self.reply) / MILLION
+        return (
+            fresh * self.prompt + tokens_cached * self.cached + tokens_out * self.reply
+        ) / MILLION
 
 
 HERE = Price(0.0, 0.0, 0.0, source="runs on this machine")
@@ -46,4 +48,9 @@ def price_of(name: str, entry: ModelEntry) -> Price | None:
     cached = entry.price_in if entry.price_cached is None else entry.price_cached
     if min(entry.price_in, entry.price_out, cached) < 0:
         raise ConfigError(f"models.{name}: a price cannot be negative", key=f"models.{name}")
-    return Price(entry.price_in, entry.price_out, cached, entry.price_source or "set in the configuration, undated")
+    return Price(
+        entry.price_in,
+        entry.price_out,
+        cached,
+        entry.price_source or "set in the configuration, undated",
+    )

@@ -57,7 +57,9 @@ def probe(chat: Chat) -> Report:
     try:
         chat.complete([say("user", "Reply with the word yes.")], Options(max_tokens=8))
         began = time.monotonic()
-        reply = chat.complete([say("user", QUESTION)], Options(max_tokens=64, schema=SCHEMA, prompt="probe"))
+        reply = chat.complete(
+            [say("user", QUESTION)], Options(max_tokens=64, schema=SCHEMA, prompt="probe")
+        )
     except ModelError as error:
         return Report(name, reachable=False, problem=str(error))
     seconds = time.monotonic() - began
@@ -87,7 +89,9 @@ def _sees(chat: Chat) -> bool | None:
         return False
     for colour, rgb in (("red", (220, 20, 20)), ("blue", (20, 20, 220))):
         picture = Image(Frame(0.0, np.full((224, 224, 3), rgb, np.uint8)))
-        message: Message = say("user", picture, "Which colour fills this picture? Reply with one word.")
+        message: Message = say(
+            "user", picture, "Which colour fills this picture? Reply with one word."
+        )
         try:
             said = chat.complete([message], Options(max_tokens=512)).text.lower()
         except ModelError:

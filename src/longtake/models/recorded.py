@@ -50,7 +50,9 @@ class RecordedChat:
         if call is None:
             detail = f"the recording holds no reply to this {options.prompt or 'request'}: the run has changed"
             raise ModelError(self._card.name, "unavailable", detail)
-        tools = tuple(ToolCall(str(t["id"]), str(t["name"]), str(t["arguments"])) for t in call.tools)
+        tools = tuple(
+            ToolCall(str(t["id"]), str(t["name"]), str(t["arguments"])) for t in call.tools
+        )
         return Reply(call.reply, call.thinking, tools, call.usage, model=call.model)
 
 

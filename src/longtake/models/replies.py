@@ -38,7 +38,9 @@ def _letter(value: Any, info: ValidationInfo) -> str | None:
     return letter
 
 
-Letter: TypeAlias = Annotated[str | None, BeforeValidator(_letter), WithJsonSchema({"type": "string", _MARK: True})]
+Letter: TypeAlias = Annotated[
+    str | None, BeforeValidator(_letter), WithJsonSchema({"type": "string", _MARK: True})
+]
 """The letter of an option, ``None`` where the question has none. Give such a field the default ``None``."""
 
 
@@ -80,8 +82,14 @@ def told(schema: Mapping[str, Any]) -> dict[str, Any]:
         if "properties" in node:
             fields = {name: plain(value) for name, value in node["properties"].items()}
             needed = list(node.get("required", []))
-            return {"properties": fields} | ({} if len(needed) == len(fields) else {"required": needed})
-        return {key: plain(value) for key, value in node.items() if key not in ("title", "$defs", "default")}
+            return {"properties": fields} | (
+                {} if len(needed) == len(fields) else {"required": needed}
+            )
+        return {
+            key: plain(value)
+            for key, value in node.items()
+            if key not in ("title", "$defs", "default")
+        }
 
     shown: dict[str, Any] = plain(schema)
     return shown
@@ -95,7 +103,11 @@ def closing(schema: Mapping[str, Any], max_tokens: int) -> dict[str, Any]:
     """
     bounded = copy.deepcopy(dict(schema))
     fields = [field for node in _objects(bounded) for field in node.get("properties", {}).values()]
-    texts = [field for field in fields if field.get("type") == "string" and not field.keys() & {"enum", "maxLength"}]
+    texts = [
+        field
+        for field in fields
+        if field.get("type") == "string" and not field.keys() & {"enum", "maxLength"}
+    ]
     for field in texts:
         field["maxLength"] = max(SHORTEST_TEXT, 2 * max_tokens // len(texts))
     return bounded
@@ -169,14 +181,20 @@ def _only_letter(kind: type[BaseModel]) -> str | None:
     """The letter field of a type that needs nothing else."""
     properties = _plain_schema(kind).get("properties", {})
     letters = [name for name, value in properties.items() if _MARK in value]
-    others = [name for name, field in kind.model_fields.items() if field.is_required() and name not in letters]
+    others = [
+        name
+        for name, field in kind.model_fields.items()
+        if field.is_required() and name not in letters
+    ]
     return letters[0] if len(letters) == 1 and not others else None
 
 
 def _validate(found: Found, kind: type[M], question: Question | None) -> M:
     if found.cut is not None and not _free_text(kind, found.cut):
         raise Unreadable(f"the reply was cut off inside {'.'.join(map(str, found.cut))}")
-    if not found.value.keys() & kind.model_fields.keys():  # an echoed schema, or somebody else's object
+    if (
+        not found.value.keys() & kind.model_fields.keys()
+    ):  # an echoed schema, or somebody else's object
         raise Unreadable(f"the object holds none of the fields {', '.join(kind.model_fields)}")
     schema = _plain_schema(kind)
     if path := _truth_for_number(schema, schema, found.value):
@@ -185,7 +203,9 @@ def _validate(found: Found, kind: type[M], question: Question | None) -> M:
     if question is not None and question.options:
         for name, field in schema.get("properties", {}).items():
             if _MARK in field and getattr(value, name) is None:
-                raise Unreadable(f"{name}: must be exactly one letter of {', '.join(question.letters)}")
+                raise Unreadable(
+                    f"{name}: must be exactly one letter of {', '.join(question.letters)}"
+                )
     return value
 
 
@@ -213,7 +233,10 @@ def _truth_for_number(schema: Mapping[str, Any], node: Any, value: Any, path: st
         inner = [(name, node.get("properties", {}).get(name), item) for name, item in value.items()]
     elif isinstance(value, list):
         inner = [(number, node.get("items"), item) for number, item in enumerate(value)]
-    found = (_truth_for_number(schema, kind, item, f"{path}.{name}".strip(".")) for name, kind, item in inner)
+    found = (
+        _truth_for_number(schema, kind, item, f"{path}.{name}".strip("."))
+        for name, kind, item in inner
+    )
     return next(filter(None, found), "")
 
 

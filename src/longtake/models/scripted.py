@@ -43,7 +43,11 @@ class ScriptedChat:
         if self._act is not None:
             line = self._act(messages, options)
         if line is None:
-            raise ModelError(self._card.name, "unavailable", f"the script ended after {len(self.asked) - 1} replies")
+            raise ModelError(
+                self._card.name,
+                "unavailable",
+                f"the script ended after {len(self.asked) - 1} replies",
+            )
         if isinstance(line, Exception):
             raise line
         return self._reply(messages, line) if isinstance(line, str) else line

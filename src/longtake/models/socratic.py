@@ -13,7 +13,18 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from longtake.errors import ConfigError, ModelError, unknown
-from longtake.models.chat import Card, Chat, Image, Message, Options, Part, Reply, Text, Unavailable, images
+from longtake.models.chat import (
+    Card,
+    Chat,
+    Image,
+    Message,
+    Options,
+    Part,
+    Reply,
+    Text,
+    Unavailable,
+    images,
+)
 from longtake.models.prices import HERE
 from longtake.models.tokens import Counts
 from longtake.prompts.material import quote
@@ -52,7 +63,9 @@ class Witness(Protocol):
 class SocraticChat:
     """A text model that sees through a witness."""
 
-    def __init__(self, card: Card, llm: Chat, witness: Witness, channels: Sequence[str] = ()) -> None:
+    def __init__(
+        self, card: Card, llm: Chat, witness: Witness, channels: Sequence[str] = ()
+    ) -> None:
         for channel in channels:
             if channel not in CHANNELS:
                 raise unknown("channel", channel, CHANNELS)
@@ -81,7 +94,10 @@ class SocraticChat:
         """Describe the pictures and ask."""
         frames = sum(1 for _ in images(messages))
         left = _Left(self._card.name, options.deadline)
-        told = [replace(message, parts=tuple(self._tell(part, left) for part in message.parts)) for message in messages]
+        told = [
+            replace(message, parts=tuple(self._tell(part, left) for part in message.parts))
+            for message in messages
+        ]
         reply = self._llm.complete(told, replace(options, deadline=left.check()))
         return replace(reply, usage=replace(reply.usage, frames=frames))
 
@@ -100,7 +116,11 @@ class SocraticChat:
             for channel, label, limit, words in zip(CHANNELS, LABELS, LIMITS, found, strict=True)
             if channel in self._channels
         ]
-        return Text("\n" + quote("\n".join(lines), f"picture at {clock(part.time)}".replace(":", "-")) + "\n")
+        return Text(
+            "\n"
+            + quote("\n".join(lines), f"picture at {clock(part.time)}".replace(":", "-"))
+            + "\n"
+        )
 
 
 class SensesChat:
@@ -126,7 +146,9 @@ class SensesChat:
         for image in shown:
             left.check()
             told.append(tell(self._witness.describe(image.frame, self._channels), self._channels))
-        return Reply(json.dumps({"caption": " ".join(told)}), usage=Usage(calls=1, frames=len(shown)))
+        return Reply(
+            json.dumps({"caption": " ".join(told)}), usage=Usage(calls=1, frames=len(shown))
+        )
 
 
 class _Left:
@@ -142,13 +164,19 @@ class _Left:
             return None
         left = self._end - time.monotonic()
         if left <= 0:
-            raise Unavailable(self._model, "the time was up while pictures were being described", out_of_time=True)
+            raise Unavailable(
+                self._model, "the time was up while pictures were being described", out_of_time=True
+            )
         return left
 
 
 def tell(seen: Description, channels: Sequence[str]) -> str:
     """What was recognised, in a sentence or two, empty where nothing was; silent channels are not mentioned."""
-    found = {"tags": ", ".join(seen.tags), "onscreen": " | ".join(seen.onscreen), "speech": " ".join(seen.speech)}
+    found = {
+        "tags": ", ".join(seen.tags),
+        "onscreen": " | ".join(seen.onscreen),
+        "speech": " ".join(seen.speech),
+    }
     labels = {"tags": "May show", "onscreen": "Text", "speech": "Said"}
     parts = [
         f"{labels[channel]}: {shorten(found[channel], limit).rstrip('.')}."

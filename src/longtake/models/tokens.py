@@ -33,7 +33,9 @@ class Counts(Protocol):
 def estimate(text: str) -> int:
     """Tokens of a text, rather too many than too few."""
     ascii_count = sum(map(str.isascii, text)) if not text.isascii() else len(text)
-    other = 0 if ascii_count == len(text) else len(text.encode("utf-8", "surrogatepass")) - ascii_count
+    other = (
+        0 if ascii_count == len(text) else len(text.encode("utf-8", "surrogatepass")) - ascii_count
+    )
     return math.ceil(ascii_count / CHARACTERS_PER_TOKEN + other / BYTES_PER_TOKEN)
 
 

@@ -42,7 +42,9 @@ def read_reply(card: Card, data: Any, messages: Sequence[Message], seconds: floa
     usage = _usage(card, data.get("usage"), messages, content + thinking, seconds)
     finish = FINISHES.get(str(choice.get("finish_reason")), "other")
     name = data.get("model")
-    return Reply(text, thinking, calls, usage, finish, name if isinstance(name, str) else card.model)
+    return Reply(
+        text, thinking, calls, usage, finish, name if isinstance(name, str) else card.model
+    )
 
 
 def _content(content: Any) -> str:

@@ -73,7 +73,11 @@ class MoonshineListener:
 
         folder = Path(moonshine_voice.__file__).parent / "assets" / "tiny-en"
         if not folder.is_dir():
-            raise ModelError("moonshine-voice", "unavailable", "this version ships without its model; install 0.0.65")
+            raise ModelError(
+                "moonshine-voice",
+                "unavailable",
+                "this version ships without its model; install 0.0.65",
+            )
         transcriber = Transcriber(folder, ModelArch.TINY, options={"return_audio_data": "false"})
         return transcriber, Judge(folder, self._compute)
 
@@ -82,7 +86,11 @@ class MoonshineListener:
         samples = np.ascontiguousarray(samples, np.float32)
         if samples.ndim != 1:
             raise ValueError(f"samples are one channel, not an array of shape {samples.shape}")
-        said = [line for offset, piece in pieces(samples) for line in self._piece(piece, offset / RATE, start)]
+        said = [
+            line
+            for offset, piece in pieces(samples)
+            for line in self._piece(piece, offset / RATE, start)
+        ]
         lines: list[Line] = []
         unsupported: list[Unsupported] = []
         for stretch in stretches(said):
@@ -127,8 +135,13 @@ class Judge:
         if len(samples) < RATE // 10:
             return 0.0, 0
         mask = np.ones((1, len(samples)), np.int64)
-        (states,) = self._encoder.run(("last_hidden_state",), {"input_values": samples[None], "attention_mask": mask})
-        heads, width = self._decoder.inputs[self._past[0]][1], self._decoder.inputs[self._past[0]][3]
+        (states,) = self._encoder.run(
+            ("last_hidden_state",), {"input_values": samples[None], "attention_mask": mask}
+        )
+        heads, width = (
+            self._decoder.inputs[self._past[0]][1],
+            self._decoder.inputs[self._past[0]][3],
+        )
         past = {name: np.zeros((1, heads, 0, width), np.float32) for name in self._past}
         logs: list[float] = []
         token, first = _BEGIN, True
@@ -142,7 +155,9 @@ class Judge:
             }
             logits, *present = self._decoder.run(("logits", *self._present), feed)
             for name, value in zip(self._past, present, strict=True):
-                if first or ".decoder." in name:  # the encoder's part comes out empty from the second step on
+                if (
+                    first or ".decoder." in name
+                ):  # the encoder's part comes out empty from the second step on
                     past[name] = value
             row = logits[0, -1].astype(np.float64)
             token, first = int(row.argmax()), False

@@ -42,7 +42,9 @@ class CardImageEncoder:
     def images(self, frames: Sequence[Frame]) -> Array:
         """One unit row per frame."""
         parts = (
-            self._vision.run((self._vision_output,), {self._vision_input: self.card.pixels.prepare(some)})[0]
+            self._vision.run(
+                (self._vision_output,), {self._vision_input: self.card.pixels.prepare(some)}
+            )[0]
             for some in batches(frames, self._vision.batch)
         )
         return unit(stack((_pooled(self.card, self.card.image, part) for part in parts), self.dim))
@@ -54,12 +56,19 @@ class CardImageTextEncoder(CardImageEncoder):
     def __init__(self, card: Card, folder: Path, *, compute: Compute | None = None) -> None:
         super().__init__(card, folder, compute=compute)
         if card.text is None:
-            raise ModelError(card.name, "refused", "this encoder has no text side; use it for images only")
+            raise ModelError(
+                card.name, "refused", "this encoder has no text side; use it for images only"
+            )
         self._tower: TextTower = card.text
         self.logit_scale = card.logit_scale
         self.logit_bias = card.logit_bias
-        self.thresholds: Mapping[str, float] = {name: cut.value for name, cut in card.thresholds.items()}
-        file, tokenizer = locate(card, folder, card.text.file), locate(card, folder, card.text.tokenizer)
+        self.thresholds: Mapping[str, float] = {
+            name: cut.value for name, cut in card.thresholds.items()
+        }
+        file, tokenizer = (
+            locate(card, folder, card.text.file),
+            locate(card, folder, card.text.tokenizer),
+        )
         self._text = Session(file, self._compute)
         self._text_output = _output(card, card.text, self._text)
         _input(card, card.text, self._text, "input_ids")
@@ -68,7 +77,10 @@ class CardImageTextEncoder(CardImageEncoder):
 
     def texts(self, texts: Sequence[str]) -> Array:
         """One unit row per text."""
-        parts = (self._text.run((self._text_output,), self._feed(some))[0] for some in batches(texts, self._text.batch))
+        parts = (
+            self._text.run((self._text_output,), self._feed(some))[0]
+            for some in batches(texts, self._text.batch)
+        )
         return unit(stack((_pooled(self.card, self._tower, part) for part in parts), self.dim))
 
     def count(self, text: str) -> int:
@@ -91,7 +103,9 @@ class CardImageTextEncoder(CardImageEncoder):
         return {name: feed[name] for name in self._text.inputs if name in feed}
 
 
-def open_card(card: Card, folder: Path, *, compute: Compute | None = None) -> CardImageEncoder | CardImageTextEncoder:
+def open_card(
+    card: Card, folder: Path, *, compute: Compute | None = None
+) -> CardImageEncoder | CardImageTextEncoder:
     """The encoder a card describes: with a text side where the card has one."""
     kind = CardImageTextEncoder if card.text else CardImageEncoder
     return kind(card, folder, compute=compute)
@@ -146,7 +160,9 @@ def _output(card: Card, tower: Tower, session: Session) -> str:
         if name in session.outputs:
             return name
     there = ", ".join(session.outputs)
-    raise ModelError(card.name, "refused", f"{tower.file} gives {there}, not {' or '.join(tower.outputs)}")
+    raise ModelError(
+        card.name, "refused", f"{tower.file} gives {there}, not {' or '.join(tower.outputs)}"
+    )
 
 
 def _input(card: Card, tower: Tower, session: Session, name: str) -> str:
@@ -160,5 +176,7 @@ def _pooled(card: Card, tower: Tower, values: Any) -> Any:
     rows = values[:, 0] if tower.pool == "first" else values
     if rows.ndim != 2 or rows.shape[1] != card.dim:
         shape = "×".join(map(str, values.shape))
-        raise ModelError(card.name, "refused", f"{tower.file} gives {shape} values, not vectors of {card.dim}")
+        raise ModelError(
+            card.name, "refused", f"{tower.file} gives {shape} values, not vectors of {card.dim}"
+        )
     return rows

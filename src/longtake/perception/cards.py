@@ -112,7 +112,12 @@ CARDS: dict[str, Card] = {
             license="Apache-2.0",
             dim=768,
             pixels=Preprocessing(
-                side=224, resize=224, mean=(0.5,) * 3, std=(0.5,) * 3, filter="bilinear", fit="squash"
+                side=224,
+                resize=224,
+                mean=(0.5,) * 3,
+                std=(0.5,) * 3,
+                filter="bilinear",
+                fit="squash",
             ),
             image=Tower("onnx/vision_model.onnx", ("pooler_output", "image_embeds")),
             text=TextTower(

@@ -42,7 +42,9 @@ def image_text_encoder(
     encoder = image_encoder(name, cache, folder=folder, compute=compute)
     if not isinstance(encoder, (ConSE, CardImageTextEncoder)):
         pairs = ["conse", *(card.name for card in CARDS.values() if card.text)]
-        raise ConfigError(f"{name} sees pictures only; for search use one of: {', '.join(pairs)}", key=name)
+        raise ConfigError(
+            f"{name} sees pictures only; for search use one of: {', '.join(pairs)}", key=name
+        )
     return encoder
 
 

@@ -62,7 +62,11 @@ def class_glosses() -> tuple[str, ...]:
 
 @lru_cache(maxsize=1)
 def _classes() -> tuple[tuple[str, str], ...]:
-    text = resources.files("longtake.perception").joinpath("data/imagenet_classes.txt").read_text("utf-8")
+    text = (
+        resources.files("longtake.perception")
+        .joinpath("data/imagenet_classes.txt")
+        .read_text("utf-8")
+    )
     lines = (line.partition("\t") for line in text.splitlines() if not line.startswith("#"))
     return tuple((names, definition) for names, _, definition in lines)
 
@@ -91,9 +95,13 @@ class _Writer:
         self.zero = self.net.weight("zero", np.array(0, np.float32))
         self.six = self.net.weight("six", np.array(6, np.float32))
 
-    def conv(self, x: str, conv: str, norm: str, *, stride: int = 1, depthwise: bool = False) -> str:
+    def conv(
+        self, x: str, conv: str, norm: str, *, stride: int = 1, depthwise: bool = False
+    ) -> str:
         kernel = self.weights[f"{conv}.weight"].astype(np.float32)
-        scale = self.weights[f"{norm}.weight"] / np.sqrt(self.weights[f"{norm}.running_var"] + EPSILON)
+        scale = self.weights[f"{norm}.weight"] / np.sqrt(
+            self.weights[f"{norm}.running_var"] + EPSILON
+        )
         bias = self.weights[f"{norm}.bias"] - self.weights[f"{norm}.running_mean"] * scale
         span = kernel.shape[-1]
         out = math.ceil(self.side / stride)
@@ -103,7 +111,9 @@ class _Writer:
         return self.net.node(
             "Conv",
             x,
-            self.net.weight(f"{conv}.weight", (kernel * scale[:, None, None, None]).astype(np.float32)),
+            self.net.weight(
+                f"{conv}.weight", (kernel * scale[:, None, None, None]).astype(np.float32)
+            ),
             self.net.weight(f"{conv}.bias", bias.astype(np.float32)),
             kernel_shape=(span, span),
             strides=(stride, stride),
@@ -118,7 +128,9 @@ class _Writer:
         name, y = f"_blocks.{number}", x
         if expansion != 1:
             y = self.relu6(self.conv(y, f"{name}._expand_conv", f"{name}._bn0"))
-        y = self.relu6(self.conv(y, f"{name}._depthwise_conv", f"{name}._bn1", stride=stride, depthwise=True))
+        y = self.relu6(
+            self.conv(y, f"{name}._depthwise_conv", f"{name}._bn1", stride=stride, depthwise=True)
+        )
         y = self.conv(y, f"{name}._project_conv", f"{name}._bn2")
         return self.net.node("Add", x, y) if residual else y
 
@@ -133,13 +145,17 @@ def network(weights: dict[str, Any]) -> bytes:
         width_out = channels(width)
         for repeat in range(repeats if ends else math.ceil(DEPTH * repeats)):
             step = stride if repeat == 0 else 1
-            x = writer.block(x, number, step, expansion, residual=step == 1 and width_in == width_out)
+            x = writer.block(
+                x, number, step, expansion, residual=step == 1 and width_in == width_out
+            )
             number, width_in = number + 1, width_out
     x = writer.relu6(writer.conv(x, "_conv_head", "_bn1"))
     net = writer.net
     features = net.node("Flatten", net.node("GlobalAveragePool", x), output="features", axis=1)
     dense = net.weight("_fc.weight", weights["_fc.weight"].astype(np.float32))
-    logits = net.node("Gemm", features, dense, net.weight("_fc.bias", weights["_fc.bias"]), transB=1)
+    logits = net.node(
+        "Gemm", features, dense, net.weight("_fc.bias", weights["_fc.bias"]), transB=1
+    )
     net.node("Softmax", logits, output="probabilities", axis=1)
     return net.model(
         {"pixels": ("batch", 3, SIDE, SIDE)},
@@ -154,16 +170,30 @@ class EfficientNetLite2:
     dim = FEATURES
 
     def __init__(
-        self, cache: Path, *, fit: Fit = "squash", compute: Compute | None = None, weights: Path | None = None
+        self,
+        cache: Path,
+        *,
+        fit: Fit = "squash",
+        compute: Compute | None = None,
+        weights: Path | None = None,
     ) -> None:
         self._pixels = Preprocessing(
-            side=SIDE, resize=round(SIDE / 0.89), mean=(0.5,) * 3, std=(0.5,) * 3, filter="bicubic", fit=fit
+            side=SIDE,
+            resize=round(SIDE / 0.89),
+            mean=(0.5,) * 3,
+            std=(0.5,) * 3,
+            filter="bicubic",
+            fit=fit,
         )
         file = weights or packaged_weights()
         digest = sha256(file)
         if weights is None and digest != WEIGHTS_SHA256:
-            raise ModelError(str(file), "refused", "not the weights this longtake knows; reinstall the package")
-        model = write_once(cache / "models" / f"{self.name}-{digest[:16]}.onnx", lambda: network(_checked(file)))
+            raise ModelError(
+                str(file), "refused", "not the weights this longtake knows; reinstall the package"
+            )
+        model = write_once(
+            cache / "models" / f"{self.name}-{digest[:16]}.onnx", lambda: network(_checked(file))
+        )
         self._session = Session(model, compute or Compute())
         self.key = f"{self.name}:{digest[:16]}:{self._pixels.key}"
 

@@ -53,7 +53,12 @@ def fetch(
                 progress(file, told.size or 0)
             path = Path(
                 hf_hub_download(
-                    card.repo, file, revision=card.revision, local_dir=folder, token=False, endpoint=endpoint
+                    card.repo,
+                    file,
+                    revision=card.revision,
+                    local_dir=folder,
+                    token=False,
+                    endpoint=endpoint,
                 )
             )
         # unreachable, missing, refused, disk full: the client raises errors of several libraries
@@ -61,7 +66,11 @@ def fetch(
             detail = f"{file} could not be fetched from {card.repo} ({_plain(error)}); copy it to {folder} instead"
             raise ModelError(card.name, "unavailable", detail) from error
         fetched.append(_verified(card, file, path, told))
-    record = {"repo": card.repo, "revision": card.revision, "files": [vars(item) for item in fetched]}
+    record = {
+        "repo": card.repo,
+        "revision": card.revision,
+        "files": [vars(item) for item in fetched],
+    }
     (folder / RECORD).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
     return fetched
 
@@ -70,7 +79,9 @@ def _verified(card: Card, file: str, path: Path, told: Any) -> Fetched:
     digest, etag = sha256(path), str(told.etag or "")
     if len(etag) == 64 and etag != digest:
         path.unlink()
-        raise ModelError(card.name, "refused", f"{file} is not what the hub says it is (SHA-256 differs)")
+        raise ModelError(
+            card.name, "refused", f"{file} is not what the hub says it is (SHA-256 differs)"
+        )
     return Fetched(file, path.stat().st_size, etag, digest, str(told.commit_hash or ""))
 
 

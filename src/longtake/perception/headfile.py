@@ -41,7 +41,9 @@ class Shape:
 
     def __post_init__(self) -> None:
         if self.dim % self.heads:
-            raise ConfigError(f"vectors of {self.dim} numbers cannot be shared by {self.heads} attention heads")
+            raise ConfigError(
+                f"vectors of {self.dim} numbers cannot be shared by {self.heads} attention heads"
+            )
 
     def sizes(self) -> dict[str, tuple[int, ...]]:
         """Every weight with its shape; matrices are applied from the right."""
@@ -55,7 +57,12 @@ class Shape:
             sizes |= {f"{at}.norm2.weight": (d,), f"{at}.norm2.bias": (d,)}
             sizes |= {f"{at}.wide.weight": (d, 4 * d), f"{at}.wide.bias": (4 * d,)}
             sizes |= {f"{at}.narrow.weight": (4 * d, d), f"{at}.narrow.bias": (d,)}
-        return sizes | {"norm.weight": (d,), "norm.bias": (d,), "out.weight": (d, d), "out.bias": (d,)}
+        return sizes | {
+            "norm.weight": (d,),
+            "norm.bias": (d,),
+            "out.weight": (d, d),
+            "out.bias": (d,),
+        }
 
     def plain(self) -> dict[str, int]:
         """As a card has it."""
@@ -75,7 +82,9 @@ def initial(shape: Shape, seed: int) -> dict[str, NDArray[np.float32]]:
         elif "norm" in name:
             value = np.ones(size)
         elif name == "out.weight":
-            value = random.normal(size=size) * 0.1 / shape.dim  # a tenth of a frame's vector, after a norm
+            value = (
+                random.normal(size=size) * 0.1 / shape.dim
+            )  # a tenth of a frame's vector, after a norm
         elif name == "positions":
             value = random.normal(size=size) / math.sqrt(shape.dim)  # as long as a frame's vector
         else:
@@ -115,10 +124,14 @@ class _Writer:
         for layer in range(self.shape.layers):
             hidden = node("Add", hidden, self._attention(hidden, f"layer{layer}"))
             hidden = node("Add", hidden, self._feed_forward(hidden, f"layer{layer}"))
-        tokens = self._unit(node("Add", "frames", self._linear(self._norm(hidden, "norm"), "out")), axis=1)
+        tokens = self._unit(
+            node("Add", "frames", self._linear(self._norm(hidden, "norm"), "out")), axis=1
+        )
         closest = node("ArgMax", self._times_transposed("texts", tokens), axis=1, keepdims=0)
         added = node("Unsqueeze", node("Gather", tokens, closest, axis=0), "axis1")  # n × 1 × d
-        pooled = node("ReduceMean", self._unit(node("Add", "frames", added), axis=2), axes=[1], keepdims=0)
+        pooled = node(
+            "ReduceMean", self._unit(node("Add", "frames", added), axis=2), axes=[1], keepdims=0
+        )
         product = node("Mul", self._unit(pooled, axis=1), self._unit("texts", axis=1))
         node("ReduceSum", product, "axis1", keepdims=0, output="scores")
         d = self.shape.dim
@@ -128,11 +141,17 @@ class _Writer:
         node = self.net.node
         normed = self._norm(hidden, f"{at}.norm1")
         query, key, value = (
-            node("Transpose", node("Reshape", self._linear(normed, f"{at}.{part}"), "split"), perm=list(turned))
+            node(
+                "Transpose",
+                node("Reshape", self._linear(normed, f"{at}.{part}"), "split"),
+                perm=list(turned),
+            )
             for part, turned in (("query", (1, 0, 2)), ("key", (1, 2, 0)), ("value", (1, 0, 2)))
         )
         share = node("Softmax", node("Div", node("MatMul", query, key), "scale"), axis=2)
-        mixed = node("Reshape", node("Transpose", node("MatMul", share, value), perm=[1, 0, 2]), "joined")
+        mixed = node(
+            "Reshape", node("Transpose", node("MatMul", share, value), perm=[1, 0, 2]), "joined"
+        )
         return self._linear(mixed, f"{at}.mix")
 
     def _feed_forward(self, hidden: str, at: str) -> str:

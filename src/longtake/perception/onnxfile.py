@@ -59,7 +59,9 @@ def _attribute(name: str, value: float | int | str | Sequence[int]) -> bytes:
 
 
 def _value(name: str, shape: Iterable[int | str]) -> bytes:
-    dims = b"".join(_bytes(1, _bytes(2, size) if isinstance(size, str) else _number(1, size)) for size in shape)
+    dims = b"".join(
+        _bytes(1, _bytes(2, size) if isinstance(size, str) else _number(1, size)) for size in shape
+    )
     return _bytes(1, name) + _bytes(2, _bytes(1, _number(1, _FLOAT) + _bytes(2, dims)))
 
 
@@ -90,7 +92,9 @@ class Network:
         self._nodes.append(body)
         return out
 
-    def model(self, inputs: Mapping[str, Sequence[int | str]], outputs: Mapping[str, Sequence[int | str]]) -> bytes:
+    def model(
+        self, inputs: Mapping[str, Sequence[int | str]], outputs: Mapping[str, Sequence[int | str]]
+    ) -> bytes:
         """The whole file; shapes name the axes that vary."""
         graph = b"".join(_bytes(1, node) for node in self._nodes) + _bytes(2, self._name)
         graph += b"".join(_bytes(5, tensor) for tensor in self._weights.values())

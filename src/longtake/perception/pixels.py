@@ -35,7 +35,9 @@ class Preprocessing:
     @property
     def key(self) -> str:
         """Everything that changes the output, as text."""
-        return f"{self.fit}{self.resize}:{self.side}:{self.filter}:{self.mean}:{self.std}".replace(" ", "")
+        return f"{self.fit}{self.resize}:{self.side}:{self.filter}:{self.mean}:{self.std}".replace(
+            " ", ""
+        )
 
     @property
     def size(self) -> int:

@@ -31,7 +31,9 @@ CARD = "head.json"
 class RetrievalHead:
     """The head in a folder, for the encoder whose vectors it was trained on."""
 
-    def __init__(self, folder: Path, encoder: ImageEncoder, *, compute: Compute | None = None) -> None:
+    def __init__(
+        self, folder: Path, encoder: ImageEncoder, *, compute: Compute | None = None
+    ) -> None:
         self.card = read_card(folder)
         trained = self.card["encoder"]
         if trained["key"] != encoder.key:
@@ -42,7 +44,9 @@ class RetrievalHead:
                 key="perception.retriever",
             )
         self.longest = int(self.card["frames"])
-        self.thresholds: Mapping[str, float] = {k: float(v) for k, v in self.card.get("thresholds", {}).items()}
+        self.thresholds: Mapping[str, float] = {
+            k: float(v) for k, v in self.card.get("thresholds", {}).items()
+        }
         weights = folder / WEIGHTS
         self._session = Session(weights, compute or Compute())
         self.key = f"head:{identity(weights)}"
@@ -65,6 +69,8 @@ def read_card(folder: Path) -> dict[str, Any]:
         int(card["frames"]), card["encoder"]["key"], card["encoder"]["name"], card["encoder"]["dim"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ModelError(
-            str(folder), "unavailable", f"holds no retrieval head ({error}); longtake train-retriever writes one"
+            str(folder),
+            "unavailable",
+            f"holds no retrieval head ({error}); longtake train-retriever writes one",
         ) from error
     return card

@@ -35,7 +35,9 @@ class Compute:
 
     def __post_init__(self) -> None:
         if self.threads < 0 or self.batch < 0:
-            raise ConfigError(f"threads and batch must be 0 or more, not {self.threads}, {self.batch}")
+            raise ConfigError(
+                f"threads and batch must be 0 or more, not {self.threads}, {self.batch}"
+            )
 
 
 class Session:
@@ -96,15 +98,21 @@ def _load(model: Path, compute: Compute) -> Any:
         return onnxruntime.InferenceSession(str(model), options, providers=providers)
     # its exceptions share no base class of their own
     except Exception as error:
-        raise ModelError(str(model), "refused", f"not a usable ONNX model ({_first_line(error)})") from error
+        raise ModelError(
+            str(model), "refused", f"not a usable ONNX model ({_first_line(error)})"
+        ) from error
 
 
 def _providers(wanted: tuple[str, ...], available: list[str]) -> list[str]:
     if not wanted:
-        return [name for name in ("CUDAExecutionProvider", "CPUExecutionProvider") if name in available]
+        return [
+            name for name in ("CUDAExecutionProvider", "CPUExecutionProvider") if name in available
+        ]
     missing = [name for name in wanted if name not in available]
     if missing:
-        raise ConfigError(f"ONNX Runtime has no {missing[0]} here; it has {', '.join(available)}", key="providers")
+        raise ConfigError(
+            f"ONNX Runtime has no {missing[0]} here; it has {', '.join(available)}", key="providers"
+        )
     return list(wanted)
 
 
@@ -121,7 +129,11 @@ def batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
 def stack(parts: Iterable[Any], width: int) -> Array:
     """Rows of all parts as one float32 array, of the right width even when there are none."""
     rows = list(parts)
-    return np.concatenate(rows).astype(np.float32, copy=False) if rows else np.zeros((0, width), np.float32)
+    return (
+        np.concatenate(rows).astype(np.float32, copy=False)
+        if rows
+        else np.zeros((0, width), np.float32)
+    )
 
 
 def unit(rows: Any) -> Array:
@@ -137,7 +149,9 @@ def sha256(path: Path) -> str:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise ModelError(str(path), "unavailable", f"cannot be read ({error.strerror or error})") from error
+        raise ModelError(
+            str(path), "unavailable", f"cannot be read ({error.strerror or error})"
+        ) from error
 
 
 def write_once(path: Path, content: Callable[[], bytes]) -> Path:

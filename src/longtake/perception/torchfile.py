@@ -48,7 +48,9 @@ class _Tensor:
     strides: tuple[int, ...]
 
 
-def _rebuild(storage: _Storage, offset: int, shape: tuple[int, ...], strides: tuple[int, ...], *_: Any) -> _Tensor:
+def _rebuild(
+    storage: _Storage, offset: int, shape: tuple[int, ...], strides: tuple[int, ...], *_: Any
+) -> _Tensor:
     if not isinstance(storage, _Storage):
         raise pickle.UnpicklingError("a tensor without a storage")
     return _Tensor(storage, int(offset), tuple(map(int, shape)), tuple(map(int, strides)))
@@ -68,7 +70,9 @@ class _Unpickler(pickle.Unpickler):
         try:
             return _ALLOWED[module, name]
         except KeyError:
-            raise pickle.UnpicklingError(f"{module}.{name} is not allowed in a weights file") from None
+            raise pickle.UnpicklingError(
+                f"{module}.{name} is not allowed in a weights file"
+            ) from None
 
     def persistent_load(self, pid: Any) -> _Storage:
         if not (isinstance(pid, tuple) and len(pid) >= 5 and pid[0] == "storage"):
@@ -86,21 +90,36 @@ def read_weights(path: Path) -> dict[str, NDArray[Any]]:
         with path.open("rb") as file:
             return _read(file, size)
     except OSError as error:
-        raise ModelError(str(path), "unavailable", f"cannot be read ({error.strerror or error})") from error
+        raise ModelError(
+            str(path), "unavailable", f"cannot be read ({error.strerror or error})"
+        ) from error
     # a hostile or damaged pickle can raise nearly anything from the interpreter of pickles itself
-    except (pickle.UnpicklingError, ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+    except (
+        pickle.UnpicklingError,
+        ValueError,
+        TypeError,
+        KeyError,
+        IndexError,
+        AttributeError,
+    ) as error:
         raise ModelError(str(path), "refused", f"not a plain weights file: {error}") from error
     except (EOFError, struct.error, MemoryError, OverflowError) as error:
-        raise ModelError(str(path), "refused", "not a plain weights file: it is cut off or damaged") from error
+        raise ModelError(
+            str(path), "refused", "not a plain weights file: it is cut off or damaged"
+        ) from error
 
 
 def _read(file: IO[bytes], size: int) -> dict[str, NDArray[Any]]:
     if _Unpickler(file).load() != MAGIC or _Unpickler(file).load() != PROTOCOL:
         raise ValueError("it does not begin as one")
-    _Unpickler(file).load()  # sizes of C types on the machine that wrote it; the storages do not depend on them
+    _Unpickler(
+        file
+    ).load()  # sizes of C types on the machine that wrote it; the storages do not depend on them
     state = _Unpickler(file).load()
     keys = _Unpickler(file).load()
-    if not isinstance(state, dict) or not all(isinstance(value, _Tensor) for value in state.values()):
+    if not isinstance(state, dict) or not all(
+        isinstance(value, _Tensor) for value in state.values()
+    ):
         raise ValueError("it holds something other than tensors")
     storages = {tensor.storage.key: tensor.storage for tensor in state.values()}
     values: dict[str, NDArray[Any]] = {}
@@ -112,7 +131,10 @@ def _read(file: IO[bytes], size: int) -> dict[str, NDArray[Any]]:
             raise ValueError(f"storage {key} is not of the size it declares")
         raw = file.read(count * dtype.itemsize)
         values[key] = np.frombuffer(raw, dtype, count)
-    return {str(name): _materialise(tensor, values[tensor.storage.key]) for name, tensor in state.items()}
+    return {
+        str(name): _materialise(tensor, values[tensor.storage.key])
+        for name, tensor in state.items()
+    }
 
 
 def _materialise(tensor: _Tensor, values: NDArray[Any]) -> NDArray[Any]:

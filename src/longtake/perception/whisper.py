@@ -70,7 +70,10 @@ class WhisperListener:
         with self._lock:  # segments are decoded while they are iterated
             segments, info = self._engine.transcribe(samples, vad_filter=True)
             lines = tuple(
-                Line(Segment(start + part.start, start + max(part.end, part.start)), part.text.strip())
+                Line(
+                    Segment(start + part.start, start + max(part.end, part.start)),
+                    part.text.strip(),
+                )
                 for part in segments
                 if part.text.strip()
             )

@@ -36,7 +36,13 @@ def along(strip: ScoresSet, duration: float, columns: int = COLUMNS) -> NDArray[
     return np.where((at >= 0) & (times < ends[at]), values[at], np.nan)
 
 
-def draw(answer: Answer, frames: Sequence[Frame], scores: Sequence[ScoresSet], duration: float, path: Path) -> None:
+def draw(
+    answer: Answer,
+    frames: Sequence[Frame],
+    scores: Sequence[ScoresSet],
+    duration: float,
+    path: Path,
+) -> None:
     """Write the plot; ``frames`` are one per piece of evidence, in order."""
     check(path)
     from matplotlib.figure import Figure
@@ -57,10 +63,23 @@ def draw(answer: Answer, frames: Sequence[Frame], scores: Sequence[ScoresSet], d
         axes.set_xticks([])
         axes.set_yticks([])
     if strips:
-        for axes, strip in zip(np.atleast_1d(below.subplots(len(strips), 1, sharex=True)), strips, strict=True):
-            axes.imshow(along(strip, duration)[None], aspect="auto", extent=(0, duration, 0, 1), cmap="viridis")
+        for axes, strip in zip(
+            np.atleast_1d(below.subplots(len(strips), 1, sharex=True)), strips, strict=True
+        ):
+            axes.imshow(
+                along(strip, duration)[None],
+                aspect="auto",
+                extent=(0, duration, 0, 1),
+                cmap="viridis",
+            )
             axes.set_yticks([])
-            axes.set_ylabel(strip.label.replace("$", r"\$")[:28], rotation=0, ha="right", va="center", fontsize=7)
+            axes.set_ylabel(
+                strip.label.replace("$", r"\$")[:28],
+                rotation=0,
+                ha="right",
+                va="center",
+                fontsize=7,
+            )
             for cited in answer.evidence:
                 axes.axvline(cited.segment.start, color="tab:red", linewidth=1)
             axes.xaxis.set_major_formatter(FuncFormatter(lambda second, _: clock(max(0.0, second))))

@@ -63,7 +63,9 @@ def read(scores: Sequence[ScoresSet]) -> Search | None:
     )
 
 
-def draw(search: Search, answer: Answer, strip: Sequence[Frame], duration: float, path: Path) -> None:
+def draw(
+    search: Search, answer: Answer, strip: Sequence[Frame], duration: float, path: Path
+) -> None:
     """Write the plot; ``strip`` are frames spread evenly over the film."""
     check(path)
     from matplotlib.figure import Figure
@@ -77,14 +79,25 @@ def draw(search: Search, answer: Answer, strip: Sequence[Frame], duration: float
     figure.suptitle(said.replace("$", r"\$")[:120])
     for number, frame in enumerate(strip):
         wide = duration / len(strip)
-        pictures.imshow(frame.pixels, extent=(number * wide, (number + 1) * wide, 0, 1), aspect="auto")
+        pictures.imshow(
+            frame.pixels, extent=(number * wide, (number + 1) * wide, 0, 1), aspect="auto"
+        )
     pictures.set_yticks([])
     edges = [segment.start for segment in search.segments] + [search.segments[-1].end]
-    mesh = heat.pcolormesh(edges, np.arange(count + 1) - 0.5, search.belief, cmap="viridis", vmin=0.0)
+    mesh = heat.pcolormesh(
+        edges, np.arange(count + 1) - 0.5, search.belief, cmap="viridis", vmin=0.0
+    )
     figure.colorbar(mesh, ax=heat, label="belief", pad=0.01)
     for at, (segment, _) in enumerate(search.observed, start=1):
         anchor = segment in search.anchors and at <= len(search.anchors)
-        heat.plot(segment.middle, at, "^" if anchor else "o", color="tab:red", markeredgecolor="white", markersize=7)
+        heat.plot(
+            segment.middle,
+            at,
+            "^" if anchor else "o",
+            color="tab:red",
+            markeredgecolor="white",
+            markersize=7,
+        )
     heat.set_ylabel("step (▲ anchor, ● observed)")
     heat.yaxis.set_major_locator(MaxNLocator(integer=True))
     heat.invert_yaxis()
@@ -96,6 +109,8 @@ def draw(search: Search, answer: Answer, strip: Sequence[Frame], duration: float
     final.set_ylabel("belief at the end")
     final.set_xlabel("shaded: selected for the answer; red: cited")
     final.set_xlim(0, duration)
-    final.xaxis.set_major_locator(MaxNLocator(nbins=9, steps=[1, 1.2, 1.8, 3, 6, 10]))  # whole minutes
+    final.xaxis.set_major_locator(
+        MaxNLocator(nbins=9, steps=[1, 1.2, 1.8, 3, 6, 10])
+    )  # whole minutes
     final.xaxis.set_major_formatter(FuncFormatter(lambda second, _: clock(max(0.0, second))))
     figure.savefig(path, dpi=110)

@@ -22,7 +22,9 @@ def check(path: Path) -> None:
         raise MissingExtra("plot", "drawing a plot") from error
     known = set(FigureCanvasAgg.get_supported_filetypes())
     if path.suffix.removeprefix(".").lower() not in known:
-        raise ConfigError(f"{path}: a plot is a file such as out.png; known endings: {', '.join(sorted(known))}")
+        raise ConfigError(
+            f"{path}: a plot is a file such as out.png; known endings: {', '.join(sorted(known))}"
+        )
 
 
 def draw(partition: Partition, thumbnails: Sequence[Frame], path: Path, *, title: str = "") -> None:
@@ -36,7 +38,9 @@ def draw(partition: Partition, thumbnails: Sequence[Frame], path: Path, *, title
     rows = figure.subplots(len(shown) + 1, 1, sharex=True, height_ratios=[1] * len(shown) + [2])
     for axes, name in zip(rows, shown, strict=False):
         values = partition.fused if name == "fused" else partition.cues[name]
-        axes.plot(partition.times, values, color="black" if name == "fused" else "tab:blue", linewidth=1)
+        axes.plot(
+            partition.times, values, color="black" if name == "fused" else "tab:blue", linewidth=1
+        )
         axes.set_ylabel(name, rotation=0, ha="right", va="center")
     for axes in rows:
         for cut in partition.cuts:
@@ -59,5 +63,7 @@ def _thumbnail(axes: Any, block: Segment, frame: Frame, duration: float) -> None
     room = 720 * block.duration / max(duration, 1e-9)  # points that the block spans in the plot
     tall, wide = frame.pixels.shape[:2]
     picture = OffsetImage(frame.pixels, zoom=min(0.95 * room / wide, 110.0 / wide, 75.0 / tall))
-    place = AnnotationBbox(picture, (block.middle, 0.58), xycoords=("data", "axes fraction"), frameon=False)
+    place = AnnotationBbox(
+        picture, (block.middle, 0.58), xycoords=("data", "axes fraction"), frameon=False
+    )
     axes.add_artist(place)

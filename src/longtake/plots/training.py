@@ -36,7 +36,13 @@ def draw(curves: Curves, path: Path, *, title: str) -> None:
     left.plot(epochs, curves.losses, marker=".", color="black")
     left.set_ylabel("loss")
     for number, k in enumerate(curves.pooled):
-        right.plot(epochs, [found[k] for found in curves.recalls], marker=".", color=f"C{number}", label=f"recall@{k}")
+        right.plot(
+            epochs,
+            [found[k] for found in curves.recalls],
+            marker=".",
+            color=f"C{number}",
+            label=f"recall@{k}",
+        )
         right.axhline(curves.pooled[k], linestyle="--", color=f"C{number}", linewidth=1)
     right.set_ylim(0, 1)
     right.set_ylabel("recall (dashed: mean pooling)")

@@ -69,14 +69,20 @@ class Prompt:
         """The text with every slot filled; a slot too many or too few is an error."""
         if values.keys() != self.slots:
             missing, extra = self.slots - values.keys(), values.keys() - self.slots
-            what = ", ".join([*(f"${name} is not filled" for name in sorted(missing)),
-                              *(f"${name} is no slot of it" for name in sorted(extra))])  # fmt: skip
+            what = ", ".join(
+                [
+                    *(f"${name} is not filled" for name in sorted(missing)),
+                    *(f"${name} is no slot of it" for name in sorted(extra)),
+                ]
+            )
             raise ConfigError(f"prompt {self.name}: {what}", key=self.name)
         system, rule, user = self.text.rpartition("\n---\n")
         texts = {name: show(value, name) for name, value in values.items()}
         parts = _FRAMES_SLOT.split(user)
         if len(parts) > 2 or _FRAMES_SLOT.search(system):
-            raise ConfigError(f"prompt {self.name}: $frames can stand once, below the line", key=self.name)
+            raise ConfigError(
+                f"prompt {self.name}: $frames can stand once, below the line", key=self.name
+            )
         return Rendered(
             Template(system if rule else "").substitute(texts).strip(),
             tuple(Template(part).substitute(texts).strip() for part in parts),
@@ -137,7 +143,9 @@ def show(value: Any, name: str) -> str:
 
 def show_question(question: Question) -> str:
     """A question with its options, one a line, after their letters."""
-    options = [f"{letter}. {text}" for letter, text in zip(question.letters, question.options, strict=True)]
+    options = [
+        f"{letter}. {text}" for letter, text in zip(question.letters, question.options, strict=True)
+    ]
     return "\n".join([question.text, *options])
 
 

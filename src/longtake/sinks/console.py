@@ -33,7 +33,10 @@ def strip(values: tuple[float, ...], columns: int = STRIP) -> str:
         return ""
     low, high = min(values), max(values)
     columns = min(columns, len(values))
-    peaks = [max(values[i * len(values) // columns : (i + 1) * len(values) // columns]) for i in range(columns)]
+    peaks = [
+        max(values[i * len(values) // columns : (i + 1) * len(values) // columns])
+        for i in range(columns)
+    ]
     scale = (len(BLOCKS) - 1) / (high - low) if high > low else 0.0
     return "".join(BLOCKS[round((peak - low) * scale)] for peak in peaks)
 
@@ -66,9 +69,13 @@ class ConsoleSink:
 def _line(event: Event) -> str:
     match event:
         case RunStarted():
-            return f"{event.method} · " + ", ".join(f"{role}={model}" for role, model in event.models.items())
+            return f"{event.method} · " + ", ".join(
+                f"{role}={model}" for role, model in event.models.items()
+            )
         case StepBegan():
-            return f"┌ {event.name}" + "".join(f" {key}={value}" for key, value in event.data.items())
+            return f"┌ {event.name}" + "".join(
+                f" {key}={value}" for key, value in event.data.items()
+            )
         case StepEnded():
             return f"└ {event.seconds:.1f} s" + (f" ({event.error})" if event.error else "")
         case ChatCalled():
@@ -83,7 +90,9 @@ def _line(event: Event) -> str:
         case ScoresSet():
             return f"· ▕{strip(event.values)}▏ {event.label}"
         case Noted():
-            return f"· {event.label.replace('_', ' ')}" + "".join(f" {k}={v}" for k, v in event.data.items())
+            return f"· {event.label.replace('_', ' ')}" + "".join(
+                f" {k}={v}" for k, v in event.data.items()
+            )
         case Failed():
             return f"failed: {event.error}: {event.message}"
         case _:
@@ -95,6 +104,8 @@ def _call(event: ChatCalled) -> str:
         return f"· {event.prompt or event.model} failed: {event.error}"
     used = event.usage
     cost = (
-        "from the reply cache" if event.cached else f"{used.tokens_in}+{used.tokens_out} tokens, {used.seconds:.1f} s"
+        "from the reply cache"
+        if event.cached
+        else f"{used.tokens_in}+{used.tokens_out} tokens, {used.seconds:.1f} s"
     )
     return f"· {event.prompt or event.model} ({cost}) → {event.reply}"

@@ -30,7 +30,10 @@ class JsonlSink:
         try:
             line = trace.encode(event)
         except ValueError:  # the film's name is not valid UTF-8
-            line = json.dumps(to_jsonable_python(event), ensure_ascii=False).encode(errors="replace") + b"\n"
+            line = (
+                json.dumps(to_jsonable_python(event), ensure_ascii=False).encode(errors="replace")
+                + b"\n"
+            )
         self._write(line)
 
     def picture(self, digest: str, jpeg: Callable[[], bytes]) -> None:

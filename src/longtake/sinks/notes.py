@@ -16,7 +16,10 @@ class NoteSink:
     def handle(self, event: Event) -> None:
         """Say a note, and nothing else."""
         if isinstance(event, Noted):
-            self._say(f"{event.label.replace('_', ' ')}: " + ", ".join(f"{k} {v}" for k, v in event.data.items()))
+            self._say(
+                f"{event.label.replace('_', ' ')}: "
+                + ", ".join(f"{k} {v}" for k, v in event.data.items())
+            )
 
     def picture(self, digest: str, jpeg: Callable[[], bytes]) -> None:
         """Show none."""

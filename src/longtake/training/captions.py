@@ -60,7 +60,10 @@ class Dropped:
 
     def lines(self) -> list[str]:
         """One line a reason, with its first case."""
-        found = [f"dropped {count}: {reason} ({self.examples[reason]})" for reason, count in self.reasons.most_common()]
+        found = [
+            f"dropped {count}: {reason} ({self.examples[reason]})"
+            for reason, count in self.reasons.most_common()
+        ]
         return [*found, f"shortened {self.shortened} captions"] if self.shortened else found
 
 
@@ -75,7 +78,9 @@ def read_list(path: Path) -> list[Mapping[str, Any]]:
         else:
             rows = [json.loads(line) for line in text.splitlines() if line.strip()]
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from error
+        raise ConfigError(
+            f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})"
+        ) from error
     except json.JSONDecodeError as error:
         raise ConfigError(f"{path}: not valid JSON (line {error.lineno}: {error.msg})") from error
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
@@ -83,7 +88,9 @@ def read_list(path: Path) -> list[Mapping[str, Any]]:
     return rows
 
 
-def keep(rows: Iterable[Mapping[str, Any]], rules: Rules, count: Count, most_tokens: int) -> tuple[list[Clip], Dropped]:
+def keep(
+    rows: Iterable[Mapping[str, Any]], rules: Rules, count: Count, most_tokens: int
+) -> tuple[list[Clip], Dropped]:
     """The stretches that the rules let through, and what was dropped."""
     kept: list[Clip] = []
     dropped = Dropped()
@@ -92,13 +99,22 @@ def keep(rows: Iterable[Mapping[str, Any]], rules: Rules, count: Count, most_tok
         if clip is None:
             dropped.add("no video, start, end and caption", f"row {number}")
         elif clip.segment.duration < rules.shortest:
-            dropped.add(f"shorter than {rules.shortest:g} s", f"row {number}, {clip.segment.duration:g} s")
+            dropped.add(
+                f"shorter than {rules.shortest:g} s", f"row {number}, {clip.segment.duration:g} s"
+            )
         elif clip.segment.duration > rules.longest:
-            dropped.add(f"longer than {rules.longest:g} s", f"row {number}, {clip.segment.duration:g} s")
+            dropped.add(
+                f"longer than {rules.longest:g} s", f"row {number}, {clip.segment.duration:g} s"
+            )
         elif (tokens := count(clip.caption)) < rules.least_tokens:
-            dropped.add(f"caption of fewer than {rules.least_tokens} tokens", f"row {number}, {tokens} tokens")
+            dropped.add(
+                f"caption of fewer than {rules.least_tokens} tokens",
+                f"row {number}, {tokens} tokens",
+            )
         else:
-            caption = clip.caption if tokens <= most_tokens else shorten(clip.caption, most_tokens, count)
+            caption = (
+                clip.caption if tokens <= most_tokens else shorten(clip.caption, most_tokens, count)
+            )
             dropped.shortened += caption != clip.caption
             kept.append(Clip(clip.video, clip.segment, caption))
     return kept, dropped

@@ -68,10 +68,17 @@ Tell = Callable[[int, float, Progress], None]
 
 
 def fit(
-    shape: Shape, train: Pairs, test: Pairs, schedule: Schedule, folder: Path, *,
-    device: str = "auto", resume: bool = False, tell: Tell = lambda epoch, share, progress: None,  # noqa: ARG005
+    shape: Shape,
+    train: Pairs,
+    test: Pairs,
+    schedule: Schedule,
+    folder: Path,
+    *,
+    device: str = "auto",
+    resume: bool = False,
+    tell: Tell = lambda epoch, share, progress: None,  # noqa: ARG005
     stop_after: int | None = None,
-) -> tuple[dict[str, NDArray[np.float32]], Progress]:  # fmt: skip
+) -> tuple[dict[str, NDArray[np.float32]], Progress]:
     """Train a head; gives its weights and how it went. ``stop_after`` ends it after so many steps, as a kill would."""
     training = _Training(shape, train, test, schedule, folder, device)
     progress = training.run(resume=resume, tell=tell, stop_after=stop_after)
@@ -79,11 +86,19 @@ def fit(
 
 
 class _Training:
-    def __init__(self, shape: Shape, train: Pairs, test: Pairs, schedule: Schedule, folder: Path, device: str) -> None:
+    def __init__(
+        self, shape: Shape, train: Pairs, test: Pairs, schedule: Schedule, folder: Path, device: str
+    ) -> None:
         self.torch = need_torch()
         if len(train) < 2:
             raise ConfigError(f"{len(train)} clips to train on; contrast needs two")
-        self.shape, self.train, self.test, self.schedule, self.folder = shape, train, test, schedule, folder
+        self.shape, self.train, self.test, self.schedule, self.folder = (
+            shape,
+            train,
+            test,
+            schedule,
+            folder,
+        )
         self.device = _device(self.torch, device)
         self.weights = {
             name: self.torch.tensor(value, device=self.device, requires_grad=True)
@@ -92,7 +107,12 @@ class _Training:
         self.adam = self.torch.optim.Adam(list(self.weights.values()), lr=schedule.rate)
         self.steps = math.ceil(len(train) / schedule.batch)
         self.half = self.device.type == "cuda" and self.torch.cuda.is_bf16_supported()
-        self.spec = {"shape": shape.plain(), "schedule": asdict(schedule), "clips": len(train), "tested": len(test)}
+        self.spec = {
+            "shape": shape.plain(),
+            "schedule": asdict(schedule),
+            "clips": len(train),
+            "tested": len(test),
+        }
 
     def run(self, *, resume: bool, tell: Tell, stop_after: int | None) -> Progress:
         progress, epoch, step, total = self._begin(resume)
@@ -129,7 +149,9 @@ class _Training:
         self.adam.param_groups[0]["lr"] = 0.5 * schedule.rate * (1 + math.cos(math.pi * share))
         some = self.train.only(chosen.tolist())
         frames, mask, texts = self._given(some)
-        logits = schedule.logit_scale * scores(self.weights, self.shape, frames, mask, texts, half=self.half)
+        logits = schedule.logit_scale * scores(
+            self.weights, self.shape, frames, mask, texts, half=self.half
+        )
         target = torch.arange(len(some), device=self.device)
         entropy = torch.nn.functional.cross_entropy
         loss = (entropy(logits, target) + entropy(logits.T, target)) / 2
@@ -146,7 +168,9 @@ class _Training:
             for start in range(0, len(pairs), self.schedule.batch):
                 some = pairs.only(list(range(start, min(start + self.schedule.batch, len(pairs)))))
                 frames, mask, _ = self._given(some)
-                rows.append(scores(self.weights, self.shape, frames, mask, texts).float().cpu().numpy())
+                rows.append(
+                    scores(self.weights, self.shape, frames, mask, texts).float().cpu().numpy()
+                )
         return np.asarray(np.concatenate(rows).T, np.float32)
 
     def _given(self, pairs: Pairs) -> tuple[Any, Any, Any]:
@@ -162,10 +186,14 @@ class _Training:
             self.folder.mkdir(parents=True, exist_ok=True)
             return Progress(), 0, 0, 0.0
         if not resume:
-            raise RunError(f"{self.folder}: holds a checkpoint; pass --resume to go on, or choose another folder")
+            raise RunError(
+                f"{self.folder}: holds a checkpoint; pass --resume to go on, or choose another folder"
+            )
         stored = self.torch.load(file, map_location=self.device, weights_only=True)
         if stored["spec"] != self.spec:
-            raise RunError(f"{self.folder}: its checkpoint is of another training ({stored['spec']})")
+            raise RunError(
+                f"{self.folder}: its checkpoint is of another training ({stored['spec']})"
+            )
         with self.torch.no_grad():
             for name, value in stored["weights"].items():
                 self.weights[name].copy_(value)
@@ -174,8 +202,15 @@ class _Training:
 
     def _save(self, progress: Progress, epoch: int, step: int, total: float) -> None:
         weights = {name: value.detach() for name, value in self.weights.items()}
-        state = {"spec": self.spec, "weights": weights, "adam": self.adam.state_dict(), "epoch": epoch, "step": step,
-                 "total": total, "progress": asdict(progress)}  # fmt: skip
+        state = {
+            "spec": self.spec,
+            "weights": weights,
+            "adam": self.adam.state_dict(),
+            "epoch": epoch,
+            "step": step,
+            "total": total,
+            "progress": asdict(progress),
+        }
         draft = self.folder / f".{CHECKPOINT}"
         self.torch.save(state, draft)
         draft.replace(self.folder / CHECKPOINT)
@@ -197,9 +232,14 @@ def order_of(count: int, schedule: Schedule, epoch: int) -> NDArray[np.int64]:
 
 
 def export(
-    folder: Path, shape: Shape, weights: Mapping[str, NDArray[np.float32]], test: Pairs, progress: Progress,
-    encoder: ImageEncoder, schedule: Schedule,
-) -> RetrievalHead:  # fmt: skip
+    folder: Path,
+    shape: Shape,
+    weights: Mapping[str, NDArray[np.float32]],
+    test: Pairs,
+    progress: Progress,
+    encoder: ImageEncoder,
+    schedule: Schedule,
+) -> RetrievalHead:
     """Write the head that the default install runs, and its card; what was written is run before it is trusted."""
     card = {
         "encoder": {"name": encoder.name, "key": encoder.key, "dim": encoder.dim},
@@ -211,12 +251,20 @@ def export(
     (folder / WEIGHTS).write_bytes(network(shape, weights))
     _write_json(folder / CARD, card)
     head = RetrievalHead(folder, encoder, compute=Compute(threads=1))
-    found = np.stack([head.scores(test.clip(n), np.asarray(test.texts, np.float32)) for n in range(len(test))]).T
+    found = np.stack(
+        [head.scores(test.clip(n), np.asarray(test.texts, np.float32)) for n in range(len(test))]
+    ).T
     expected = recalls(found)
-    if progress.recalls and abs(expected["1"] - progress.recalls[-1]["1"]) > max(AGREE, 2 / len(test)):
-        raise ModelError(str(folder), "refused", f"the written head does not score as trained ({expected})")
+    if progress.recalls and abs(expected["1"] - progress.recalls[-1]["1"]) > max(
+        AGREE, 2 / len(test)
+    ):
+        raise ModelError(
+            str(folder), "refused", f"the written head does not score as trained ({expected})"
+        )
     if (ends := scale_of(found)) is not None:
-        _write_json(folder / CARD, {**card, "thresholds": {"chunk_low": ends[0], "chunk_high": ends[1]}})
+        _write_json(
+            folder / CARD, {**card, "thresholds": {"chunk_low": ends[0], "chunk_high": ends[1]}}
+        )
     return RetrievalHead(folder, encoder, compute=Compute(threads=1))
 
 
@@ -255,7 +303,12 @@ def _device(torch: Any, wanted: str) -> Any:
     try:
         device = torch.device(wanted)
     except RuntimeError as error:
-        raise ConfigError(f"--device {wanted}: not a device that torch knows", key="--device") from error
+        raise ConfigError(
+            f"--device {wanted}: not a device that torch knows", key="--device"
+        ) from error
     if device.type == "cuda" and not torch.cuda.is_available():
-        raise ConfigError("--device cuda: torch finds no GPU here; leave it out to train on the CPU", key="--device")
+        raise ConfigError(
+            "--device cuda: torch finds no GPU here; leave it out to train on the CPU",
+            key="--device",
+        )
     return device

@@ -30,7 +30,9 @@ def tokens(weights: Mapping[str, Any], shape: Shape, frames: Any, mask: Any) -> 
         return rows @ weights[f"{name}.weight"] + weights[f"{name}.bias"]
 
     def norm(rows: Any, name: str) -> Any:
-        return functional.layer_norm(rows, (dim,), weights[f"{name}.weight"], weights[f"{name}.bias"], EPSILON)
+        return functional.layer_norm(
+            rows, (dim,), weights[f"{name}.weight"], weights[f"{name}.bias"], EPSILON
+        )
 
     def split(rows: Any) -> Any:
         return rows.view(batch, length, shape.heads, dim // shape.heads).transpose(1, 2)
@@ -39,15 +41,27 @@ def tokens(weights: Mapping[str, Any], shape: Shape, frames: Any, mask: Any) -> 
     for layer in range(shape.layers):
         at = f"layer{layer}"
         normed = norm(hidden, f"{at}.norm1")
-        query, key, value = (split(linear(normed, f"{at}.{part}")) for part in ("query", "key", "value"))
-        mixed = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask[:, None, None, :])
+        query, key, value = (
+            split(linear(normed, f"{at}.{part}")) for part in ("query", "key", "value")
+        )
+        mixed = functional.scaled_dot_product_attention(
+            query, key, value, attn_mask=mask[:, None, None, :]
+        )
         hidden = hidden + linear(mixed.transpose(1, 2).reshape(batch, length, dim), f"{at}.mix")
         wide = functional.gelu(linear(norm(hidden, f"{at}.norm2"), f"{at}.wide"))
         hidden = hidden + linear(wide, f"{at}.narrow")
     return functional.normalize(frames + linear(norm(hidden, "norm"), "out"), dim=-1)
 
 
-def scores(weights: Mapping[str, Any], shape: Shape, frames: Any, mask: Any, texts: Any, *, half: bool = False) -> Any:
+def scores(
+    weights: Mapping[str, Any],
+    shape: Shape,
+    frames: Any,
+    mask: Any,
+    texts: Any,
+    *,
+    half: bool = False,
+) -> Any:
     """Cosines of every clip with every text, ``b × n``; ``half``: the transformer, and only it, in bfloat16.
 
     A cosine in bfloat16 is right to a few thousandths, which is a few tenths of a logit.

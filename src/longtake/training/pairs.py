@@ -48,7 +48,9 @@ class Pairs:
     def save(self, path: Path) -> None:
         """Write them, whole or not at all."""
         draft = path.with_name(f".{path.name}.npz")
-        np.savez(draft, frames=self.frames, counts=self.counts, texts=self.texts, videos=self.videos)
+        np.savez(
+            draft, frames=self.frames, counts=self.counts, texts=self.texts, videos=self.videos
+        )
         draft.replace(path)
 
 
@@ -70,9 +72,12 @@ def stack(clips: Sequence[Rows], texts: Rows, videos: Sequence[str], most: int) 
 
 
 def embed(
-    clips: Sequence[Clip], dropped: Dropped, opener: Callable[[str], Footage], most: int,
+    clips: Sequence[Clip],
+    dropped: Dropped,
+    opener: Callable[[str], Footage],
+    most: int,
     advance: Callable[[float], None] = lambda share: None,  # noqa: ARG005
-) -> Pairs:  # fmt: skip
+) -> Pairs:
     """Look at every clip through its film's index; films that cannot be opened are dropped, and said."""
     by_video: dict[str, list[Clip]] = {}
     for clip in clips:
@@ -100,7 +105,9 @@ def embed(
         if inside:
             texts.append(footage.encode([clip.caption for clip in inside]))
             names += [video] * len(inside)
-    return stack(rows, np.concatenate(texts) if texts else np.zeros((0, 1), np.float32), names, most)
+    return stack(
+        rows, np.concatenate(texts) if texts else np.zeros((0, 1), np.float32), names, most
+    )
 
 
 def held_out(pairs: Pairs, share: float, seed: int) -> tuple[Pairs, Pairs]:

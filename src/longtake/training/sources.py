@@ -27,9 +27,14 @@ PAIRS = "pairs.npz"
 
 
 def prepare(
-    data: Path, videos: Path, settings: Settings, rules: Rules, frames: int, folder: Path,
+    data: Path,
+    videos: Path,
+    settings: Settings,
+    rules: Rules,
+    frames: int,
+    folder: Path,
     advance: Callable[[float], None] = lambda share: None,  # noqa: ARG005
-) -> tuple[Pairs, list[str], ImageTextEncoder]:  # fmt: skip
+) -> tuple[Pairs, list[str], ImageTextEncoder]:
     """The pairs of a list, what was dropped, and the encoder; kept in ``folder`` for as long as nothing changes."""
     senses = Senses(settings.perception, cache_folder(settings))
     listed = read_list(data)
@@ -42,8 +47,12 @@ def prepare(
     store = open_store(settings)
     try:
         found = embed(
-            clips, dropped, lambda video: Film(videos / video, store, settings, senses=senses), frames, advance
-        )  # fmt: skip
+            clips,
+            dropped,
+            lambda video: Film(videos / video, store, settings, senses=senses),
+            frames,
+            advance,
+        )
     except ConfigError as error:
         why = "; ".join(dropped.lines()) or f"{data} lists none"
         raise ConfigError(f"{error} ({why})") from error
@@ -87,6 +96,14 @@ def _files(listed: Sequence[Mapping[str, Any]], videos: Path) -> list[Any]:
     return [str(videos.resolve()), films]
 
 
-def _identity(data: Path, films: list[Any], encoder: ImageTextEncoder, rules: Rules, frames: int) -> str:
-    facts = [encoder.key, asdict(rules), frames, hashlib.blake2b(data.read_bytes()).hexdigest(), films]
+def _identity(
+    data: Path, films: list[Any], encoder: ImageTextEncoder, rules: Rules, frames: int
+) -> str:
+    facts = [
+        encoder.key,
+        asdict(rules),
+        frames,
+        hashlib.blake2b(data.read_bytes()).hexdigest(),
+        films,
+    ]
     return hashlib.blake2b(json.dumps(facts).encode(), digest_size=16).hexdigest()

@@ -32,7 +32,9 @@ def prompt(monkeypatch: pytest.MonkeyPatch) -> None:
     }
     shipped = prompts.load
     monkeypatch.setattr(
-        prompts, "load", lambda name: prompts.Prompt(name, texts[name]) if name in texts else shipped(name)
+        prompts,
+        "load",
+        lambda name: prompts.Prompt(name, texts[name]) if name in texts else shipped(name),
     )
 
 
@@ -47,7 +49,9 @@ def test_a_typed_reply_and_what_was_sent_for_it() -> None:
     assert system.role == "system"
     assert system.text.startswith("Text between <material>")
     assert system.text.endswith("You watch films.")
-    assert user.text.index("A. the man") < user.text.index("a dog barks") < user.text.index("Which?")
+    assert (
+        user.text.index("A. the man") < user.text.index("a dog barks") < user.text.index("Which?")
+    )
     assert user.text.rstrip().endswith("}"), "the form of the reply closes the prompt"
     assert options.schema is not None
     assert options.schema["properties"]["choice"]["enum"] == ["A", "B"]
@@ -88,8 +92,11 @@ def test_plain_text_replies() -> None:
         assert ask(chat, "t/look", frames=[frame]) == "A dog."
     parts = chat.asked[0][0][1].parts
     assert [getattr(part, "text", "picture") for part in parts] == [
-        "Before.", "[00:01:15]", "picture", "Say what you see.",
-    ]  # fmt: skip
+        "Before.",
+        "[00:01:15]",
+        "picture",
+        "Say what you see.",
+    ]
     assert isinstance(parts[2], Image)
     (seen,) = heard.of(FramesSeen)
     assert isinstance(seen, FramesSeen)
@@ -119,7 +126,9 @@ def test_a_model_that_takes_no_pictures_is_not_shown_any() -> None:
 
 
 def test_standing_options_and_those_of_a_step() -> None:
-    chat = ScriptedChat(lambda *_: '{"choice": "A"}', card=Card("m", options=Options(temperature=0.3, max_tokens=9)))
+    chat = ScriptedChat(
+        lambda *_: '{"choice": "A"}', card=Card("m", options=Options(temperature=0.3, max_tokens=9))
+    )
     guess(chat)
     guess(chat, temperature=0.9, seed=5)
     guess(with_options(chat, max_tokens=33))  # type: ignore[arg-type]
@@ -129,7 +138,9 @@ def test_standing_options_and_those_of_a_step() -> None:
 
 def test_notes_too_long_for_the_context_lose_their_middle() -> None:
     notes = [f"[{number}] something happens that is worth a line" for number in range(400)]
-    chat = ScriptedChat(['{"choice": "A"}'], card=Card("small", context=2000, options=Options(max_tokens=200)))
+    chat = ScriptedChat(
+        ['{"choice": "A"}'], card=Card("small", context=2000, options=Options(max_tokens=200))
+    )
     with listening() as heard:
         ask(chat, "t/guess", Guess, question=QUESTION, notes=notes)
     text = chat.asked[0][0][1].text
@@ -149,7 +160,9 @@ def test_the_endpoints_own_tokenizer_decides_where_there_is_one() -> None:
             return len(text.split())
 
     notes = [f"{number} aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" for number in range(400)]
-    chat = Counting(['{"choice": "A"}'], card=Card("m", context=2000, options=Options(max_tokens=200)))
+    chat = Counting(
+        ['{"choice": "A"}'], card=Card("m", context=2000, options=Options(max_tokens=200))
+    )
     with listening() as heard:
         ask(chat, "t/guess", Guess, question=QUESTION, notes=notes)
     assert not heard.notes("notes_trimmed"), "800 words fit, though the estimate says they do not"
@@ -179,11 +192,17 @@ def test_prompts_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         assert mine.digest != ours.digest == prompts._shipped("shared/same_meaning").digest
         assert prompts.digests("shared/")["shared/same_meaning"] == mine.digest
     (tmp_path / "shared" / "same_meaning.md").write_text("Mine. $question")
-    with pytest.raises(ConfigError, match=r"must be \$answers, \$question"), prompts.override(tmp_path):
+    with (
+        pytest.raises(ConfigError, match=r"must be \$answers, \$question"),
+        prompts.override(tmp_path),
+    ):
         pass
     (tmp_path / "shared" / "same_meaning.md").unlink()
     (tmp_path / "shared" / "same_meening.md").write_text("x")
-    with pytest.raises(ConfigError, match="did you mean 'shared/same_meaning'"), prompts.override(tmp_path):
+    with (
+        pytest.raises(ConfigError, match="did you mean 'shared/same_meaning'"),
+        prompts.override(tmp_path),
+    ):
         pass
 
 
@@ -205,7 +224,9 @@ def test_a_second_prompt_that_no_longer_fits_ends_in_the_default() -> None:
 
 def test_lines_around_moments_lose_those_farthest_from_them() -> None:
     lines = [Line(Segment(float(n), n + 1.0), f"something is said at {n}") for n in range(400)]
-    chat = ScriptedChat(['{"choice": "A"}'], card=Card("small", context=2000, options=Options(max_tokens=200)))
+    chat = ScriptedChat(
+        ['{"choice": "A"}'], card=Card("small", context=2000, options=Options(max_tokens=200))
+    )
     with listening() as heard:
         ask(chat, "t/guess", Guess, question=QUESTION, notes=Around(lines, [100.5, 300.5]))
     kept = [int(n) for n in re.findall(r"said at (\d+)", chat.asked[0][0][1].text)]

@@ -45,7 +45,9 @@ DRESSES = [
     lambda text: {"onscreen": text},
 ]
 QUESTION = Question("Who holds the cup?", ("the man", "the dog"))
-TEMPLATE = Prompt("t/guess", "You watch films.\n\n---\n\n$question\n\n$notes\n\nWhich option is right?")
+TEMPLATE = Prompt(
+    "t/guess", "You watch films.\n\n---\n\n$question\n\n$notes\n\nWhich option is right?"
+)
 
 
 class Guess(BaseModel):
@@ -55,12 +57,16 @@ class Guess(BaseModel):
 @pytest.fixture(autouse=True)
 def prompt(monkeypatch: pytest.MonkeyPatch) -> None:
     shipped = prompts.load
-    monkeypatch.setattr(prompts, "load", lambda name: TEMPLATE if name == "t/guess" else shipped(name))
+    monkeypatch.setattr(
+        prompts, "load", lambda name: TEMPLATE if name == "t/guess" else shipped(name)
+    )
 
 
 def outside(text: str) -> str:
     """A prompt with its quotations taken out."""
-    return re.sub(r'<material name="[^"]*">\n.*?\n</material>', "[quotation]", text, flags=re.DOTALL)
+    return re.sub(
+        r'<material name="[^"]*">\n.*?\n</material>', "[quotation]", text, flags=re.DOTALL
+    )
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
@@ -113,7 +119,13 @@ def test_no_text_ends_its_quotation(text: str) -> None:
     assert outside(quoted) == "[quotation]"
 
 
-@given(st.text(alphabet=st.characters(whitelist_categories=("L", "N", "P", "Zs"), blacklist_characters="<>＜＞[]﹤﹥")))
+@given(
+    st.text(
+        alphabet=st.characters(
+            whitelist_categories=("L", "N", "P", "Zs"), blacklist_characters="<>＜＞[]﹤﹥"
+        )
+    )
+)
 @settings(max_examples=100, deadline=None)
 def test_ordinary_words_are_left_alone(text: str) -> None:
     assert defuse(text) == text

@@ -33,7 +33,10 @@ def test_a_budget_spent_before_any_answer_says_so_too() -> None:
 
 
 def test_a_cost_budget_with_an_unknown_price_is_refused_at_the_start() -> None:
-    unknown, free = ScriptedChat([], card=Card("cloud")), ScriptedChat([], card=Card("here", price=HERE))
+    unknown, free = (
+        ScriptedChat([], card=Card("cloud")),
+        ScriptedChat([], card=Card("here", price=HERE)),
+    )
     with pytest.raises(ConfigError, match="the price of cloud is unknown"):
         Run({"llm": free, "vlm": unknown}, budget=BudgetSettings(cost=1.0))
     Run({"llm": free}, budget=BudgetSettings(cost=1.0))

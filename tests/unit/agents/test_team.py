@@ -111,9 +111,14 @@ def test_team_files(tmp_path: Path) -> None:
     )
     ann, bob = read_team(path)
     assert (ann.temperature, ann.max_new_tokens, ann.channels) == (0.01, 168, ("speech",))
-    settings = Settings(models={"mine": ModelEntry(base_url="http://127.0.0.1:9/v1", temperature=0.5)})
+    settings = Settings(
+        models={"mine": ModelEntry(base_url="http://127.0.0.1:9/v1", temperature=0.5)}
+    )
     agents = open_team(Catalogue(settings), [ann, bob])
-    assert [(a.name, a.chat.card.options.temperature) for a in agents] == [("ann", 0.01), ("bob", 0.5)]
+    assert [(a.name, a.chat.card.options.temperature) for a in agents] == [
+        ("ann", 0.01),
+        ("bob", 0.5),
+    ]
     assert agents[0].chat.card.options.max_tokens == 168
 
 
@@ -140,10 +145,17 @@ def test_with_nothing_configured_there_is_a_reader_a_listener_and_a_looker() -> 
 
 
 def test_answers_that_say_the_same_count_as_one_vote() -> None:
-    said = [Opinion("a", text="The dog."), Opinion("b"), Opinion("c", text="a hound"), Opinion("d", text="the cat")]
+    said = [
+        Opinion("a", text="The dog."),
+        Opinion("b"),
+        Opinion("c", text="a hound"),
+        Opinion("d", text="the cat"),
+    ]
     chat = ScriptedChat(['{"groups": [[1, 2], [3]]}'])
     compared = by_meaning(chat, Question("Who?"), said)
     assert [opinion.vote for opinion in compared] == ["the dog", None, "the dog", "the cat"]
     assert [opinion.text for opinion in compared] == [opinion.text for opinion in said]
     assert majority(compared) is None, "two of four"
-    assert by_meaning(ScriptedChat([]), QUESTION, votes("A", "B")) == votes("A", "B"), "letters need no asking"
+    assert by_meaning(ScriptedChat([]), QUESTION, votes("A", "B")) == votes("A", "B"), (
+        "letters need no asking"
+    )

@@ -29,7 +29,9 @@ def test_minutes_written_as_hours():
     read = read_stretch("03:21:00", "03:41:00", HOUR)
     assert read.segment == Segment(201, 221)
     assert "hours" in read.repaired
-    assert read_stretch("01:00:00", "01:30:00", 3 * HOUR).segment == Segment(3600, 5400)  # possible as it stands
+    assert read_stretch("01:00:00", "01:30:00", 3 * HOUR).segment == Segment(
+        3600, 5400
+    )  # possible as it stands
 
 
 def test_beyond_the_end():

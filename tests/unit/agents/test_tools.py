@@ -138,11 +138,15 @@ def test_errors_that_are_not_the_tools_end_the_step() -> None:
         raise BudgetSpent("frames", "all")
 
     with pytest.raises(BudgetSpent):
-        use_tools(ScriptedChat([call("broken", {"at": 1})]), "t/find", [tool(broken)], Found, thing="cup")
+        use_tools(
+            ScriptedChat([call("broken", {"at": 1})]), "t/find", [tool(broken)], Found, thing="cup"
+        )
 
 
 def test_only_the_first_of_several_calls_is_made() -> None:
-    two = Reply("", tool_calls=(ToolCall("a", "look", '{"at": 1}'), ToolCall("b", "look", '{"at": 2}')))
+    two = Reply(
+        "", tool_calls=(ToolCall("a", "look", '{"at": 1}'), ToolCall("b", "look", '{"at": 2}'))
+    )
     with listening() as heard:
         find(ScriptedChat([two, Reply('{"place": "x"}')]))
     assert len(heard.of(ToolCalled)) == 1

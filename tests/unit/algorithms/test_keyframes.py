@@ -51,7 +51,13 @@ def test_where_all_frames_are_alike_the_rest_is_spread_evenly():
 
 
 @settings(max_examples=80, deadline=None)
-@given(st.integers(1, 80), st.integers(1, 40), st.integers(0, 40), st.integers(0, 2**32 - 1), st.booleans())
+@given(
+    st.integers(1, 80),
+    st.integers(1, 40),
+    st.integers(0, 40),
+    st.integers(0, 2**32 - 1),
+    st.booleans(),
+)
 def test_exactly_as_many_as_wanted_whatever_the_film(length, count, uniform, seed, alike):
     random = np.random.default_rng(seed)
     rows = random.normal(size=(length, 4)) + 10 * alike

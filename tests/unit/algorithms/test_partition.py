@@ -18,7 +18,9 @@ def random_film(seed, events, seconds, count, dim=12):
     times = np.sort(random.uniform(0, seconds, count))
     edges = np.sort(random.uniform(0, seconds, events - 1))
     kind = np.searchsorted(edges, times)
-    rows = random.normal(size=(events, dim))[kind] + random.normal(size=(count, dim)) * random.uniform(0, 0.5)
+    rows = random.normal(size=(events, dim))[kind] + random.normal(
+        size=(count, dim)
+    ) * random.uniform(0, 0.5)
     if seed % 2:
         return Samples(times, rows)
     colours = np.abs(random.normal(size=(events, 3, 32)))[kind] + 0.1
@@ -26,9 +28,8 @@ def random_film(seed, events, seconds, count, dim=12):
 
 
 films = st.builds(
-    random_film,
-    st.integers(0, 10_000), st.integers(1, 9), st.floats(1, 8000), st.integers(1, 200),
-)  # fmt: skip
+    random_film, st.integers(0, 10_000), st.integers(1, 9), st.floats(1, 8000), st.integers(1, 200)
+)
 rules = st.builds(
     EventPartition,
     max_blocks=st.integers(1, 20),
@@ -61,7 +62,13 @@ def test_blocks_cover_the_film_and_are_long_enough_and_few(samples, rule):
 @given(films, st.floats(1e-3, 1e3))
 def test_scaling_all_embeddings_changes_nothing(samples, scale):
     duration = length(samples)
-    scaled = Samples(samples.times, samples.embeddings * scale, samples.histograms, samples.sharpness, samples.motion)
+    scaled = Samples(
+        samples.times,
+        samples.embeddings * scale,
+        samples.histograms,
+        samples.sharpness,
+        samples.motion,
+    )
     assert [c.time for c in EventPartition()(samples, duration).cuts] == [
         c.time for c in EventPartition()(scaled, duration).cuts
     ]
@@ -92,7 +99,12 @@ def signals():
         random = np.random.default_rng(seed)
         count = int(random.integers(8, 90))
         steps = np.repeat(random.normal(size=4) * random.uniform(0, 3), -(-count // 4))[:count]
-        yield random, steps + random.normal(size=count), int(random.integers(1, 8)), random.uniform(0.5, 20)
+        yield (
+            random,
+            steps + random.normal(size=count),
+            int(random.integers(1, 8)),
+            random.uniform(0.5, 20),
+        )
 
 
 def by_ruptures(signal, penalty, size):
@@ -117,7 +129,9 @@ def test_pelt_with_a_least_size_is_never_dearer_than_what_ruptures_finds():
         assert all(len(side) >= size for side in np.split(signal, ours)) or ours == [], number
         if len(signal) >= 2 * size:
             theirs = by_ruptures(signal, penalty, size)
-            assert ours == theirs or price(signal, ours, penalty) < price(signal, theirs, penalty), number
+            assert ours == theirs or price(signal, ours, penalty) < price(
+                signal, theirs, penalty
+            ), number
             alike += ours == theirs
     assert alike >= 190
 
@@ -127,9 +141,13 @@ def test_pelt_is_the_cheapest_of_all_partitions(values, size, penalty):
     signal = np.array(values, float)
     places = range(1, len(signal))
     every = (cuts for n in range(len(signal)) for cuts in combinations(places, n))
-    allowed = [c for c in every if len(c) == 0 or all(len(side) >= size for side in np.split(signal, c))]
+    allowed = [
+        c for c in every if len(c) == 0 or all(len(side) >= size for side in np.split(signal, c))
+    ]
     best = min(price(signal, cuts, penalty) for cuts in allowed)
-    assert price(signal, changepoint.pelt(signal, penalty, size), penalty) == pytest.approx(best, abs=1e-9)
+    assert price(signal, changepoint.pelt(signal, penalty, size), penalty) == pytest.approx(
+        best, abs=1e-9
+    )
 
 
 def plain_kts(similarity, penalty, size, first=0, last=None):
@@ -146,15 +164,23 @@ def plain_kts(similarity, penalty, size, first=0, last=None):
             best, place = gain, k
     if place is None:
         return []
-    return sorted([*plain_kts(similarity, penalty, size, first, place), place + 1,
-                   *plain_kts(similarity, penalty, size, place + 1, last)])  # fmt: skip
+    return sorted(
+        [
+            *plain_kts(similarity, penalty, size, first, place),
+            place + 1,
+            *plain_kts(similarity, penalty, size, place + 1, last),
+        ]
+    )
 
 
 def test_kts_finds_what_the_recursion_finds():
     found = 0
     for random, signal, size, _ in signals():
         count = min(len(signal), 40)
-        rows = random.normal(size=(5, 8))[np.sort(random.integers(0, 5, count))] + random.normal(size=(count, 8)) * 0.2
+        rows = (
+            random.normal(size=(5, 8))[np.sort(random.integers(0, 5, count))]
+            + random.normal(size=(count, 8)) * 0.2
+        )
         similarity = changepoint.gram(rows)
         factor = random.uniform(0.5, 2)
 

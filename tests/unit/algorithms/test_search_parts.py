@@ -25,7 +25,10 @@ def test_reciprocal_rank_by_hand():
 
 
 def test_weights_and_repeats():
-    assert reciprocal_rank([["a", "a", "b"]]) == [("a", pytest.approx(1 / 61)), ("b", pytest.approx(1 / 62))]
+    assert reciprocal_rank([["a", "a", "b"]]) == [
+        ("a", pytest.approx(1 / 61)),
+        ("b", pytest.approx(1 / 62)),
+    ]
     assert reciprocal_rank([["a"], ["b"]], weights=[1, 2])[0][0] == "b"
     assert reciprocal_rank([]) == []
     with pytest.raises(ValueError, match="1 weights for 2"):
@@ -47,7 +50,9 @@ def test_sources_that_agree_on_a_moment_lift_it():
 
 
 def test_a_source_counts_once_for_a_moment():
-    assert by_moment({"frame": [10.0, 10.5, 11.0]}) == [(10.0, pytest.approx(1 / 61), {"frame": 10.0})]
+    assert by_moment({"frame": [10.0, 10.5, 11.0]}) == [
+        (10.0, pytest.approx(1 / 61), {"frame": 10.0})
+    ]
 
 
 def test_union_joins_what_overlaps_or_touches():
@@ -56,12 +61,16 @@ def test_union_joins_what_overlaps_or_touches():
 
 
 def test_coverage_by_hand():
-    assert coverage([Segment(0, 2), Segment(1, 4), Segment(8, 20)], Segment(0, 10)) == pytest.approx(0.6)
+    assert coverage(
+        [Segment(0, 2), Segment(1, 4), Segment(8, 20)], Segment(0, 10)
+    ) == pytest.approx(0.6)
     assert coverage([], Segment(0, 10)) == 0
     assert coverage([], Segment(3, 3)) == 1
 
 
-@given(st.lists(st.tuples(st.floats(0, 100), st.floats(0, 100)).map(lambda p: Segment(min(p), max(p)))))
+@given(
+    st.lists(st.tuples(st.floats(0, 100), st.floats(0, 100)).map(lambda p: Segment(min(p), max(p))))
+)
 def test_coverage_is_a_share_and_grows(segments):
     within = Segment(20, 80)
     shares = [coverage(segments[:n], within) for n in range(len(segments) + 1)]
@@ -88,7 +97,9 @@ def test_phrases_match_as_they_should(phrase, text, score):
 
 
 def test_the_place_of_a_phrase_tells_when_in_a_line_it_was_said():
-    line = Line(Segment(120, 130), "You refine it, so it works for you. Welcome where colaboration rules.")
+    line = Line(
+        Segment(120, 130), "You refine it, so it works for you. Welcome where colaboration rules."
+    )
     assert find("collaboration rules", line.text).score == pytest.approx(1 - 1 / 18)
     assert said_at("welcome", line) == pytest.approx(124.8, abs=0.2)
     assert said_at("collaboration rules", line) == pytest.approx(126.9, abs=0.3)
@@ -111,7 +122,9 @@ def slowly(needle: str, hay: str) -> tuple[int, int]:
     for position, letter in enumerate(hay, start=1):
         before, column[0] = column[:], 0
         for row, wanted in enumerate(needle, start=1):
-            column[row] = min(before[row - 1] + (letter != wanted), before[row] + 1, column[row - 1] + 1)
+            column[row] = min(
+                before[row - 1] + (letter != wanted), before[row] + 1, column[row - 1] + 1
+            )
         if column[-1] < fewest:
             fewest, best = column[-1], position
     return fewest, best

@@ -52,7 +52,9 @@ def test_a_caption_on_a_still_picture_is_a_new_look():
 
 def test_a_moving_thing_on_a_moving_picture_is_not_a_new_look():
     random = np.random.default_rng(0)
-    film = np.stack([np.clip(plain(GREEN)[0] + random.normal(0, 12, (36, 64, 3)), 0, 255) for _ in range(9)])
+    film = np.stack(
+        [np.clip(plain(GREEN)[0] + random.normal(0, 12, (36, 64, 3)), 0, 255) for _ in range(9)]
+    )
     for number, frame in enumerate(film):
         frame[10:16, 4 + number * 5 : 10 + number * 5] = 240
     assert len(distinct(film.astype(np.uint8))) == 1
@@ -86,7 +88,10 @@ def test_what_passes_by_is_no_sign():
 def test_a_still_card_does_not_stand_for_what_moves_on_a_like_ground():
     random = np.random.default_rng(1)
     still = [thumbnail(card("TITLE"))] * 4
-    moving = [np.clip(thumbnail(card()) + random.normal(0, 20, (36, 64, 3)), 0, 255).astype(np.uint8) for _ in range(5)]
+    moving = [
+        np.clip(thumbnail(card()) + random.normal(0, 20, (36, 64, 3)), 0, 255).astype(np.uint8)
+        for _ in range(5)
+    ]
     found = survey(np.stack([*still, *moving]))
     assert set(found.stands[:4].tolist()) & set(found.stands[4:].tolist()) == set()
 

@@ -70,7 +70,10 @@ def test_a_film_with_sound_is_asked_without_a_listener_and_that_is_said(run, tmp
     code, out, err = run("ask", path, *question, "--model", "llm=test/obliging")
     assert code == 0, err
     assert out.startswith("A. red\n")
-    assert 'the film\'s speech is left out: speech recognition needs an extra: pip install "longtake[speech]"' in err
+    assert (
+        'the film\'s speech is left out: speech recognition needs an extra: pip install "longtake[speech]"'
+        in err
+    )
     path.with_suffix(".srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nHello\n")
     assert "left out" not in run("ask", path, *question, "--model", "llm=test/obliging")[2]
 
@@ -82,7 +85,9 @@ def test_open_ended(run, film):
 
 
 def test_fields_of_the_method_are_set_by_name(run, film):
-    _, out, _ = run("ask", film, "Which?", *OPTIONS, "--set", "videoagent.initial_frames=3", "--json")
+    _, out, _ = run(
+        "ask", film, "Which?", *OPTIONS, "--set", "videoagent.initial_frames=3", "--json"
+    )
     assert json.loads(out)["usage"]["frames"] == 3
     code, _, err = run("ask", film, "Which?", *OPTIONS, "--set", "videoagent.initial=3")
     assert code == 2
@@ -97,7 +102,9 @@ def test_a_spent_budget_is_exit_3_with_the_best_answer_so_far(run, film):
 
 
 def test_an_abstention_is_exit_3_and_says_so(run, film):
-    code, out, _ = run("ask", film, "Which?", "--option", "x", "--option", "y", "--model", "test/mute")
+    code, out, _ = run(
+        "ask", film, "Which?", "--option", "x", "--option", "y", "--model", "test/mute"
+    )
     assert code == 3
     assert "could not be read" in out
 
@@ -122,8 +129,14 @@ def test_an_unreachable_model_is_exit_4(run, film):
         (["Which?", "--max-seconds", "inf"], "--max-seconds inf: a budget must be finite"),
         (["Which?", "--set", "budget.cost=nan"], "budget.cost = nan"),
         (["Which?", "--model", "test/obliging", "--prompts", "nowhere"], "no such folder"),
-        (["Which?", "--model", "test/obliging", "--plot", "nowhere/x.png"], "nowhere/x.png: there is no folder"),
-        (["Which?", "--model", "test/obliging", "--trace", "nowhere/x.jsonl"], "nowhere/x.jsonl: there is no folder"),
+        (
+            ["Which?", "--model", "test/obliging", "--plot", "nowhere/x.png"],
+            "nowhere/x.png: there is no folder",
+        ),
+        (
+            ["Which?", "--model", "test/obliging", "--trace", "nowhere/x.jsonl"],
+            "nowhere/x.jsonl: there is no folder",
+        ),
         (["Which\udcff?", "--model", "test/obliging"], "not valid UTF-8"),
         (["Which?", "--option", "a", "--option", "\udcff"], "not valid UTF-8"),
     ],
@@ -196,13 +209,21 @@ def test_an_error_tells_what_was_used(run, film):
     assert "ended after" not in err
 
 
-@pytest.mark.parametrize("limits", [
-    ("--max-calls", "3"), ("--max-calls", "6"), ("--max-frames", "4"), ("--max-tokens", "400"),
-    ("--max-seconds", "0.001"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "limits",
+    [
+        ("--max-calls", "3"),
+        ("--max-calls", "6"),
+        ("--max-frames", "4"),
+        ("--max-tokens", "400"),
+        ("--max-seconds", "0.001"),
+    ],
+)
 def test_a_run_that_its_budget_ended_is_rerun_to_the_same_end(run, film, tmp_path, limits):
     trace = tmp_path / "run.jsonl"
-    code, first, err = run("ask", film, "Which colour?", *OPTIONS, "--trace", trace, "--no-cache", *limits)
+    code, first, err = run(
+        "ask", film, "Which colour?", *OPTIONS, "--trace", trace, "--no-cache", *limits
+    )
     assert code == 3, err
     code, again, err = run("replay", trace, "--rerun", film)
     assert code == 3, err
@@ -215,7 +236,10 @@ def test_prompts_that_stood_in_for_ours_are_in_the_trace(run, film, tmp_path):
     (own / "videoagent").mkdir(parents=True)
     ours = prompts.load("videoagent/predict").text
     (own / "videoagent" / "predict.md").write_text(f"Other words.\n{ours}")
-    assert run("ask", film, "Which?", *OPTIONS, "--trace", trace, "--no-cache", "--prompts", own)[0] == 0
+    assert (
+        run("ask", film, "Which?", *OPTIONS, "--trace", trace, "--no-cache", "--prompts", own)[0]
+        == 0
+    )
     shutil.rmtree(own)
     code, _, err = run("replay", trace, "--rerun", film)
     assert code == 0, err
@@ -228,7 +252,16 @@ def test_prompts_that_stood_in_for_ours_are_in_the_trace(run, film, tmp_path):
 def test_subtitles_that_were_given_are_taken_again_or_asked_for(run, film, tmp_path):
     trace, lines = tmp_path / "run.jsonl", tmp_path / "lines.srt"
     lines.write_text("1\n00:00:00,100 --> 00:00:02,000\nSomebody says something\n")
-    asked = ("ask", film, "Which?", *OPTIONS, "--method", "uniform", "--set", "uniform.subtitles=true")
+    asked = (
+        "ask",
+        film,
+        "Which?",
+        *OPTIONS,
+        "--method",
+        "uniform",
+        "--set",
+        "uniform.subtitles=true",
+    )
     assert run(*asked, "--subtitles", lines, "--trace", trace, "--no-cache")[0] == 0
     assert run("replay", trace, "--rerun", film)[0] == 0
     moved = lines.rename(tmp_path / "moved.srt")
@@ -278,13 +311,17 @@ def test_ctrl_c_tells_what_was_used_and_loses_nothing(run, film):
     assert (code, out) == (130, "")
     assert "interrupted after 5 frames, 5 calls" in err
     assert run("ask", film, "Which?", *OPTIONS)[0] == 0
-    code, _, err = run("compare", film, "Which?", *OPTIONS[:4], "--model", "test/stopped", "--method", "videoagent")
+    code, _, err = run(
+        "compare", film, "Which?", *OPTIONS[:4], "--model", "test/stopped", "--method", "videoagent"
+    )
     assert code == 130
     assert "interrupted after" in err
 
 
 def test_compare_shows_the_estimate_then_one_row_a_method(run, film):
-    code, out, err = run("compare", film, "Which?", *OPTIONS, "--method", "blind", "--method", "uniform")
+    code, out, err = run(
+        "compare", film, "Which?", *OPTIONS, "--method", "blind", "--method", "uniform"
+    )
     assert code == 0, err
     assert "at most" in err
     rows = out.splitlines()
@@ -294,7 +331,11 @@ def test_compare_shows_the_estimate_then_one_row_a_method(run, film):
 
 @pytest.mark.parametrize("command", ["compare", "estimate"])
 def test_a_model_may_be_named_for_a_role_that_one_of_the_methods_has(run, film, command):
-    cast = [word for role in ("vlm", "llm", "captioner") for word in ("--model", f"{role}=test/obliging")]
+    cast = [
+        word
+        for role in ("vlm", "llm", "captioner")
+        for word in ("--model", f"{role}=test/obliging")
+    ]
     chosen = ("--method", "blind", "--method", "uniform", "--method", "videoagent")
     code, _, err = run(command, film, "Which?", *OPTIONS[:4], *cast, *chosen)
     assert code == 0, err
@@ -304,12 +345,16 @@ def test_a_model_may_be_named_for_a_role_that_one_of_the_methods_has(run, film, 
 
 
 def test_compare_keeps_rows_that_failed(run, film):
-    code, out, _ = run("compare", film, "Which?", "--method", "blind", "--model", "test/gone", "--json")
+    code, out, _ = run(
+        "compare", film, "Which?", "--method", "blind", "--model", "test/gone", "--json"
+    )
     assert code == 4
     assert json.loads(out)["results"][0]["status"] == "error"
 
 
-@pytest.mark.parametrize(("names", "wide"), [([], 16), (["blind"], 16), (["my_package.module:Method"], 25)])
+@pytest.mark.parametrize(
+    ("names", "wide"), [([], 16), (["blind"], 16), (["my_package.module:Method"], 25)]
+)
 def test_a_column_of_methods_holds_the_longest_name(names, wide):
     assert first_column(names) == wide
 
@@ -326,7 +371,9 @@ def test_estimates_bound_what_a_run_uses(run, film):
     _, out, _ = run("estimate", film, "Which?", *OPTIONS, "--json")
     bounds = {each["method"]: each for each in json.loads(out)["estimates"]}
     for method in bounds:
-        _, used, _ = run("ask", film, "Which?", *OPTIONS, "--method", method, "--json", "--no-cache")
+        _, used, _ = run(
+            "ask", film, "Which?", *OPTIONS, "--method", method, "--json", "--no-cache"
+        )
         usage = json.loads(used)["usage"]
         assert usage["calls"] <= bounds[method]["calls"]
         assert usage["frames"] <= bounds[method]["frames"]
@@ -347,14 +394,25 @@ def test_methods_lists_and_explains(run):
 def test_python_in_three_lines(film):
     import longtake
 
-    result = longtake.open(film).ask("Which?", ["red", "green"], model="test/obliging", initial_frames=2)
+    result = longtake.open(film).ask(
+        "Which?", ["red", "green"], model="test/obliging", initial_frames=2
+    )
     assert result.answer.choice == "A"
     assert result.usage.frames == 2
     assert result.trace.events[0].method == "videoagent"
 
 
 def test_a_plot_of_a_search(run, film, tmp_path):
-    code, _, err = run("ask", film, "Which?", *OPTIONS, "--method", "videodetective", "--plot", tmp_path / "out.png")
+    code, _, err = run(
+        "ask",
+        film,
+        "Which?",
+        *OPTIONS,
+        "--method",
+        "videodetective",
+        "--plot",
+        tmp_path / "out.png",
+    )
     assert code == 0, err
     assert Image.open(tmp_path / "out.png").size[0] == 1430
 
@@ -370,5 +428,7 @@ def test_a_plot_of_the_cited_frames(run, film, tmp_path):
 
 def test_methods_that_are_compared_pay_for_themselves(run, film):
     for _ in range(2):
-        _, out, _ = run("compare", film, "What is paid?", *OPTIONS, "--method", "videoagent", "--json")
+        _, out, _ = run(
+            "compare", film, "What is paid?", *OPTIONS, "--method", "videoagent", "--json"
+        )
         assert json.loads(out)["results"][0]["usage"]["calls"] == 7

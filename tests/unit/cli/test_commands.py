@@ -42,11 +42,15 @@ def test_info(run, film):
 
 
 def test_frames_are_named_by_order_and_time(run, film, tmp_path):
-    out = ok(run("frames", film, "--at", "11.95,0,00:00:03.05", "--out", tmp_path / "new" / "stills"))
+    out = ok(
+        run("frames", film, "--at", "11.95,0,00:00:03.05", "--out", tmp_path / "new" / "stills")
+    )
     paths = out.split()
     assert [os.path.basename(p) for p in paths] == [  # noqa: PTH119
-        "001_00-00-11.900.png", "002_00-00-00.000.png", "003_00-00-03.000.png",
-    ]  # fmt: skip
+        "001_00-00-11.900.png",
+        "002_00-00-00.000.png",
+        "003_00-00-03.000.png",
+    ]
     assert [read_number(np.asarray(Image.open(p))) for p in paths] == [119, 0, 30]
 
 
@@ -57,7 +61,9 @@ def test_index_twice_then_clear(run, film):
     assert all(layer["was_done"] for layer in second["layers"])
     listed = json.loads(ok(run("cache", "list", "--json")))
     assert [f["name"] for f in listed["films"]] == [film.name]
-    assert json.loads(ok(run("cache", "clear", film, "--json")))["cleared"] == [first["fingerprint"]]
+    assert json.loads(ok(run("cache", "clear", film, "--json")))["cleared"] == [
+        first["fingerprint"]
+    ]
     assert json.loads(ok(run("cache", "list", "--json")))["films"] == []
 
 
@@ -65,7 +71,9 @@ def test_a_stretch_is_clipped_to_the_film(run, film, tmp_path):
     copy = tmp_path / "film.mp4"
     copy.write_bytes(film.read_bytes())
     copy.with_suffix(".srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nHello\n")
-    found = json.loads(ok(run("search", copy, "hello", "--within", "0-99999999999", "--json")))["films"][0]
+    found = json.loads(ok(run("search", copy, "hello", "--within", "0-99999999999", "--json")))[
+        "films"
+    ][0]
     assert found["covered"]["speech"] == 1.0
     assert found["hits"][0]["text"] == "Hello"
 
@@ -96,7 +104,9 @@ def test_index_says_what_is_damaged_and_builds_it_again(run, film):
 
 def test_two_films_are_searched_with_models_loaded_once(run, film, film_folder, monkeypatch):
     loaded, load = [], runtime._load
-    monkeypatch.setattr(runtime, "_load", lambda model, compute: loaded.append(model.name) or load(model, compute))
+    monkeypatch.setattr(
+        runtime, "_load", lambda model, compute: loaded.append(model.name) or load(model, compute)
+    )
     other = FILMS[1].make(film_folder)
     ok(run("search", film, other, "a number"))
     assert len(loaded) == len(set(loaded)) == 2
@@ -141,7 +151,11 @@ def test_command_summaries_match_their_help(run):
         (["search", "{film}", "  "], 2, "text to search for is empty"),
         (["search", "{film}", "num\udcff"], 2, "not valid UTF-8"),
         (["search", "{film}", "x", "--within", ""], 2, "not a range"),
-        (["search", "{film}", "x", "--within", "12-13"], 2, "00:00:12-00:00:13 is outside the film"),
+        (
+            ["search", "{film}", "x", "--within", "12-13"],
+            2,
+            "00:00:12-00:00:13 is outside the film",
+        ),
         (["frames", "{film}", "--at", ""], 2, "name a time"),
         (["frames", "{film}", "--at", " , "], 2, "name a time"),
         (["cache", "clear"], 2, "--all"),
@@ -226,7 +240,10 @@ def test_a_reader_that_goes_away_is_no_error(arguments):
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(
-        [sys.executable, "-m", "longtake", *arguments], stdout=writer, stderr=subprocess.PIPE, check=False
+        [sys.executable, "-m", "longtake", *arguments],
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        check=False,
     )
     os.close(writer)
     assert (done.returncode, done.stderr) == (0, b"")
@@ -238,18 +255,46 @@ def test_names_that_are_no_text_are_printed_all_the_same(film, tmp_path, form):
     odd = os.fsencode(tmp_path) + b"/a\xffb.mp4"
     os.link(film, odd)
     done = subprocess.run(
-        [sys.executable, "-m", "longtake", "frames", odd, "--at", "1", "--out", odd + b" stills", *form],
-        env={**os.environ, "PYTHONIOENCODING": "utf-8:strict"}, capture_output=True, check=False,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "longtake",
+            "frames",
+            odd,
+            "--at",
+            "1",
+            "--out",
+            odd + b" stills",
+            *form,
+        ],
+        env={**os.environ, "PYTHONIOENCODING": "utf-8:strict"},
+        capture_output=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     out = done.stdout.decode("utf-8")
-    assert json.loads(out)["film"].endswith("a\ufffdb.mp4") if form else "a\\udcffb.mp4 stills" in out
+    assert (
+        json.loads(out)["film"].endswith("a\ufffdb.mp4") if form else "a\\udcffb.mp4 stills" in out
+    )
 
 
 def test_what_json_cannot_hold_is_null(run):
-    assert json.loads(ok(run("cache", "list", "--json", "--set", "cache.limit_gb=inf")))["limit_bytes"] is None
+    assert (
+        json.loads(ok(run("cache", "list", "--json", "--set", "cache.limit_gb=inf")))["limit_bytes"]
+        is None
+    )
 
 
 def test_rough_figures():
-    assert [human_seconds(s) for s in (0.2, 40, 200, 9000)] == ["under 1 s", "about 40 s", "about 3 min", "about 2.5 h"]
-    assert [human_bytes(b) for b in (12, 1500, 2.5e6, 7e12)] == ["12 B", "1.5 kB", "2.5 MB", "7000.0 GB"]
+    assert [human_seconds(s) for s in (0.2, 40, 200, 9000)] == [
+        "under 1 s",
+        "about 40 s",
+        "about 3 min",
+        "about 2.5 h",
+    ]
+    assert [human_bytes(b) for b in (12, 1500, 2.5e6, 7e12)] == [
+        "12 B",
+        "1.5 kB",
+        "2.5 MB",
+        "7000.0 GB",
+    ]

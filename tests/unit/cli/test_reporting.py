@@ -14,8 +14,12 @@ def nextqa(folder: Path, video: str) -> Path:
     """Files of captioned NExT-QA with one question, as its loader takes them."""
     folder.mkdir()
     head = "video,frame_count,width,height,question,answer,qid,type,a0,a1,a2,a3,a4"
-    (folder / "val.csv").write_text(f"{head}\n{video},90,4,4,why run,1,6,CW,fun,late,play,eat,rest\n")
-    (folder / "captions_1fps.json").write_text(json.dumps({video: ["a dog", "a dog runs", "a dog rests"]}))
+    (folder / "val.csv").write_text(
+        f"{head}\n{video},90,4,4,why run,1,6,CW,fun,late,play,eat,rest\n"
+    )
+    (folder / "captions_1fps.json").write_text(
+        json.dumps({video: ["a dog", "a dog runs", "a dog rests"]})
+    )
     return folder
 
 
@@ -39,8 +43,18 @@ def runs(run, tmp_path):
     }.items():
         for method in ("blind", "uniform"):
             made[name, method] = tmp_path / f"{name}-{method}"
-            code, _, err = run("eval", *more, "--method", method, "--model", "lab/acuity=1", "--workers", 1,
-                               "--out", made[name, method])  # fmt: skip
+            code, _, err = run(
+                "eval",
+                *more,
+                "--method",
+                method,
+                "--model",
+                "lab/acuity=1",
+                "--workers",
+                1,
+                "--out",
+                made[name, method],
+            )
             assert code == 0, err
     return made, data
 
@@ -48,7 +62,9 @@ def runs(run, tmp_path):
 def test_runs_on_several_benchmarks_make_one_report(run, runs, tmp_path):
     made, data = runs
     page = tmp_path / "report.html"
-    code, out, err = run("report", *made.values(), "--data", tmp_path, "--data", data, "--html", page)
+    code, out, err = run(
+        "report", *made.values(), "--data", tmp_path, "--data", data, "--html", page
+    )
     assert code == 0, err
     assert "| lab-blind − lab-uniform |" in out
     assert "| nextqa-blind − nextqa-uniform |" in out
@@ -70,7 +86,16 @@ LAB = ("lab-captions", "--of", "seeds=0-0", "--of", "minutes=3", "--of", "questi
 
 
 def test_a_run_in_which_nothing_could_be_asked_says_why_and_exits_4(run, tmp_path):
-    code, out, _ = run("eval", *LAB, "--method", "blind", "--model", "http://127.0.0.1:9/v1#x", "--out", tmp_path / "r")
+    code, out, _ = run(
+        "eval",
+        *LAB,
+        "--method",
+        "blind",
+        "--model",
+        "http://127.0.0.1:9/v1#x",
+        "--out",
+        tmp_path / "r",
+    )
     assert code == 4
     assert "- 2 ×: ModelError: " in out or "- 2 ×: Unavailable: " in out
     assert "127.0.0.1:9" in out
@@ -78,17 +103,29 @@ def test_a_run_in_which_nothing_could_be_asked_says_why_and_exits_4(run, tmp_pat
 
 def test_nothing_to_resume_is_said_and_noise_must_be_a_number(run, tmp_path):
     code, _, err = run(
-        "eval", *LAB, "--method", "blind", "--model", "lab/acuity=1", "--resume", "--out", tmp_path / "r"
+        "eval",
+        *LAB,
+        "--method",
+        "blind",
+        "--model",
+        "lab/acuity=1",
+        "--resume",
+        "--out",
+        tmp_path / "r",
     )
     assert code == 0
     assert "nothing to go on with" in err
-    code, _, err = run("eval", "lab", "--of", "noise=nan", "--method", "blind", "--out", tmp_path / "n")
+    code, _, err = run(
+        "eval", "lab", "--of", "noise=nan", "--method", "blind", "--out", tmp_path / "n"
+    )
     assert code == 2
     assert "noise is 0 or more" in err
 
 
 def test_earlier_replies_are_not_used(run, tmp_path, monkeypatch):
     seen = []
-    monkeypatch.setattr(eval_module, "evaluate", lambda solver, *_, **__: seen.append(solver.casting) or 1 / 0)
+    monkeypatch.setattr(
+        eval_module, "evaluate", lambda solver, *_, **__: seen.append(solver.casting) or 1 / 0
+    )
     run("eval", *LAB, "--method", "blind", "--model", "lab/acuity=1", "--out", tmp_path / "r")
     assert seen[0].replies is False

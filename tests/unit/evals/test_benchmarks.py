@@ -14,8 +14,17 @@ from longtake.media.writer import write_film
 
 def items(name, folder, **options):
     found = load(name, folder, options)
-    return found, [(i.asked.id, i.asked.video, i.asked.question.text, i.asked.question.options, i.label, dict(i.tags))
-                   for i in found.items]  # fmt: skip
+    return found, [
+        (
+            i.asked.id,
+            i.asked.video,
+            i.asked.question.text,
+            i.asked.question.options,
+            i.label,
+            dict(i.tags),
+        )
+        for i in found.items
+    ]
 
 
 EGO = {"question": "Why?", **{f"option {i}": f"o{i}" for i in range(5)}}
@@ -29,7 +38,10 @@ def test_egoschema_subset_and_full(tmp_path):
     _, subset = items("egoschema", tmp_path)
     assert subset == [("u2", "u2", "Why?", FIVE, "D", {})]
     found, full = items("egoschema", tmp_path, split="full")
-    assert [row[4] for row in full] == [None, None]  # nothing of the full set is scored here, known labels included
+    assert [row[4] for row in full] == [
+        None,
+        None,
+    ]  # nothing of the full set is scored here, known labels included
     assert set(found.files) == {"questions.json", "subset_answers.json"}
     assert found.options == {"split": "full"}
 
@@ -46,40 +58,89 @@ def test_egoschema_captions(tmp_path):
 
 def test_nextqa_kinds_and_the_hard_subset(tmp_path):
     head = "video,frame_count,width,height,question,answer,qid,type,a0,a1,a2,a3,a4\n"
-    (tmp_path / "val.csv").write_text(head + '7,9,1,1,"why, then",2,6,CW,a,b,c,d,e\n7,9,1,1,when,0,8,TN,a,b,c,d,e\n')
+    (tmp_path / "val.csv").write_text(
+        head + '7,9,1,1,"why, then",2,6,CW,a,b,c,d,e\n7,9,1,1,when,0,8,TN,a,b,c,d,e\n'
+    )
     (tmp_path / "captions_1fps.json").write_text(json.dumps({"7": {"10": "later", "2": "first"}}))
     found, rows = items("nextqa-captions", tmp_path)
-    assert rows[0] == ("7_6", "7", "why, then", tuple("abcde"), "C", {"type": "causal", "subtype": "CW"})
-    assert found.source.footage("7").captions([0.0, 1.0]) == ["first", "later"]  # by number, not by spelling
+    assert rows[0] == (
+        "7_6",
+        "7",
+        "why, then",
+        tuple("abcde"),
+        "C",
+        {"type": "causal", "subtype": "CW"},
+    )
+    assert found.source.footage("7").captions([0.0, 1.0]) == [
+        "first",
+        "later",
+    ]  # by number, not by spelling
     (tmp_path / "atp_hard.txt").write_text("7_8\n")
     _, rows = items("nextqa-captions", tmp_path)
     assert [row[5]["atp_hard"] for row in rows] == ["no", "yes"]
 
 
 def test_videomme_durations_and_subtitles(tmp_path):
-    row = {"question_id": "1-1", "videoID": "x", "duration": "long", "domain": "D", "task_type": "T",
-           "question": "Q?", "options": ["A. Pink.", "B. Blue.", "C. Red.", "D. Grey."], "answer": "B"}  # fmt: skip
-    (tmp_path / "videomme.json").write_text(json.dumps([row, {**row, "question_id": "2-1", "duration": "short"}]))
+    row = {
+        "question_id": "1-1",
+        "videoID": "x",
+        "duration": "long",
+        "domain": "D",
+        "task_type": "T",
+        "question": "Q?",
+        "options": ["A. Pink.", "B. Blue.", "C. Red.", "D. Grey."],
+        "answer": "B",
+    }
+    (tmp_path / "videomme.json").write_text(
+        json.dumps([row, {**row, "question_id": "2-1", "duration": "short"}])
+    )
     found, rows = items("videomme", tmp_path, duration="long", subtitles="yes")
-    assert rows == [("1-1", "x", "Q?", ("Pink.", "Blue.", "Red.", "Grey."), "B",
-                     {"duration": "long", "type": "T", "domain": "D"})]  # fmt: skip
+    assert rows == [
+        (
+            "1-1",
+            "x",
+            "Q?",
+            ("Pink.", "Blue.", "Red.", "Grey."),
+            "B",
+            {"duration": "long", "type": "T", "domain": "D"},
+        )
+    ]
     assert found.source.subtitles == tmp_path / "subtitle"
     assert load("videomme", tmp_path, {}).source.subtitles is None
 
 
 def test_longvideobench_subtitles_of_a_piece_of_a_longer_video(tmp_path):
-    row = {"id": "v_0", "video_path": "v.mp4", "question": "Q?", "candidates": ["a", "b", "c"], "correct_choice": 2,
-           "duration_group": 60, "question_category": "S2A", "level": "L1",
-           "starting_timestamp_for_subtitles": 100.0}  # fmt: skip
+    row = {
+        "id": "v_0",
+        "video_path": "v.mp4",
+        "question": "Q?",
+        "candidates": ["a", "b", "c"],
+        "correct_choice": 2,
+        "duration_group": 60,
+        "question_category": "S2A",
+        "level": "L1",
+        "starting_timestamp_for_subtitles": 100.0,
+    }
     (tmp_path / "lvb_val.json").write_text(json.dumps([row]))
     (tmp_path / "videos").mkdir()
     (tmp_path / "subtitles").mkdir()
     write_film(tmp_path / "videos" / "v.mp4", pictures(20), x264())
-    lines = [{"start": "00:01:30.000", "end": "00:01:35.000", "line": "before it begins"},
-             {"start": "00:01:41.000", "end": "00:01:42.000", "line": "inside"}]  # fmt: skip
+    lines = [
+        {"start": "00:01:30.000", "end": "00:01:35.000", "line": "before it begins"},
+        {"start": "00:01:41.000", "end": "00:01:42.000", "line": "inside"},
+    ]
     (tmp_path / "subtitles" / "v_en.json").write_text(json.dumps(lines))
     found, rows = items("longvideobench", tmp_path)
-    assert rows == [("v_0", "v.mp4", "Q?", ("a", "b", "c"), "C", {"duration": "60", "type": "S2A", "level": "L1"})]
+    assert rows == [
+        (
+            "v_0",
+            "v.mp4",
+            "Q?",
+            ("a", "b", "c"),
+            "C",
+            {"duration": "60", "type": "S2A", "level": "L1"},
+        )
+    ]
     (line,) = found.source.footage("v.mp4").speech()
     assert (line.text, line.segment.start) == ("inside", 1.0)
 
@@ -87,7 +148,13 @@ def test_longvideobench_subtitles_of_a_piece_of_a_longer_video(tmp_path):
 def test_mlvu_keeps_dev_and_test_apart(tmp_path):
     from longtake.evals.benchmarks.mlvu import DEV
 
-    row = {"video": "v.mp4", "question": "Q?", "candidates": ["x", "y"], "answer": "y", "question_type": "ego"}
+    row = {
+        "video": "v.mp4",
+        "question": "Q?",
+        "candidates": ["x", "y"],
+        "answer": "y",
+        "question_type": "ego",
+    }
     for name in DEV:
         (tmp_path / f"{name}.json").write_text(json.dumps([row] if name == "3_ego" else []))
     _, rows = items("mlvu", tmp_path)
@@ -99,11 +166,22 @@ def test_mlvu_keeps_dev_and_test_apart(tmp_path):
 
 
 def test_lvbench_options_stand_in_the_question(tmp_path):
-    video = {"key": "k", "qa": [{"uid": 5, "question": "What?\n(A) one\n(B) two\n(C) three\n(D) four", "answer": "C",
-                                 "question_type": ["entity recognition"]}]}  # fmt: skip
+    video = {
+        "key": "k",
+        "qa": [
+            {
+                "uid": 5,
+                "question": "What?\n(A) one\n(B) two\n(C) three\n(D) four",
+                "answer": "C",
+                "question_type": ["entity recognition"],
+            }
+        ],
+    }
     (tmp_path / "video_info.meta.jsonl").write_text(json.dumps(video) + "\n")
     _, rows = items("lvbench", tmp_path)
-    assert rows == [("5", "k", "What?", ("one", "two", "three", "four"), "C", {"type": "entity recognition"})]
+    assert rows == [
+        ("5", "k", "What?", ("one", "two", "three", "four"), "C", {"type": "entity recognition"})
+    ]
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if not about(name).made])

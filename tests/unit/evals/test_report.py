@@ -38,17 +38,49 @@ class Seen(HTMLParser):
 
 
 def made(folder, choices, *, labels="ABAB", text="Why?", benchmark="toy", **spec):
-    items = [Item(Asked(f"q{i}", f"v{i // 2}", Question(text, ("one", "two"))), label, {"type": text[:40]})
-             for i, label in enumerate(labels)]  # fmt: skip
-    asked = Benchmark(benchmark, [i if i.label != "-" else Item(i.asked, None) for i in items], None)
+    items = [
+        Item(
+            Asked(f"q{i}", f"v{i // 2}", Question(text, ("one", "two"))), label, {"type": text[:40]}
+        )
+        for i, label in enumerate(labels)
+    ]
+    asked = Benchmark(
+        benchmark, [i if i.label != "-" else Item(i.asked, None) for i in items], None
+    )
     run = RunFolder(folder)
-    run.open({"method": {"name": "m"}, "models": {"llm": "m/1"}, "questions": len(items), "seed": 0,
-              "benchmark": {"name": benchmark, "files": {}}, **spec}, resume=False)  # fmt: skip
+    run.open(
+        {
+            "method": {"name": "m"},
+            "models": {"llm": "m/1"},
+            "questions": len(items),
+            "seed": 0,
+            "benchmark": {"name": benchmark, "files": {}},
+            **spec,
+        },
+        resume=False,
+    )
     for item, choice in zip(items, choices, strict=False):
-        usage = {"frames": 4, "calls": 2, "tokens_in": 90, "tokens_out": 10, "seconds": 1.5, "cost": 0.01}
-        run.append({"id": item.asked.id, "video": item.asked.video, "status": "answered" if choice else "abstained",
-                    "choice": choice, "text": text, "confidence": 0.5, "evidence": [[3.0, 4.0]], "usage": usage,
-                    "notes": {text: 2}})  # fmt: skip
+        usage = {
+            "frames": 4,
+            "calls": 2,
+            "tokens_in": 90,
+            "tokens_out": 10,
+            "seconds": 1.5,
+            "cost": 0.01,
+        }
+        run.append(
+            {
+                "id": item.asked.id,
+                "video": item.asked.video,
+                "status": "answered" if choice else "abstained",
+                "choice": choice,
+                "text": text,
+                "confidence": 0.5,
+                "evidence": [[3.0, 4.0]],
+                "usage": usage,
+                "notes": {text: 2},
+            }
+        )
     return report.read(run, asked)
 
 
@@ -60,7 +92,9 @@ def test_the_page_obeys_nothing_that_films_and_models_say(tmp_path):
     assert "&lt;script&gt;" in text
     assert "\x1b" not in text
     assert "\\x1b[31m" in text
-    (policy,) = [m["content"] for m in seen.metas if m.get("http-equiv") == "Content-Security-Policy"]
+    (policy,) = [
+        m["content"] for m in seen.metas if m.get("http-equiv") == "Content-Security-Policy"
+    ]
     assert "default-src 'none'" in policy
     assert "http" not in policy
     assert not re.search(r"(src|href)=[\"']?(https?:)?//", text)
@@ -75,7 +109,9 @@ def test_the_page_links_to_traces_that_are_there(tmp_path):
 
 def test_the_page_sets_runs_side_by_side(tmp_path):
     first, second = made(tmp_path / "first", "ABAB"), made(tmp_path / "second", "BBBB")
-    text = page([first, second], beside=tmp_path, published={"p": [Published(60.2, "Theirs", "Table 2")]})
+    text = page(
+        [first, second], beside=tmp_path, published={"p": [Published(60.2, "Theirs", "Table 2")]}
+    )
     assert "100.0%" in text
     assert "first − second" in text
     assert "+50.0%" in text
@@ -86,8 +122,11 @@ def test_the_page_sets_runs_side_by_side(tmp_path):
 
 
 def test_runs_are_compared_with_the_first_on_their_benchmark(tmp_path):
-    runs = [made(tmp_path / f"{kind}-{n}", choices, benchmark=kind) for kind in ("toy", "other")
-            for n, choices in enumerate(("ABAB", "BBBB"))]  # fmt: skip
+    runs = [
+        made(tmp_path / f"{kind}-{n}", choices, benchmark=kind)
+        for kind in ("toy", "other")
+        for n, choices in enumerate(("ABAB", "BBBB"))
+    ]
     names = [names for names, _ in report.differences(runs)]
     assert names == ["toy-0 − toy-1", "other-0 − other-1"]
     for text in (page(runs, beside=tmp_path, published={}), report.markdown(runs)):
@@ -97,7 +136,9 @@ def test_runs_are_compared_with_the_first_on_their_benchmark(tmp_path):
 
 
 def test_models_are_named_once_and_a_team_by_its_members(tmp_path):
-    team = [{"name": name, "model": model} for name, model in (("a", "m/1"), ("b", "m/2"), ("c", "m/2"))]
+    team = [
+        {"name": name, "model": model} for name, model in (("a", "m/1"), ("b", "m/2"), ("c", "m/2"))
+    ]
     found = made(tmp_path / "team", "AB", models={"llm": "m/0", "team": team})
     assert found.models == "m/0, m/1, m/2"
     assert "| m/0, m/1, m/2 |" in report.markdown([found])
@@ -108,7 +149,9 @@ def test_runs_without_labels_are_shown_and_can_be_submitted(tmp_path):
     assert "no public labels" in page([found], beside=tmp_path, published={})
     assert "no public labels" in report.markdown([found])
     assert report.plain([found])[0]["accuracy"] is None
-    assert report.submission(found, ("q_uid", "answer")) == "q_uid,answer\nq0,1\nq1,0\nq2,-1\nq3,1\n"
+    assert (
+        report.submission(found, ("q_uid", "answer")) == "q_uid,answer\nq0,1\nq1,0\nq2,-1\nq3,1\n"
+    )
     json.dumps(report.plain([found]))
 
 

@@ -29,7 +29,11 @@ OPTIONS = ("one", "two")
 def benchmark(count=6, videos=3, labels="AB", broken=False):
     items = [
         Item(
-            Asked(f"q{i}", "broken" if broken and i == 0 else f"v{i % videos}", Question(f"Question {i}?", OPTIONS)),
+            Asked(
+                f"q{i}",
+                "broken" if broken and i == 0 else f"v{i % videos}",
+                Question(f"Question {i}?", OPTIONS),
+            ),
             labels[i % len(labels)],
             {"type": "odd" if i % 2 else "even"},
         )
@@ -70,12 +74,16 @@ def test_a_run_goes_on_where_it_was(tmp_path):
     folder, log = RunFolder(tmp_path / "run"), tmp_path / "log"
     whole = evaluate(solver(log=str(log)), benchmark(), folder)
     lines = (folder.path / "results.jsonl").read_bytes().splitlines(keepends=True)
-    (folder.path / "results.jsonl").write_bytes(b"".join(lines[:3]) + lines[3][:10])  # cut off in mid-line
+    (folder.path / "results.jsonl").write_bytes(
+        b"".join(lines[:3]) + lines[3][:10]
+    )  # cut off in mid-line
     log.unlink()
     again = evaluate(solver(log=str(log)), benchmark(), folder, resume=True)
     assert len(log.read_text().splitlines()) == 3
     assert [r["id"] for r in again.rows] == [r["id"] for r in whole.rows]
-    ids = [json.loads(line)["id"] for line in (folder.path / "results.jsonl").read_text().splitlines()]
+    ids = [
+        json.loads(line)["id"] for line in (folder.path / "results.jsonl").read_text().splitlines()
+    ]
     assert len(ids) == len(set(ids)) == 6
 
 
@@ -95,12 +103,17 @@ def test_another_spec_is_refused_and_the_difference_named(tmp_path):
         evaluate(replace(solver(), seed=5), benchmark(), folder, resume=True)
     with pytest.raises(RunError, match="pass --resume"):
         evaluate(solver(), benchmark(), folder)
-    assert differences({"a": {"b": 1}}, {"a": {"b": 2}, "c": 3}) == ["a.b was 1, is 2", "c was null, is 3"]
+    assert differences({"a": {"b": 1}}, {"a": {"b": 2}, "c": 3}) == [
+        "a.b was 1, is 2",
+        "c was null, is 3",
+    ]
 
 
 def test_what_decides_results_is_in_the_spec(tmp_path):
     folder, asked = RunFolder(tmp_path / "run"), benchmark(count=1)
-    first = Solver("blind", Settings(models={"mine": ModelEntry(model="a")}), Casting(("lab/acuity=1",)))
+    first = Solver(
+        "blind", Settings(models={"mine": ModelEntry(model="a")}), Casting(("lab/acuity=1",))
+    )
     evaluate(first, asked, folder)
     words = tmp_path / "prompts" / "baselines"
     words.mkdir(parents=True)
@@ -114,10 +127,13 @@ def test_what_decides_results_is_in_the_spec(tmp_path):
     spec = specify(named, asked)
     slower = replace(named, settings=Settings(models={"mine": ModelEntry(model="a", timeout=9.0)}))
     assert differences(spec, specify(slower, asked)) == []
-    other = replace(named, settings=Settings(models={"mine": ModelEntry(model="b", temperature=1.5)}))
+    other = replace(
+        named, settings=Settings(models={"mine": ModelEntry(model="b", temperature=1.5)})
+    )
     assert differences(spec, specify(other, asked)) == [
-        'entries.mine.model was "a", is "b"', "entries.mine.temperature was 0.0, is 1.5",
-    ]  # fmt: skip
+        'entries.mine.model was "a", is "b"',
+        "entries.mine.temperature was 0.0, is 1.5",
+    ]
 
 
 def test_a_fault_in_a_method_is_a_result_with_what_it_used(tmp_path):
@@ -131,8 +147,11 @@ def test_a_fault_in_a_method_is_a_result_with_what_it_used(tmp_path):
 
 def test_a_full_disk_ends_the_run_as_such_and_no_question_is_blamed(tmp_path):
     folder = RunFolder(tmp_path / "run")
-    faulty = Solver("processes:Faulty", with_fields(Settings(), "processes:Faulty", {"full": "v2"}),
-                    Casting(("lab/acuity=1",)))  # fmt: skip
+    faulty = Solver(
+        "processes:Faulty",
+        with_fields(Settings(), "processes:Faulty", {"full": "v2"}),
+        Casting(("lab/acuity=1",)),
+    )
     with pytest.raises(OSError, match="No space left"):
         evaluate(faulty, benchmark(), folder)
     assert {row["video"] for row in folder.results().values()} == {"v0", "v1"}
@@ -188,7 +207,9 @@ def test_the_snoop_finds_what_is_there(tmp_path):
     folder = RunFolder(tmp_path / "run")
     folder.path.mkdir()
     (folder.path / "leak.txt").write_text(SECRET)
-    scored = evaluate(solver("processes:Snoop", folder=str(folder.path)), benchmark(count=1), folder)
+    scored = evaluate(
+        solver("processes:Snoop", folder=str(folder.path)), benchmark(count=1), folder
+    )
     assert scored.rows[0]["choice"] == "B"
 
 
@@ -219,8 +240,13 @@ def test_killed_and_resumed_equals_unbroken(tmp_path):
         "    go(sys.argv[1])\n"
     )
     folder, unbroken = tmp_path / "run", tmp_path / "unbroken"
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(Path(__file__).parents[2])])}
-    subprocess.run([sys.executable, str(driver), str(unbroken)], env=environment, check=True, timeout=120)
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(tmp_path), str(Path(__file__).parents[2])]),
+    }
+    subprocess.run(
+        [sys.executable, str(driver), str(unbroken)], env=environment, check=True, timeout=120
+    )
     moments, killed = random.Random(5), 0
     for _ in range(20):
         slowly = {**environment, "TEST_PAUSE": "0.02"}
@@ -232,11 +258,15 @@ def test_killed_and_resumed_equals_unbroken(tmp_path):
         killed += process.poll() is None  # still at work
         process.kill()
         process.wait()
-    subprocess.run([sys.executable, str(driver), str(folder)], env=environment, check=True, timeout=120)
+    subprocess.run(
+        [sys.executable, str(driver), str(folder)], env=environment, check=True, timeout=120
+    )
     assert killed == 20
 
     def rows(run):
         found = [json.loads(line) for line in (run / "results.jsonl").read_text().splitlines()]
-        return sorted((r["id"], r["status"], r["choice"], r["text"], r["usage"]["calls"]) for r in found)
+        return sorted(
+            (r["id"], r["status"], r["choice"], r["text"], r["usage"]["calls"]) for r in found
+        )
 
     assert rows(folder) == rows(unbroken)

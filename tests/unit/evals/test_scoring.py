@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longtake.evals.items import Asked, Item
-from longtake.evals.scoring import accuracy, by_tag, clustered_error, correct, mcnemar, paired, wilson
+from longtake.evals.scoring import (
+    accuracy,
+    by_tag,
+    clustered_error,
+    correct,
+    mcnemar,
+    paired,
+    wilson,
+)
 from longtake.types import Question
 
 CHOICE = Item(Asked("q", "v", Question("?", ("a", "b"))), "B")
@@ -67,7 +75,9 @@ def test_mcnemar_by_hand():
     assert mcnemar(5, 5) == 1.0
 
 
-@given(st.lists(st.tuples(st.booleans(), st.booleans(), st.integers(0, 5)), min_size=1, max_size=60))
+@given(
+    st.lists(st.tuples(st.booleans(), st.booleans(), st.integers(0, 5)), min_size=1, max_size=60)
+)
 def test_a_paired_difference_is_antisymmetric_and_inside_its_interval(rows):
     first, second = [r[0] for r in rows], [r[1] for r in rows]
     videos = [str(r[2]) for r in rows]
@@ -79,6 +89,9 @@ def test_a_paired_difference_is_antisymmetric_and_inside_its_interval(rows):
 
 
 def test_by_tag():
-    items = [Item(Asked(str(i), "v", Question("?", ("a", "b"))), "A", {"type": "xy"[i % 2]}) for i in range(4)]
+    items = [
+        Item(Asked(str(i), "v", Question("?", ("a", "b"))), "A", {"type": "xy"[i % 2]})
+        for i in range(4)
+    ]
     rates = by_tag(items, [True, False, True, True], "type")
     assert (rates["x"].value, rates["y"].value) == (1.0, 0.5)

@@ -17,13 +17,22 @@ from longtake.evals.selection import Manner, estimates, select
 from longtake.types import Question
 
 OPTIONS = ("one", "two", "three")
-LIBRARY = [Member(name=name, model=f"lab/{text}") for name, text in {
-    "dim": "acuity=0.1,seed=1", "ann": "acuity=0.9,seed=2", "bob": "acuity=0.9,seed=3", "cid": "acuity=0.9,seed=4",
-}.items()]  # fmt: skip
+LIBRARY = [
+    Member(name=name, model=f"lab/{text}")
+    for name, text in {
+        "dim": "acuity=0.1,seed=1",
+        "ann": "acuity=0.9,seed=2",
+        "bob": "acuity=0.9,seed=3",
+        "cid": "acuity=0.9,seed=4",
+    }.items()
+]
 
 
 def unlabelled(count=4, question="Question {}?", options=OPTIONS):
-    items = [Item(Asked(f"q{i}", f"v{i % 2}", Question(question.format(i), options)), None) for i in range(count)]
+    items = [
+        Item(Asked(f"q{i}", f"v{i % 2}", Question(question.format(i), options)), None)
+        for i in range(count)
+    ]
     return Benchmark("toy", items, Captions())
 
 
@@ -36,7 +45,10 @@ def library_file(tmp_path):
 def test_a_team_file_reads_as_it_was_written(tmp_path):
     members = [
         Member(
-            name='a "quoted"\nname', model="http://127.0.0.1:1/v1#x\\y", temperature=0.5, channels=("speech", "tags")
+            name='a "quoted"\nname',
+            model="http://127.0.0.1:1/v1#x\\y",
+            temperature=0.5,
+            channels=("speech", "tags"),
         ),
         Member(name="ü", model="lab/acuity=1", max_new_tokens=7),
     ]
@@ -50,17 +62,31 @@ def test_answers_are_needed_and_labels_are_not(tmp_path):
     assert all(ranked.answered == 4 for ranked in found.ranking)
     assert found.team(2) == [ranked.member for ranked in found.ranking[:2]]
     assert found.margin(4) is None
-    assert found.margin(2).value == pytest.approx(found.ranking[1].agreement.value - found.ranking[2].agreement.value)
+    assert found.margin(2).value == pytest.approx(
+        found.ranking[1].agreement.value - found.ranking[2].agreement.value
+    )
 
 
 def test_a_selection_goes_on_where_it_was(tmp_path):
     asked = []
-    first = select(LIBRARY[:2], unlabelled(), Settings(), tmp_path, progress=lambda name, row: asked.append(name))
+    first = select(
+        LIBRARY[:2],
+        unlabelled(),
+        Settings(),
+        tmp_path,
+        progress=lambda name, row: asked.append(name),
+    )
     assert asked == ["dim"] * 4 + ["ann"] * 4
     results = tmp_path / "ann" / "results.jsonl"
     results.write_bytes(b"".join(results.read_bytes().splitlines(keepends=True)[:3]))
     asked.clear()
-    again = select(LIBRARY[:2], unlabelled(), Settings(), tmp_path, progress=lambda name, row: asked.append(name))
+    again = select(
+        LIBRARY[:2],
+        unlabelled(),
+        Settings(),
+        tmp_path,
+        progress=lambda name, row: asked.append(name),
+    )
     assert asked == ["ann"]
     assert [r.agrees for r in again.ranking] == [r.agrees for r in first.ranking]
     with pytest.raises(RunError, match="seed was 0, is 3"):
@@ -70,7 +96,12 @@ def test_a_selection_goes_on_where_it_was(tmp_path):
 def test_each_agent_is_asked_alone_through_perception_and_action(tmp_path):
     select(LIBRARY[:1], unlabelled(2), Settings(), tmp_path)
     fields = RunFolder(tmp_path / "dim").spec()["method"]["fields"]
-    assert (fields["team_size"], fields["max_rounds"], fields["reasons"], fields["chunks"]) == (1, 1, False, 6)
+    assert (fields["team_size"], fields["max_rounds"], fields["reasons"], fields["chunks"]) == (
+        1,
+        1,
+        False,
+        6,
+    )
     row = RunFolder(tmp_path / "dim").results()["q0"]
     assert row["usage"]["calls"] <= 3, "gate, key information, answer"
 
@@ -105,7 +136,9 @@ def test_the_estimate_covers_what_is_used(tmp_path):
 def test_the_command_writes_a_team_that_ask_takes(run, library_file, tmp_path):
     out = tmp_path / "team.toml"
     of = ("--of", "seeds=0", "--of", "minutes=10", "--of", "questions=12")
-    code, text, err = run("select", "lab", *of, "--library", library_file, "--sample", 10, "--out", out)
+    code, text, err = run(
+        "select", "lab", *of, "--library", library_file, "--sample", 10, "--out", out
+    )
     assert code == 0, err
     assert err.index("at most") < err.index("ann: 10 of at most 10")
     assert "the last in the team leads the first outside by" in text
@@ -113,7 +146,9 @@ def test_the_command_writes_a_team_that_ask_takes(run, library_file, tmp_path):
     assert len(team) == 3
     assert {member.name for member in team} <= {member.name for member in LIBRARY}
     assert "10 questions of lab" in out.read_text()
-    code, text, _ = run("select", "lab", *of, "--library", library_file, "--sample", 10, "--out", out, "--json")
+    code, text, _ = run(
+        "select", "lab", *of, "--library", library_file, "--sample", 10, "--out", out, "--json"
+    )
     found = json.loads(text)
     assert code == 0
     assert [row["name"] for row in found["ranking"]][:3] == [member.name for member in team]
@@ -131,19 +166,44 @@ def test_the_command_writes_a_team_that_ask_takes(run, library_file, tmp_path):
     ],
 )
 def test_mistakes(run, library_file, tmp_path, arguments, says):
-    code, out, err = run("select", *arguments, "--library", library_file, "--out", tmp_path / "team.toml")
+    code, out, err = run(
+        "select", *arguments, "--library", library_file, "--out", tmp_path / "team.toml"
+    )
     assert (code, out) == (2, ""), err
     assert says in err
 
 
 def test_the_estimate_alone_asks_nobody(run, library_file, tmp_path):
-    code, text, _ = run("select", "lab", "--of", "seeds=0", "--library", library_file, "--sample", 2,
-                        "--estimate", "--out", tmp_path / "team.toml")  # fmt: skip
+    code, text, _ = run(
+        "select",
+        "lab",
+        "--of",
+        "seeds=0",
+        "--library",
+        library_file,
+        "--sample",
+        2,
+        "--estimate",
+        "--out",
+        tmp_path / "team.toml",
+    )
     assert code == 0
     assert "at most" in text
     assert not (tmp_path / "team.toml").exists()
-    _, text, _ = run("select", "lab", "--of", "seeds=0", "--library", library_file, "--sample", 2,
-                     "--estimate", "--json", "--out", tmp_path / "team.toml")  # fmt: skip
+    _, text, _ = run(
+        "select",
+        "lab",
+        "--of",
+        "seeds=0",
+        "--library",
+        library_file,
+        "--sample",
+        2,
+        "--estimate",
+        "--json",
+        "--out",
+        tmp_path / "team.toml",
+    )
     found = json.loads(text)
     assert len(found["estimates"]) == 4
     assert found["estimates"][0]["calls"] > 0

@@ -60,13 +60,17 @@ def test_the_second_time_nothing_is_decoded_and_nothing_computed(scenes, store, 
         raise AssertionError("done again")
 
     monkeypatch.setattr(decode, "Reader", refuse)
-    fewer = partition(film(scenes, store), EventPartition(max_blocks=2))  # other settings, the same measurements
+    fewer = partition(
+        film(scenes, store), EventPartition(max_blocks=2)
+    )  # other settings, the same measurements
     assert len(fewer.cuts) == 1
     monkeypatch.setattr(EventPartition, "__call__", refuse)
     again = partition(film(scenes, store))
     assert again.cuts == first.cuts
     assert np.array_equal(again.fused, first.fused)
-    assert {name: z.tolist() for name, z in again.cues.items()} == {n: z.tolist() for n, z in first.cues.items()}
+    assert {name: z.tolist() for name, z in again.cues.items()} == {
+        n: z.tolist() for n, z in first.cues.items()
+    }
 
 
 def test_two_films_at_once_build_once(scenes, store, monkeypatch):
@@ -90,10 +94,14 @@ def test_at_most_so_many_frames_and_their_true_times(scenes, store):
 
 def table(count, every, seconds=0.04):
     pts = np.arange(count)
-    return PacketTable(pts, pts, pts % every == 0, np.ones(count, bool), seconds, 0, count * seconds)
+    return PacketTable(
+        pts, pts, pts % every == 0, np.ones(count, bool), seconds, 0, count * seconds
+    )
 
 
-@pytest.mark.parametrize(("every", "least", "most"), [(25, 198, 200), (112, 198, 200), (150, 140, 160), (10**6, 1, 1)])
+@pytest.mark.parametrize(
+    ("every", "least", "most"), [(25, 198, 200), (112, 198, 200), (150, 140, 160), (10**6, 1, 1)]
+)
 def test_samples_move_to_keyframes_that_are_near(every, least, most):
     packets = table(45_000, every)  # half an hour; a sample every 9.05 s, half of it is 113 frames
     wanted = np.linspace(0, packets.times[-1], 200)

@@ -130,7 +130,9 @@ def test_missing_layers_share_one_pass(footage, monkeypatch):
     passes = []
     frames = type(footage.video).frames
     monkeypatch.setattr(
-        type(footage.video), "frames", lambda self, times, **o: passes.append(len(times)) or frames(self, times, **o)
+        type(footage.video),
+        "frames",
+        lambda self, times, **o: passes.append(len(times)) or frames(self, times, **o),
     )
     a, b = Counting("a"), Counting("b")
     footage.layer(a)
@@ -152,7 +154,9 @@ def test_another_grid_is_another_layer(footage, store):
     assert len(coarse.glimpses()) == 20
 
 
-def test_subtitles_beside_the_film_are_read_and_followed_when_they_change(store, tmp_path, film_folder):
+def test_subtitles_beside_the_film_are_read_and_followed_when_they_change(
+    store, tmp_path, film_folder
+):
     film = tmp_path / "film.mp4"
     film.write_bytes(FILMS[0].make(film_folder).read_bytes())
     assert Film(film, store).subtitles() == []

@@ -79,12 +79,16 @@ def test_speech_is_heard_once_and_nothing_is_lost_at_the_edges_of_tiles(film):
 
 def test_a_stretch_is_listened_to_alone(film):
     assert [line.text for line in film.speech(Segment(125, 140))] == ["word 130"]
-    assert film.senses.listener.heard == [(pytest.approx(2 * TILE - 2), pytest.approx(150.0, abs=0.5))]
+    assert film.senses.listener.heard == [
+        (pytest.approx(2 * TILE - 2), pytest.approx(150.0, abs=0.5))
+    ]
     assert covered(film)["speech"] == pytest.approx(0.2, abs=0.01)
 
 
 def test_speech_that_is_not_understood_is_kept_apart(film):
-    film.senses.listener.listen = lambda samples, start=0.0: Heard((), (Unsupported(Segment(5, 9), "not English"),))
+    film.senses.listener.listen = lambda samples, start=0.0: Heard(
+        (), (Unsupported(Segment(5, 9), "not English"),)
+    )
     assert film.speech(Segment(0, 10)) == []
     assert [line.text for line in film.text.lines(film.hearing.unsupported_key)] == ["not English"]
 
@@ -92,7 +96,11 @@ def test_speech_that_is_not_understood_is_kept_apart(film):
 def test_one_frame_is_read_for_each_distinct_shot_and_stands_for_all_of_it(film):
     lines = film.onscreen()
     assert len(film.senses.reader.read_at) == 3
-    assert [(line.segment.start, line.segment.end) for line in lines] == [(0, 50), (50, 100), (100, 150)]
+    assert [(line.segment.start, line.segment.end) for line in lines] == [
+        (0, 50),
+        (50, 100),
+        (100, 150),
+    ]
     film.onscreen()
     assert len(film.senses.reader.read_at) == 3
     assert covered(film)["onscreen"] == 1.0
@@ -133,7 +141,9 @@ def test_a_second_search_neither_decodes_nor_encodes(film, monkeypatch):
     hits = search(film, "red").hits
     monkeypatch.setattr(type(film.video), "frames", lambda *a, **k: pytest.fail("decoded"))
     monkeypatch.setattr(type(film.senses.looker), "look", lambda *a: pytest.fail("encoded"))
-    monkeypatch.setattr(type(film.encoder), "from_probabilities", lambda *a: pytest.fail("derived anew"))
+    monkeypatch.setattr(
+        type(film.encoder), "from_probabilities", lambda *a: pytest.fail("derived anew")
+    )
     again = Film(film.path, film.store, senses=film.senses)
     assert search(again, "red").hits == hits
     assert np.array_equal(again.embeddings(), film.embeddings())

@@ -11,7 +11,10 @@ class Signs(TestFootage):
     """Two signs, and a picture that looks like the first one's words."""
 
     def known_lines(self):
-        return [], [Line(Segment(10, 16), "SUMMER FERRY 55"), Line(Segment(20, 23.5), "WINTER TUNNEL 16")]
+        return [], [
+            Line(Segment(10, 16), "SUMMER FERRY 55"),
+            Line(Segment(20, 23.5), "WINTER TUNNEL 16"),
+        ]
 
 
 def test_where_the_text_itself_is_shown_no_picture_stands_out_more():

@@ -43,7 +43,12 @@ def test_what_is_written_is_read_memory_mapped(store, tmp_path):
 
 
 def test_key_changes_with_version_and_parameters():
-    keys = {str(LayerKey("a", 1)), str(LayerKey("a", 2)), str(LayerKey("a", 1, {"k": 1})), str(LayerKey("b", 1))}
+    keys = {
+        str(LayerKey("a", 1)),
+        str(LayerKey("a", 2)),
+        str(LayerKey("a", 1, {"k": 1})),
+        str(LayerKey("b", 1)),
+    }
     assert len(keys) == 4
     assert str(LayerKey("a", 1, {"x": 1, "y": 2})) == str(LayerKey("a", 1, {"y": 2, "x": 1}))
 
@@ -59,7 +64,9 @@ DAMAGES = {
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 @pytest.mark.parametrize("name", ["meta.json", "rows.npy"])
-def test_a_damaged_layer_is_missing_is_noted_and_can_be_written_again(store, tmp_path, name, damage):
+def test_a_damaged_layer_is_missing_is_noted_and_can_be_written_again(
+    store, tmp_path, name, damage
+):
     folder = filled(store, "f", 1000, tmp_path / "film.mp4")
     file = folder.path / "layers" / str(KEY) / name
     file.write_bytes(damage(file.read_bytes()))
@@ -131,10 +138,16 @@ def test_a_disk_that_fills_while_an_array_is_written_is_told_by_its_number(tmp_p
 
 @pytest.mark.parametrize(
     "array",
-    [np.zeros((0, 3), np.float32), np.array(5.0), np.asfortranarray(np.arange(6).reshape(2, 3)), np.arange(9)[::2],
-     np.array([True, False]), np.array(["a", "bc"])],
+    [
+        np.zeros((0, 3), np.float32),
+        np.array(5.0),
+        np.asfortranarray(np.arange(6).reshape(2, 3)),
+        np.arange(9)[::2],
+        np.array([True, False]),
+        np.array(["a", "bc"]),
+    ],
     ids=["empty", "number", "fortran", "strided", "bool", "text"],
-)  # fmt: skip
+)
 def test_arrays_of_every_kind_come_back(tmp_path, array):
     _save(tmp_path / "a.npy", array)
     again = np.load(tmp_path / "a.npy")

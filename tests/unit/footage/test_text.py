@@ -23,7 +23,10 @@ def text(tmp_path):
     store = TextStore(tmp_path / "text.db")
     store.add(
         KEY,
-        [Line(Segment(1, 3), "The red boat is leaving"), Line(Segment(10, 12), "Nobody leaves the harbour")],
+        [
+            Line(Segment(1, 3), "The red boat is leaving"),
+            Line(Segment(10, 12), "Nobody leaves the harbour"),
+        ],
         [Segment(0, 20)],
     )
     store.add(OTHER, [Line(Segment(5, 5), "HARBOUR STREET 12")], [Segment(5, 6)])
@@ -31,7 +34,10 @@ def text(tmp_path):
 
 
 def test_lines_by_layer_and_time(text):
-    assert [line.text for line in text.lines(KEY)] == ["The red boat is leaving", "Nobody leaves the harbour"]
+    assert [line.text for line in text.lines(KEY)] == [
+        "The red boat is leaving",
+        "Nobody leaves the harbour",
+    ]
     assert [line.segment.start for line in text.lines(KEY, Segment(2, 5))] == [1]
     assert text.lines(KEY, Segment(3, 10)) == []
     assert [line.text for line in text.lines(OTHER, Segment(5, 6))] == ["HARBOUR STREET 12"]
@@ -45,7 +51,9 @@ def test_words_match_by_stem_and_rare_words_count_more(text):
     assert text.match("harbour", [KEY], within=Segment(0, 5)) == []
 
 
-@pytest.mark.parametrize("query", ["", "  ", "\"'; DROP TABLE lines; --", "NEAR(", "a AND", "*", "héllo\x00"])
+@pytest.mark.parametrize(
+    "query", ["", "  ", "\"'; DROP TABLE lines; --", "NEAR(", "a AND", "*", "héllo\x00"]
+)
 def test_no_query_is_an_instruction_to_the_database(text, query):
     text.match(query, [KEY, OTHER])
     assert len(text.lines(KEY)) == 2
@@ -78,7 +86,9 @@ def test_opening_waits_for_a_process_that_is_making_the_tables(tmp_path):
     other.close()
 
 
-segments = st.tuples(st.integers(0, 40), st.integers(0, 10)).map(lambda t: Segment(t[0], t[0] + t[1]))
+segments = st.tuples(st.integers(0, 40), st.integers(0, 10)).map(
+    lambda t: Segment(t[0], t[0] + t[1])
+)
 
 
 @given(st.lists(segments))
@@ -98,5 +108,7 @@ def test_a_damaged_file_is_named_with_the_remedy(text, tmp_path, spoil):
         with sqlite3.connect(path) as base:
             base.execute("DROP TABLE layers")
     for use in (lambda: text.has(KEY), lambda: text.add(KEY, [], [Segment(0, 1)])):
-        with pytest.raises(RunError, match=f"text.db.*damaged.*longtake cache clear {tmp_path.name}"):
+        with pytest.raises(
+            RunError, match=f"text.db.*damaged.*longtake cache clear {tmp_path.name}"
+        ):
             use()

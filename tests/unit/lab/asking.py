@@ -11,12 +11,19 @@ from longtake.timecode import clock
 
 CHOICE = {
     "type": "object",
-    "properties": {"reason": {"type": "string"}, "choice": {"type": "string", "enum": list("ABCD")},
-                   "confidence": {"type": "integer", "minimum": 1, "maximum": 3}},
-}  # fmt: skip
+    "properties": {
+        "reason": {"type": "string"},
+        "choice": {"type": "string", "enum": list("ABCD")},
+        "confidence": {"type": "integer", "minimum": 1, "maximum": 3},
+    },
+}
 WORDS = {
     "type": "object",
-    "properties": {"reason": {"type": "string"}, "answer": {"type": "string"}, "confidence": {"type": "integer"}},
+    "properties": {
+        "reason": {"type": "string"},
+        "answer": {"type": "string"},
+        "confidence": {"type": "integer"},
+    },
 }
 
 
@@ -30,13 +37,18 @@ def shown(question: Any, frames: Any = (), notes: str = "") -> list[Message]:
     parts: list[Any] = []
     for frame in frames:
         parts += [f"[{clock(frame.time)}]", Image(frame)]
-    options = "\n".join(f"{letter}. {text}" for letter, text in zip("ABCD", question.options, strict=False))
+    options = "\n".join(
+        f"{letter}. {text}" for letter, text in zip("ABCD", question.options, strict=False)
+    )
     return [say("user", *parts, f"{notes}\nQuestion: {question.text}\n{options}\n")]
 
 
 def fields(*names: str, **nodes: Any) -> dict[str, Any]:
     """A schema with these fields, texts unless said otherwise."""
-    return {"type": "object", "properties": {**{name: {"type": "string"} for name in names}, **nodes}}
+    return {
+        "type": "object",
+        "properties": {**{name: {"type": "string"} for name in names}, **nodes},
+    }
 
 
 def reply(chat: LabChat, messages: list[Message], schema: Any) -> Any:
@@ -47,11 +59,19 @@ def reply(chat: LabChat, messages: list[Message], schema: Any) -> Any:
 def answered(chat: LabChat, question: Any, frames: Any = (), notes: str = "") -> tuple[bool, int]:
     """Whether the answer is right, and the stated confidence."""
     said = reply(chat, shown(question, frames, notes), CHOICE if question.options else WORDS)
-    right = said["choice"] == question.answer if question.options else said["answer"] == question.answer_text
+    right = (
+        said["choice"] == question.answer
+        if question.options
+        else said["answer"] == question.answer_text
+    )
     return right, said["confidence"]
 
 
 def spoken_in(script: Any, segments: Any) -> str:
     """The narrator's lines of some stretches, as subtitles."""
-    lines = [line for line in script.subtitles() if any(line.segment.overlap(segment) > 0 for segment in segments)]
+    lines = [
+        line
+        for line in script.subtitles()
+        if any(line.segment.overlap(segment) > 0 for segment in segments)
+    ]
     return "\n".join(f"[{clock(line.segment.start)}] {line.text}" for line in lines)

@@ -49,7 +49,9 @@ def evidence(footage, question):
 
 def elsewhere(footage, question):
     """Six moments at which nothing of the evidence is on screen."""
-    seconds = [t for t in footage.times if not any(s.start - 1 <= t <= s.end for s in question.evidence)]
+    seconds = [
+        t for t in footage.times if not any(s.start - 1 <= t <= s.end for s in question.evidence)
+    ]
     return footage.at(random.Random(question.id).sample(seconds, 6))
 
 
@@ -64,7 +66,9 @@ def test_shown_the_evidence_a_perfect_eye_is_always_right(footages):
 
 
 def test_shown_wrong_moments_needles_are_found_no_more_often_than_by_chance(footages):
-    share, stated = accuracy(model(acuity=1.0), footages, elsewhere, {"needle", "onscreen", "spoken"})
+    share, stated = accuracy(
+        model(acuity=1.0), footages, elsewhere, {"needle", "onscreen", "spoken"}
+    )
     assert share <= 0.25 + 0.06  # a standard error over 90 questions is 0.045
     assert set(stated) == {1}
 
@@ -91,7 +95,9 @@ def test_confidence_tells_right_from_wrong(footages):
             ok, confidence = answered(model(acuity=0.5), question, evidence(footage, question))
             right.append(ok)
             stated.append(confidence)
-    by_level = {level: [r for r, s in zip(right, stated, strict=True) if s == level] for level in (1, 2, 3)}
+    by_level = {
+        level: [r for r, s in zip(right, stated, strict=True) if s == level] for level in (1, 2, 3)
+    }
     assert np.mean(by_level[3]) > 0.95
     assert np.mean(by_level[1]) < 0.4
 
@@ -131,7 +137,9 @@ def test_words_carry_what_pictures_showed(footages):
     """A captioner's notes are enough for a model that sees no picture at all."""
     world, footage = WORLDS[1], footages[1]
     eye, reader = model(acuity=1.0), model(acuity=0.0)
-    for question in [q for q in world.questions if q.kind in ("needle", "onscreen", "order", "multihop", "scope")]:
+    for question in [
+        q for q in world.questions if q.kind in ("needle", "onscreen", "order", "multihop", "scope")
+    ]:
         notes = []
         for frame in evidence(footage, question):
             caption = eye.complete([say("user", "Describe.", Image(frame))], Options()).text
@@ -148,7 +156,10 @@ def test_what_ocr_read_completes_a_sign_that_was_seen_unread(footages):
     frames = evidence(footage, question)
     assert answered(half_blind, question, frames)[1] == 1
     lines = footage.onscreen(question.evidence[0])
-    notes = "\n".join(f"[00:{int(frames[0].time) // 60:02d}:{int(frames[0].time) % 60:02d}] {x.text}" for x in lines)
+    notes = "\n".join(
+        f"[00:{int(frames[0].time) // 60:02d}:{int(frames[0].time) % 60:02d}] {x.text}"
+        for x in lines
+    )
     assert answered(half_blind, question, frames, notes) == (True, 3)
 
 
@@ -161,7 +172,10 @@ def test_blind_spots_are_per_kind(footages):
 def test_imagined_things_mislead(footages):
     sane, mad = model(acuity=0.8), model(acuity=0.8, hallucination=1.0)
     frame = footages[0].at([100.0])[0]
-    said = [chat.complete([say("user", "Describe.", Image(frame))], Options()).text for chat in (sane, mad)]
+    said = [
+        chat.complete([say("user", "Describe.", Image(frame))], Options()).text
+        for chat in (sane, mad)
+    ]
     assert len(said[1]) > len(said[0])
 
 
@@ -170,10 +184,15 @@ def test_a_sharper_eye_sees_all_that_a_duller_one_sees():
     for happening in (*script.deeds, *script.signs):
         for second in range(happening.start, happening.end, 4):
             seen = [
-                {s.fact for s in Eyes(0, acuity, hallucination=0.0).look(Moment(script.seed, script.minutes, second))
-                 if s.fact == happening.fact}
+                {
+                    s.fact
+                    for s in Eyes(0, acuity, hallucination=0.0).look(
+                        Moment(script.seed, script.minutes, second)
+                    )
+                    if s.fact == happening.fact
+                }
                 for acuity in (0.3, 0.6, 1.0)
-            ]  # fmt: skip
+            ]
             assert seen[0] <= seen[1] <= seen[2] == {happening.fact}
             gained += len(seen[2]) - len(seen[0])
     assert gained > 50
@@ -181,9 +200,16 @@ def test_a_sharper_eye_sees_all_that_a_duller_one_sees():
 
 def test_nothing_is_kept_between_calls_and_the_same_request_gives_the_same_reply(footages):
     chat, world = model(acuity=0.5, seed=4), WORLDS[0]
-    first = [reply(chat, shown(q, evidence(footages[0], q)), CHOICE) for q in world.questions[:20] if q.options]
-    again = [reply(model(acuity=0.5, seed=4), shown(q, evidence(footages[0], q)), CHOICE)
-             for q in reversed(world.questions[:20]) if q.options]  # fmt: skip
+    first = [
+        reply(chat, shown(q, evidence(footages[0], q)), CHOICE)
+        for q in world.questions[:20]
+        if q.options
+    ]
+    again = [
+        reply(model(acuity=0.5, seed=4), shown(q, evidence(footages[0], q)), CHOICE)
+        for q in reversed(world.questions[:20])
+        if q.options
+    ]
     assert first == again[::-1]
 
 
@@ -210,7 +236,8 @@ def test_spoilt_json_comes_at_its_rate(footages):
 def test_verbosity_adds_words(footages):
     frame = footages[0].at([100.0])[0]
     brief, long = (
-        model(verbosity=v).complete([say("user", "Describe.", Image(frame))], Options()).text for v in (0.0, 3.0)
+        model(verbosity=v).complete([say("user", "Describe.", Image(frame))], Options()).text
+        for v in (0.0, 3.0)
     )
     assert long.startswith(brief)
     assert len(long) > len(brief) + 60
@@ -231,7 +258,9 @@ def test_names_give_models_and_models_their_names(name, expected):
     assert parse(expected.name) == expected
 
 
-@pytest.mark.parametrize("name", ["acuty=1", "acuity=2", "acuity", "seed=x", "latency=-1", "world=7", "spoken=nan"])
+@pytest.mark.parametrize(
+    "name", ["acuty=1", "acuity=2", "acuity", "seed=x", "latency=-1", "world=7", "spoken=nan"]
+)
 def test_names_that_mean_nothing_are_refused(name):
     with pytest.raises(ConfigError):
         parse(name)
@@ -256,4 +285,6 @@ def test_the_profile_reaches_the_key_of_cached_replies():
     card = model().card
     assert card.revision == PROFILE.hash
     other = replace(card, revision=Profile(model=ModelProfile(acuity=0.81)).hash)
-    assert request_hash(card, [say("user", "x")], Options()) != request_hash(other, [say("user", "x")], Options())
+    assert request_hash(card, [say("user", "x")], Options()) != request_hash(
+        other, [say("user", "x")], Options()
+    )

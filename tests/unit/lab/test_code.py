@@ -17,8 +17,10 @@ from longtake.lab.world import make_script
 
 MOMENTS = st.builds(
     lambda seed, minutes, share: Moment(seed, minutes, int(share * (minutes * 60 - 1))),
-    st.integers(0, 16383), st.integers(1, 255), st.floats(0, 1),
-)  # fmt: skip
+    st.integers(0, 16383),
+    st.integers(1, 255),
+    st.floats(0, 1),
+)
 
 
 def picture(moment, shade=128):
@@ -35,12 +37,19 @@ def sent(pixels, width, quality, how=Image.Resampling.LANCZOS):
 
 
 @settings(max_examples=40, deadline=None)
-@given(moment=MOMENTS, width=st.integers(224, 960), quality=st.integers(70, 95), shade=st.integers(0, 255))
+@given(
+    moment=MOMENTS,
+    width=st.integers(224, 960),
+    quality=st.integers(70, 95),
+    shade=st.integers(0, 255),
+)
 def test_the_code_survives_scaling_and_compression(moment, width, quality, shade):
     assert read(sent(picture(moment, shade), width, quality)) == moment
 
 
-@pytest.mark.parametrize("how", [Image.Resampling.BOX, Image.Resampling.BILINEAR, Image.Resampling.BICUBIC])
+@pytest.mark.parametrize(
+    "how", [Image.Resampling.BOX, Image.Resampling.BILINEAR, Image.Resampling.BICUBIC]
+)
 def test_drawn_pictures_keep_their_code(how):
     painter = Painter(make_script(9, 30))
     for second in range(0, 1800, 61):

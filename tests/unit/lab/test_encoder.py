@@ -40,11 +40,18 @@ def test_a_random_encoder_gives_no_more_to_the_right_moment_than_to_others():
     encoder = LabEncoder(math.inf)
     rows = encoder.moments(SCRIPT, range(1800))
     texts = encoder.texts([wish(deed.fact) for deed in SCRIPT.deeds])
-    right = [float(rows[deed.start : deed.end].mean(axis=0) @ text)
-             for deed, text in zip(SCRIPT.deeds, texts, strict=True)]  # fmt: skip
-    assert abs(np.mean(right) - float((rows @ texts.T).mean())) < 4 * np.std(right) / math.sqrt(len(right))
+    right = [
+        float(rows[deed.start : deed.end].mean(axis=0) @ text)
+        for deed, text in zip(SCRIPT.deeds, texts, strict=True)
+    ]
+    assert abs(np.mean(right) - float((rows @ texts.T).mean())) < 4 * np.std(right) / math.sqrt(
+        len(right)
+    )
     clear = LabEncoder(0.0)
-    assert float((clear.moments(SCRIPT, [d.start for d in SCRIPT.deeds]) * texts).sum(axis=1).mean()) > 0.5
+    assert (
+        float((clear.moments(SCRIPT, [d.start for d in SCRIPT.deeds]) * texts).sum(axis=1).mean())
+        > 0.5
+    )
 
 
 def test_a_picture_and_its_second_are_one_vector():

@@ -40,15 +40,31 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def film(folder, tmp_path):
-    return Film(folder / "film.mp4", Store(tmp_path), Settings(perception=PerceptionSettings(listener="none")))
+    return Film(
+        folder / "film.mp4",
+        Store(tmp_path),
+        Settings(perception=PerceptionSettings(listener="none")),
+    )
 
 
 def test_the_film_is_what_the_profile_says(folder):
-    assert sorted(p.name for p in folder.iterdir()) == ["film.mp4", "film.srt", "questions.json", "script.json"]
+    assert sorted(p.name for p in folder.iterdir()) == [
+        "film.mp4",
+        "film.srt",
+        "questions.json",
+        "script.json",
+    ]
     with av.open(str(folder / "film.mp4")) as file:
         stream = file.streams.video[0]
-        keys = [p.pts * p.time_base for p in file.demux(stream) if p.is_keyframe and p.pts is not None]
-        assert (stream.width, stream.height, stream.average_rate, stream.frames) == (480, 270, 10, MINUTES * 600)
+        keys = [
+            p.pts * p.time_base for p in file.demux(stream) if p.is_keyframe and p.pts is not None
+        ]
+        assert (stream.width, stream.height, stream.average_rate, stream.frames) == (
+            480,
+            270,
+            10,
+            MINUTES * 600,
+        )
         assert max(np.diff([float(k) for k in keys])) <= 4.0
         assert file.streams.audio
 
@@ -57,7 +73,9 @@ def test_every_frame_of_the_film_carries_its_second(film):
     times = [0.0, 0.95, 7.5, 61.2, 119.9]
     for width in (None, 224):
         frames = film.at(times, width=width)
-        assert [code.read(frame.pixels) for frame in frames] == [code.Moment(SEED, MINUTES, int(t)) for t in times]
+        assert [code.read(frame.pixels) for frame in frames] == [
+            code.Moment(SEED, MINUTES, int(t)) for t in times
+        ]
 
 
 def test_footage_of_the_script_and_of_the_film_are_the_same(film, folder):
@@ -99,10 +117,12 @@ def test_tags_and_features_hardly_notice_the_code(tmp_path):
     times = [5.0, 40.0, 75.0, 110.0]
     with_code, without = (looker.look(LabFootage(script, code=c).at(times)) for c in (True, False))
     features = [
-        float(a @ b / np.linalg.norm(a) / np.linalg.norm(b)) for a, b in zip(with_code[0], without[0], strict=True)
+        float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
+        for a, b in zip(with_code[0], without[0], strict=True)
     ]
     top = [
-        len(set(np.argsort(-a)[:5]) & set(np.argsort(-b)[:5])) for a, b in zip(with_code[1], without[1], strict=True)
+        len(set(np.argsort(-a)[:5]) & set(np.argsort(-b)[:5]))
+        for a, b in zip(with_code[1], without[1], strict=True)
     ]
     assert min(features) > 0.8
     assert np.mean(top) >= 3

@@ -25,7 +25,11 @@ FACTS = [
 
 @pytest.mark.parametrize("fact", FACTS, ids=sentence)
 def test_a_fact_survives_being_said(fact):
-    for text in (sentence(fact), f"[00:01:02] Well, {sentence(fact)} And more.", sentence(fact).lower()):
+    for text in (
+        sentence(fact),
+        f"[00:01:02] Well, {sentence(fact)} And more.",
+        sentence(fact).lower(),
+    ):
         assert [found for _, found in facts_in(text)] == [fact]
 
 

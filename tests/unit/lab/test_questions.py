@@ -63,12 +63,18 @@ def is_right(script, query, option):
         case "count":
             return int(option) == sum(fits(first, d) for d in deeds(script))
         case "count_kind":
-            return int(option) == sum(fits(first, d) and d.thing.kind == query.kind for d in deeds(script))
+            return int(option) == sum(
+                fits(first, d) and d.thing.kind == query.kind for d in deeds(script)
+            )
         case "next" | "previous":
             theirs = [d for d in deeds(script) if d.person == first.person]
             place = theirs.index(first) + (1 if query.form == "next" else -1)
             there = theirs[place] if 0 <= place < len(theirs) else None
-            return there is not None and (there.verb, there.thing, there.place) == (part.verb, part.thing, part.place)
+            return there is not None and (there.verb, there.thing, there.place) == (
+                part.verb,
+                part.thing,
+                part.place,
+            )
         case "hop_person":
             people = {d.person for d in deeds(script) if fits(first, d)}
             ends = [d for d in deeds(script) if d.person in people and fits(query.second, d)]
@@ -104,7 +110,9 @@ def test_exactly_one_option_is_right(world):
 def test_every_answer_follows_from_its_evidence_alone(world):
     for question in world.questions:
         seen = within(world.script, question.evidence)
-        found = solve(asked(question.text), seen, options=question.options, duration=world.script.duration)
+        found = solve(
+            asked(question.text), seen, options=question.options, duration=world.script.duration
+        )
         assert found.value == question.answer_text, question
         if question.options:
             assert option_of(found, question.options) == LETTERS.index(question.answer)
@@ -118,17 +126,26 @@ def test_no_evidence_can_be_left_out(world):
         query = asked(question.text)
         for left_out in question.evidence:
             rest = [segment for segment in question.evidence if segment != left_out]
-            found = solve(query, within(world.script, rest), options=question.options, duration=world.script.duration)
+            found = solve(
+                query,
+                within(world.script, rest),
+                options=question.options,
+                duration=world.script.duration,
+            )
             assert found.level < 3 or found.value != question.answer_text, question
 
 
 def test_wrong_options_are_true_of_other_moments(world):
     script = world.script
     true_somewhere = {str(d.thing) for d in deeds(script)} | {str(d.person) for d in deeds(script)}
-    true_somewhere |= {f"at the {d.place}" for d in deeds(script)} | {d.thing.colour for d in deeds(script)}
+    true_somewhere |= {f"at the {d.place}" for d in deeds(script)} | {
+        d.thing.colour for d in deeds(script)
+    }
     true_somewhere |= {f"{v.VERBS[d.verb]} it" for d in deeds(script)}
     true_somewhere |= {f"{v.VERBS[d.verb]} {d.thing} at the {d.place}" for d in deeds(script)}
-    true_somewhere |= {f"{d.person} {v.VERBS[d.verb]} {d.thing} at the {d.place}" for d in deeds(script)}
+    true_somewhere |= {
+        f"{d.person} {v.VERBS[d.verb]} {d.thing} at the {d.place}" for d in deeds(script)
+    }
     true_somewhere |= {h.fact.text for h in script.signs} | {h.fact.value for h in script.sayings}
     true_somewhere |= {v.THEME_OF[d.thing.kind] for d in deeds(script)}
     for question in world.questions:
@@ -146,7 +163,9 @@ def test_needles_fall_anywhere():
 
 
 def test_answers_have_no_favourite_letter():
-    letters = [q.answer for seed in range(10) for q in make_world(seed, 30, 60).questions if q.options]
+    letters = [
+        q.answer for seed in range(10) for q in make_world(seed, 30, 60).questions if q.options
+    ]
     assert all(0.2 < letters.count(letter) / len(letters) < 0.3 for letter in "ABCD")
 
 

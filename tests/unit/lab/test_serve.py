@@ -55,7 +55,10 @@ def test_through_the_server_a_model_says_what_it_says_in_the_process(url):
             messages = shown(question, FOOTAGE.at([s.middle for s in question.evidence]))
             over, here = (chat.complete(messages, Options(schema=CHOICE)) for chat in (far, near))
             assert over.text == here.text
-            assert (over.usage.tokens_in, over.usage.tokens_out) == (here.usage.tokens_in, here.usage.tokens_out)
+            assert (over.usage.tokens_in, over.usage.tokens_out) == (
+                here.usage.tokens_in,
+                here.usage.tokens_out,
+            )
 
 
 def test_the_server_knows_no_questions_and_still_answers(url):
@@ -70,7 +73,9 @@ def test_a_request_may_name_its_own_model(url):
 
 
 def test_tool_calls(url):
-    tool = ToolSpec("retrieve", "Search.", {"type": "object", "properties": {"query": {"type": "string"}}})
+    tool = ToolSpec(
+        "retrieve", "Search.", {"type": "object", "properties": {"query": {"type": "string"}}}
+    )
     question = next(q for q in WORLD.questions if q.kind == "needle")
     reply = client(url).complete(shown(question), Options(tools=(tool,)))
     assert reply.tool_calls[0].name == "retrieve"
@@ -92,15 +97,38 @@ def test_models_are_listed(url):
         ({"messages": [{"role": "king", "content": "x"}]}, "king"),
         ({"messages": [{"content": "x"}]}, "role"),
         ({"messages": [{"role": "user", "content": [{"type": "sound"}]}]}, "sound"),
-        ({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "http://x/y"}}]}]},
-         "nothing is fetched"),
-        ({"messages": [{"role": "user", "content": [
-            {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}]}]}, "not a picture"),
+        (
+            {
+                "messages": [
+                    {
+                        "role": "user",
+                        "content": [{"type": "image_url", "image_url": {"url": "http://x/y"}}],
+                    }
+                ]
+            },
+            "nothing is fetched",
+        ),
+        (
+            {
+                "messages": [
+                    {
+                        "role": "user",
+                        "content": [
+                            {
+                                "type": "image_url",
+                                "image_url": {"url": "data:image/png;base64,AAAA"},
+                            }
+                        ],
+                    }
+                ]
+            },
+            "not a picture",
+        ),
         ({"messages": [{"role": "user", "content": "x"}], "stream": True}, "stream"),
         ({"messages": [{"role": "user", "content": "x"}], "model": "lab/acuity=9"}, "acuity"),
         ({"messages": [{"role": "user", "content": "x"}], "tools": [{}]}, "tools"),
     ],
-)  # fmt: skip
+)
 def test_bad_requests_are_told_why(url, body, words):
     status, said = post(url, body)
     assert status == 400
@@ -113,7 +141,9 @@ def test_unknown_paths(url):
 
 def test_failures_come_at_their_rate_and_are_got_over():
     with serving(Service(SHARP, fail_rate=0.4)) as address:
-        statuses = [post(address, {"messages": [{"role": "user", "content": "x"}]})[0] for _ in range(60)]
+        statuses = [
+            post(address, {"messages": [{"role": "user", "content": "x"}]})[0] for _ in range(60)
+        ]
         assert {429, 503, 200} == set(statuses)
         assert 0.2 < sum(status != 200 for status in statuses) / 60 < 0.6
         patient = Retrying(client(address), tries=12)
@@ -130,15 +160,31 @@ def test_a_server_of_one_world_does_not_know_another():
 
 
 def test_a_port_that_is_taken_is_refused_in_words(url):
-    with pytest.raises(ConfigError, match="cannot be used"), serving(Service(SHARP), int(url.split(":")[2][:-3])):
+    with (
+        pytest.raises(ConfigError, match="cannot be used"),
+        serving(Service(SHARP), int(url.split(":")[2][:-3])),
+    ):
         pass
 
 
 def test_the_command_serves_a_world_without_its_questions(tmp_path):
     (tmp_path / "script.json").write_text(WORLD.script.to_json())
-    command = [sys.executable, "-m", "longtake", "lab", "serve", "--world", str(tmp_path), "--model",
-               "acuity=1,hallucination=0", "--port", "0"]  # fmt: skip
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+    command = [
+        sys.executable,
+        "-m",
+        "longtake",
+        "lab",
+        "serve",
+        "--world",
+        str(tmp_path),
+        "--model",
+        "acuity=1,hallucination=0",
+        "--port",
+        "0",
+    ]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
         try:
             assert process.stdout is not None
             line = process.stdout.readline().strip()
@@ -152,8 +198,21 @@ def test_the_command_serves_a_world_without_its_questions(tmp_path):
 
 
 def test_the_command_says_where_it_serves_as_json():
-    command = [sys.executable, "-m", "longtake", "lab", "serve", "--model", "acuity=1", "--port", "0", "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+    command = [
+        sys.executable,
+        "-m",
+        "longtake",
+        "lab",
+        "serve",
+        "--model",
+        "acuity=1",
+        "--port",
+        "0",
+        "--json",
+    ]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
         try:
             assert process.stdout is not None
             said = "".join(process.stdout.readline() for _ in range(5))
@@ -165,6 +224,8 @@ def test_the_command_says_where_it_serves_as_json():
 
 def test_pictures_arrive_as_they_were_sent(url):
     frame = FOOTAGE.at([120.0], width=256)[0]
-    said = [chat.complete([say("user", "Describe.", Image(frame))], Options()).text
-            for chat in (client(url), LabChat(SHARP))]  # fmt: skip
+    said = [
+        chat.complete([say("user", "Describe.", Image(frame))], Options()).text
+        for chat in (client(url), LabChat(SHARP))
+    ]
     assert said[0] == said[1]

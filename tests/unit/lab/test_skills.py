@@ -33,7 +33,9 @@ LIST = {"type": "array", "items": {"type": "string"}}
 
 def question(kind, start="", options=True):
     return next(
-        q for q in WORLD.questions if q.kind == kind and q.text.startswith(start) and bool(q.options) == options
+        q
+        for q in WORLD.questions
+        if q.kind == kind and q.text.startswith(start) and bool(q.options) == options
     )
 
 
@@ -74,7 +76,10 @@ def test_why():
 
 
 def test_grade():
-    asked, grade = question("order"), fields(confidence={"type": "integer", "minimum": 1, "maximum": 3})
+    asked, grade = (
+        question("order"),
+        fields(confidence={"type": "integer", "minimum": 1, "maximum": 3}),
+    )
     levels = [reply(SHARP, shown(asked, frames(asked)[:n]), grade)["confidence"] for n in (0, 1, 2)]
     assert levels == [1, 2, 3]
 
@@ -103,7 +108,10 @@ def test_ask_for_more_names_segments_that_exist_and_what_to_look_for():
     found = wishes(asked)
     assert 1 <= len(found) <= 3
     assert {wish["segment"] for wish in found} <= set(range(1, 7))
-    assert all(asked.text.split(" do with")[0].split("does ")[1][:20] in wish["description"] for wish in found)
+    assert all(
+        asked.text.split(" do with")[0].split("does ")[1][:20] in wish["description"]
+        for wish in found
+    )
 
 
 def test_ask_for_more_keeps_to_the_part_that_is_asked_about():
@@ -161,7 +169,9 @@ def test_decompose():
     assert said.query_keywords
     assert said.vlm_query == asked.text
     assert len({facet.event_query for facet in said.facets}) == 4
-    assert all(option in facet.entities for option, facet in zip(asked.options, said.facets, strict=True))
+    assert all(
+        option in facet.entities for option, facet in zip(asked.options, said.facets, strict=True)
+    )
     partial = reply(SHARP, shown(asked), fields(query_keywords=LIST))
     assert partial == {"query_keywords": said.query_keywords}
 
@@ -178,7 +188,9 @@ class Timeline(BaseModel):
 
 def test_timeline():
     pictures = FOOTAGE.uniform(32)
-    said = Timeline.model_validate(reply(SHARP, [say("user", *map(Image, pictures))], schema_for(Timeline)))
+    said = Timeline.model_validate(
+        reply(SHARP, [say("user", *map(Image, pictures))], schema_for(Timeline))
+    )
     assert said.events[0].start == 0
     assert all(a.end <= b.start for a, b in zip(said.events, said.events[1:], strict=False))
     assert any("At the" in event.description for event in said.events)
@@ -202,7 +214,9 @@ def test_relevance_is_high_where_the_evidence_is():
     scores = [reply(SHARP, shown(asked, [f]), form)["score"] for f in FOOTAGE.uniform(40)]
     assert min(scores) == 1
     assert sum(score == 4 for score in scores) <= 2
-    instruction = f"Score these pictures: {reply(SHARP, shown(asked), fields('instruction'))['instruction']}"
+    instruction = (
+        f"Score these pictures: {reply(SHARP, shown(asked), fields('instruction'))['instruction']}"
+    )
     assert reply(SHARP, [say("user", instruction, Image(frames(asked)[0]))], form)["score"] == 4
 
 
@@ -210,16 +224,26 @@ def test_peers_are_scored_by_what_supports_their_answer():
     asked = question("needle")
     good = reply(SHARP, shown(asked, frames(asked)), fields("reason"))["reason"]
     wrong = next(letter for letter in "ABCD" if letter != asked.answer)
-    opinions = [Opinion("seer", asked.answer, "", good), Opinion("guesser", wrong, "", "It feels right."),
-                Opinion("liar", wrong, "", good)]  # fmt: skip
+    opinions = [
+        Opinion("seer", asked.answer, "", good),
+        Opinion("guesser", wrong, "", "It feels right."),
+        Opinion("liar", wrong, "", good),
+    ]
     agents = [Agent(opinion.agent, SHARP) for opinion in opinions]
     sums = peer_scores(agents, opinions, asked.question).sums(["seer", "guesser", "liar"])
     assert sums["seer"] > sums["liar"] > sums["guesser"]
     item = fields("name", "reason", score={"type": "integer"})
     lines = "\n".join(f"{o.agent}: {o.choice}. {o.reason}" for o in opinions)
-    said = reply(SHARP, shown(asked, notes=f"<material name=\"m\">\n{lines}\n</material>"),
-                 fields(scores={"type": "array", "items": item}))["scores"]  # fmt: skip
-    assert [(row["name"], row["score"]) for row in said] == [("seer", 9), ("guesser", 2), ("liar", 3)]
+    said = reply(
+        SHARP,
+        shown(asked, notes=f'<material name="m">\n{lines}\n</material>'),
+        fields(scores={"type": "array", "items": item}),
+    )["scores"]
+    assert [(row["name"], row["score"]) for row in said] == [
+        ("seer", 9),
+        ("guesser", 2),
+        ("liar", 3),
+    ]
 
 
 def test_same_meaning():
@@ -273,9 +297,13 @@ def test_grounding_tool():
 def test_reflect():
     form = fields("comment", credible={"type": "boolean"})
     asked = question("needle")
-    assert reply(SHARP, shown(asked, notes=f"{noted(asked)}\nProposed answer: {asked.answer}"), form)["credible"]
+    assert reply(
+        SHARP, shown(asked, notes=f"{noted(asked)}\nProposed answer: {asked.answer}"), form
+    )["credible"]
     wrong = next(letter for letter in "ABCD" if letter != asked.answer)
-    assert not reply(SHARP, shown(asked, notes=f"{noted(asked)}\nProposed answer: {wrong}"), form)["credible"]
+    assert not reply(SHARP, shown(asked, notes=f"{noted(asked)}\nProposed answer: {wrong}"), form)[
+        "credible"
+    ]
     refused = reply(SHARP, shown(asked, notes=f"Proposed answer: {asked.answer}"), form)
     assert refused["credible"] is False
     assert "look for" in refused["comment"]
@@ -286,7 +314,9 @@ def test_reflect_on_words():
     asked = question("open", "What does the", options=False)
     good = f"{noted(asked)}\nProposed answer: {asked.answer_text}"
     assert reply(SHARP, shown(asked, notes=good), form)["credible"]
-    assert not reply(SHARP, shown(asked, notes=f"{noted(asked)}\nProposed answer: the moon"), form)["credible"]
+    assert not reply(SHARP, shown(asked, notes=f"{noted(asked)}\nProposed answer: the moon"), form)[
+        "credible"
+    ]
 
 
 def test_open_ended_answers_come_in_either_field():
@@ -297,7 +327,9 @@ def test_open_ended_answers_come_in_either_field():
 
 def test_every_field_is_in_the_documentation():
     page = (Path(__file__).parents[3] / "docs" / "lab.md").read_text()
-    assert [name for name in {*VALUES, *LISTS, "agent", "tool", "agent_1"} if f"`{name}`" not in page] == []
+    assert [
+        name for name in {*VALUES, *LISTS, "agent", "tool", "agent_1"} if f"`{name}`" not in page
+    ] == []
 
 
 @pytest.mark.parametrize("name", ["summary", "explanation"])
@@ -339,8 +371,15 @@ def test_tools_are_used_until_the_answer_is_known(native, tmp_path, monkeypatch)
         return f"Something happens from {clock(asked.evidence[0].start)} to {clock(asked.evidence[0].end)}."
 
     chat = model(acuity=1.0, tools=native)
-    said = use_tools(chat, "videoagent/predict", [tool(global_summary), tool(frame_inspector)], Seen,
-                     question=asked.question, seen="(nothing)", length="00:30:00")  # fmt: skip
+    said = use_tools(
+        chat,
+        "videoagent/predict",
+        [tool(global_summary), tool(frame_inspector)],
+        Seen,
+        question=asked.question,
+        seen="(nothing)",
+        length="00:30:00",
+    )
     assert used[0] == "summary"
     assert used[1][:2] == (clock(asked.evidence[0].start), clock(asked.evidence[0].end))
     assert said.choice == asked.answer
@@ -350,20 +389,50 @@ def test_a_spoilt_reply_is_repaired_by_asking_again():
     asked, right = question("needle"), 0
     for seed in range(12):
         chat = model(acuity=1.0, json_faults=0.6, seed=seed)
-        said = ask(chat, "videoagent/predict", Seen, default=None, question=asked.question, seen=noted(asked),
-                   length="00:30:00")  # fmt: skip
+        said = ask(
+            chat,
+            "videoagent/predict",
+            Seen,
+            default=None,
+            question=asked.question,
+            seen=noted(asked),
+            length="00:30:00",
+        )
         right += said is not None and said.choice == asked.answer
     assert 4 <= right <= 12
 
 
-NAMES = ["caption", "scores", "missing", "agent", "foo", "events", "choice", "lines", "groups", "start", "tool",
-         "facets", "segments", "agent_2"]  # fmt: skip
+NAMES = [
+    "caption",
+    "scores",
+    "missing",
+    "agent",
+    "foo",
+    "events",
+    "choice",
+    "lines",
+    "groups",
+    "start",
+    "tool",
+    "facets",
+    "segments",
+    "agent_2",
+]
 NODE = st.recursive(
-    st.sampled_from([
-        {"type": "string"}, {"type": "integer", "minimum": 2, "maximum": 5}, {"type": "number"}, {"type": "boolean"},
-        {"enum": ["x", "y"]}, {"anyOf": [{"type": "null"}, {"type": "string"}]}, {"type": ["string", "null"]},
-        {"const": 7}, {"type": "string", "maxLength": 3}, {},
-    ]),
+    st.sampled_from(
+        [
+            {"type": "string"},
+            {"type": "integer", "minimum": 2, "maximum": 5},
+            {"type": "number"},
+            {"type": "boolean"},
+            {"enum": ["x", "y"]},
+            {"anyOf": [{"type": "null"}, {"type": "string"}]},
+            {"type": ["string", "null"]},
+            {"const": 7},
+            {"type": "string", "maxLength": 3},
+            {},
+        ]
+    ),
     lambda inner: st.one_of(
         st.builds(lambda item: {"type": "array", "items": item}, inner),
         st.builds(
@@ -372,11 +441,13 @@ NODE = st.recursive(
         ),
     ),
     max_leaves=8,
-)  # fmt: skip
+)
 
 
 @settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(nodes=st.dictionaries(st.text("abcdefgh_", min_size=1, max_size=8), NODE, max_size=4), node=NODE)
+@given(
+    nodes=st.dictionaries(st.text("abcdefgh_", min_size=1, max_size=8), NODE, max_size=4), node=NODE
+)
 def test_no_form_is_too_odd(nodes, node):
     schema = {"type": "object", "properties": {**nodes, "events": node, "answer": node}}
     said = SHARP.complete(shown(question("needle")), Options(schema=schema)).text

@@ -30,10 +30,14 @@ print(hashlib.sha256((world.script.to_json() + questions_json(world.questions)).
 
 def test_the_same_seed_gives_the_same_bytes_in_another_process():
     world = make_world(11, 12)
-    here = hashlib.sha256((world.script.to_json() + questions_json(world.questions)).encode()).hexdigest()
+    here = hashlib.sha256(
+        (world.script.to_json() + questions_json(world.questions)).encode()
+    ).hexdigest()
     for hash_seed in ("0", "7"):
         env = {**os.environ, "PYTHONHASHSEED": hash_seed}
-        done = subprocess.run([sys.executable, "-c", PRINT], capture_output=True, text=True, check=True, env=env)
+        done = subprocess.run(
+            [sys.executable, "-c", PRINT], capture_output=True, text=True, check=True, env=env
+        )
         assert done.stdout.strip() == here
 
 
@@ -52,7 +56,11 @@ def test_a_script_is_sound(seed, minutes):
     deeds = [h.fact for h in script.deeds]
     assert len(set(deeds)) == len(deeds), "nothing happens twice"
     signs = [h.fact for h in script.signs]
-    assert len({sign.text for sign in signs}) == len({(sign.colour, sign.place) for sign in signs}) == len(signs)
+    assert (
+        len({sign.text for sign in signs})
+        == len({(sign.colour, sign.place) for sign in signs})
+        == len(signs)
+    )
     for scene in script.scenes:
         for happening in (*scene.deeds, *scene.signs):
             assert scene.start <= happening.start < happening.end <= scene.end
@@ -68,7 +76,9 @@ def test_nobody_is_told_apart_by_the_coat_alone_and_deeds_have_twins():
     deeds = [h.fact for h in script.deeds]
 
     def respects(a: Deed, b: Deed) -> int:
-        return sum(getattr(a, name) == getattr(b, name) for name in ("person", "verb", "thing", "place"))
+        return sum(
+            getattr(a, name) == getattr(b, name) for name in ("person", "verb", "thing", "place")
+        )
 
     twins = sum(any(respects(a, b) == 3 for b in deeds) for a in deeds)
     assert twins > len(deeds) / 4
@@ -80,7 +90,9 @@ def test_what_is_visible_is_what_the_scene_holds():
     assert deed.fact in script.visible(deed.start)
     assert deed.fact not in script.visible(deed.end)
     assert sign.fact in script.visible(sign.end - 1)
-    assert not any(isinstance(fact, Sign) and fact == sign.fact for fact in script.visible(sign.start - 1))
+    assert not any(
+        isinstance(fact, Sign) and fact == sign.fact for fact in script.visible(sign.start - 1)
+    )
 
 
 def test_the_script_as_a_file_holds_everything():

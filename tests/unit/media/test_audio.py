@@ -38,11 +38,19 @@ def onsets(slices):
     return [start for start, _ in found]
 
 
-@pytest.fixture(params=[("film.mp4", "aac", 16_000), ("film.mkv", "libopus", 48_000), ("film.ts", "aac", 44_100)])
+@pytest.fixture(
+    params=[
+        ("film.mp4", "aac", 16_000),
+        ("film.mkv", "libopus", 48_000),
+        ("film.ts", "aac", 44_100),
+    ]
+)
 def beeps(request, tmp_path):
     name, codec, rate = request.param
     path = tmp_path / name
-    write_film(path, pictures(120), x264(audio_codec=codec, audio_rate=rate), sound=beeping(rate=rate))
+    write_film(
+        path, pictures(120), x264(audio_codec=codec, audio_rate=rate), sound=beeping(rate=rate)
+    )
     return path
 
 

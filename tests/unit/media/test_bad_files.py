@@ -64,7 +64,9 @@ def test_noise(tmp_path):
 def test_sound_alone(tmp_path):
     with av.open(str(tmp_path / "song.mp4"), "w") as file:
         stream = file.add_stream("aac", rate=16_000)
-        frame = av.AudioFrame.from_ndarray(np.zeros((1, 1024), np.int16), format="s16", layout="mono")
+        frame = av.AudioFrame.from_ndarray(
+            np.zeros((1, 1024), np.int16), format="s16", layout="mono"
+        )
         frame.sample_rate = 16_000
         file.mux([*stream.encode(frame), *stream.encode(None)])
     assert problem(tmp_path / "song.mp4") == "no_video"
@@ -77,8 +79,14 @@ def test_music_with_a_cover_picture_is_no_film(tmp_path):
         cover = file.add_stream("png", rate=1)
         cover.width, cover.height, cover.pix_fmt = 64, 64, "rgb24"
         cover.disposition = av.stream.Disposition.attached_pic
-        file.mux(cover.encode(av.VideoFrame.from_ndarray(np.zeros((64, 64, 3), np.uint8), format="rgb24")))
-        frame = av.AudioFrame.from_ndarray(np.zeros((1, 1152 * 20), np.int16), format="s16", layout="mono")
+        file.mux(
+            cover.encode(
+                av.VideoFrame.from_ndarray(np.zeros((64, 64, 3), np.uint8), format="rgb24")
+            )
+        )
+        frame = av.AudioFrame.from_ndarray(
+            np.zeros((1, 1152 * 20), np.int16), format="s16", layout="mono"
+        )
         frame.sample_rate = 44_100
         file.mux([*sound.encode(frame), *sound.encode(None)])
     assert problem(path) == "no_video"
@@ -140,7 +148,8 @@ def test_mp4_without_its_index(tmp_path, plain):
 
 
 @pytest.mark.parametrize(
-    ("name", "options"), [("cut.mkv", {}), ("cut.mp4", {"movflags": "faststart"}), ("cut.ts", {}), ("cut.avi", {})]
+    ("name", "options"),
+    [("cut.mkv", {}), ("cut.mp4", {"movflags": "faststart"}), ("cut.ts", {}), ("cut.avi", {})],
 )
 def test_cut_off_films_are_as_long_as_what_is_left(tmp_path, name, options):
     codec = "mjpeg" if name.endswith("avi") else "libx264"

@@ -22,21 +22,33 @@ ASS = (
     "Comment: 0,0:00:30.00,0:00:31.00,Default,,0,0,0,,not shown\n"
     "Dialogue: 0,0:00:01.00,0:00:02.50,Default,,0,0,0,,{\\an8}Hello,\\Nyou there.\n"
 )
-JSON_CLOCK = json.dumps([
-    {"start": "00:00:01.000", "end": "00:00:02.500", "line": "Hello, you there."},
-    {"start": "00:01:00.000", "end": "00:01:04.000", "line": "Bye."},
-])  # fmt: skip
-JSON_STAMPS = json.dumps([
-    {"timestamp": [1.0, 2.5], "text": "Hello, you there."}, {"timestamp": [60.0, 64.0], "text": "Bye."},
-])  # fmt: skip
+JSON_CLOCK = json.dumps(
+    [
+        {"start": "00:00:01.000", "end": "00:00:02.500", "line": "Hello, you there."},
+        {"start": "00:01:00.000", "end": "00:01:04.000", "line": "Bye."},
+    ]
+)
+JSON_STAMPS = json.dumps(
+    [
+        {"timestamp": [1.0, 2.5], "text": "Hello, you there."},
+        {"timestamp": [60.0, 64.0], "text": "Bye."},
+    ]
+)
 EXPECTED = [Line(Segment(1.0, 2.5), "Hello, you there."), Line(Segment(60.0, 64.0), "Bye.")]
 
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("a.srt", SRT), ("a.vtt", VTT), ("a.ass", ASS), ("a.json", JSON_CLOCK), ("b.json", JSON_STAMPS),
-     ("bom.srt", "\ufeff" + SRT), ("crlf.srt", SRT.replace("\n", "\r\n"))],
-)  # fmt: skip
+    [
+        ("a.srt", SRT),
+        ("a.vtt", VTT),
+        ("a.ass", ASS),
+        ("a.json", JSON_CLOCK),
+        ("b.json", JSON_STAMPS),
+        ("bom.srt", "\ufeff" + SRT),
+        ("crlf.srt", SRT.replace("\n", "\r\n")),
+    ],
+)
 def test_formats(tmp_path, name, text):
     (tmp_path / name).write_text(text, encoding="utf-8")
     assert read_subtitles(tmp_path / name) == EXPECTED
@@ -55,7 +67,9 @@ def test_not_subtitles(tmp_path, name):
     assert caught.value.problem == "unreadable"
 
 
-@pytest.mark.parametrize("time", ["NaN", "Infinity", "-Infinity", "1" + "0" * 400, "1e999", '"soon"', "null"])
+@pytest.mark.parametrize(
+    "time", ["NaN", "Infinity", "-Infinity", "1" + "0" * 400, "1e999", '"soon"', "null"]
+)
 def test_times_of_a_benchmark_line_that_are_none(tmp_path, time):
     (tmp_path / "a.json").write_text(f'[{{"start": {time}, "end": 2.0, "line": "Hello"}}]')
     with pytest.raises(MediaError, match=r"a\.json: is not a list of subtitle lines") as caught:
@@ -113,7 +127,9 @@ def test_streams_inside_the_film_share_its_clock(film_with_subtitles):
 
 def test_embedded_size_limit(film_with_subtitles):
     with pytest.raises(MediaError) as caught:
-        embedded_subtitles(film_with_subtitles, origin=5.0, limits=MediaSettings(max_subtitle_mb=1e-5))
+        embedded_subtitles(
+            film_with_subtitles, origin=5.0, limits=MediaSettings(max_subtitle_mb=1e-5)
+        )
     assert caught.value.problem == "too_large"
 
 

@@ -41,7 +41,9 @@ def test_unknown_names_suggest_the_nearest() -> None:
 
 
 def test_entries_of_the_configuration_are_checked() -> None:
-    settings = merge([Layer({"models": {"mine": {"base_url": "http://127.0.0.1:1/v1", "model": "x"}}}, "user")])
+    settings = merge(
+        [Layer({"models": {"mine": {"base_url": "http://127.0.0.1:1/v1", "model": "x"}}}, "user")]
+    )
     assert settings.models["mine"].model == "x"
     assert "local/qwen2.5-1.5b" in settings.models
     with pytest.raises(ConfigError, match=r"did you mean 'models\.mine\.base_url'"):
@@ -52,7 +54,8 @@ def test_entries_of_the_configuration_are_checked() -> None:
 
 
 @pytest.mark.parametrize(
-    "field", ["base_url", "api_key_env", "file", "mmproj", "llm", "backend", "price_in", "price_out"]
+    "field",
+    ["base_url", "api_key_env", "file", "mmproj", "llm", "backend", "price_in", "price_out"],
 )
 def test_a_working_folder_binds_neither_hosts_nor_keys_nor_prices(field: str) -> None:
     value = 0.0 if field.startswith("price") else "openai"
@@ -93,7 +96,9 @@ def test_a_key_goes_to_its_own_host_only(monkeypatch: pytest.MonkeyPatch) -> Non
         book = catalogue(mine=ModelEntry(base_url=mine.url, api_key_env="MY_KEY"))
         for name in ("mine", f"{mine.url}#another", f"{other.url}#another"):
             book.open(name).complete(HELLO, Options())
-    assert [request.headers.get("Authorization") for request in mine.requests] == ["Bearer sk-marked-mine"] * 2
+    assert [request.headers.get("Authorization") for request in mine.requests] == [
+        "Bearer sk-marked-mine"
+    ] * 2
     assert "Authorization" not in other.requests[0].headers
 
 
@@ -108,10 +113,14 @@ def test_built_in_keys_are_bound_to_their_host_over_https() -> None:
 def test_a_key_that_is_named_must_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MY_KEY", raising=False)
     with pytest.raises(ConfigError, match="MY_KEY holds no key"):
-        catalogue(mine=ModelEntry(base_url="https://x.example/v1", api_key_env="MY_KEY")).open("mine")
+        catalogue(mine=ModelEntry(base_url="https://x.example/v1", api_key_env="MY_KEY")).open(
+            "mine"
+        )
 
 
-def test_keys_that_are_found_are_suggested_by_name_and_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys_that_are_found_are_suggested_by_name_and_not_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-marked")
     found = "\n".join(suggestions())
     assert "$OPENAI_API_KEY is set" in found
@@ -138,7 +147,9 @@ def test_families_make_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_prices_are_stated_whole_or_unknown() -> None:
     assert price_of("m", ModelEntry()) is None
-    known = price_of("m", ModelEntry(price_in=1.0, price_out=2.0, price_source="price list, 2026-01-01"))
+    known = price_of(
+        "m", ModelEntry(price_in=1.0, price_out=2.0, price_source="price list, 2026-01-01")
+    )
     assert known
     assert (known.of(1_000_000, 0, 1_000_000), known.source) == (3.0, "price list, 2026-01-01")
     with pytest.raises(ConfigError, match="go together"):

@@ -37,7 +37,10 @@ def retrying(script: list[object], clock: TurnedClock, **settings: float) -> Ret
 def test_retries_wait_longer_each_time_and_no_longer_than_the_cap() -> None:
     clock = TurnedClock()
     with listening() as heard:
-        assert retrying([BUSY, BUSY, BUSY, BUSY, "ok"], clock, cap=3.0).complete(HELLO, Options()).text == "ok"
+        assert (
+            retrying([BUSY, BUSY, BUSY, BUSY, "ok"], clock, cap=3.0).complete(HELLO, Options()).text
+            == "ok"
+        )
     for slept, grown in zip(clock.slept, (1, 2, 3, 3), strict=True):
         assert grown / 2 <= slept <= grown
     assert len(heard.notes("retry")) == 4
@@ -162,7 +165,10 @@ def test_empty_replies_and_failures_are_not_kept(tmp_path: Path) -> None:
 def test_a_broken_cache_costs_a_call_and_says_so(tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(b"this is not a database" * 100)
     with listening() as heard:
-        assert Cached(ScriptedChat(["said"]), ReplyStore(tmp_path)).complete(HELLO, Options()).text == "said"
+        assert (
+            Cached(ScriptedChat(["said"]), ReplyStore(tmp_path)).complete(HELLO, Options()).text
+            == "said"
+        )
     assert heard.notes("cache_failed")
 
 
@@ -207,14 +213,21 @@ def test_a_trace_holds_what_was_asked_and_answered() -> None:
             chat.complete(HELLO, Options())
     called, failed = heard.of(ChatCalled)
     assert isinstance(called, ChatCalled)
-    assert (called.prompt, called.reply, called.thinking, called.error) == ("m/step", "yes", "hm", None)
+    assert (called.prompt, called.reply, called.thinking, called.error) == (
+        "m/step",
+        "yes",
+        "hm",
+        None,
+    )
     assert called.messages[0]["parts"][1] == {"image": shown.digest, "time": 1.0}
     assert called.usage.frames == 1
     assert heard.pictures == {shown.digest: shown.jpeg}
     assert "busy" in (getattr(failed, "error", None) or "")
 
 
-def budgeted(limits: BudgetSettings, script: object, clock: TurnedClock | None = None, **card: object) -> Budgeted:
+def budgeted(
+    limits: BudgetSettings, script: object, clock: TurnedClock | None = None, **card: object
+) -> Budgeted:
     chat = ScriptedChat(script, card=Card("m", **card))  # type: ignore[arg-type]
     return Budgeted(chat, Ledger(limits, clock=clock or TurnedClock()))
 
@@ -289,7 +302,10 @@ def test_calls_side_by_side_do_not_spend_the_same_tokens_twice() -> None:
         return Reply("ok", usage=Usage(calls=1, tokens_in=10, tokens_out=10))
 
     chat = budgeted(BudgetSettings(tokens=1000), act)
-    threads = [threading.Thread(target=chat.complete, args=(HELLO, Options(max_tokens=900))) for _ in range(4)]
+    threads = [
+        threading.Thread(target=chat.complete, args=(HELLO, Options(max_tokens=900)))
+        for _ in range(4)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

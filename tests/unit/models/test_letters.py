@@ -3,7 +3,9 @@ import pytest
 from longtake.models.letters import read_letter
 from longtake.types import Question
 
-QUESTION = Question("Who holds the cup?", ("A man in a hat", "The red dog", "A woman, aged 30", "Nobody at all"))
+QUESTION = Question(
+    "Who holds the cup?", ("A man in a hat", "The red dog", "A woman, aged 30", "Nobody at all")
+)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,9 @@ from longtake.models.loose_json import NotJson, objects, parse
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**12), 10**12) | st.text(max_size=12),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner, max_size=4)
+    ),
     max_leaves=12,
 )
 
@@ -31,7 +33,9 @@ VALUES = st.recursive(
 )
 def test_json_as_models_write_it(text: str, value: object) -> None:
     assert parse(text).value == value
-    assert [found.value for found in objects(f"Sure! Here it is: {text} Hope that helps.")] == [value]
+    assert [found.value for found in objects(f"Sure! Here it is: {text} Hope that helps.")] == [
+        value
+    ]
 
 
 @pytest.mark.parametrize(
@@ -48,7 +52,9 @@ def test_json_as_models_write_it(text: str, value: object) -> None:
         ('{"a": [{"b": "x', {"a": [{"b": "x"}]}, ("a", 0, "b")),
     ],
 )
-def test_a_cut_off_tail_is_closed_and_nothing_is_made_up(text: str, value: object, cut: object) -> None:
+def test_a_cut_off_tail_is_closed_and_nothing_is_made_up(
+    text: str, value: object, cut: object
+) -> None:
     (found,) = objects(text)
     assert (found.value, found.cut) == (value, cut)
 
@@ -74,7 +80,10 @@ def test_what_is_broken_is_not_mended_by_guessing(text: str) -> None:
 
 
 def test_braces_in_prose_are_not_json() -> None:
-    assert [found.value for found in objects('The set {x, y} and {} then {"a": 1}')] == [{}, {"a": 1}]
+    assert [found.value for found in objects('The set {x, y} and {} then {"a": 1}')] == [
+        {},
+        {"a": 1},
+    ]
     assert list(objects("no braces at all")) == []
 
 

@@ -30,18 +30,27 @@ HELLO = [say("system", "Be brief."), say("user", "Hello?")]
 
 
 def chat_at(url: str, *, timeout: float = 5.0, key: str = "", **card: object) -> OpenAIChat:
-    return OpenAIChat(Card("there", model="m", **card), Endpoint("there", url, key=key, timeout=timeout))
+    return OpenAIChat(
+        Card("there", model="m", **card), Endpoint("there", url, key=key, timeout=timeout)
+    )
 
 
 def test_words_pictures_and_options_arrive_as_the_protocol_wants_them() -> None:
     frame = Frame(61.0, np.full((1000, 2000, 3), (200, 30, 30), np.uint8))
-    options = Options(temperature=0.5, max_tokens=77, seed=3, stop=("END",), schema={"type": "object"})
+    options = Options(
+        temperature=0.5, max_tokens=77, seed=3, stop=("END",), schema={"type": "object"}
+    )
     with serve(lambda _: completion("hi")) as served:
         chat = chat_at(served.url, price=Price(1.0, 2.0, 0.5, "test"))
         reply = chat.complete([say("user", "Look:", Image(frame, 200 * 100))], options)
     body = served.requests[0].body
     assert served.requests[0].path == "/v1/chat/completions"
-    assert (body["model"], body["temperature"], body["max_tokens"], body["seed"]) == ("m", 0.5, 77, 3)
+    assert (body["model"], body["temperature"], body["max_tokens"], body["seed"]) == (
+        "m",
+        0.5,
+        77,
+        3,
+    )
     assert body["stop"] == ["END"]
     assert body["response_format"]["json_schema"]["schema"] == {"type": "object"}
     words, picture = body["messages"][0]["content"]
@@ -54,12 +63,12 @@ def test_words_pictures_and_options_arrive_as_the_protocol_wants_them() -> None:
     assert red > 180
     assert green < 60
     assert reply.text == "hi"
-    assert (reply.usage.calls, reply.usage.tokens_in, reply.usage.tokens_out, reply.usage.frames) == (
-        1,
-        10,
-        5,
-        1,
-    )
+    assert (
+        reply.usage.calls,
+        reply.usage.tokens_in,
+        reply.usage.tokens_out,
+        reply.usage.frames,
+    ) == (1, 10, 5, 1)
     assert reply.usage.cost == pytest.approx((10 * 1.0 + 5 * 2.0) / 1e6)
 
 
@@ -67,7 +76,11 @@ def test_cached_tokens_are_counted_and_cheaper() -> None:
     send = completion("hi", prompt_tokens=1000)
     send.body["usage"]["prompt_tokens_details"] = {"cached_tokens": 900}
     with serve(lambda _: send) as served:
-        usage = chat_at(served.url, price=Price(10.0, 10.0, 1.0, "test")).complete(HELLO, Options()).usage
+        usage = (
+            chat_at(served.url, price=Price(10.0, 10.0, 1.0, "test"))
+            .complete(HELLO, Options())
+            .usage
+        )
     assert usage.tokens_cached == 900
     assert usage.cost == pytest.approx((100 * 10 + 900 * 1 + 5 * 10) / 1e6)
 
@@ -76,7 +89,9 @@ def test_a_server_that_reports_no_usage_is_not_believed_to_be_free() -> None:
     send = completion("hi there")
     del send.body["usage"]
     with serve(lambda _: send) as served, listening() as heard:
-        usage = chat_at(served.url, price=Price(1.0, 1.0, 1.0, "test")).complete(HELLO, Options()).usage
+        usage = (
+            chat_at(served.url, price=Price(1.0, 1.0, 1.0, "test")).complete(HELLO, Options()).usage
+        )
     assert usage.tokens_in > 0
     assert usage.tokens_out > 0
     assert usage.cost
@@ -109,12 +124,19 @@ def test_tool_calls_go_both_ways() -> None:
     call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"at": 3}'}}
     odd = {"function": {"name": "look", "arguments": {"at": 4}}}
     tool = ToolSpec("look", "Looks.", {"type": "object"})
-    with serve(lambda _: completion(None, finish="tool_calls", tool_calls=[call, odd, "junk"])) as served:
+    with serve(
+        lambda _: completion(None, finish="tool_calls", tool_calls=[call, odd, "junk"])
+    ) as served:
         chat = chat_at(served.url)
         reply = chat.complete(HELLO, Options(tools=(tool,)))
         answered = Message("tool", say("tool", "a dog").parts, answers="c1")
-        chat.complete([*HELLO, Message("assistant", (), reply.tool_calls), answered], Options(tools=(tool,)))
-    assert reply.tool_calls == (ToolCall("c1", "look", '{"at": 3}'), ToolCall("call-1", "look", '{"at": 4}'))
+        chat.complete(
+            [*HELLO, Message("assistant", (), reply.tool_calls), answered], Options(tools=(tool,))
+        )
+    assert reply.tool_calls == (
+        ToolCall("c1", "look", '{"at": 3}'),
+        ToolCall("call-1", "look", '{"at": 4}'),
+    )
     assert reply.finish == "tool_calls"
     assert served.requests[0].body["tools"][0]["function"]["name"] == "look"
     sent = served.requests[1].body["messages"]
@@ -126,11 +148,17 @@ def test_tool_calls_go_both_ways() -> None:
     ("complaint", "field", "after"),
     [
         ("response_format json_schema is not supported", "response_format", None),
-        ("Use 'max_completion_tokens' instead of max_tokens", "max_tokens", "max_completion_tokens"),
+        (
+            "Use 'max_completion_tokens' instead of max_tokens",
+            "max_tokens",
+            "max_completion_tokens",
+        ),
         ("temperature must be 1 for this model", "temperature", None),
     ],
 )
-def test_what_a_server_refuses_is_left_out_once_and_for_all(complaint: str, field: str, after: str | None) -> None:
+def test_what_a_server_refuses_is_left_out_once_and_for_all(
+    complaint: str, field: str, after: str | None
+) -> None:
     def act(request: Request) -> Send:
         if field in request.body:
             return Send(400, {"error": {"message": complaint}})
@@ -182,13 +210,28 @@ def test_what_may_pass_is_unavailable(send: Send, retry_after: float | None) -> 
     ("status", "body", "problem", "says"),
     [
         (401, {"error": {"message": "bad key sk-marked"}}, "refused", "api_key_env"),
-        (404, {"error": {"message": "model m does not exist"}}, "refused", "check model and base_url"),
-        (400, {"error": {"message": "maximum context length is 4096 tokens"}}, "context", "too long"),
+        (
+            404,
+            {"error": {"message": "model m does not exist"}},
+            "refused",
+            "check model and base_url",
+        ),
+        (
+            400,
+            {"error": {"message": "maximum context length is 4096 tokens"}},
+            "context",
+            "too long",
+        ),
         (400, {"detail": "bad picture"}, "refused", "HTTP 400"),
     ],
 )
-def test_what_will_not_pass_is_refused_with_what_to_set(status: int, body: object, problem: str, says: str) -> None:
-    with serve(lambda _: Send(status, body)) as served, pytest.raises(ModelError, match=says) as raised:
+def test_what_will_not_pass_is_refused_with_what_to_set(
+    status: int, body: object, problem: str, says: str
+) -> None:
+    with (
+        serve(lambda _: Send(status, body)) as served,
+        pytest.raises(ModelError, match=says) as raised,
+    ):
         chat_at(served.url, key="sk-marked").complete(HELLO, Options())
     assert not isinstance(raised.value, Unavailable)
     assert raised.value.problem == problem
@@ -259,7 +302,9 @@ def test_addresses_that_are_not_used(url: str, key: str, says: str) -> None:
 
 def test_loopback_is_known_without_asking_anyone() -> None:
     assert all(map(is_loopback, ("127.0.0.1", "localhost", "::1", "[::1]", "127.8.9.1")))
-    assert not any(map(is_loopback, ("example.com", "10.0.0.1", "localhost.example.com", "0.0.0.0")))
+    assert not any(
+        map(is_loopback, ("example.com", "10.0.0.1", "localhost.example.com", "0.0.0.0"))
+    )
 
 
 def test_a_proxy_in_the_environment_never_sees_loopback(monkeypatch: pytest.MonkeyPatch) -> None:

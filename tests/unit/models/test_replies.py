@@ -111,7 +111,10 @@ def test_the_schema_names_the_letters_and_needs_one() -> None:
     schema = schema_for(Guess, QUESTION)
     assert schema["properties"]["choice"] == {"type": "string", "enum": ["A", "B", "C"]}
     assert schema["required"] == ["choice"]
-    assert schema_for(Guess, Question("?", ("x", "y")))["properties"]["choice"]["enum"] == ["A", "B"]
+    assert schema_for(Guess, Question("?", ("x", "y")))["properties"]["choice"]["enum"] == [
+        "A",
+        "B",
+    ]
     assert schema_for(Wishes)["$defs"]["Wish"]["additionalProperties"] is False
     json.dumps(schema)
 
@@ -137,8 +140,10 @@ def test_a_letter_may_be_described() -> None:
 
     schema = schema_for(Described, QUESTION)
     assert schema["properties"]["choice"] == {
-        "type": "string", "enum": ["A", "B", "C"], "description": "the best option",
-    }  # fmt: skip
+        "type": "string",
+        "enum": ["A", "B", "C"],
+        "description": "the best option",
+    }
     with pytest.raises(Unreadable):
         read('{"choice": null}', Described, QUESTION)
 
@@ -180,7 +185,9 @@ def test_a_schema_that_closes_bounds_its_texts_and_nothing_else():
 
     schema = schema_for(Said, QUESTION)
     bounded = closing(schema, 500)
-    assert bounded["properties"]["reason"]["maxLength"] == 500  # two texts of unknown length share 1,000 characters
+    assert (
+        bounded["properties"]["reason"]["maxLength"] == 500
+    )  # two texts of unknown length share 1,000 characters
     assert bounded["$defs"]["Wish"]["properties"]["what"]["maxLength"] == 500
     assert bounded["properties"]["comment"]["maxLength"] == 7
     assert bounded["properties"]["choice"] == schema["properties"]["choice"]

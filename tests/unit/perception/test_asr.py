@@ -49,7 +49,9 @@ def test_english_is_transcribed_at_its_film_time(listener, speech):
 
 
 def test_what_is_not_english_is_reported_and_not_transcribed(listener, speech):
-    backwards = np.ascontiguousarray(speech[: 15 * RATE][::-1])  # the sounds of speech, in no language
+    backwards = np.ascontiguousarray(
+        speech[: 15 * RATE][::-1]
+    )  # the sounds of speech, in no language
     heard = listener.listen(backwards, start=50)
     assert heard.lines == ()
     assert heard.language is None
@@ -89,7 +91,9 @@ def test_long_sound_is_cut_where_it_is_quiet():
     assert found[1][0] == pytest.approx(9.3 * RATE, abs=RATE * 0.1)
     assert np.concatenate([piece for _, piece in found]).shape == sound.shape
     assert max(len(piece) for _, piece in found) <= 10 * RATE
-    assert [begin for begin, _ in found] == list(np.cumsum([0, *(len(piece) for _, piece in found[:-1])]))
+    assert [begin for begin, _ in found] == list(
+        np.cumsum([0, *(len(piece) for _, piece in found[:-1])])
+    )
 
 
 def test_lines_are_judged_by_the_half_minute():
@@ -134,6 +138,8 @@ class Engine:
 
 
 def test_whisper_lines_are_moved_to_film_time_and_carry_the_language():
-    heard = WhisperListener.around(Engine(), "test").listen(np.zeros(4 * RATE, np.float32), start=60)
+    heard = WhisperListener.around(Engine(), "test").listen(
+        np.zeros(4 * RATE, np.float32), start=60
+    )
     assert [(line.segment, line.text) for line in heard.lines] == [(Segment(60, 62), "Guten Tag")]
     assert heard.language == "de"

@@ -23,7 +23,11 @@ from longtake.perception.fetch import RECORD, fetch
 from longtake.perception.pixels import Preprocessing
 from longtake.perception.runtime import Compute
 
-CLIP, SIGLIP, DINO = CARDS["clip-vit-base-patch32"], CARDS["siglip2-base-patch16-224"], CARDS["dinov2-small"]
+CLIP, SIGLIP, DINO = (
+    CARDS["clip-vit-base-patch32"],
+    CARDS["siglip2-base-patch16-224"],
+    CARDS["dinov2-small"],
+)
 
 
 @pytest.mark.parametrize("made", CARDS.values(), ids=CARDS)
@@ -51,7 +55,9 @@ def test_an_unknown_card_names_the_nearest():
 
 
 def test_a_missing_file_says_how_to_get_it(tmp_path):
-    with pytest.raises(ModelError, match=r"longtake models pull dinov2-small\) or copy it there from Xenova"):
+    with pytest.raises(
+        ModelError, match=r"longtake models pull dinov2-small\) or copy it there from Xenova"
+    ):
         image_encoder("dinov2-small", tmp_path)
 
 
@@ -63,7 +69,9 @@ def test_files_may_lie_flat(tmp_path):
 def test_the_first_token_stands_for_the_picture(tmp_path):
     tinymodels.folder_for(DINO, tmp_path)
     encoder = open_card(DINO, tmp_path)
-    sequence = encoder._vision.run(("last_hidden_state",), {"pixel_values": DINO.pixels.prepare([noise(30, 40)])})[0]
+    sequence = encoder._vision.run(
+        ("last_hidden_state",), {"pixel_values": DINO.pixels.prepare([noise(30, 40)])}
+    )[0]
     first = sequence[:, 0] / np.linalg.norm(sequence[:, 0])
     assert encoder.images([noise(30, 40)]) == pytest.approx(first, abs=1e-5)
 
@@ -91,7 +99,9 @@ def test_a_damaged_model_is_refused_by_name(tmp_path):
 
 def test_a_provider_that_is_not_there_is_named(tmp_path):
     tinymodels.folder_for(DINO, tmp_path)
-    with pytest.raises(ConfigError, match=r"no RocketExecutionProvider here; it has .*CPUExecutionProvider"):
+    with pytest.raises(
+        ConfigError, match=r"no RocketExecutionProvider here; it has .*CPUExecutionProvider"
+    ):
         open_card(DINO, tmp_path, compute=Compute(providers=("RocketExecutionProvider",)))
 
 
@@ -146,7 +156,9 @@ def test_the_middle_is_what_is_cropped():
     pixels[:, 100:200] = 255
     frame = type(noise(1, 1))(0.0, pixels)
     cropped = Preprocessing(side=10, resize=10, mean=(0,) * 3, std=(1,) * 3).prepare([frame])
-    squashed = Preprocessing(side=10, resize=10, mean=(0,) * 3, std=(1,) * 3, fit="squash").prepare([frame])
+    squashed = Preprocessing(side=10, resize=10, mean=(0,) * 3, std=(1,) * 3, fit="squash").prepare(
+        [frame]
+    )
     assert cropped[:, :, :, 1:-1].min() == 1  # the filter reaches one pixel beyond the cut
     assert squashed.mean() == pytest.approx(1 / 3, abs=0.05)
 
@@ -202,7 +214,9 @@ def test_fetched_files_are_recorded_and_load(hub, tmp_path):
     _, endpoint = hub
     told: list[tuple[str, int]] = []
     folder = tmp_path / "fetched"
-    fetched = fetch(CLIP, folder, endpoint=endpoint, progress=lambda file, size: told.append((file, size)))
+    fetched = fetch(
+        CLIP, folder, endpoint=endpoint, progress=lambda file, size: told.append((file, size))
+    )
     record = json.loads((folder / RECORD).read_text())
     assert [file for file, _ in told] == list(CLIP.files)
     assert all(size > 0 for _, size in told)
@@ -229,7 +243,9 @@ def test_a_file_that_is_not_what_the_hub_says_is_refused(hub, tmp_path):
 def test_a_hub_without_the_file_or_no_hub_at_all_is_one_plain_error(hub, tmp_path):
     handler, endpoint = hub
     del handler.files[CLIP.image.file]
-    with pytest.raises(ModelError, match=r"onnx/vision_model\.onnx could not be fetched from Xenova/clip"):
+    with pytest.raises(
+        ModelError, match=r"onnx/vision_model\.onnx could not be fetched from Xenova/clip"
+    ):
         fetch(CLIP, tmp_path / "fetched", endpoint=endpoint)
     with pytest.raises(ModelError, match="could not be fetched"):
         fetch(CLIP, tmp_path / "fetched", endpoint="http://127.0.0.1:9")

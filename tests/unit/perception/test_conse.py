@@ -42,7 +42,9 @@ def test_a_description_finds_its_picture(encoder, shots, name):
 
 def test_what_is_there_stands_out_and_nonsense_does_not(encoder, shots):
     real = encoder.surprise(encoder.texts(list(KNOWN)), shots)
-    nonsense = encoder.surprise(encoder.texts(["xqzzt blorf", "purple quantum tax", "the of and to"]), shots)
+    nonsense = encoder.surprise(
+        encoder.texts(["xqzzt blorf", "purple quantum tax", "the of and to"]), shots
+    )
     assert np.median(np.diag(real)) > CONFIDENT > nonsense.max()
     assert np.diag(real).min() > nonsense.max()
     assert encoder.thresholds == {"surprise": CONFIDENT}
@@ -60,7 +62,9 @@ def test_only_the_most_probable_classes_count(encoder):
     row = np.linspace(0.001, 0.002, 1000, dtype=np.float32)[None]
     top_only = row.copy()
     top_only[0, : 1000 - TOP] = 0
-    assert encoder.from_probabilities(row) == pytest.approx(encoder.from_probabilities(top_only), abs=1e-6)
+    assert encoder.from_probabilities(row) == pytest.approx(
+        encoder.from_probabilities(top_only), abs=1e-6
+    )
 
 
 def test_class_vectors_are_kept(encoder, model_cache, tmp_path):
@@ -74,7 +78,9 @@ def test_class_vectors_are_kept(encoder, model_cache, tmp_path):
 
 
 def test_meaning_orders_texts():
-    rows = MiniLM().texts(["a dog runs on grass", "a puppy playing outside", "the stock market fell"])
+    rows = MiniLM().texts(
+        ["a dog runs on grass", "a puppy playing outside", "the stock market fell"]
+    )
     assert rows[0] @ rows[1] > 0.4 > rows[0] @ rows[2]
 
 
@@ -96,7 +102,9 @@ def test_a_clip_is_the_mean_of_its_frames():
 
 
 def test_a_clip_without_frames_scores_nothing():
-    assert MeanPooling().scores(np.zeros((0, 2), np.float32), np.ones((3, 2), np.float32)).tolist() == [0, 0, 0]
+    assert MeanPooling().scores(
+        np.zeros((0, 2), np.float32), np.ones((3, 2), np.float32)
+    ).tolist() == [0, 0, 0]
 
 
 @pytest.mark.parametrize("keep", [0, 20, 5000])

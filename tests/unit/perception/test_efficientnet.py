@@ -9,7 +9,13 @@ from drawings import KNOWN, as_frame, noise
 
 from longtake.errors import ModelError
 from longtake.perception import efficientnet
-from longtake.perception.efficientnet import EfficientNetLite2, best_tags, channels, class_names, network
+from longtake.perception.efficientnet import (
+    EfficientNetLite2,
+    best_tags,
+    channels,
+    class_names,
+    network,
+)
 from longtake.perception.torchfile import read_weights
 
 
@@ -58,11 +64,19 @@ def test_the_network_is_valid_onnx_with_every_weight_used(cache):
     weights = read_weights(efficientnet.packaged_weights())
     model = onnx.load_model_from_string(network(weights))
     onnx.checker.check_model(model, full_check=True)
-    kernels = {name for name in weights if name.endswith(("conv.weight", "_conv_stem.weight", "_conv_head.weight"))}
-    assert kernels == {
-        tensor.name for tensor in model.graph.initializer if "conv" in tensor.name and "weight" in tensor.name
+    kernels = {
+        name
+        for name in weights
+        if name.endswith(("conv.weight", "_conv_stem.weight", "_conv_head.weight"))
     }
-    assert [node.op_type for node in model.graph.node].count("Add") == 14  # residuals: repeats less the first of each
+    assert kernels == {
+        tensor.name
+        for tensor in model.graph.initializer
+        if "conv" in tensor.name and "weight" in tensor.name
+    }
+    assert [node.op_type for node in model.graph.node].count(
+        "Add"
+    ) == 14  # residuals: repeats less the first of each
 
 
 def test_the_network_is_written_once(cache, eyes):
@@ -74,7 +88,15 @@ def test_the_network_is_written_once(cache, eyes):
 
 
 def test_channels_follow_the_width_multiplier():
-    assert [channels(width) for width in (16, 24, 40, 80, 112, 192, 320)] == [16, 24, 48, 88, 120, 208, 352]
+    assert [channels(width) for width in (16, 24, 40, 80, 112, 192, 320)] == [
+        16,
+        24,
+        48,
+        88,
+        120,
+        208,
+        352,
+    ]
 
 
 def test_there_are_a_thousand_names():
@@ -87,7 +109,10 @@ def test_there_are_a_thousand_names():
 def test_best_tags_are_in_order():
     row = np.zeros(1000, np.float32)
     row[[3, 7]] = 0.25, 0.75
-    assert [(tag.name, tag.probability) for tag in best_tags(row, 2)] == [("cock", 0.75), ("tiger shark", 0.25)]
+    assert [(tag.name, tag.probability) for tag in best_tags(row, 2)] == [
+        ("cock", 0.75),
+        ("tiger shark", 0.25),
+    ]
 
 
 def test_other_weights_in_the_package_are_refused(cache, tmp_path, monkeypatch):

@@ -64,13 +64,16 @@ def by_hand(weights, frames, texts, shape=SHAPE):
     def norm(rows, name):
         centred = rows - rows.mean(-1, keepdims=True)
         return (
-            centred / np.sqrt(rows.var(-1, keepdims=True) + 1e-5) * weights[f"{name}.weight"] + weights[f"{name}.bias"]
+            centred / np.sqrt(rows.var(-1, keepdims=True) + 1e-5) * weights[f"{name}.weight"]
+            + weights[f"{name}.bias"]
         )
 
     hidden, size = frames + weights["positions"][: len(frames)], shape.dim // shape.heads
     for layer in range(shape.layers):
         normed = norm(hidden, f"layer{layer}.norm1")
-        query, key, value = (linear(normed, f"layer{layer}.{part}") for part in ("query", "key", "value"))
+        query, key, value = (
+            linear(normed, f"layer{layer}.{part}") for part in ("query", "key", "value")
+        )
         mixed = []
         for head in range(shape.heads):
             mine = slice(head * size, (head + 1) * size)
@@ -78,7 +81,9 @@ def by_hand(weights, frames, texts, shape=SHAPE):
             mixed.append(share / share.sum(-1, keepdims=True) @ value[:, mine])
         hidden = hidden + linear(np.concatenate(mixed, axis=1), f"layer{layer}.mix")
         wide = linear(norm(hidden, f"layer{layer}.norm2"), f"layer{layer}.wide")
-        hidden = hidden + linear(wide * 0.5 * (1 + erf(wide / math.sqrt(2))), f"layer{layer}.narrow")
+        hidden = hidden + linear(
+            wide * 0.5 * (1 + erf(wide / math.sqrt(2))), f"layer{layer}.narrow"
+        )
     tokens = unit(frames + linear(norm(hidden, "norm"), "out"))
     scores = []
     for text in texts:
@@ -98,7 +103,9 @@ def test_the_network_scores_as_its_definition_says(tmp_path, rows):
     head = RetrievalHead(write_head(tmp_path / "head", weights), Encoder())
     for count in (1, 2, 6):
         frames, texts = rows(count), rows(5)
-        assert head.scores(frames, texts) == pytest.approx(by_hand(weights, frames, texts), abs=1e-5)
+        assert head.scores(frames, texts) == pytest.approx(
+            by_hand(weights, frames, texts), abs=1e-5
+        )
 
 
 def test_the_file_is_well_formed(tmp_path):
@@ -111,16 +118,18 @@ def test_an_untrained_head_is_the_pooled_frames_with_the_closest_counted_double(
     frames, texts = rows(4), rows(1)
     closest = frames[int(np.argmax(frames @ texts[0]))]
     expected = float(unit(unit(frames + closest).mean(0)) @ texts[0])
-    assert RetrievalHead(write_head(tmp_path / "h", weights), Encoder()).scores(frames, texts) == pytest.approx(
-        [expected]
-    )
+    assert RetrievalHead(write_head(tmp_path / "h", weights), Encoder()).scores(
+        frames, texts
+    ) == pytest.approx([expected])
 
 
 def test_order_matters_to_the_head_and_not_to_the_mean(tmp_path, rows):
     head = RetrievalHead(write_head(tmp_path / "head", strong_weights()), Encoder())
     frames, texts = rows(6), rows(3)
     assert np.abs(head.scores(frames, texts) - head.scores(frames[::-1], texts)).max() > 0.01
-    assert MeanPooling().scores(frames, texts) == pytest.approx(MeanPooling().scores(frames[::-1], texts))
+    assert MeanPooling().scores(frames, texts) == pytest.approx(
+        MeanPooling().scores(frames[::-1], texts)
+    )
 
 
 def test_long_clips_are_thinned_out_and_empty_ones_score_nothing(tmp_path, rows):
@@ -167,10 +176,21 @@ def test_a_film_is_searched_with_the_head_that_the_settings_name(film_folder, tm
     settings = Settings(perception=PerceptionSettings(listener="none", retriever=str(folder)))
     film = Film(path, Store(tmp_path / "cache"), settings)
     shape = Shape(film.encoder.dim, layers=1, frames=16)
-    write_head(folder, initial(shape, 0), shape, film.encoder, thresholds={"chunk_low": 0.1, "chunk_high": 0.3})
+    write_head(
+        folder,
+        initial(shape, 0),
+        shape,
+        film.encoder,
+        thresholds={"chunk_low": 0.1, "chunk_high": 0.3},
+    )
     team = Team({"ann": ["A"]}, {})
     with listening() as heard:
-        solve(LVAgent(native_whole=False), film, Question("Which?", ("one", "two")), Run({}, team=team.agents))
+        solve(
+            LVAgent(native_whole=False),
+            film,
+            Question("Which?", ("one", "two")),
+            Run({}, team=team.agents),
+        )
     assert heard.notes("retrieval")[0].data["scorer"].startswith("head:")
     assert film.retriever.thresholds == {"chunk_low": 0.1, "chunk_high": 0.3}
     assert film.native_frames == len(film.video.table) > 0

@@ -61,7 +61,13 @@ def tensor(storage: Storage, offset: int, shape: tuple[int, ...], strides: tuple
 
 
 def weights_file(path, state, storages, *, magic=MAGIC, counts=None):
-    parts = [dumped(magic), dumped(PROTOCOL), dumped({"little_endian": True}), dumped(state), dumped(list(storages))]
+    parts = [
+        dumped(magic),
+        dumped(PROTOCOL),
+        dumped({"little_endian": True}),
+        dumped(state),
+        dumped(list(storages)),
+    ]
     for key, values in storages.items():
         parts += [struct.pack("<q", (counts or {}).get(key, len(values))), values.tobytes()]
     path.write_bytes(b"".join(parts))
@@ -124,7 +130,12 @@ def test_the_hostile_pickle_of_these_tests_would_run_elsewhere(tmp_path):
 
 def test_a_tensor_may_not_reach_beyond_its_storage(tmp_path):
     values = np.arange(4, dtype="<f4")
-    for offset, shape, strides in ((0, (5,), (1,)), (2, (3,), (1,)), (0, (2, 2), (3, 1)), (0, (2,), (-1,))):
+    for offset, shape, strides in (
+        (0, (5,), (1,)),
+        (2, (3,), (1,)),
+        (0, (2, 2), (3, 1)),
+        (0, (2,), (-1,)),
+    ):
         state = {"x": tensor(Storage("a", "FloatStorage", 4), offset, shape, strides)}
         with pytest.raises(ModelError, match="not a plain weights file"):
             read_weights(weights_file(tmp_path / "w.pth", state, {"a": values}))
@@ -135,7 +146,9 @@ def test_a_storage_must_be_of_the_size_it_declares(tmp_path):
     for count in (3, 5, -1, 1 << 60):
         state = {"x": tensor(Storage("a", "FloatStorage", 4), 0, (4,), (1,))}
         with pytest.raises(ModelError, match="not a plain weights file"):
-            read_weights(weights_file(tmp_path / "w.pth", state, {"a": values}, counts={"a": count}))
+            read_weights(
+                weights_file(tmp_path / "w.pth", state, {"a": values}, counts={"a": count})
+            )
 
 
 def test_what_is_not_tensors_is_refused(tmp_path):
@@ -143,7 +156,9 @@ def test_what_is_not_tensors_is_refused(tmp_path):
         read_weights(weights_file(tmp_path / "w.pth", {"epoch": 3}, {}))
 
 
-@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 a newer file", b"\x80\x02K\x01.", b"\x80\x02" + b"(" * 50])
+@pytest.mark.parametrize(
+    "content", [b"", b"PK\x03\x04 a newer file", b"\x80\x02K\x01.", b"\x80\x02" + b"(" * 50]
+)
 def test_other_files_are_refused_by_name(tmp_path, content):
     (tmp_path / "w.pth").write_bytes(content)
     with pytest.raises(ModelError, match=r"w\.pth: not a plain weights file"):

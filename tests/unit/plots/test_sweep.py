@@ -7,7 +7,11 @@ from longtake.plots.sweep import draw
 
 def test_the_grid_is_drawn(tmp_path):
     cells = [
-        {"acuity": acuity, "noise": noise, "lead": {"value": acuity - noise / 4, "low": -0.1, "high": 0.2}}
+        {
+            "acuity": acuity,
+            "noise": noise,
+            "lead": {"value": acuity - noise / 4, "low": -0.1, "high": 0.2},
+        }
         for acuity in (0.4, 0.8)
         for noise in (0.0, 1.0, 2.0)
     ]

@@ -9,7 +9,9 @@ from longtake.errors import ConfigError
 from longtake.plots.training import draw
 
 CURVES = SimpleNamespace(
-    losses=[2.0, 1.0], recalls=[{"1": 0.2, "5": 0.5}, {"1": 0.4, "5": 0.7}], pooled={"1": 0.3, "5": 0.6}
+    losses=[2.0, 1.0],
+    recalls=[{"1": 0.2, "5": 0.5}, {"1": 0.4, "5": 0.7}],
+    pooled={"1": 0.3, "5": 0.6},
 )
 
 

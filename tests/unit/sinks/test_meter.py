@@ -9,7 +9,9 @@ from longtake.models.scripted import ScriptedChat
 from longtake.sinks.meter import Meter
 
 
-def test_usage_is_summed_by_model_and_prompt_and_a_cached_reply_costs_nothing(tmp_path: Path) -> None:
+def test_usage_is_summed_by_model_and_prompt_and_a_cached_reply_costs_nothing(
+    tmp_path: Path,
+) -> None:
     meter = Meter()
     store = ReplyStore(tmp_path)
     priced = ScriptedChat(lambda *_: "ok", card=Card("a", price=Price(1e6, 1e6, 1e6, "test")))

@@ -29,15 +29,27 @@ def row(start=0, end=60, caption=LONG_ENOUGH, video="a.mp4"):
 
 
 def test_five_seconds_to_twelve_minutes_and_twenty_tokens():
-    rows = [row(0, 5), row(0, 4.9), row(0, 720), row(0, 720.1), row(caption="too short"), row(caption=LONG_ENOUGH[:-7])]
+    rows = [
+        row(0, 5),
+        row(0, 4.9),
+        row(0, 720),
+        row(0, 720.1),
+        row(caption="too short"),
+        row(caption=LONG_ENOUGH[:-7]),
+    ]
     kept, dropped = keep(rows, Rules(), words, 77)
     assert [clip.segment for clip in kept] == [Segment(0, 5), Segment(0, 720)]
-    assert dropped.reasons == {"shorter than 5 s": 1, "longer than 720 s": 1, "caption of fewer than 20 tokens": 2}
+    assert dropped.reasons == {
+        "shorter than 5 s": 1,
+        "longer than 720 s": 1,
+        "caption of fewer than 20 tokens": 2,
+    }
     assert "dropped 2: caption of fewer than 20 tokens (row 5, 2 tokens)" in dropped.lines()
 
 
 @pytest.mark.parametrize(
-    "bad", [{"video": "a"}, row(start="x"), row(5, 3), row(caption=None), row(video=""), row(start=-1)]
+    "bad",
+    [{"video": "a"}, row(start="x"), row(5, 3), row(caption=None), row(video=""), row(start=-1)],
 )
 def test_rows_that_say_too_little_are_dropped_and_counted(bad):
     kept, dropped = keep([bad, row()], Rules(), words, 77)
@@ -46,7 +58,10 @@ def test_rows_that_say_too_little_are_dropped_and_counted(bad):
 
 
 def test_long_captions_lose_their_last_sentences():
-    assert shorten("One two three. Four five! Six seven eight.", 5, words) == "One two three. Four five!"
+    assert (
+        shorten("One two three. Four five! Six seven eight.", 5, words)
+        == "One two three. Four five!"
+    )
     assert shorten("One two three four five six.", 4, words) == "One two three four"
     kept, dropped = keep([row(caption=f"{LONG_ENOUGH}. And more.")], Rules(), words, 20)
     assert kept[0].caption == f"{LONG_ENOUGH}."
@@ -63,8 +78,13 @@ def test_tokens_are_those_of_the_text_side():
 def test_lists_in_three_forms(tmp_path):
     (tmp_path / "a.jsonl").write_text("\n".join(json.dumps(row(n)) for n in range(2)) + "\n\n")
     (tmp_path / "a.json").write_text(json.dumps([row(0), row(1)]))
-    (tmp_path / "a.csv").write_text(f"video,start,end,caption\na.mp4,0,60,{LONG_ENOUGH}\na.mp4,1,60,{LONG_ENOUGH}\n")
-    found = [keep(read_list(tmp_path / f"a.{kind}"), Rules(), words, 77)[0] for kind in ("jsonl", "json", "csv")]
+    (tmp_path / "a.csv").write_text(
+        f"video,start,end,caption\na.mp4,0,60,{LONG_ENOUGH}\na.mp4,1,60,{LONG_ENOUGH}\n"
+    )
+    found = [
+        keep(read_list(tmp_path / f"a.{kind}"), Rules(), words, 77)[0]
+        for kind in ("jsonl", "json", "csv")
+    ]
     assert found[0] == found[1] == found[2]
     assert len(found[0]) == 2
 
@@ -88,15 +108,21 @@ def test_lists_that_cannot_be_read(tmp_path, name, text, says):
 
 
 def test_clips_are_seen_through_the_index_of_their_film():
-    clips = [Clip("v", Segment(2, 6), "a b"), Clip("v", Segment(0, 10), "c d"), Clip("v", Segment(40, 50), "e"),
-             Clip("broken", Segment(0, 5), "f")]  # fmt: skip
+    clips = [
+        Clip("v", Segment(2, 6), "a b"),
+        Clip("v", Segment(0, 10), "c d"),
+        Clip("v", Segment(40, 50), "e"),
+        Clip("broken", Segment(0, 5), "f"),
+    ]
     dropped = Dropped()
     found = pairs.embed(clips, dropped, Captions().footage, 3)
     footage = Captions().footage("v")
     assert len(found) == 2
     assert found.counts.tolist() == [3, 3]
     assert found.clip(0) == pytest.approx(footage.embeddings()[[2, 3, 5]], abs=1e-3)
-    assert np.asarray(found.texts, np.float32) == pytest.approx(footage.encode(["a b", "c d"]), abs=1e-3)
+    assert np.asarray(found.texts, np.float32) == pytest.approx(
+        footage.encode(["a b", "c d"]), abs=1e-3
+    )
     assert dropped.reasons == {"beyond the end of its film": 1, "film cannot be read": 1}
 
 

@@ -22,7 +22,9 @@ try:
     import torch
 except ImportError:
     torch = None
-trains = pytest.mark.skipif(torch is None, reason="torch is not installed (extra train); training is not tested")
+trains = pytest.mark.skipif(
+    torch is None, reason="torch is not installed (extra train); training is not tested"
+)
 
 SHAPE = Shape(dim=16, layers=1, heads=2, frames=4)
 
@@ -57,7 +59,10 @@ def test_without_torch_one_line_says_what_to_install(monkeypatch, capsys, tmp_pa
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(MissingExtra):
         need_torch()
-    assert cli.run(["train-retriever", str(tmp_path / "clips.jsonl"), "--out", str(tmp_path / "head")]) == 2
+    assert (
+        cli.run(["train-retriever", str(tmp_path / "clips.jsonl"), "--out", str(tmp_path / "head")])
+        == 2
+    )
     out, err = capsys.readouterr()
     assert (out, err.strip().count("\n")) == ("", 0)
     assert 'pip install "longtake[train]"' in err
@@ -81,12 +86,22 @@ def test_the_ends_of_the_scale_are_medians_of_wrong_and_right_pairs():
 def test_a_film_list_is_prepared_without_torch(film_folder, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("LONGTAKE_CACHE", str(tmp_path / "cache"))
     path = FILMS[0].make(film_folder)
-    rows = [{"video": path.name, "start": 0, "end": 9, "caption": "a b c " * 10},
-            {"video": path.name, "start": 0, "end": 2, "caption": "a b c " * 10},
-            {"video": "nowhere.mp4", "start": 0, "end": 9, "caption": "a b c " * 10}]  # fmt: skip
+    rows = [
+        {"video": path.name, "start": 0, "end": 9, "caption": "a b c " * 10},
+        {"video": path.name, "start": 0, "end": 2, "caption": "a b c " * 10},
+        {"video": "nowhere.mp4", "start": 0, "end": 9, "caption": "a b c " * 10},
+    ]
     (tmp_path / "clips.json").write_text(json.dumps(rows))
-    command = ["train-retriever", str(tmp_path / "clips.json"), "--videos", str(path.parent), "--prepare", "--json",
-               "--out", str(tmp_path / "head")]  # fmt: skip
+    command = [
+        "train-retriever",
+        str(tmp_path / "clips.json"),
+        "--videos",
+        str(path.parent),
+        "--prepare",
+        "--json",
+        "--out",
+        str(tmp_path / "head"),
+    ]
     for _ in range(2):  # the second time from what was kept
         assert cli.run(command) == 0
         out, err = capsys.readouterr()
@@ -98,7 +113,13 @@ def test_a_film_list_is_prepared_without_torch(film_folder, tmp_path, capsys, mo
 def test_that_no_clip_is_left_says_why(tmp_path, capsys):
     row = {"video": "nowhere.mp4", "start": 0, "end": 9, "caption": "a b c " * 10}
     (tmp_path / "clips.json").write_text(json.dumps([row, {**row, "end": 2}, {**row, "end": 3}]))
-    command = ["train-retriever", str(tmp_path / "clips.json"), "--prepare", "--out", str(tmp_path / "head")]
+    command = [
+        "train-retriever",
+        str(tmp_path / "clips.json"),
+        "--prepare",
+        "--out",
+        str(tmp_path / "head"),
+    ]
     assert cli.run(command) == 2
     err = capsys.readouterr().err
     assert "no clip is left to train on (dropped 2: shorter than 5 s" in err
@@ -108,13 +129,27 @@ def test_that_no_clip_is_left_says_why(tmp_path, capsys):
     assert "clips.json lists none" in capsys.readouterr().err
 
 
-def test_pairs_of_other_films_and_broken_pairs_are_made_anew(film_folder, tmp_path, capsys, monkeypatch):
+def test_pairs_of_other_films_and_broken_pairs_are_made_anew(
+    film_folder, tmp_path, capsys, monkeypatch
+):
     monkeypatch.setenv("LONGTAKE_CACHE", str(tmp_path / "cache"))
-    first, second = (shutil.copytree(FILMS[0].make(film_folder).parent, tmp_path / name) for name in ("one", "two"))
+    first, second = (
+        shutil.copytree(FILMS[0].make(film_folder).parent, tmp_path / name)
+        for name in ("one", "two")
+    )
     name = FILMS[0].make(film_folder).name
-    rows = [{"video": name, "start": start, "end": start + 6, "caption": "a b c " * 10} for start in (0, 2)]
+    rows = [
+        {"video": name, "start": start, "end": start + 6, "caption": "a b c " * 10}
+        for start in (0, 2)
+    ]
     (tmp_path / "clips.json").write_text(json.dumps(rows))
-    command = ["train-retriever", str(tmp_path / "clips.json"), "--prepare", "--out", str(tmp_path / "head")]
+    command = [
+        "train-retriever",
+        str(tmp_path / "clips.json"),
+        "--prepare",
+        "--out",
+        str(tmp_path / "head"),
+    ]
     looks = []
     monkeypatch.setattr(sources, "embed", lambda *given: looks.append(1) or pairs.embed(*given))
 
@@ -134,7 +169,9 @@ def test_pairs_of_other_films_and_broken_pairs_are_made_anew(film_folder, tmp_pa
 @trains
 def test_the_loss_falls_and_order_is_learnt(tmp_path):
     train, test = ordered_pairs(400, 0), ordered_pairs(40, 1)
-    weights, made = fit(SHAPE, train, test, Schedule(epochs=12, batch=32, rate=3e-3, group=2), tmp_path)
+    weights, made = fit(
+        SHAPE, train, test, Schedule(epochs=12, batch=32, rate=3e-3, group=2), tmp_path
+    )
     assert made.losses[-1] < made.losses[0] / 2
     assert made.recalls[-1]["1"] > made.pooled["1"] + 0.2
     assert made.pairs_per_second > 0
@@ -191,14 +228,36 @@ def test_mistakes(tmp_path):
 def test_the_command_trains_and_says_how_fast(film_folder, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("LONGTAKE_CACHE", str(tmp_path / "cache"))
     films = [film.make(film_folder) for film in FILMS[:2]]
-    rows = [{"video": film.name, "start": start, "end": start + 5, "caption": f"{film.name} at {start} " * 10}
-            for film in films for start in (0, 1, 2, 3)]  # fmt: skip
+    rows = [
+        {
+            "video": film.name,
+            "start": start,
+            "end": start + 5,
+            "caption": f"{film.name} at {start} " * 10,
+        }
+        for film in films
+        for start in (0, 1, 2, 3)
+    ]
     (tmp_path / "clips.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    command = ["train-retriever", str(tmp_path / "clips.jsonl"), "--videos", str(films[0].parent), "--epochs", "2",
-               "--layers", "1", "--out", str(tmp_path / "head"), "--device", "cpu"]  # fmt: skip
+    command = [
+        "train-retriever",
+        str(tmp_path / "clips.jsonl"),
+        "--videos",
+        str(films[0].parent),
+        "--epochs",
+        "2",
+        "--layers",
+        "1",
+        "--out",
+        str(tmp_path / "head"),
+        "--device",
+        "cpu",
+    ]
     assert cli.run(command) == 0
     out, err = capsys.readouterr()
     assert "pairs/s" in out
     assert "mean pooling" in out
     assert "epoch 2: loss" in err
-    assert {"head.onnx", "head.json", "checkpoint.pt", "curves.png"} <= {p.name for p in (tmp_path / "head").iterdir()}
+    assert {"head.onnx", "head.json", "checkpoint.pt", "curves.png"} <= {
+        p.name for p in (tmp_path / "head").iterdir()
+    }

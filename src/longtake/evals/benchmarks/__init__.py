@@ -66,7 +66,11 @@ def load(name: str, folder: Path | None, options: Mapping[str, str]) -> Benchmar
             raise unknown("option", option, described.options, where=name)
     if not described.made:
         if folder is None:
-            raise ConfigError(f"{name}: name the folder of its files with --data: {described.layout} ({described.get})")
+            raise ConfigError(
+                f"{name}: name the folder of its files with --data: {described.layout} ({described.get})"
+            )
         if not folder.is_dir():
-            raise ConfigError(f"{name}: {folder} is no folder; it must hold {described.layout} ({described.get})")
+            raise ConfigError(
+                f"{name}: {folder} is no folder; it must hold {described.layout} ({described.get})"
+            )
     return replace(described.load(folder or Path(), options), options=dict(options))

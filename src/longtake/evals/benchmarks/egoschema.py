@@ -39,18 +39,32 @@ def load(folder: Path, options: Mapping[str, str]) -> Benchmark:
 def load_captions(folder: Path, options: Mapping[str, str]) -> Benchmark:
     """Questions with captions alone."""
     files = Files(folder)
-    return _load(files, options, CaptionSource(files.note("lavila_subset.json")), "egoschema-captions")
+    return _load(
+        files, options, CaptionSource(files.note("lavila_subset.json")), "egoschema-captions"
+    )
 
 
 OPTIONS = {"split": "subset (default, 500 with labels) or full (5,000, for submission)"}
 SUBMISSION = ("q_uid", "answer")
 ABOUT = About(
-    "egoschema", "EgoSchema", "questions.json, subset_answers.json and the videos from its authors",
-    "questions.json and subset_answers.json (or subset_anno.json), videos/<q_uid>.mp4", "none stated",
-    verified=False, load=load, options=OPTIONS, submission=SUBMISSION,
-)  # fmt: skip
+    "egoschema",
+    "EgoSchema",
+    "questions.json, subset_answers.json and the videos from its authors",
+    "questions.json and subset_answers.json (or subset_anno.json), videos/<q_uid>.mp4",
+    "none stated",
+    verified=False,
+    load=load,
+    options=OPTIONS,
+    submission=SUBMISSION,
+)
 CAPTIONS = About(
-    "egoschema-captions", "EgoSchema from LaViLa captions", "annotations, and captions as VideoAgent's authors gave",
-    "subset_anno.json, lavila_subset.json (one caption a second)", "none stated",
-    verified=True, load=load_captions, options=OPTIONS, submission=SUBMISSION,
-)  # fmt: skip
+    "egoschema-captions",
+    "EgoSchema from LaViLa captions",
+    "annotations, and captions as VideoAgent's authors gave",
+    "subset_anno.json, lavila_subset.json (one caption a second)",
+    "none stated",
+    verified=True,
+    load=load_captions,
+    options=OPTIONS,
+    submission=SUBMISSION,
+)

@@ -21,8 +21,15 @@ def _made(options: Mapping[str, str], *, captions: bool) -> Benchmark:
         raise ConfigError(f"lab: {error}") from error
     if noise is not None and not noise >= 0:  # nor is it NaN
         raise ConfigError("lab: noise is 0 or more, up to inf")
-    if not seeds or not 0 <= seeds[0] <= seeds[-1] < 16384 or not 1 <= minutes <= 255 or questions < 1:
-        raise ConfigError("lab: seeds are FIRST-LAST of 0 to 16383, minutes 1 to 255, questions 1 and more")
+    if (
+        not seeds
+        or not 0 <= seeds[0] <= seeds[-1] < 16384
+        or not 1 <= minutes <= 255
+        or questions < 1
+    ):
+        raise ConfigError(
+            "lab: seeds are FIRST-LAST of 0 to 16383, minutes 1 to 255, questions 1 and more"
+        )
     return lab(seeds, minutes, questions, noise=noise, captions=captions)
 
 
@@ -37,15 +44,30 @@ def load_captions(folder: Path, options: Mapping[str, str]) -> Benchmark:  # noq
 
 
 OPTIONS = {
-    "seeds": "FIRST-LAST (default 0-2; 1000 and up to publish)", "minutes": "length of each world (default 30)",
-    "questions": "questions of each world (default 40)", "noise": "noise of the simulated encoder (the profile's)",
-}  # fmt: skip
+    "seeds": "FIRST-LAST (default 0-2; 1000 and up to publish)",
+    "minutes": "length of each world (default 30)",
+    "questions": "questions of each world (default 40)",
+    "noise": "noise of the simulated encoder (the profile's)",
+}
 ABOUT = About(
-    "lab", "Laboratory worlds", "nothing: they are made from their seeds", "no files", "Apache-2.0",
-    verified=True, load=load, options=OPTIONS, made=True,
-)  # fmt: skip
+    "lab",
+    "Laboratory worlds",
+    "nothing: they are made from their seeds",
+    "no files",
+    "Apache-2.0",
+    verified=True,
+    load=load,
+    options=OPTIONS,
+    made=True,
+)
 CAPTIONS = About(
-    "lab-captions", "Laboratory worlds as captions at 1 fps", "nothing: they are made from their seeds", "no files",
-    "Apache-2.0", verified=True, load=load_captions, made=True,
+    "lab-captions",
+    "Laboratory worlds as captions at 1 fps",
+    "nothing: they are made from their seeds",
+    "no files",
+    "Apache-2.0",
+    verified=True,
+    load=load_captions,
+    made=True,
     options={name: meaning for name, meaning in OPTIONS.items() if name != "noise"},
-)  # fmt: skip
+)

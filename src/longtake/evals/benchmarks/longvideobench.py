@@ -20,22 +20,40 @@ def load(folder: Path, options: Mapping[str, str]) -> Benchmark:
     rows = files.json(name)
     items = [
         Item(
-            Asked(row["id"], row["video_path"], Question(row["question"], tuple(row["candidates"]))),
+            Asked(
+                row["id"], row["video_path"], Question(row["question"], tuple(row["candidates"]))
+            ),
             letter(int(row["correct_choice"])),
-            {"duration": str(row["duration_group"]), "type": row["question_category"], "level": row["level"]},
+            {
+                "duration": str(row["duration_group"]),
+                "type": row["question_category"],
+                "level": row["level"],
+            },
         )
         for row in rows
     ]
     subtitles = folder / "subtitles" if options.get("subtitles", "yes") == "yes" else None
-    begins = {row["video_path"]: float(row.get("starting_timestamp_for_subtitles") or 0.0) for row in rows}
+    begins = {
+        row["video_path"]: float(row.get("starting_timestamp_for_subtitles") or 0.0) for row in rows
+    }
     source = FilmSource(
-        folder / "videos", subtitles=subtitles, subtitle_pattern="{video}_en.json", subtitle_begins=begins
+        folder / "videos",
+        subtitles=subtitles,
+        subtitle_pattern="{video}_en.json",
+        subtitle_begins=begins,
     )
-    return Benchmark("longvideobench", items, source, files.hashes, {"subtitles": subtitles is not None})
+    return Benchmark(
+        "longvideobench", items, source, files.hashes, {"subtitles": subtitles is not None}
+    )
 
 
 ABOUT = About(
-    "longvideobench", "LongVideoBench (validation)", "annotations, videos and subtitles from its authors",
-    "lvb_val.json, videos/<video_path>, subtitles/<video_id>_en.json", "CC BY-NC-SA 4.0",
-    verified=True, load=load, options={"subtitles": "yes (default) or no"},
-)  # fmt: skip
+    "longvideobench",
+    "LongVideoBench (validation)",
+    "annotations, videos and subtitles from its authors",
+    "lvb_val.json, videos/<video_path>, subtitles/<video_id>_en.json",
+    "CC BY-NC-SA 4.0",
+    verified=True,
+    load=load,
+    options={"subtitles": "yes (default) or no"},
+)

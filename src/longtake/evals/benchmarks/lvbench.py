@@ -24,13 +24,21 @@ def load(folder: Path, options: Mapping[str, str]) -> Benchmark:  # noqa: ARG001
             choices = tuple(choice.strip() for _, choice in _OPTION.findall(row["question"]))
             kinds = row.get("question_type") or ["other"]
             items.append(
-                Item(Asked(str(row["uid"]), video["key"], Question(text, choices)), row["answer"], {"type": kinds[0]})
+                Item(
+                    Asked(str(row["uid"]), video["key"], Question(text, choices)),
+                    row["answer"],
+                    {"type": kinds[0]},
+                )
             )
     return Benchmark("lvbench", items, FilmSource(folder / "videos"), files.hashes)
 
 
 ABOUT = About(
-    "lvbench", "LVBench", "video_info.meta.jsonl and the videos from its authors",
-    "video_info.meta.jsonl, videos/<key>.mp4", "unknown (see its authors)",
-    verified=False, load=load,
-)  # fmt: skip
+    "lvbench",
+    "LVBench",
+    "video_info.meta.jsonl and the videos from its authors",
+    "video_info.meta.jsonl, videos/<key>.mp4",
+    "unknown (see its authors)",
+    verified=False,
+    load=load,
+)

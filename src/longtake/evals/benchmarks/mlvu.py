@@ -27,14 +27,21 @@ def load(folder: Path, options: Mapping[str, str]) -> Benchmark:
             answer = row.get("answer")
             label = letter(row["candidates"].index(answer)) if answer in row["candidates"] else None
             asked = Asked(
-                f"{row['question_type']}_{number}", row["video"], Question(row["question"], tuple(row["candidates"]))
+                f"{row['question_type']}_{number}",
+                row["video"],
+                Question(row["question"], tuple(row["candidates"])),
             )
             items.append(Item(asked, label, {"type": row["question_type"]}))
     return Benchmark("mlvu", items, FilmSource(folder / "videos"), files.hashes, {"split": split})
 
 
 ABOUT = About(
-    "mlvu", "MLVU (multiple choice)", "annotations and videos from its authors",
+    "mlvu",
+    "MLVU (multiple choice)",
+    "annotations and videos from its authors",
     "1_plotQA.json … 7_topic_reasoning.json (dev) or test_multi_choice_tasks.json (test), videos/<video>",
-    "CC BY-NC-SA 4.0", verified=True, load=load, options={"split": "dev (default) or test"},
-)  # fmt: skip
+    "CC BY-NC-SA 4.0",
+    verified=True,
+    load=load,
+    options={"split": "dev (default) or test"},
+)

@@ -23,7 +23,9 @@ def _items(files: Files, split: str) -> list[Item]:
         tags = {"type": KINDS.get(row["type"][0], "other"), "subtype": row["type"]}
         if hard:
             tags["atp_hard"] = "yes" if identity in hard else "no"
-        items.append(Item(Asked(identity, row["video"], question), letter(int(row["answer"])), tags))
+        items.append(
+            Item(Asked(identity, row["video"], question), letter(int(row["answer"])), tags)
+        )
     return items
 
 
@@ -45,12 +47,22 @@ def load_captions(folder: Path, options: Mapping[str, str]) -> Benchmark:
 
 OPTIONS = {"split": "val (default) or test, by the name of its CSV file"}
 ABOUT = About(
-    "nextqa", "NExT-QA (multiple choice)", "the annotations and videos of the NExT-QA authors",
-    f"val.csv, videos/<id>.mp4, and {HARD} (video_qid a line) for the ATP-hard subset", "MIT (annotations)",
-    verified=True, load=load, options=OPTIONS,
-)  # fmt: skip
+    "nextqa",
+    "NExT-QA (multiple choice)",
+    "the annotations and videos of the NExT-QA authors",
+    f"val.csv, videos/<id>.mp4, and {HARD} (video_qid a line) for the ATP-hard subset",
+    "MIT (annotations)",
+    verified=True,
+    load=load,
+    options=OPTIONS,
+)
 CAPTIONS = About(
-    "nextqa-captions", "NExT-QA from captions at 1 fps", "annotations, and captions as VideoAgent's authors gave",
-    "val.csv, captions_1fps.json (video → second → caption)", "MIT (annotations)",
-    verified=True, load=load_captions, options=OPTIONS,
-)  # fmt: skip
+    "nextqa-captions",
+    "NExT-QA from captions at 1 fps",
+    "annotations, and captions as VideoAgent's authors gave",
+    "val.csv, captions_1fps.json (video → second → caption)",
+    "MIT (annotations)",
+    verified=True,
+    load=load_captions,
+    options=OPTIONS,
+)

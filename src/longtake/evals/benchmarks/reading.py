@@ -36,7 +36,11 @@ class Files:
 
     def lines(self, name: str) -> list[Any]:
         """A JSON-lines file."""
-        return [json.loads(line) for line in self._bytes(name).decode("utf-8").splitlines() if line.strip()]
+        return [
+            json.loads(line)
+            for line in self._bytes(name).decode("utf-8").splitlines()
+            if line.strip()
+        ]
 
     def rows(self, name: str) -> list[dict[str, str]]:
         """A CSV file with a header."""
@@ -44,7 +48,9 @@ class Files:
 
     def words(self, name: str) -> list[str]:
         """A list, one a line."""
-        return [line.strip() for line in self._bytes(name).decode("utf-8").splitlines() if line.strip()]
+        return [
+            line.strip() for line in self._bytes(name).decode("utf-8").splitlines() if line.strip()
+        ]
 
     def note(self, name: str) -> Path:
         """A file that somebody else will read; its hash is remembered now."""
@@ -60,7 +66,9 @@ class Files:
         try:
             data = path.read_bytes()
         except OSError as error:
-            raise ConfigError(f"{path}: cannot be read ({error.strerror})", key=str(path)) from error
+            raise ConfigError(
+                f"{path}: cannot be read ({error.strerror})", key=str(path)
+            ) from error
         self.hashes[name] = hashlib.sha256(data).hexdigest()
         return data
 
@@ -79,14 +87,24 @@ class FilmSource:
 
     def footage(self, video: str) -> Footage:
         """The film of that name."""
-        candidates = [self.folder / video, *(self.folder / f"{video}{suffix}" for suffix in VIDEO_SUFFIXES)]
+        candidates = [
+            self.folder / video,
+            *(self.folder / f"{video}{suffix}" for suffix in VIDEO_SUFFIXES),
+        ]
         path = next((p for p in candidates if p.is_file()), None)
         if path is None:
             raise ConfigError(f"{self.folder / video}: no such video", key=video)
-        lines = self.subtitles / self.subtitle_pattern.format(video=path.stem) if self.subtitles else None
+        lines = (
+            self.subtitles / self.subtitle_pattern.format(video=path.stem)
+            if self.subtitles
+            else None
+        )
         begin = self.subtitle_begins.get(video, 0.0)
         return open_film(
-            path, self.settings, subtitles=lines if lines and lines.is_file() else None, subtitles_begin=begin
+            path,
+            self.settings,
+            subtitles=lines if lines and lines.is_file() else None,
+            subtitles_begin=begin,
         )
 
 
@@ -107,7 +125,8 @@ class CaptionSource:
         found = json.loads(self.file.read_text(encoding="utf-8"))
         # NExT-QA's are keyed by second, EgoSchema's are a list
         return {
-            video: [c[k] for k in sorted(c, key=int)] if isinstance(c, dict) else list(c) for video, c in found.items()
+            video: [c[k] for k in sorted(c, key=int)] if isinstance(c, dict) else list(c)
+            for video, c in found.items()
         }
 
     @cached_property

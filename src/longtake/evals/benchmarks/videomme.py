@@ -19,7 +19,9 @@ def load(folder: Path, options: Mapping[str, str]) -> Benchmark:
             Asked(
                 row["question_id"],
                 row["videoID"],
-                Question(row["question"], tuple(without_letter(option) for option in row["options"])),
+                Question(
+                    row["question"], tuple(without_letter(option) for option in row["options"])
+                ),
             ),
             row["answer"],
             {"duration": row["duration"], "type": row["task_type"], "domain": row["domain"]},
@@ -29,12 +31,25 @@ def load(folder: Path, options: Mapping[str, str]) -> Benchmark:
     ]
     subtitles = folder / "subtitle" if options.get("subtitles", "no") == "yes" else None
     source = FilmSource(folder / "videos", subtitles=subtitles)
-    return Benchmark("videomme", items, source, files.hashes, {"duration": length, "subtitles": subtitles is not None})
+    return Benchmark(
+        "videomme",
+        items,
+        source,
+        files.hashes,
+        {"duration": length, "subtitles": subtitles is not None},
+    )
 
 
 ABOUT = About(
-    "videomme", "Video-MME", "the annotations as JSON, videos and subtitles from its authors",
-    "videomme.json, videos/<videoID>.mp4, subtitle/<videoID>.srt", "its own (research use)",
-    verified=True, load=load,
-    options={"duration": "all (default), short, medium or long", "subtitles": "yes or no (default)"},
-)  # fmt: skip
+    "videomme",
+    "Video-MME",
+    "the annotations as JSON, videos and subtitles from its authors",
+    "videomme.json, videos/<videoID>.mp4, subtitle/<videoID>.srt",
+    "its own (research use)",
+    verified=True,
+    load=load,
+    options={
+        "duration": "all (default), short, medium or long",
+        "subtitles": "yes or no (default)",
+    },
+)

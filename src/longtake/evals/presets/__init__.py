@@ -45,13 +45,19 @@ class Preset:
 
 def names() -> list[str]:
     """All presets."""
-    return sorted(f.name.removesuffix(".toml") for f in resources.files(__name__).iterdir() if f.name.endswith(".toml"))
+    return sorted(
+        f.name.removesuffix(".toml")
+        for f in resources.files(__name__).iterdir()
+        if f.name.endswith(".toml")
+    )
 
 
 def read(name: str) -> Preset:
     """The preset of that name."""
     if name not in names():
         raise unknown("preset", name, names())
-    data = tomllib.loads(resources.files(__name__).joinpath(f"{name}.toml").read_text(encoding="utf-8"))
+    data = tomllib.loads(
+        resources.files(__name__).joinpath(f"{name}.toml").read_text(encoding="utf-8")
+    )
     published = tuple(Published(**row) for row in data.pop("published", ()))
     return Preset(name=name, models=tuple(data.pop("models", ())), published=published, **data)

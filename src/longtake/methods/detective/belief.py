@@ -81,7 +81,7 @@ def scene_graph(footage: Footage, rule: GraphRule, within: Segment | None = None
     vectors = np.asarray(footage.embeddings()[rows], np.float32)
     spans = scenes.scenes(
         vectors, cut_off(footage, vectors, rule), shortest=rule.min_frames, longest=rule.max_frames
-    )  # fmt: skip
+    )
     starts = footage.times[rows[[begin for begin, _ in spans]]].tolist()
     until = footage.duration if within is None else min(within.end, footage.duration)
     ends = [*starts[1:], max(until, starts[-1])]
@@ -107,7 +107,12 @@ class Belief:
     """The state vectors: Y, what was verified or presumed; F, what follows for every scene; v, what was visited."""
 
     def __init__(
-        self, film: SceneGraph, presumed: NDArray[np.float64], rule: GraphRule, *, spread: bool = True
+        self,
+        film: SceneGraph,
+        presumed: NDArray[np.float64],
+        rule: GraphRule,
+        *,
+        spread: bool = True,
     ) -> None:
         self._film, self._rule, self._spread = film, rule, spread
         self.injected = np.array(presumed, np.float64)
@@ -121,7 +126,11 @@ class Belief:
         self.open[node] = False
         if self._spread:
             self.field = graph.diffuse(
-                self._film.spreading, self.injected, self.field, beta=self._rule.beta, steps=self._rule.iterations
+                self._film.spreading,
+                self.injected,
+                self.field,
+                beta=self._rule.beta,
+                steps=self._rule.iterations,
             )
         else:
             self.field = self.injected.copy()

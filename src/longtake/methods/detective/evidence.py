@@ -49,7 +49,9 @@ class Hunt:
     def unresolved(self) -> list[int]:
         """M: facets that still miss something, or were never looked for."""
         facets = range(len(self.plan.facets))
-        return [facet for facet in facets if facet not in self.latest or self.latest[facet].needs_more]
+        return [
+            facet for facet in facets if facet not in self.latest or self.latest[facet].needs_more
+        ]
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ def told(packages: Sequence[Package], *, every: bool = False) -> list[str]:
         line(package.segment, clue)
         for package in packages
         for clue in (package.clue, *(package.others if every else ()))
-    ]  # fmt: skip
+    ]
 
 
 def told_by_option(hunt: Hunt, nodes: Sequence[int]) -> list[str]:
@@ -88,7 +90,9 @@ def told_by_option(hunt: Hunt, nodes: Sequence[int]) -> list[str]:
     for facet, parts in enumerate(hunt.plan.facets):
         if parts.name not in hunt.question.letters:
             continue
-        found = {node: clue for node, one in seen.items() if (clue := one.best_for(facet)) is not None}
+        found = {
+            node: clue for node, one in seen.items() if (clue := one.best_for(facet)) is not None
+        }
         if found:
             node = max(found, key=lambda node: (found[node].scores[facet], -node))
             lines.append(f"Option {parts.name}: {line(hunt.film.segments[node], found[node])}")
@@ -107,7 +111,12 @@ def cited(packages: Sequence[Package], look: Look, footage: Footage) -> list[Evi
     best = sorted(packages, key=lambda package: -package.clue.score)[:CITED]
     if best:
         return [
-            Evidence(package.segment, package.clue.source, package.clue.text, round(package.clue.score, 4))
+            Evidence(
+                package.segment,
+                package.clue.source,
+                package.clue.text,
+                round(package.clue.score, 4),
+            )
             for package in sorted(best, key=lambda package: package.segment)
         ]
     moments = [float(footage.times[row]) for row in look.rows[:CITED]]
@@ -117,14 +126,20 @@ def cited(packages: Sequence[Package], look: Look, footage: Footage) -> list[Evi
 def leading(hunt: Hunt) -> Answer | None:
     """The option with the best evidence so far, of "which is not" the one with the least; no model is asked."""
     supported = {
-        parts.name: max((clue.scores[facet] for one in hunt.seen.values() for clue in one.clues), default=0.0)
+        parts.name: max(
+            (clue.scores[facet] for one in hunt.seen.values() for clue in one.clues), default=0.0
+        )
         for facet, parts in enumerate(hunt.plan.facets)
         if parts.name in hunt.question.letters
     }
     if not any(supported.values()):
         return None
     odd = negated(hunt.question.text)
-    letter = min(supported, key=lambda name: supported[name]) if odd else max(supported, key=lambda n: supported[n])
+    letter = (
+        min(supported, key=lambda name: supported[name])
+        if odd
+        else max(supported, key=lambda n: supported[n])
+    )
     reason = f"Of what was observed so far, {'least' if odd else 'most'} speaks for it."
     packages = packed(hunt, list(hunt.seen))
     return Answer(letter, reason=reason, evidence=tuple(cited(packages, Look(()), hunt.footage)))

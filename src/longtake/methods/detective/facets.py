@@ -100,16 +100,28 @@ def decompose(chat: Chat, question: Question, duration: float, *, most: int, tok
     kind = OptionDecomposition if question.options else OpenDecomposition
     parts = BY_OPTION if question.options else BY_THING.format(most=most)
     said = ask(
-        chat, "videodetective/decompose", kind, default=NOTHING_SAID, temperature=0.0, max_tokens=tokens,
-        question=question, length=Plain(clock(duration)), parts=Plain(parts),
-    )  # fmt: skip
+        chat,
+        "videodetective/decompose",
+        kind,
+        default=NOTHING_SAID,
+        temperature=0.0,
+        max_tokens=tokens,
+        question=question,
+        length=Plain(clock(duration)),
+        parts=Plain(parts),
+    )
     general = _facet("question", said.query_keywords, said.general_query, question.text)
     if question.options:
         named = _of_options(said.options if isinstance(said, OptionDecomposition) else [], question)
     else:
-        named = _distinct(said.facets if isinstance(said, OpenDecomposition) else [], general, question)[:most]
+        named = _distinct(
+            said.facets if isinstance(said, OpenDecomposition) else [], general, question
+        )[:most]
     facets = (general, *named)
-    note("facets", facets={facet.name: [list(facet.keywords), list(facet.queries)] for facet in facets})
+    note(
+        "facets",
+        facets={facet.name: [list(facet.keywords), list(facet.queries)] for facet in facets},
+    )
     return Plan(facets, said.vlm_query.strip() or question.text, said.temporal_plan.strip())
 
 
@@ -128,8 +140,15 @@ def _of_options(parts: Sequence[OptionParts], question: Question) -> list[Facet]
 
 def _distinct(parts: Sequence[Parts], general: Facet, question: Question) -> list[Facet]:
     """A facet per group of entities with an event, each once, and none that says what the question says."""
-    made = [_facet(str(n), part.entities, part.event_query, question.text) for n, part in enumerate(parts, start=1)]
-    return list({(f.keywords, f.queries): f for f in reversed(made) if f.queries != general.queries}.values())[::-1]
+    made = [
+        _facet(str(n), part.entities, part.event_query, question.text)
+        for n, part in enumerate(parts, start=1)
+    ]
+    return list(
+        {
+            (f.keywords, f.queries): f for f in reversed(made) if f.queries != general.queries
+        }.values()
+    )[::-1]
 
 
 def _facet(name: str, entities: Sequence[str], query: str, text: str) -> Facet:
@@ -160,9 +179,16 @@ class Timeline(BaseModel):
 def timeline(chat: Chat, look: Look, duration: float, *, tokens: int) -> list[Line]:
     """The events of a film as a vision model tells them from a few frames; none where its reply cannot be read."""
     told = ask(
-        chat, "videodetective/timeline", Timeline, default=Timeline(events=[]), temperature=0.0, max_tokens=tokens,
-        frames=look.frames, length=Plain(clock(duration)), seen=list(look.captions) or Plain(""),
-    )  # fmt: skip
+        chat,
+        "videodetective/timeline",
+        Timeline,
+        default=Timeline(events=[]),
+        temperature=0.0,
+        max_tokens=tokens,
+        frames=look.frames,
+        length=Plain(clock(duration)),
+        seen=list(look.captions) or Plain(""),
+    )
     events = []
     for event in told.events:
         try:
@@ -171,9 +197,14 @@ def timeline(chat: Chat, look: Look, duration: float, *, tokens: int) -> list[Li
             note("event_dropped", why=str(error))
             continue
         if start > duration or not event.description.strip():
-            note("event_dropped", why="it lies outside the film" if start > duration else "it says nothing")
+            note(
+                "event_dropped",
+                why="it lies outside the film" if start > duration else "it says nothing",
+            )
             continue
-        events.append(Line(Segment(start, max(start, min(end, duration))), event.description.strip()))
+        events.append(
+            Line(Segment(start, max(start, min(end, duration))), event.description.strip())
+        )
     return events
 
 
@@ -183,24 +214,39 @@ def described(events: Sequence[Line], segments: Sequence[Segment]) -> list[str]:
         return [""] * len(segments)
     texts = []
     for scene in segments:
-        inside = [e.text for e in events if e.segment.overlap(scene) > 0 or e.segment.start in scene]
+        inside = [
+            e.text for e in events if e.segment.overlap(scene) > 0 or e.segment.start in scene
+        ]
         nearest = min(events, key=lambda event: abs(event.segment.middle - scene.middle))
         texts.append(" ".join(inside) or nearest.text)
     return texts
 
 
-def keyword_cosines(footage: Footage, nodes: NDArray[np.floating], plan: Plan) -> NDArray[np.float64]:
+def keyword_cosines(
+    footage: Footage, nodes: NDArray[np.floating], plan: Plan
+) -> NDArray[np.float64]:
     """max_{w ∈ K_r} ⟨φ(w), h_i⟩, a row per facet; zero for a facet without keywords."""
     texts = list(dict.fromkeys(word for facet in plan.facets for word in facet.keywords))
     cosines = dict(zip(texts, footage.encode(texts) @ nodes.T, strict=True)) if texts else {}
     nothing = np.zeros(len(nodes))
-    return np.array([np.max([cosines[w] for w in f.keywords] or [nothing], axis=0) for f in plan.facets], np.float64)
+    return np.array(
+        [np.max([cosines[w] for w in f.keywords] or [nothing], axis=0) for f in plan.facets],
+        np.float64,
+    )
 
 
-def event_cosines(footage: Footage, descriptions: Sequence[str], plan: Plan, words: int) -> NDArray[np.float64]:
+def event_cosines(
+    footage: Footage, descriptions: Sequence[str], plan: Plan, words: int
+) -> NDArray[np.float64]:
     """max_{p ∈ P_r} ⟨ψ(p), ψ(e_i)⟩, a row per facet; long descriptions in stretches of ``words`` words."""
-    rows = {text: footage.encode(pieces(text, words)) for text in dict.fromkeys(descriptions) if text}
+    rows = {
+        text: footage.encode(pieces(text, words)) for text in dict.fromkeys(descriptions) if text
+    }
     queries = [footage.encode(facet.queries) for facet in plan.facets]
     return np.array(
-        [[semantic(rows[text], query) if text else 0.0 for text in descriptions] for query in queries], np.float64
+        [
+            [semantic(rows[text], query) if text else 0.0 for text in descriptions]
+            for query in queries
+        ],
+        np.float64,
     )

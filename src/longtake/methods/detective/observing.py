@@ -111,16 +111,27 @@ class Observer:
     how: Looking
     tokens: int
 
-    def observe(self, node: int, rows: NDArray[np.int64], segment: Segment, facet: int) -> Observation:
+    def observe(
+        self, node: int, rows: NDArray[np.int64], segment: Segment, facet: int
+    ) -> Observation:
         """OBSERVE(i, q, K_r, P_r): the scene in words, how relevant they are, and whether something is missing."""
         look = look_at(self.footage, rows[sampling.uniform(len(rows), self.how.window)].tolist())
         focus = self.plan.facets[facet]
         said = ask(
-            self.chat, "videodetective/observe", Report, default=Report(caption="", needs_more_info=True),
-            temperature=0.0, max_tokens=self.tokens, frames=look.frames, seen=list(look.captions) or Plain(""),
-            question=self.question, asked=self.plan.asked, keywords=list(focus.keywords), events=list(focus.queries),
+            self.chat,
+            "videodetective/observe",
+            Report,
+            default=Report(caption="", needs_more_info=True),
+            temperature=0.0,
+            max_tokens=self.tokens,
+            frames=look.frames,
+            seen=list(look.captions) or Plain(""),
+            question=self.question,
+            asked=self.plan.asked,
+            keywords=list(focus.keywords),
+            events=list(focus.queries),
             stretch=segment,
-        )  # fmt: skip
+        )
         missing = said.missing_keyword.strip() if said.needs_more_info else ""
         sources: Sources = {"caption": said.caption.strip()}
         if self.how.onscreen:
@@ -140,7 +151,9 @@ class Observer:
             weight = getattr(self.how.weights, source)
             scores = tuple(
                 clues.source_aware(
-                    lexical.overlap(words, keywords, z=self.how.z_lex), clues.semantic(rows, queries), weight
+                    lexical.overlap(words, keywords, z=self.how.z_lex),
+                    clues.semantic(rows, queries),
+                    weight,
                 )
                 for keywords, queries in self._facets
             )
@@ -151,8 +164,9 @@ class Observer:
     def _facets(self) -> list[tuple[frozenset[str], NDArray[np.float32]]]:
         """Keywords as lemmas and queries as vectors, made once."""
         return [
-            (lexical.lemmas(facet.keywords), self.footage.encode(facet.queries)) for facet in self.plan.facets
-        ]  # fmt: skip
+            (lexical.lemmas(facet.keywords), self.footage.encode(facet.queries))
+            for facet in self.plan.facets
+        ]
 
     def _read(self, rows: NDArray[np.int64]) -> list[Line]:
         """What can be read in the first, the middle and the last frame, each text once, when it was read."""
@@ -161,7 +175,9 @@ class Observer:
             time = float(self.footage.times[row])
             for line in self.footage.onscreen(Segment(time, time + 1e-3)):
                 if len(line.text.strip()) >= self.how.shortest_text:
-                    found.setdefault(line.text.strip(), Line(Segment(time, time), line.text.strip()))
+                    found.setdefault(
+                        line.text.strip(), Line(Segment(time, time), line.text.strip())
+                    )
         return list(found.values())
 
 

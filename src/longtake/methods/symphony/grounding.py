@@ -47,7 +47,9 @@ class Approach(BaseModel):
 class Relevance(BaseModel):
     """A clip against the question."""
 
-    caption: str = Field(description="people, things, actions that bear on the question, in their order")
+    caption: str = Field(
+        description="people, things, actions that bear on the question, in their order"
+    )
     score: int = Field(ge=1, le=4)
     reason: str = Field("", description="for 2 and more: why")
 
@@ -77,9 +79,16 @@ class Grounding:
 
     def __post_init__(self) -> None:
         check_least(
-            self, "symphony.grounding", retrieved_clips=1, retrieved_seconds=1, scored_seconds=1, scored_frames=1,
-            coarse_clips=1, score_calls=2, max_scorings=0,
-        )  # fmt: skip
+            self,
+            "symphony.grounding",
+            retrieved_clips=1,
+            retrieved_seconds=1,
+            scored_seconds=1,
+            scored_frames=1,
+            coarse_clips=1,
+            score_calls=2,
+            max_scorings=0,
+        )
 
     def calls(self, duration: float) -> int:
         """The most calls of one scoring."""
@@ -88,7 +97,13 @@ class Grounding:
 
 
 def ground(
-    settings: Grounding, footage: Footage, question: Question, instruct: str, run: Run, *, scored_for: Sequence[str]
+    settings: Grounding,
+    footage: Footage,
+    question: Question,
+    instruct: str,
+    run: Run,
+    *,
+    scored_for: Sequence[str],
 ) -> Turn:
     """One call of one tool; a question that names its own time needs none.
 
@@ -102,11 +117,20 @@ def ground(
         else:
             approach = _approach(footage, question, instruct, run)
             by = approach.instruction or instruct
-            if approach.tool == "vlm_score" and by not in scored_for and len(scored_for) < settings.max_scorings:
+            if (
+                approach.tool == "vlm_score"
+                and by not in scored_for
+                and len(scored_for) < settings.max_scorings
+            ):
                 claims = scored(settings, footage, question, by, run)
-                return Turn(GROUNDING, instruct, tuple(reported(claims, "vlm_score", run)), scored_for=by)
+                return Turn(
+                    GROUNDING, instruct, tuple(reported(claims, "vlm_score", run)), scored_for=by
+                )
             if approach.tool == "vlm_score":
-                note("not_scored_again", why="by the same instruction" if by in scored_for else "as often as it may be")
+                note(
+                    "not_scored_again",
+                    why="by the same instruction" if by in scored_for else "as often as it may be",
+                )
             claims, how = retrieved(settings, footage, approach.cue or instruct), "retrieve"
         return Turn(GROUNDING, instruct, tuple(reported(claims, how, run)))
 
@@ -114,9 +138,14 @@ def ground(
 def _approach(footage: Footage, question: Question, instruct: str, run: Run) -> Approach:
     unread = Approach(tool="vlm_score", cue=instruct, instruction=instruct)
     return ask(
-        run["llm"], "symphony/ground", Approach, default=unread, question=question, length=length(footage),
+        run["llm"],
+        "symphony/ground",
+        Approach,
+        default=unread,
+        question=question,
+        length=length(footage),
         instruct=instruct,
-    )  # fmt: skip
+    )
 
 
 def retrieved(settings: Grounding, footage: Footage, cue: str) -> list[Claim]:
@@ -126,14 +155,22 @@ def retrieved(settings: Grounding, footage: Footage, cue: str) -> list[Claim]:
     means = np.stack([pictures[rows_within(footage, clip)].mean(axis=0) for clip in clips])
     sizes = np.linalg.norm(means, axis=1)
     closeness = (means @ text) / np.where(sizes > 0, sizes, 1.0)
-    emit(ScoresSet(label=f"retrieve: {cue}", segments=tuple(clips), values=tuple(np.round(closeness, 4).tolist())))
+    emit(
+        ScoresSet(
+            label=f"retrieve: {cue}",
+            segments=tuple(clips),
+            values=tuple(np.round(closeness, 4).tolist()),
+        )
+    )
     best = np.argsort(-closeness, kind="stable")[: settings.retrieved_clips].tolist()
     claims = [Claim(clips[number], round(float(closeness[number]), 3)) for number in best]
     _tell("retrieve", {"cue": cue}, claims)
     return claims
 
 
-def scored(settings: Grounding, footage: Footage, question: Question, instruction: str, run: Run) -> list[Claim]:
+def scored(
+    settings: Grounding, footage: Footage, question: Question, instruction: str, run: Run
+) -> list[Claim]:
     """Every clip that scores at least ``least_score``, best first and by time among equals."""
     clips = cut(footage.duration, settings.scored_seconds)
     if settings.scoring == "full" or len(clips) <= settings.score_calls:
@@ -142,7 +179,13 @@ def scored(settings: Grounding, footage: Footage, question: Question, instructio
         claims = _coarse_to_fine(settings, footage, question, instruction, run, clips)
     values = {claim.segment: claim.score for claim in claims}
     shown = sorted(values)
-    emit(ScoresSet(label=f"vlm_score: {instruction}", segments=tuple(shown), values=tuple(values[s] for s in shown)))
+    emit(
+        ScoresSet(
+            label=f"vlm_score: {instruction}",
+            segments=tuple(shown),
+            values=tuple(values[s] for s in shown),
+        )
+    )
     kept = [claim for claim in claims if claim.score >= settings.least_score]
     kept.sort(key=lambda claim: (-claim.score, claim.segment))
     _tell("vlm_score", {"scoring_instruction": instruction}, kept)
@@ -150,7 +193,12 @@ def scored(settings: Grounding, footage: Footage, question: Question, instructio
 
 
 def _coarse_to_fine(
-    settings: Grounding, footage: Footage, question: Question, instruction: str, run: Run, clips: Sequence[Segment]
+    settings: Grounding,
+    footage: Footage,
+    question: Question,
+    instruction: str,
+    run: Run,
+    clips: Sequence[Segment],
 ) -> list[Claim]:
     """Long stretches first; then, best first, their clips for as long as calls are left. A stretch whose clips were
     scored gives way to them."""
@@ -167,13 +215,20 @@ def _coarse_to_fine(
             left -= len(group)
             fine += group
             refined.add(claim.segment)
-    note("scored_coarsely", stretches=len(whole), refined=len(refined), calls=len(whole) + len(fine))
+    note(
+        "scored_coarsely", stretches=len(whole), refined=len(refined), calls=len(whole) + len(fine)
+    )
     rest = [claim for claim in coarse if claim.segment not in refined]
     return [*rest, *_score(settings, footage, question, instruction, run, fine)]
 
 
 def _score(
-    settings: Grounding, footage: Footage, question: Question, instruction: str, run: Run, clips: Sequence[Segment]
+    settings: Grounding,
+    footage: Footage,
+    question: Question,
+    instruction: str,
+    run: Run,
+    clips: Sequence[Segment],
 ) -> list[Claim]:
     """Each clip's score, side by side; a clip whose score cannot be read is left out."""
 
@@ -181,13 +236,21 @@ def _score(
         rows = rows_within(footage, clip)
         look = look_at(footage, rows[sampling.uniform(len(rows), settings.scored_frames)].tolist())
         said = ask(
-            run["vlm"], "symphony/score", Relevance, default=None, question=question, instruction=instruction,
-            clip=clip, **shown_to(footage, look),
-        )  # fmt: skip
+            run["vlm"],
+            "symphony/score",
+            Relevance,
+            default=None,
+            question=question,
+            instruction=instruction,
+            clip=clip,
+            **shown_to(footage, look),
+        )
         if said is None:
             note("clip_not_scored", start=clip.start, end=clip.end)
             return None
-        return Claim(clip, said.score, " ".join(part for part in (said.caption, said.reason) if part))
+        return Claim(
+            clip, said.score, " ".join(part for part in (said.caption, said.reason) if part)
+        )
 
     return [claim for claim in fanout(one, clips) if claim is not None]
 
@@ -199,7 +262,9 @@ def reported(claims: Sequence[Claim], how: str, run: Run) -> list[str]:
     lines = []
     for claim in claims:
         told = f": {claim.told}" if claim.told else ""
-        lines.append(f"{clock(claim.segment.start)} to {clock(claim.segment.end)} (score {claim.score:g}){told}")
+        lines.append(
+            f"{clock(claim.segment.start)} to {clock(claim.segment.end)} (score {claim.score:g}){told}"
+        )
     context = run["llm"].card.context
     room = math.inf if context is None else REPORTED * context
     kept: list[str] = []
@@ -218,7 +283,9 @@ def cut(duration: float, seconds: float) -> list[Segment]:
     """The film in clips of equal length; a last piece shorter than half of one joins the clip before it."""
     count = max(1, math.floor(duration / seconds + 0.5))
     starts = [number * seconds for number in range(count)]
-    return [Segment(start, min(start + seconds, duration)) for start in starts[:-1]] + [Segment(starts[-1], duration)]
+    return [Segment(start, min(start + seconds, duration)) for start in starts[:-1]] + [
+        Segment(starts[-1], duration)
+    ]
 
 
 def named_stretches(text: str, duration: float, *, around: float = 30.0) -> list[Segment]:
@@ -232,5 +299,8 @@ def named_stretches(text: str, duration: float, *, around: float = 30.0) -> list
 
 
 def _tell(tool: str, arguments: dict[str, Any], claims: Sequence[Claim]) -> None:
-    lines = [f"{clock(c.segment.start)} to {clock(c.segment.end)} ({c.score:g}) {c.told}".strip() for c in claims]
+    lines = [
+        f"{clock(c.segment.start)} to {clock(c.segment.end)} ({c.score:g}) {c.told}".strip()
+        for c in claims
+    ]
     emit(ToolCalled(name=tool, arguments=arguments, result="\n".join(lines)))

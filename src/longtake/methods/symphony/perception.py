@@ -36,7 +36,9 @@ class Seen(BaseModel):
 class Found(BaseModel):
     """What came of looking."""
 
-    findings: str = Field(description="what was found out, each thing after the time at which it is to be seen")
+    findings: str = Field(
+        description="what was found out, each thing after the time at which it is to be seen"
+    )
 
 
 class Interval(BaseModel):
@@ -73,27 +75,49 @@ class Perception:
 
     def __post_init__(self) -> None:
         check_least(
-            self, "symphony.perception", max_tool_calls=1, summary_frames=1, summary_seconds=1, inspector_frames=1,
-            least_seconds=1, most_seconds=1, cue_frames=0, cue_seconds=0, segment_frames=1,
-        )  # fmt: skip
+            self,
+            "symphony.perception",
+            max_tool_calls=1,
+            summary_frames=1,
+            summary_seconds=1,
+            inspector_frames=1,
+            least_seconds=1,
+            most_seconds=1,
+            cue_frames=0,
+            cue_seconds=0,
+            segment_frames=1,
+        )
 
     @property
     def most_frames(self) -> int:
         """The most frames of one look."""
-        return max(self.summary_frames, self.inspector_frames + self.cue_frames, self.segment_frames)
+        return max(
+            self.summary_frames, self.inspector_frames + self.cue_frames, self.segment_frames
+        )
 
 
-def perceive(settings: Perception, footage: Footage, question: Question, instruct: str, run: Run) -> Turn:
+def perceive(
+    settings: Perception, footage: Footage, question: Question, instruct: str, run: Run
+) -> Turn:
     """Tools, at most ``max_tool_calls`` of them, then what was found."""
     eyes = Eyes(settings, footage, question, instruct, run)
     with step("visual_perception", instruct=instruct):
         found = use_tools(
-            run["llm"], "symphony/perceive", eyes.tools, Found, turns=settings.max_tool_calls, default=None,
-            question=question, instruct=instruct, length=length(footage),
-        )  # fmt: skip
+            run["llm"],
+            "symphony/perceive",
+            eyes.tools,
+            Found,
+            turns=settings.max_tool_calls,
+            default=None,
+            question=question,
+            instruct=instruct,
+            length=length(footage),
+        )
     looked = [f"Looked at {what}." for what in eyes.looks]
     if found is None:  # what the pictures showed is known, though nobody summed it up
-        return Turn(PERCEPTION, instruct, (*looked, *eyes.observations), looked=tuple(sorted(eyes.rows)))
+        return Turn(
+            PERCEPTION, instruct, (*looked, *eyes.observations), looked=tuple(sorted(eyes.rows))
+        )
     return Turn(PERCEPTION, instruct, (found.findings, *looked), looked=tuple(sorted(eyes.rows)))
 
 
@@ -121,19 +145,26 @@ class Eyes:
         end: Annotated[Written | None, "HH:MM:SS; leave out for the whole film"] = None,
     ) -> str:
         """An overview of the whole film, or of a stretch of more than three minutes."""
-        read = read_stretch(start, self.footage.duration if end is None else end, self.footage.duration)
+        read = read_stretch(
+            start, self.footage.duration if end is None else end, self.footage.duration
+        )
         whole = read.segment.duration >= self.footage.duration - 1.0
         if not whole and read.segment.duration <= self.settings.summary_seconds:
             raise ToolError(f"{_said(read.segment)} is short; use frame_inspector for it")
         rows = rows_within(self.footage, read.segment)
-        shown = look_at(self.footage, rows[sampling.uniform(len(rows), self.settings.summary_frames)].tolist())
+        shown = look_at(
+            self.footage, rows[sampling.uniform(len(rows), self.settings.summary_frames)].tolist()
+        )
         return self._look([read.segment], shown, read.repaired)
 
     def frame_inspector(
         self,
         start: Annotated[Written, "HH:MM:SS"],
         end: Annotated[Written, "HH:MM:SS, 10 to 60 seconds later"],
-        cue: Annotated[str, "what to look for, in a few words; used where the stretch is longer than 30 seconds"] = "",
+        cue: Annotated[
+            str,
+            "what to look for, in a few words; used where the stretch is longer than 30 seconds",
+        ] = "",
     ) -> str:
         """A close look at a stretch of 10 to 60 seconds."""
         own = self.settings
@@ -143,18 +174,25 @@ class Eyes:
                 f"{_said(read.segment)} is too long to inspect; name at most {own.most_seconds:g} seconds at a time, "
                 "the most promising first, or use global_summary"
             )
-        segment, done = at_least(read.segment, own.least_seconds, self.footage.duration), read.repaired
+        segment, done = (
+            at_least(read.segment, own.least_seconds, self.footage.duration),
+            read.repaired,
+        )
         if segment.duration > own.most_seconds:
             segment = Segment(segment.start, segment.start + own.most_seconds)
             done = "; ".join(
-                part for part in (done, f"only the first {own.most_seconds:g} seconds were looked at") if part
+                part
+                for part in (done, f"only the first {own.most_seconds:g} seconds were looked at")
+                if part
             )
         shown = look_closely(self.footage, segment, own.inspector_frames)
         if segment.duration > own.cue_seconds:
             shown = together(shown, self._cued(segment, shown, cue or self.instruct))
         return self._look([segment], shown, done)
 
-    def multi_segment(self, intervals: Annotated[list[Interval], "stretches to compare, 2 or more"]) -> str:
+    def multi_segment(
+        self, intervals: Annotated[list[Interval], "stretches to compare, 2 or more"]
+    ) -> str:
         """Several stretches side by side: to compare them, or to see how one thing led to another."""
         if not intervals:
             raise ToolError("name at least one stretch")
@@ -166,16 +204,27 @@ class Eyes:
         total, room = self.settings.segment_frames, [len(rows) for rows in places]
         given = allocate.counts(shares / shares.sum(), total, room)
         if 0 in given:  # none is passed over: one of each, and the rest by length
-            more = allocate.counts(shares / shares.sum(), total - len(segments), [size - 1 for size in room])
+            more = allocate.counts(
+                shares / shares.sum(), total - len(segments), [size - 1 for size in room]
+            )
             given = [1 + count for count in more]
-        rows = [row[sampling.uniform(len(row), count)] for row, count in zip(places, given, strict=True)]
+        rows = [
+            row[sampling.uniform(len(row), count)] for row, count in zip(places, given, strict=True)
+        ]
         shown = look_at(self.footage, np.unique(np.concatenate(rows)).tolist())
-        return self._look(segments, shown, "; ".join(dict.fromkeys(one.repaired for one in read if one.repaired)))
+        return self._look(
+            segments, shown, "; ".join(dict.fromkeys(one.repaired for one in read if one.repaired))
+        )
 
     def _cued(self, segment: Segment, shown: Look, cue: str) -> Look:
         """Further moments of the segment, those of the grid that are closest to the cue and not as good as shown."""
         rows = rows_within(self.footage, segment)
-        times = np.array([*(frame.time for frame in shown.frames), *(line.segment.start for line in shown.captions)])
+        times = np.array(
+            [
+                *(frame.time for frame in shown.frames),
+                *(line.segment.start for line in shown.captions),
+            ]
+        )
         apart = np.abs(self.footage.times[rows][:, None] - times).min(axis=1)
         free = rows[apart > NEAR]
         closeness = self.footage.embeddings()[free] @ self.footage.encode([cue])[0]
@@ -186,9 +235,14 @@ class Eyes:
         """What the vision-language model sees there, with a word on what was done to the times."""
         where = ", ".join(map(_said, segments))
         seen = ask(
-            self.run["vlm"], "symphony/look", Seen, default=None, question=self.question, instruct=self.instruct,
+            self.run["vlm"],
+            "symphony/look",
+            Seen,
+            default=None,
+            question=self.question,
+            instruct=self.instruct,
             **shown_to(self.footage, shown),
-        )  # fmt: skip
+        )
         self.rows.update(shown.rows)
         self.looks.append(where)
         told = "Nothing could be made out." if seen is None else seen.observation

@@ -41,7 +41,15 @@ from longtake.methods.base import Bounds, words
 from longtake.methods.showing import length
 from longtake.methods.symphony.grounding import Grounding, ground
 from longtake.methods.symphony.perception import Perception, perceive
-from longtake.methods.symphony.score import FINISH, GROUNDING, PERCEPTION, REFLECTION, Turn, uninspected, written
+from longtake.methods.symphony.score import (
+    FINISH,
+    GROUNDING,
+    PERCEPTION,
+    REFLECTION,
+    Turn,
+    uninspected,
+    written,
+)
 from longtake.methods.symphony.subtitles import listen
 from longtake.models.letters import read_letter
 from longtake.timecode import parse_time
@@ -60,15 +68,21 @@ class Plan(BaseModel):
 
     reason: str = Field("", description="why this agent, in one sentence")
     agent: Literal["grounding", "visual_perception", "subtitles", "finish"]
-    instruct: str = Field("", description="what the agent is to find out; for visual_perception also where")
-    answer: str = Field("", description="with finish alone: the answer, by its letter where there are options")
+    instruct: str = Field(
+        "", description="what the agent is to find out; for visual_perception also where"
+    )
+    answer: str = Field(
+        "", description="with finish alone: the answer, by its letter where there are options"
+    )
 
 
 class Verdict(BaseModel):
     """The review of a course and its answer."""
 
     credible: bool
-    comment: str | None = Field(None, description="where not credible: what is wrong, and what would settle it")
+    comment: str | None = Field(
+        None, description="where not credible: what is wrong, and what would settle it"
+    )
 
 
 @dataclass(frozen=True)
@@ -76,7 +90,9 @@ class Symphony:
     """A planner sends agents to ground, look and listen; a reflection agent accepts the answer or sends it back."""
 
     name: ClassVar[str] = "symphony"
-    paper: ClassVar[str] = "Symphony: A Cognitively-Inspired Multi-Agent System for Long-Video Understanding"
+    paper: ClassVar[str] = (
+        "Symphony: A Cognitively-Inspired Multi-Agent System for Long-Video Understanding"
+    )
     roles: ClassVar[tuple[str, ...]] = ("llm", "vlm")
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "paper": {"grounding": Grounding(scoring="full", max_scorings=1_000_000)},
@@ -119,8 +135,15 @@ class Symphony:
                 answer = self.conclude(footage, question, history, said)
                 run.propose(answer)
                 if reviews >= self.max_reflections or said.abstained:
-                    note("not_reviewed", why="nothing to review" if said.abstained else "reviews are used up")
-                    return replace(answer, status="not_credible") if last and refused and not said.abstained else answer
+                    note(
+                        "not_reviewed",
+                        why="nothing to review" if said.abstained else "reviews are used up",
+                    )
+                    return (
+                        replace(answer, status="not_credible")
+                        if last and refused and not said.abstained
+                        else answer
+                    )
                 reviews += 1
                 verdict = self.reflect(footage, question, history, said, run)
                 if verdict.credible:
@@ -133,14 +156,23 @@ class Symphony:
                 history.append(Turn(REFLECTION, "reviewed a proposed answer", (told,)))
         raise AssertionError("the last plan always ends the loop")
 
-    def plan(self, footage: Footage, question: Question, history: Sequence[Turn], run: Run) -> Plan | None:
+    def plan(
+        self, footage: Footage, question: Question, history: Sequence[Turn], run: Run
+    ) -> Plan | None:
         """What the planner wants next; ``None``, an end, where its reply cannot be read."""
         return ask(
-            run["llm"], "symphony/plan", Plan, default=None, question=question, length=length(footage),
+            run["llm"],
+            "symphony/plan",
+            Plan,
+            default=None,
+            question=question,
+            length=length(footage),
             history=written(history),
-        )  # fmt: skip
+        )
 
-    def send(self, plan: Plan, footage: Footage, question: Question, history: Sequence[Turn], run: Run) -> Turn:
+    def send(
+        self, plan: Plan, footage: Footage, question: Question, history: Sequence[Turn], run: Run
+    ) -> Turn:
         """The chosen agent's turn."""
         instruct = plan.instruct or question.text
         if plan.agent == GROUNDING:
@@ -151,24 +183,44 @@ class Symphony:
         return listen(footage, question, instruct, run, most_tokens=self.subtitle_tokens)
 
     def proposed(
-        self, plan: Plan | None, footage: Footage, question: Question, history: Sequence[Turn], run: Run
+        self,
+        plan: Plan | None,
+        footage: Footage,
+        question: Question,
+        history: Sequence[Turn],
+        run: Run,
     ) -> Guess:
         """The plan's answer; where it names none, or there is no plan, what the history says."""
         if plan is not None and question.options and (letter := read_letter(plan.answer, question)):
             return Guess(letter, "", plan.reason)
         if plan is not None and not question.options and plan.answer.strip():
             return Guess(None, plan.answer.strip(), plan.reason)
-        return guess(run["llm"], "symphony/finish", question, length=length(footage), history=written(history))
+        return guess(
+            run["llm"],
+            "symphony/finish",
+            question,
+            length=length(footage),
+            history=written(history),
+        )
 
-    def reflect(self, footage: Footage, question: Question, history: Sequence[Turn], said: Guess, run: Run) -> Verdict:
+    def reflect(
+        self, footage: Footage, question: Question, history: Sequence[Turn], said: Guess, run: Run
+    ) -> Verdict:
         """Whether the course and its answer hold; an unreadable review accepts, and an event says so."""
         return ask(
-            run["llm"], "symphony/reflect", Verdict, default=Verdict(credible=True, comment=None), question=question,
-            length=length(footage), history=written(history),
+            run["llm"],
+            "symphony/reflect",
+            Verdict,
+            default=Verdict(credible=True, comment=None),
+            question=question,
+            length=length(footage),
+            history=written(history),
             proposed=f"Proposed answer: {in_words(question, said.choice, said.text)}",
-        )  # fmt: skip
+        )
 
-    def conclude(self, footage: Footage, question: Question, history: Sequence[Turn], said: Guess) -> Answer:
+    def conclude(
+        self, footage: Footage, question: Question, history: Sequence[Turn], said: Guess
+    ) -> Answer:
         """The answer with what speaks for it: moments that were looked at, and lines that were quoted."""
         if said.abstained:
             return said.as_answer()
@@ -193,8 +245,11 @@ class Symphony:
         told = 60 * min(one_scoring, 40) + 200 * self.max_steps
         return Bounds(
             calls=calls,
-            frames=sent * own.max_tool_calls * own.most_frames + scorings * one_scoring * self.grounding.scored_frames,
-            prompt_words=calls * (asked + 250) + (self.max_steps + self.max_reflections) * told + sent * spoken,
+            frames=sent * own.max_tool_calls * own.most_frames
+            + scorings * one_scoring * self.grounding.scored_frames,
+            prompt_words=calls * (asked + 250)
+            + (self.max_steps + self.max_reflections) * told
+            + sent * spoken,
             reply_words=calls * 80,
             steps=self.max_steps * 2 + sent * (2 * own.max_tool_calls + 1) + self.max_reflections,
         )

@@ -40,18 +40,29 @@ class Heard(BaseModel):
     topic: str = Field("", description="one sentence: what the lines are about")
 
 
-def listen(footage: Footage, question: Question, instruct: str, run: Run, *, most_tokens: int) -> Turn:
+def listen(
+    footage: Footage, question: Question, instruct: str, run: Run, *, most_tokens: int
+) -> Turn:
     """All lines of the film, in as many pieces as the model's context needs, and what was made of them."""
     with step("subtitles", instruct=instruct):
         lines = footage.speech()
         if not lines:
-            return Turn(SUBTITLES, instruct, ("There are no subtitles, and no speech was recognised.",))
+            return Turn(
+                SUBTITLES, instruct, ("There are no subtitles, and no speech was recognised.",)
+            )
         context = run["llm"].card.context
         room = most_tokens if context is None else min(most_tokens, context // 2)
 
         def read(piece: Sequence[Line]) -> Heard | None:
-            return ask(run["llm"], "symphony/subtitles", Heard, default=None, question=question, instruct=instruct,
-                       subtitles=list(piece))  # fmt: skip
+            return ask(
+                run["llm"],
+                "symphony/subtitles",
+                Heard,
+                default=None,
+                question=question,
+                instruct=instruct,
+                subtitles=list(piece),
+            )
 
         heard = [one for one in fanout(read, pieces(lines, room)) if one is not None]
         return _merged(footage, lines, instruct, heard)
@@ -81,12 +92,16 @@ def _merged(footage: Footage, lines: Sequence[Line], instruct: str, heard: Seque
         else:
             found[real] = None
     kept = sorted(found, key=lambda line: line.segment)
-    report = [f"[{clock(line.segment.start)}] {line.text}" for line in kept] or ["No line bears on this."]
+    report = [f"[{clock(line.segment.start)}] {line.text}" for line in kept] or [
+        "No line bears on this."
+    ]
     entities = list(dict.fromkeys(name for one in heard for name in one.entities))
     if entities:
         moods = "; ".join(dict.fromkeys(one.sentiment for one in heard if one.sentiment))
         report.append(f"Spoken of: {', '.join(entities)}" + (f" ({moods})" if moods else ""))
-    report += [f"About: {topic}" for topic in dict.fromkeys(one.topic for one in heard if one.topic)]
+    report += [
+        f"About: {topic}" for topic in dict.fromkeys(one.topic for one in heard if one.topic)
+    ]
     quotes = tuple(Evidence(line.segment, "speech", line.text) for line in kept)
     return Turn(SUBTITLES, instruct, tuple(report), quoted=quotes)
 
@@ -97,9 +112,15 @@ def _real(footage: Footage, lines: Sequence[Line], quoted: Quoted) -> Line | Non
         meant = read_stretch(quoted.start, quoted.end, footage.duration).segment
     except ToolError:
         return None
-    near = [line for line in lines
-            if line.segment.start <= meant.end + NEAR and line.segment.end >= meant.start - NEAR]  # fmt: skip
+    near = [
+        line
+        for line in lines
+        if line.segment.start <= meant.end + NEAR and line.segment.end >= meant.start - NEAR
+    ]
     said = set(quoted.text.lower().split())
-    shared = [(len(said & set(line.text.lower().split())), -abs(line.segment.start - meant.start)) for line in near]
+    shared = [
+        (len(said & set(line.text.lower().split())), -abs(line.segment.start - meant.start))
+        for line in near
+    ]
     best = max(range(len(near)), key=lambda number: shared[number], default=None)
     return None if best is None or shared[best][0] == 0 else near[best]
