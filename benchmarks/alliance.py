@@ -16,8 +16,6 @@ from __future__ import annotations
 import argparse
 import time
 
-from longtake.agents.run import Agent, Run
-from longtake.agents.team import Opinion, majority
 from longtake.algorithms import sampling
 from longtake.cli.lab_run import ACUITIES, NOISES
 from longtake.evals.lab import lab
@@ -25,9 +23,11 @@ from longtake.evals.scoring import accuracy, correct, paired
 from longtake.events import FramesSeen, StepBegan, Stream
 from longtake.lab.acuity import make
 from longtake.lab.profile import PROFILE
-from longtake.methods.a4vl import A4VL
+from longtake.methods.a4vl.method import A4VL
 from longtake.methods.base import configure, solve
-from longtake.methods.baselines import Uniform
+from longtake.methods.baselines.method import Uniform
+from longtake.steps.run import Agent, Run
+from longtake.steps.team import Opinion, majority
 
 BLIND_SPOTS = {"ann": "action", "bob": "people", "cid": "onscreen"}
 VOTES = ("vote, all showings", "vote, different", "vote, one answer's")

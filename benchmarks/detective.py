@@ -16,7 +16,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from longtake.agents.run import Run
 from longtake.cli.lab_run import ACUITIES, NOISES
 from longtake.evals.items import Benchmark
 from longtake.evals.lab import lab
@@ -25,8 +24,9 @@ from longtake.events import Event, FramesSeen, Noted, ScoresSet, Stream
 from longtake.lab.acuity import make
 from longtake.lab.profile import PROFILE
 from longtake.methods.base import Method, configure, solve
-from longtake.methods.baselines import Uniform
-from longtake.methods.videodetective import VideoDetective
+from longtake.methods.baselines.method import Uniform
+from longtake.methods.videodetective.method import VideoDetective
+from longtake.steps.run import Run
 from longtake.types import Segment, Usage
 
 FULL = "full"

@@ -17,8 +17,8 @@ from pathlib import Path
 import av
 import numpy as np
 
-from longtake.footage.layers import rows_of, width_for
-from longtake.footage.looking import Looks
+from longtake.index.layers import rows_of, width_for
+from longtake.index.pictures import Looks
 from longtake.media.video import Video
 from longtake.perception.catalogue import image_text_encoder
 from longtake.perception.efficientnet import EfficientNetLite2

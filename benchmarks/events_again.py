@@ -19,9 +19,9 @@ import numpy as np
 
 from longtake.algorithms.partition import EventPartition
 from longtake.config import Settings
-from longtake.footage.blocks import partition
-from longtake.footage.film import Film
-from longtake.footage.store import Store
+from longtake.index.blocks import partition
+from longtake.index.film import Film
+from longtake.index.store import Store
 from longtake.lab.film import FILM, make_world, write_world
 from longtake.media.writer import Encoding, write_film
 

@@ -17,8 +17,6 @@ import argparse
 import time
 from dataclasses import replace
 
-from longtake.agents.run import Agent, Run
-from longtake.agents.team import Member
 from longtake.config import Settings
 from longtake.evals import selection
 from longtake.evals.lab import lab
@@ -28,7 +26,9 @@ from longtake.events import FramesSeen, StepBegan, Stream
 from longtake.lab.acuity import make
 from longtake.lab.profile import PROFILE
 from longtake.methods.base import solve
-from longtake.methods.lvagent import LVAgent
+from longtake.methods.lvagent.method import LVAgent
+from longtake.steps.run import Agent, Run
+from longtake.steps.team import Member
 
 GOOD = {
     "ann": "acuity={acuity:g},seed=1,onscreen={weak:g}",

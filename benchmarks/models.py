@@ -23,15 +23,15 @@ from pathlib import Path
 import httpx
 from pydantic import BaseModel
 
-from longtake.agents.ask import ask
-from longtake.agents.fanout import fanout
-from longtake.agents.run import Run
 from longtake.config import BudgetSettings, ModelEntry, Settings
 from longtake.events import Stream
 from longtake.models.cache import ReplyStore
 from longtake.models.catalogue import Catalogue
 from longtake.models.chat import Options, say
 from longtake.sinks.jsonl import JsonlSink
+from longtake.steps.ask import ask
+from longtake.steps.fanout import fanout
+from longtake.steps.run import Run
 
 TESTS = Path(__file__).parents[1] / "tests"
 CALLS = 100

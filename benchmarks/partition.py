@@ -23,9 +23,9 @@ import numpy as np
 
 from longtake.algorithms.partition import EventPartition
 from longtake.config import Settings
-from longtake.footage import blocks
-from longtake.footage.film import Film
-from longtake.footage.store import Store
+from longtake.index import blocks
+from longtake.index.film import Film
+from longtake.index.store import Store
 from longtake.media.video import Video
 from longtake.media.writer import Encoding, write_film
 

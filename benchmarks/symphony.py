@@ -15,7 +15,6 @@ import json
 import math
 import time
 
-from longtake.agents.run import Run
 from longtake.build import Casting, with_fields
 from longtake.config import Settings
 from longtake.evals.lab import lab
@@ -25,10 +24,11 @@ from longtake.evals.solving import Solver
 from longtake.footage.captioned import CaptionedFootage
 from longtake.lab.encoder import LabEncoder
 from longtake.lab.profile import PROFILE
-from longtake.methods.symphony import Symphony
 from longtake.methods.symphony.grounding import Grounding, scored
+from longtake.methods.symphony.method import Symphony
+from longtake.models.backends.scripted import ScriptedChat
 from longtake.models.layers import Gate, Limited
-from longtake.models.scripted import ScriptedChat
+from longtake.steps.run import Run
 from longtake.types import Question
 
 CONTENDERS = {

@@ -14,13 +14,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from longtake.agents.answer import guess
 from longtake.footage.captioned import CaptionedFootage
-from longtake.footage.store import LayerKey, Store
-from longtake.footage.text import TextStore
+from longtake.index.store import LayerKey, Store
+from longtake.index.text import TextStore
 from longtake.methods.base import Bounds
 from longtake.models.cache import ReplyStore
 from longtake.prompts import Plain
+from longtake.steps.answer import guess
 from longtake.types import Answer, Line, Segment
 
 

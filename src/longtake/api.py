@@ -18,10 +18,10 @@ from longtake import config, registry
 from longtake.build import DEFAULT_METHOD, Asking, Casting, ask, with_fields
 from longtake.config import BudgetSettings, Settings
 from longtake.events import Sink
-from longtake.footage.film import Film
-from longtake.footage.indexing import tasks
-from longtake.footage.layers import ignore
-from longtake.footage.searching import Search, search
+from longtake.index.film import Film
+from longtake.index.layers import ignore
+from longtake.index.search import Search, search
+from longtake.index.tasks import tasks
 from longtake.opening import open_film
 from longtake.types import Question, Result, Segment
 

@@ -9,19 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from longtake import prompts, registry
-from longtake.agents.run import Agent, Run
-from longtake.agents.team import DEFAULT_TEAM, Member, open_team, read_team
 from longtake.config import Settings
 from longtake.errors import ConfigError
 from longtake.events import Sink, Stream
-from longtake.footage.film import Film
-from longtake.footage.footage import Footage
-from longtake.footage.witness import FilmWitness
+from longtake.footage.protocol import Footage
+from longtake.index.film import Film
+from longtake.index.witness import FilmWitness
 from longtake.methods.base import Method, configure, solve
 from longtake.models.cache import ReplyStore
 from longtake.models.catalogue import Catalogue, assign_roles
 from longtake.models.chat import Chat
 from longtake.sinks.recorder import Recorder
+from longtake.steps.run import Agent, Run
+from longtake.steps.team import DEFAULT_TEAM, Member, open_team, read_team
 from longtake.types import Question, Result
 
 DEFAULT_MODELS = {

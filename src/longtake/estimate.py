@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from longtake.agents.run import Run
 from longtake.methods.base import Method, found_as, words
 from longtake.models import tokens
 from longtake.models.chat import Chat
 from longtake.prompts import show_question
+from longtake.steps.run import Run
 from longtake.types import Question
 
 TOKENS_PER_WORD = 1.4

@@ -6,8 +6,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from longtake.config import PerceptionSettings, Settings, cache_folder
-from longtake.footage.film import Film
-from longtake.footage.store import Store
+from longtake.index.film import Film
+from longtake.index.store import Store
 from longtake.perception.senses import Senses
 
 

@@ -34,6 +34,7 @@ class Registry:
         self.group = group
         self._fault = fault
         self._targets = dict(builtin)
+        self._addresses: dict[str, None] = {}
         self._plugins_read = False
 
     def names(self) -> list[str]:
@@ -51,12 +52,19 @@ class Registry:
         """Give ``name`` to ``"module:attribute"``; an existing name is replaced."""
         self._targets[name] = target
 
+    def modules(self) -> list[str]:
+        """The modules behind all names and behind every address that was used, each once."""
+        self._read_plugins()
+        targets = [*self._targets.values(), *self._addresses]
+        return list(dict.fromkeys(target.partition(":")[0] for target in targets))
+
     def get(self, name: str) -> Any:
         """What ``name`` stands for, imported now; modules in the working folder are found by their address."""
         if name not in self:
             if not _ADDRESS.fullmatch(name):
                 raise unknown(self.kind, name, self.names())
             _find_in_working_folder()
+            self._addresses[name] = None
         module, _, attribute = self._targets.get(name, name).partition(":")
         try:
             found = getattr(import_module(module), attribute)
@@ -117,13 +125,13 @@ methods = Registry(
     "method",
     "longtake.methods",
     {
-        "uniform": "longtake.methods.baselines:Uniform",
-        "blind": "longtake.methods.baselines:Blind",
-        "videoagent": "longtake.methods.videoagent:VideoAgent",
-        "a4vl": "longtake.methods.a4vl:A4VL",
-        "videodetective": "longtake.methods.videodetective:VideoDetective",
-        "lvagent": "longtake.methods.lvagent:LVAgent",
-        "symphony": "longtake.methods.symphony:Symphony",
+        "uniform": "longtake.methods.baselines.method:Uniform",
+        "blind": "longtake.methods.baselines.method:Blind",
+        "videoagent": "longtake.methods.videoagent.method:VideoAgent",
+        "a4vl": "longtake.methods.a4vl.method:A4VL",
+        "videodetective": "longtake.methods.videodetective.method:VideoDetective",
+        "lvagent": "longtake.methods.lvagent.method:LVAgent",
+        "symphony": "longtake.methods.symphony.method:Symphony",
     },
     _no_method,
 )

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from longtake.config import PerceptionSettings, Settings
-from longtake.footage.film import Film
-from longtake.footage.footage import Footage
-from longtake.footage.store import Store
+from longtake.footage.protocol import Footage
+from longtake.index.film import Film
+from longtake.index.store import Store
 from longtake.lab.encoder import LabEncoder
 from longtake.lab.film import make_world, write_world
 from longtake.lab.footage import LabFootage

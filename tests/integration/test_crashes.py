@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from films import Recipe, x264
 
-from longtake.footage.film import Film
-from longtake.footage.store import Store
+from longtake.index.film import Film
+from longtake.index.store import Store
 
 FILM = Recipe(
     "five_minutes.mp4",

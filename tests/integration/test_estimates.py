@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from longtake.agents.run import Agent, Run
 from longtake.estimate import estimate
 from longtake.evals.lab import lab
 from longtake.lab.acuity import LabChat, parse
 from longtake.methods.base import configure, solve
 from longtake.registry import methods
+from longtake.steps.run import Agent, Run
 from longtake.types import Question
 
 AT_LENGTH = " and this is told at length, with many further words about where, when, how and why it came to be so"

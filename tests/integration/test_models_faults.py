@@ -13,14 +13,14 @@ from support.listening import listening
 from support.server import Request, Send, completion, serve
 
 from longtake import prompts
-from longtake.agents.ask import ask
-from longtake.agents.fanout import fanout
-from longtake.agents.run import Run
+from longtake.models.backends.openai import OpenAIChat
 from longtake.models.chat import Card
 from longtake.models.http import Endpoint
 from longtake.models.layers import Gate, Limited, Retrying
-from longtake.models.openai import OpenAIChat
-from longtake.models.replies import Letter
+from longtake.models.replies.reading import Letter
+from longtake.steps.ask import ask
+from longtake.steps.fanout import fanout
+from longtake.steps.run import Run
 from longtake.types import Question
 
 ASKS = 200

@@ -14,17 +14,17 @@ import pytest
 from pydantic import BaseModel
 
 from longtake import prompts
-from longtake.agents.ask import ask
 from longtake.config import CacheSettings, Settings, cache_folder
 from longtake.errors import ModelError
 from longtake.events import Stream
-from longtake.models import local
+from longtake.models.backends import local
 from longtake.models.catalogue import Catalogue
 from longtake.models.chat import Card, Chat, Options, Unavailable, say
 from longtake.models.layers import Traced
 from longtake.models.probe import probe
-from longtake.models.replies import Letter
+from longtake.models.replies.reading import Letter
 from longtake.sinks.jsonl import JsonlSink
+from longtake.steps.ask import ask
 from longtake.types import Question
 
 NAME = "local/smollm2-135m"

@@ -12,15 +12,15 @@ import pytest
 from support.listening import listening
 from support.talking import TalkingFootage, Team
 
-from longtake.agents.run import Agent, Run
 from longtake.algorithms import allocate
 from longtake.algorithms.partition import PAPER, EventPartition
 from longtake.errors import ConfigError
 from longtake.events import ScoresSet
-from longtake.footage.blocks import from_features
-from longtake.methods.a4vl import A4VL, View
+from longtake.index.blocks import from_features
+from longtake.methods.a4vl.method import A4VL, View
 from longtake.methods.base import configure, solve
-from longtake.models.scripted import ScriptedChat
+from longtake.models.backends.scripted import ScriptedChat
+from longtake.steps.run import Agent, Run
 from longtake.types import Question
 
 # ---- Algorithm 1, lines 10 to 19: frames for blocks

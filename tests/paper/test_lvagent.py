@@ -13,13 +13,13 @@ from support.footages import TestFootage
 from support.listening import listening
 from support.talking import TalkingFootage, Team
 
-from longtake.agents.run import Agent, Run
 from longtake.config import BudgetSettings
 from longtake.errors import ConfigError
 from longtake.methods.base import configure, solve
-from longtake.methods.lvagent import LVAgent
+from longtake.methods.lvagent.method import LVAgent
+from longtake.models.backends.scripted import ScriptedChat
 from longtake.models.chat import Card, Options
-from longtake.models.scripted import ScriptedChat
+from longtake.steps.run import Agent, Run
 from longtake.types import Line, Question, Segment
 
 QUESTION = Question("What is thrown?", ("a ball", "a stick", "a shoe"))

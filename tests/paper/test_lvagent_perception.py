@@ -13,13 +13,13 @@ from support.footages import TestFootage
 from support.listening import listening
 from support.talking import TalkingFootage, Team
 
-from longtake.agents.run import Run
 from longtake.algorithms import chunks, voting
 from longtake.events import ScoresSet
 from longtake.footage.clips import clip_scorer, native_frames
 from longtake.methods.base import solve
-from longtake.methods.lvagent import LVAgent
+from longtake.methods.lvagent.method import LVAgent
 from longtake.perception.pooling import MeanPooling
+from longtake.steps.run import Run
 from longtake.types import Question, Segment
 
 QUESTION = Question("What is thrown?", ("a ball", "a stick", "a shoe"))

@@ -8,9 +8,8 @@ from support.orchestra import OPEN, QUESTION, Script, finish, plan, play
 
 from longtake.footage.captioned import CaptionedFootage
 from longtake.methods.base import configure
-from longtake.methods.symphony import Symphony
 from longtake.methods.symphony.grounding import Grounding
-from longtake.methods.symphony.planning import LOOK_FIRST
+from longtake.methods.symphony.method import LOOK_FIRST, Symphony
 
 # The planner
 

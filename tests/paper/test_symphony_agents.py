@@ -14,8 +14,8 @@ from support.footages import TestFootage
 from support.orchestra import QUESTION, Script, finish, plan, play
 
 from longtake.events import ToolCalled
-from longtake.methods.symphony import Symphony
 from longtake.methods.symphony.grounding import Grounding, cut, named_stretches
+from longtake.methods.symphony.method import Symphony
 from longtake.methods.symphony.subtitles import pieces
 from longtake.types import Line, Question, Segment
 

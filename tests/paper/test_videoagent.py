@@ -9,13 +9,13 @@ import pytest
 from support.footages import TestFootage
 from support.listening import listening
 
-from longtake.agents.run import Run
 from longtake.config import BudgetSettings
 from longtake.errors import ConfigError
 from longtake.footage.captioned import CaptionedFootage
 from longtake.methods.base import configure, solve
-from longtake.methods.videoagent import VideoAgent, Wish, segments, widest_middle
-from longtake.models.scripted import ScriptedChat
+from longtake.methods.videoagent.method import VideoAgent, Wish, segments, widest_middle
+from longtake.models.backends.scripted import ScriptedChat
+from longtake.steps.run import Run
 from longtake.types import Question
 
 QUESTION = Question("What is on the sofa?", ("a cat", "a toy", "a hat"))

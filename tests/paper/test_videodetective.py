@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.detecting import FACETS, FILM, QUESTION, Detectives, SceneFootage, looks, play, scores
 
-from longtake.agents.run import Run
 from longtake.events import ScoresSet
 from longtake.lab.acuity import make
-from longtake.methods import videodetective
 from longtake.methods.base import solve
-from longtake.methods.detective.belief import GraphRule
-from longtake.methods.videodetective import VideoDetective
+from longtake.methods.videodetective import method as videodetective
+from longtake.methods.videodetective.belief import GraphRule
+from longtake.methods.videodetective.method import VideoDetective
+from longtake.steps.run import Run
 from longtake.types import Question
 
 SETTLED = ("nothing", False, "")

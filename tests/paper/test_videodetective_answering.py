@@ -13,12 +13,12 @@ from longtake.algorithms import lexical, sampling
 from longtake.errors import ConfigError
 from longtake.events import Noted
 from longtake.lab.acuity import make
-from longtake.methods import videodetective
 from longtake.methods.base import configure
-from longtake.methods.detective.belief import GraphRule
-from longtake.methods.detective.facets import described
-from longtake.methods.detective.observing import Looking
-from longtake.methods.videodetective import VideoDetective
+from longtake.methods.videodetective import method as videodetective
+from longtake.methods.videodetective.belief import GraphRule
+from longtake.methods.videodetective.facets import described
+from longtake.methods.videodetective.method import VideoDetective
+from longtake.methods.videodetective.observing import Looking
 from longtake.types import Line, Question, Segment
 
 

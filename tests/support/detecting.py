@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from longtake.agents.run import Run
 from longtake.config import BudgetSettings
 from longtake.events import ScoresSet
 from longtake.methods.base import solve
-from longtake.methods.videodetective import VideoDetective
-from longtake.models.scripted import ScriptedChat
+from longtake.methods.videodetective.method import VideoDetective
+from longtake.models.backends.scripted import ScriptedChat
+from longtake.steps.run import Run
 from longtake.types import Question, Segment
 from support.footages import TestFootage
 from support.listening import listening

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 from longtake.errors import ModelError
+from longtake.models.backends.scripted import ScriptedChat
 from longtake.models.chat import Card
 from longtake.models.prices import HERE
-from longtake.models.scripted import ScriptedChat
 
 
 def fill(schema):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 
-from longtake.agents.run import Run
 from longtake.config import BudgetSettings
 from longtake.methods.base import solve
-from longtake.methods.symphony import Symphony
+from longtake.methods.symphony.method import Symphony
+from longtake.models.backends.scripted import ScriptedChat
 from longtake.models.chat import Card, Reply, ToolCall, Unsupported, images
-from longtake.models.scripted import ScriptedChat
+from longtake.steps.run import Run
 from longtake.types import Question
 from support.footages import TestFootage
 from support.listening import listening

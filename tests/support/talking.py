@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from longtake.agents.run import Agent
 from longtake.footage.captioned import CaptionedFootage
+from longtake.models.backends.scripted import ScriptedChat
 from longtake.models.chat import Card, Message, Options
-from longtake.models.scripted import ScriptedChat
+from longtake.steps.run import Agent
 
 WORDS = ("cat", "dog", "car", "boat")
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from longtake.agents.team import DEFAULT_TEAM
 from longtake.build import Casting
 from longtake.config import IndexSettings, Settings
 from longtake.errors import ConfigError
 from longtake.evals.lab import lab
+from longtake.steps.team import DEFAULT_TEAM
 
 
 @pytest.mark.parametrize(

@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from longtake.agents.run import Run
 from longtake.build import open_method
 from longtake.config import CacheSettings, Settings, cache_folder, load
 from longtake.lab.footage import LabFootage
 from longtake.lab.world import make_script
 from longtake.methods.base import solve
+from longtake.models.backends.scripted import ScriptedChat
+from longtake.models.backends.socratic import Description, SensesChat
 from longtake.models.catalogue import Catalogue
 from longtake.models.chat import Card
-from longtake.models.scripted import ScriptedChat
-from longtake.models.socratic import Description, SensesChat
 from longtake.registry import methods
+from longtake.steps.run import Run
 from longtake.types import Question, Segment
 
 # the cache folder of whoever runs the tests, read before each test gets one of its own

@@ -5,12 +5,12 @@ import dataclasses
 import pytest
 from support.footages import TestFootage
 
-from longtake.agents.run import Run
 from longtake.errors import ConfigError
 from longtake.methods.base import configure, solve
-from longtake.methods.baselines import Blind, Uniform
-from longtake.models.scripted import ScriptedChat
+from longtake.methods.baselines.method import Blind, Uniform
+from longtake.models.backends.scripted import ScriptedChat
 from longtake.registry import methods
+from longtake.steps.run import Run
 from longtake.types import Question
 
 

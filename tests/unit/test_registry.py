@@ -10,12 +10,12 @@ from films import FILMS
 
 from longtake import registry
 from longtake.errors import ConfigError
-from longtake.methods.baselines import Uniform
-from longtake.methods.symphony import Symphony
+from longtake.methods.baselines.method import Uniform
+from longtake.methods.symphony.method import Symphony
 
 OWN = """
 from dataclasses import dataclass
-from longtake.methods.baselines import Uniform
+from longtake.methods.baselines.method import Uniform
 
 @dataclass(frozen=True)
 class Few(Uniform):

@@ -24,7 +24,7 @@ A4VL, Algorithm 2::
     20      keep the B − 1 strongest
     22  return the blocks between them
 
-Lines 1 to 3 need a film and live in :mod:`longtake.footage.blocks`; here :class:`Samples` come in.
+Lines 1 to 3 need a film and live in :mod:`longtake.index.blocks`; here :class:`Samples` come in.
 
 Departures (the docs page has the measurements). One ℓ_min = max(4 s, L/15) for all heads. PELT's penalty is in
 units of the long-run variance; of the sweep, the strictest penalty that still finds a cut counts. λ_KTS follows

@@ -12,8 +12,8 @@ import traceback
 import click
 
 from longtake import __version__
+from longtake.display import visible
 from longtake.errors import LongtakeError, unknown
-from longtake.harmless import visible
 
 COMMANDS = {
     "ask": "Ask a question about a film; get an answer with evidence.",

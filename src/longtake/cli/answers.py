@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from longtake.cli.output import say
+from longtake.display import visible
 from longtake.errors import LongtakeError
-from longtake.harmless import visible
 from longtake.sinks.meter import Meter
 from longtake.timecode import clock
 from longtake.types import Answer, Evidence, Result, Usage

@@ -17,7 +17,7 @@ from longtake.cli.options import common, film
 from longtake.cli.output import check_place, emit_json, on_terminal, say
 from longtake.config import Settings
 from longtake.events import ScoresSet, Sink
-from longtake.footage.film import Film
+from longtake.index.film import Film
 from longtake.opening import open_film
 from longtake.plots import answer as drawing
 from longtake.plots import belief

@@ -10,9 +10,9 @@ import click
 from longtake.cli.options import common
 from longtake.cli.output import emit_json, human_bytes
 from longtake.config import Settings
+from longtake.display import visible
 from longtake.errors import ConfigError
-from longtake.footage.fingerprint import fingerprint
-from longtake.harmless import visible
+from longtake.index.fingerprint import fingerprint
 from longtake.opening import open_store
 
 

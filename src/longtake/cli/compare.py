@@ -18,9 +18,9 @@ from longtake.cli.looking import look_through
 from longtake.cli.options import common, film
 from longtake.cli.output import emit_json, say
 from longtake.config import Settings
+from longtake.display import visible
 from longtake.errors import LongtakeError, ModelError
 from longtake.estimate import Estimate
-from longtake.harmless import visible
 from longtake.opening import open_film
 from longtake.registry import methods
 from longtake.sinks.meter import Meter

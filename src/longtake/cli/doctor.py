@@ -15,7 +15,7 @@ from longtake.cli.options import common
 from longtake.cli.output import emit_json, human_bytes, rows
 from longtake.config import Settings, user_config_file
 from longtake.errors import ConfigError
-from longtake.footage.store import Store
+from longtake.index.store import Store
 from longtake.opening import open_store
 
 PACKAGES = ("av", "numpy", "pillow", "pydantic", "pysubs2")

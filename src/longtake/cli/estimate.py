@@ -15,7 +15,7 @@ from longtake.cli.output import emit_json
 from longtake.config import Settings
 from longtake.estimate import Estimate
 from longtake.estimate import estimate as bound
-from longtake.footage.film import Film
+from longtake.index.film import Film
 from longtake.opening import open_film
 from longtake.registry import methods
 from longtake.types import Question

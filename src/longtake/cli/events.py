@@ -12,9 +12,9 @@ from longtake.algorithms.partition import Partition
 from longtake.cli.options import common, film
 from longtake.cli.output import check_place, emit_json, progress, say
 from longtake.config import Settings
-from longtake.footage.blocks import partition
-from longtake.footage.film import Film
-from longtake.methods.a4vl import A4VL
+from longtake.index.blocks import partition
+from longtake.index.film import Film
+from longtake.methods.a4vl.method import A4VL
 from longtake.methods.base import configure
 from longtake.opening import open_film
 from longtake.plots import events as plots

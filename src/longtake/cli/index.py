@@ -11,8 +11,8 @@ from longtake.cli.options import common, full_hash
 from longtake.cli.output import emit_json, human_seconds, progress, say, telling
 from longtake.config import Settings
 from longtake.errors import MediaError, RunError
-from longtake.footage.film import Film
-from longtake.footage.indexing import TASKS, Task, tasks
+from longtake.index.film import Film
+from longtake.index.tasks import TASKS, Task, tasks
 from longtake.opening import open_film, open_store
 from longtake.timecode import clock
 

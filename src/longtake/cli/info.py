@@ -11,7 +11,7 @@ import numpy as np
 from longtake.cli.options import common, film, full_hash
 from longtake.cli.output import emit_json, human_bytes, rows
 from longtake.config import Settings
-from longtake.footage.film import Film
+from longtake.index.film import Film
 from longtake.media.video import StreamInfo
 from longtake.opening import open_film
 from longtake.timecode import clock

@@ -25,13 +25,13 @@ from longtake.cli.asking import asking_options, name_hosts
 from longtake.cli.options import common
 from longtake.cli.output import emit_json, say
 from longtake.config import Settings
+from longtake.display import visible
 from longtake.errors import ConfigError, ModelError
 from longtake.evals.items import Benchmark
 from longtake.evals.lab import lab
 from longtake.evals.runner import Scored, evaluate
 from longtake.evals.scoring import Difference, Rate, by_tag, paired
 from longtake.evals.solving import Solver
-from longtake.harmless import visible
 from longtake.lab.acuity import parse
 from longtake.lab.profile import PROFILE
 from longtake.plots.events import check

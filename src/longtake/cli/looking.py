@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from longtake.cli.output import progress, say, telling
-from longtake.footage.film import Film
+from longtake.index.film import Film
 
 
 def look_through(film: Film) -> None:

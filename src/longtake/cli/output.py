@@ -13,8 +13,8 @@ from typing import Any
 
 import click
 
+from longtake.display import visible
 from longtake.errors import ConfigError
-from longtake.harmless import visible
 
 SCHEMA = 1
 """Version of the ``--json`` output."""

@@ -12,7 +12,6 @@ import click
 
 from longtake import prompts
 from longtake import trace as traces
-from longtake.agents.run import Agent, Run, settle
 from longtake.build import open_method, with_fields
 from longtake.cli.answers import exit_code, plain, show
 from longtake.cli.options import common
@@ -20,12 +19,13 @@ from longtake.cli.output import emit_json, say
 from longtake.config import BudgetSettings, Settings
 from longtake.errors import BudgetSpent, ConfigError, ModelError, RunError, unknown
 from longtake.events import Answered, ChatCalled, Failed, RunStarted, Stream
-from longtake.footage.film import Film
+from longtake.index.film import Film
 from longtake.methods.base import solve, with_option_text
-from longtake.models.recorded import RecordedChat, Recording, card_from
+from longtake.models.backends.recorded import RecordedChat, Recording, card_from
 from longtake.opening import open_film
 from longtake.registry import methods
 from longtake.sinks.console import ConsoleSink
+from longtake.steps.run import Agent, Run, settle
 from longtake.trace import Trace
 from longtake.types import Answer, Question, Result
 

@@ -10,9 +10,9 @@ from longtake.cli.looking import look_through
 from longtake.cli.options import common
 from longtake.cli.output import emit_json, say, telling
 from longtake.config import Settings
-from longtake.footage.searching import Search, check_text, stretch_of
-from longtake.footage.searching import search as find
-from longtake.harmless import visible
+from longtake.display import visible
+from longtake.index.search import Search, check_text, stretch_of
+from longtake.index.search import search as find
 from longtake.opening import open_film
 from longtake.timecode import clock, parse_range
 

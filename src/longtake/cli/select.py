@@ -11,7 +11,6 @@ from typing import Any
 
 import click
 
-from longtake.agents.team import read_team, write_team
 from longtake.build import Asking
 from longtake.cli.asking import asking_options, name_hosts
 from longtake.cli.estimate import show_estimates
@@ -19,12 +18,13 @@ from longtake.cli.eval import draw, words_of
 from longtake.cli.options import common
 from longtake.cli.output import emit_json, human_seconds, on_terminal, say
 from longtake.config import Settings
+from longtake.display import visible
 from longtake.errors import ConfigError
 from longtake.evals import selection
 from longtake.evals.benchmarks import load
 from longtake.evals.items import Benchmark
 from longtake.evals.selection import Manner, Ranked, Selection
-from longtake.harmless import visible
+from longtake.steps.team import read_team, write_team
 
 
 @click.command()

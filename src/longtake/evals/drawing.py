@@ -6,7 +6,7 @@ import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from longtake.harmless import visible
+from longtake.display import visible
 
 WIDTH, HEIGHT = 420, 260
 LEFT, BOTTOM, TOP, RIGHT = 46, 36, 12, 30

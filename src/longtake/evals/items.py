@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from longtake.footage.footage import Footage
+from longtake.footage.protocol import Footage
 from longtake.types import Question, Segment
 
 

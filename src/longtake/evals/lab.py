@@ -10,7 +10,7 @@ from pathlib import Path
 from longtake.config import Settings
 from longtake.evals.items import Asked, Benchmark, Item
 from longtake.footage.captioned import CaptionedFootage
-from longtake.footage.footage import Footage
+from longtake.footage.protocol import Footage
 from longtake.lab.encoder import LabEncoder
 from longtake.lab.footage import LabFootage
 from longtake.lab.grammar import sentence

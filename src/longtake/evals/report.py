@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from longtake.display import on_one_line
 from longtake.errors import RunError
 from longtake.evals.items import Benchmark, Item
 from longtake.evals.presets import Published
 from longtake.evals.runner import Scored, mean, score
 from longtake.evals.runs import RunFolder
 from longtake.evals.scoring import Difference, Rate, accuracy, by_tag, paired
-from longtake.harmless import on_one_line
 
 ERRORS = 5
 """Kinds of errors that are told."""

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from longtake import build
-from longtake.agents.team import Member, Opinion, by_meaning
 from longtake.algorithms.voting import agreement
 from longtake.build import Casting, with_fields
 from longtake.config import BudgetSettings, Settings
@@ -25,6 +24,7 @@ from longtake.evals.runs import RunFolder
 from longtake.evals.scoring import Difference, Rate, accuracy, paired
 from longtake.evals.solving import Solver, file_name
 from longtake.models.chat import Chat
+from longtake.steps.team import Member, Opinion, by_meaning
 
 METHOD = "lvagent"
 ALONE = {"team_size": 1, "max_rounds": 1, "reflection": False, "reasons": False}

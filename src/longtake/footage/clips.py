@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
-from longtake.footage.footage import Footage
+from longtake.footage.protocol import Footage
 from longtake.perception.pooling import MeanPooling
 from longtake.perception.protocols import VideoTextEncoder
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longtake.algorithms import sampling
-from longtake.footage.footage import Footage
+from longtake.footage.protocol import Footage
 from longtake.types import Evidence, Frame, Line, Segment
 
 

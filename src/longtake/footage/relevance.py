@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longtake.algorithms import phrases
-from longtake.footage.footage import Footage
+from longtake.footage.protocol import Footage
 from longtake.types import Line
 
 

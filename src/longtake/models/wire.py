@@ -8,7 +8,7 @@ from typing import Any
 
 from longtake import events
 from longtake.models.chat import Card, Finish, Message, Reply, ToolCall, Unavailable, images
-from longtake.models.thinking import split_thinking
+from longtake.models.replies.thinking import split_thinking
 from longtake.models.tokens import estimate, estimate_messages
 from longtake.types import Usage
 

@@ -1,5 +1,10 @@
 """What models are told: one Markdown file per step, with ``$slots``.
 
+Prompts live beside the code that uses them: ``videoagent/predict`` is ``prompts/predict.md`` in the
+package of the method VideoAgent, ``shared/reask`` lies here. A method from another package brings
+its prompts the same way: ``prompts/look.md`` beside ``longtake_echo/method.py`` is
+``longtake_echo/look``. See :func:`homes`.
+
 A file is one user message; where it holds a line ``---``, what stands above that line is the system
 message. The stable part comes first (role, question, notes in time order) and the step's instruction last,
 so that prefix caches serve most of the next prompt. ``$frames``, where a file has it, is where pictures go.
@@ -19,16 +24,20 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from string import Template
 from typing import Any
 
+from longtake import registry
 from longtake.errors import ConfigError, unknown
+from longtake.events import note_once
 from longtake.prompts.material import quote
 from longtake.timecode import clock
 from longtake.types import Line, Question, Segment
 
-HERE = Path(__file__).parent
+SHARED = "shared"
+"""Owner of the prompts that the steps of all methods use."""
 FRAMES = "frames"
 _FRAMES_SLOT = re.compile(r"\$frames\b")
 _folder: ContextVar[Path | None] = ContextVar("longtake_prompts", default=None)
@@ -93,13 +102,52 @@ def load(name: str) -> Prompt:
     """The prompt ``method/step``, from the folder set by :func:`override` if it holds one of that name."""
     folder = _folder.get()
     if folder is not None and (folder / f"{name}.md").is_file():
-        return _read(name, folder)
+        return _read(name, folder / f"{name}.md")
     return _shipped(name)
 
 
 def names() -> list[str]:
-    """Every prompt that is shipped."""
-    return sorted(path.relative_to(HERE).with_suffix("").as_posix() for path in HERE.rglob("*.md"))
+    """Every prompt of an installed method, and the shared ones."""
+    return sorted(
+        f"{owner}/{path.relative_to(home).with_suffix('').as_posix()}"
+        for owner, home in homes().items()
+        for path in home.rglob("*.md")
+    )
+
+
+def homes() -> dict[str, Path]:
+    """The folder of each owner's prompts.
+
+    A method's prompts lie in ``prompts/`` beside its module, and their owner is called like the
+    package around that module (``longtake.methods.a4vl.method`` owns ``a4vl/…``), or like the
+    module itself where there is no package around it.
+    """
+    found = {SHARED: Path(__file__).parent / SHARED}
+    for module in registry.methods.modules():
+        owner, home = _home(module)
+        if home is None or not home.is_dir():
+            continue
+        if found.setdefault(owner, home) != home:
+            raise ConfigError(
+                f"two packages bring prompts called {owner}/…: {found[owner]} and {home}; "
+                "rename one of the packages",
+                key=owner,
+            )
+    return found
+
+
+def _home(module: str) -> tuple[str, Path | None]:
+    """Who owns the prompts of a method's module, and where they would lie."""
+    try:
+        spec = find_spec(module)
+    except Exception as error:  # noqa: BLE001 - a broken package must not take the others with it
+        note_once("plug_in_skipped", module=module, why=f"{type(error).__name__}: {error}")
+        return module, None
+    if spec is None or spec.origin is None:
+        return module, None
+    is_package = spec.submodule_search_locations is not None
+    package = module if is_package else module.rpartition(".")[0] or module
+    return package.rpartition(".")[2], Path(spec.origin).parent / "prompts"
 
 
 def digests(prefix: str = "") -> Mapping[str, str]:
@@ -117,7 +165,7 @@ def override(folder: Path | None) -> Iterator[None]:
             name = path.relative_to(folder).with_suffix("").as_posix()
             if name not in names():
                 raise unknown("prompt", name, names(), where=str(folder))
-            theirs, ours = _read(name, folder).slots, _shipped(name).slots
+            theirs, ours = _read(name, path).slots, _shipped(name).slots
             if theirs != ours:
                 wanted = ", ".join(f"${slot}" for slot in sorted(ours)) or "none"
                 raise ConfigError(f"{path}: its slots must be {wanted}", key=name)
@@ -165,15 +213,23 @@ def words(value: Any) -> str:
     return json.dumps(dump(), ensure_ascii=False) if dump else str(value)
 
 
-@cache
 def _shipped(name: str) -> Prompt:
-    if name not in names():
+    """The prompt as its owner ships it."""
+    owner, _, step = name.partition("/")
+    home = homes().get(owner)
+    if home is None or not (home / f"{step}.md").is_file():
         raise unknown("prompt", name, names())
-    return _read(name, HERE)
+    return _read_once(name, home / f"{step}.md")
 
 
-def _read(name: str, folder: Path) -> Prompt:
+@cache
+def _read_once(name: str, path: Path) -> Prompt:
+    """Shipped files do not change while the program runs; files that stand in for them may."""
+    return _read(name, path)
+
+
+def _read(name: str, path: Path) -> Prompt:
     try:
-        return Prompt(name, (folder / f"{name}.md").read_text(encoding="utf-8"))
+        return Prompt(name, path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{folder / name}.md: cannot be read ({error})", key=name) from error
+        raise ConfigError(f"{path}: cannot be read ({error})", key=name) from error

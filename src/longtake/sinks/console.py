@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TextIO
 
+from longtake.display import on_one_line
 from longtake.events import (
     ChatCalled,
     Event,
@@ -17,7 +18,6 @@ from longtake.events import (
     StepEnded,
     ToolCalled,
 )
-from longtake.harmless import on_one_line
 from longtake.timecode import clock
 
 BLOCKS = " ▁▂▃▄▅▆▇█"

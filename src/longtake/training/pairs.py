@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from longtake.algorithms import sampling
 from longtake.errors import ConfigError, LongtakeError
-from longtake.footage.footage import Footage
+from longtake.footage.protocol import Footage
 from longtake.perception.runtime import unit
 from longtake.training.captions import Clip, Dropped
 

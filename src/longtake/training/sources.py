@@ -13,7 +13,7 @@ from typing import Any
 
 from longtake.config import Settings, cache_folder
 from longtake.errors import ConfigError
-from longtake.footage.film import Film
+from longtake.index.film import Film
 from longtake.opening import open_store
 from longtake.perception.cardencoder import CardImageTextEncoder
 from longtake.perception.minilm import LONGEST, bert_tokenizer

@@ -13,7 +13,7 @@ from PIL import Image
 
 from longtake import cli
 from longtake.cli.output import human_bytes, human_seconds
-from longtake.harmless import visible
+from longtake.display import visible
 from longtake.perception import runtime
 
 QUICK = ("--only", "subtitles", "--only", "frames")
@@ -197,7 +197,7 @@ def test_interrupt_exits_130(run, film, monkeypatch):
     def stop(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("longtake.footage.film.build_frame_layers", stop)
+    monkeypatch.setattr("longtake.index.film.build_frame_layers", stop)
     code, _, err = run("index", film, *QUICK)
     assert code == 130
     assert "what was finished is kept" in err
@@ -207,7 +207,7 @@ def test_interrupt_while_a_library_is_loaded_exits_130(run, film, monkeypatch):
     def stop(*args, **kwargs):
         raise ImportError("initialization failed") from KeyboardInterrupt()
 
-    monkeypatch.setattr("longtake.footage.film.build_frame_layers", stop)
+    monkeypatch.setattr("longtake.index.film.build_frame_layers", stop)
     code, _, err = run("index", film, *QUICK)
     assert code == 130
     assert "interrupted" in err

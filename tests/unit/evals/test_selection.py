@@ -8,12 +8,12 @@ import pytest
 from processes import Captions
 
 from longtake import registry
-from longtake.agents.team import Member, read_team, write_team
 from longtake.config import Settings
 from longtake.errors import RunError
 from longtake.evals.items import Asked, Benchmark, Item
 from longtake.evals.runs import RunFolder
 from longtake.evals.selection import Manner, estimates, select
+from longtake.steps.team import Member, read_team, write_team
 from longtake.types import Question
 
 OPTIONS = ("one", "two", "three")

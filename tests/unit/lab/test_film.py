@@ -13,8 +13,8 @@ from longtake.algorithms.phrases import match
 from longtake.cli.lab import lab
 from longtake.config import PerceptionSettings, Settings
 from longtake.errors import ConfigError
-from longtake.footage.film import Film
-from longtake.footage.store import Store
+from longtake.index.film import Film
+from longtake.index.store import Store
 from longtake.lab import code
 from longtake.lab.encoder import LabEncoder
 from longtake.lab.film import make_world, read_script, write_world

@@ -17,10 +17,10 @@ from longtake.lab.acuity import LabChat, LabModel
 from longtake.lab.film import make_world
 from longtake.lab.footage import LabFootage
 from longtake.lab.serve import Service, serving
+from longtake.models.backends.openai import OpenAIChat
 from longtake.models.chat import Card, Image, Options, ToolSpec, Unavailable, say
 from longtake.models.http import Endpoint
 from longtake.models.layers import Retrying
-from longtake.models.openai import OpenAIChat
 
 WORLD = make_world(4, 10, 40)
 FOOTAGE = LabFootage(WORLD.script)

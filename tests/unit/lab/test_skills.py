@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 from unit.lab.asking import fields, model, reply, shown, spoken_in
 
-from longtake.agents.ask import ask
-from longtake.agents.run import Agent
-from longtake.agents.team import Opinion, group_answers, peer_scores
-from longtake.agents.tools import tool, use_tools
 from longtake.lab.film import make_world
 from longtake.lab.footage import LabFootage
 from longtake.lab.skills import LISTS, VALUES
 from longtake.models.chat import Image, Options, say
-from longtake.models.replies import Letter, schema_for
+from longtake.models.replies.reading import Letter, schema_for
+from longtake.steps.ask import ask
+from longtake.steps.run import Agent
+from longtake.steps.team import Opinion, group_answers, peer_scores
+from longtake.steps.tools import tool, use_tools
 from longtake.timecode import clock
 from longtake.types import Question, Segment
 

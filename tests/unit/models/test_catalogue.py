@@ -6,12 +6,12 @@ from support.server import completion, serve
 from longtake import config, registry
 from longtake.config import Layer, ModelEntry, Settings, merge
 from longtake.errors import ConfigError, ModelError
+from longtake.models.backends.local import LocalChat, Weights
+from longtake.models.backends.scripted import ScriptedChat
 from longtake.models.cache import ReplyStore
 from longtake.models.catalogue import KEYS, Catalogue, assign_roles, suggestions
 from longtake.models.chat import Card, Options, say
-from longtake.models.local import LocalChat, Weights
 from longtake.models.prices import HERE, price_of
-from longtake.models.scripted import ScriptedChat
 
 HELLO = [say("user", "Hello?")]
 

@@ -14,12 +14,12 @@ from support.listening import listening
 from longtake.config import BudgetSettings
 from longtake.errors import BudgetSpent, ModelError
 from longtake.events import ChatCalled
+from longtake.models.backends.scripted import ScriptedChat
 from longtake.models.budget import Ledger
 from longtake.models.cache import FILE, Cached, ReplyStore
 from longtake.models.chat import Card, Image, Options, Reply, Unavailable, request_hash, say
 from longtake.models.layers import Budgeted, Gate, Limited, Retrying, Traced
 from longtake.models.prices import Price
-from longtake.models.scripted import ScriptedChat
 from longtake.types import Answer, Frame, Usage
 
 HELLO = [say("user", "Hello?")]

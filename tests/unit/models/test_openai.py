@@ -10,6 +10,7 @@ from support.listening import listening
 from support.server import Request, Send, completion, serve
 
 from longtake.errors import ConfigError, ModelError
+from longtake.models.backends.openai import OpenAIChat
 from longtake.models.chat import (
     Card,
     Image,
@@ -22,7 +23,6 @@ from longtake.models.chat import (
     say,
 )
 from longtake.models.http import Endpoint, is_loopback
-from longtake.models.openai import OpenAIChat
 from longtake.models.prices import Price
 from longtake.types import Frame
 

@@ -4,8 +4,8 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from longtake.models.replies import Letter, Unreadable, closing, read, schema_for, told
-from longtake.models.thinking import split_thinking
+from longtake.models.replies.reading import Letter, Unreadable, closing, read, schema_for, told
+from longtake.models.replies.thinking import split_thinking
 from longtake.types import Question
 
 QUESTION = Question("Who?", ("the man", "the dog", "the cat"))

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from longtake.errors import ConfigError
+from longtake.models.backends.scripted import ScriptedChat
+from longtake.models.backends.socratic import Description, SensesChat, SocraticChat
 from longtake.models.chat import Card, Image, Options, Unavailable, request_hash, say
-from longtake.models.scripted import ScriptedChat
-from longtake.models.socratic import Description, SensesChat, SocraticChat
 from longtake.models.tokens import estimate, estimate_messages
 from longtake.types import Frame
 

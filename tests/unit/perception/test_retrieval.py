@@ -12,16 +12,16 @@ from films import FILMS
 from support.listening import listening
 from support.talking import Team
 
-from longtake.agents.run import Run
 from longtake.config import PerceptionSettings, Settings
 from longtake.errors import ConfigError, ModelError
-from longtake.footage.film import Film
-from longtake.footage.store import Store
+from longtake.index.film import Film
+from longtake.index.store import Store
 from longtake.methods.base import solve
-from longtake.methods.lvagent import LVAgent
+from longtake.methods.lvagent.method import LVAgent
 from longtake.perception.headfile import Shape, initial, network
 from longtake.perception.pooling import MeanPooling
 from longtake.perception.retrieval import RetrievalHead
+from longtake.steps.run import Run
 from longtake.types import Question
 
 SHAPE = Shape(dim=16, layers=2, heads=4, frames=6)

@@ -1,11 +1,11 @@
 from pathlib import Path
 
 from longtake.events import Stream, note
+from longtake.models.backends.scripted import ScriptedChat
 from longtake.models.cache import Cached, ReplyStore
 from longtake.models.chat import Card, Options, say
 from longtake.models.layers import Traced
 from longtake.models.prices import Price
-from longtake.models.scripted import ScriptedChat
 from longtake.sinks.meter import Meter
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from longtake.config import Settings, cache_folder
 from longtake.errors import ConfigError
 from longtake.footage.captioned import CaptionedFootage
-from longtake.footage.footage import Footage
+from longtake.footage.protocol import Footage
 from longtake.opening import open_film
 from longtake.perception.minilm import MiniLM
 from longtake.perception.senses import Senses

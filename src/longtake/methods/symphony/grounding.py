@@ -15,17 +15,17 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import BaseModel, Field
 
-from longtake.agents.ask import ask
-from longtake.agents.fanout import fanout
-from longtake.agents.run import Run
 from longtake.algorithms import sampling
 from longtake.errors import check_least
 from longtake.events import ScoresSet, ToolCalled, emit, note, step
-from longtake.footage.footage import Footage
 from longtake.footage.look import look_at, rows_within
-from longtake.methods.showing import length, shown_to
-from longtake.methods.symphony.score import GROUNDING, Claim, Turn
+from longtake.footage.protocol import Footage
+from longtake.methods.symphony.history import GROUNDING, Claim, Turn
 from longtake.models.tokens import estimate
+from longtake.steps.ask import ask
+from longtake.steps.fanout import fanout
+from longtake.steps.run import Run
+from longtake.steps.showing import length, shown_to
 from longtake.timecode import clock, parse_time
 from longtake.types import Question, Segment
 

@@ -9,17 +9,17 @@ from typing import Annotated
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from longtake.agents.ask import ask
-from longtake.agents.run import Run
-from longtake.agents.times import Written, at_least, read_stretch
-from longtake.agents.tools import Tool, ToolError, tool, use_tools
 from longtake.algorithms import allocate, sampling
 from longtake.errors import check_least
 from longtake.events import step
-from longtake.footage.footage import Footage
 from longtake.footage.look import Look, look_at, look_closely, rows_within, together
-from longtake.methods.showing import length, shown_to
-from longtake.methods.symphony.score import PERCEPTION, Turn
+from longtake.footage.protocol import Footage
+from longtake.methods.symphony.history import PERCEPTION, Turn
+from longtake.steps.ask import ask
+from longtake.steps.run import Run
+from longtake.steps.showing import length, shown_to
+from longtake.steps.times import Written, at_least, read_stretch
+from longtake.steps.tools import Tool, ToolError, tool, use_tools
 from longtake.timecode import clock
 from longtake.types import Question, Segment
 

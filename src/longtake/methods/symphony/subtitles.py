@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, Field
 
-from longtake.agents.ask import ask
-from longtake.agents.fanout import fanout
-from longtake.agents.run import Run
-from longtake.agents.times import Written, read_stretch
-from longtake.agents.tools import ToolError
 from longtake.events import note, step
-from longtake.footage.footage import Footage
-from longtake.methods.symphony.score import SUBTITLES, Turn
+from longtake.footage.protocol import Footage
+from longtake.methods.symphony.history import SUBTITLES, Turn
 from longtake.models.tokens import estimate
 from longtake.prompts import words
+from longtake.steps.ask import ask
+from longtake.steps.fanout import fanout
+from longtake.steps.run import Run
+from longtake.steps.times import Written, read_stretch
+from longtake.steps.tools import ToolError
 from longtake.timecode import clock
 from longtake.types import Evidence, Line, Question
 

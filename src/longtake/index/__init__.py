@@ -1,0 +1,1 @@
+"""What is derived from a film and kept on disk."""

@@ -1,0 +1,152 @@
+"""Lines of text of one film in SQLite: what was said, shown or written, and which stretches were covered."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from longtake.algorithms.coverage import union
+from longtake.errors import RunError
+from longtake.index.store import LayerKey
+from longtake.types import Line, Segment
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS layers (key TEXT PRIMARY KEY, covered TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS lines (
+    id INTEGER PRIMARY KEY, layer TEXT NOT NULL, start REAL NOT NULL, end REAL NOT NULL, text TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS lines_by_time ON lines (layer, start);
+CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (
+    text, content='lines', content_rowid='id', tokenize='porter unicode61 remove_diacritics 2'
+);
+CREATE TRIGGER IF NOT EXISTS line_added AFTER INSERT ON lines BEGIN
+    INSERT INTO words (rowid, text) VALUES (new.id, new.text);
+END;
+CREATE TRIGGER IF NOT EXISTS line_removed AFTER DELETE ON lines BEGIN
+    INSERT INTO words (words, rowid, text) VALUES ('delete', old.id, old.text);
+END;
+"""
+_MADE = 1
+"""The file's ``user_version`` once it has the tables above."""
+
+
+@dataclass(frozen=True)
+class Match:
+    """A line that holds words of a query."""
+
+    line: Line
+    layer: str
+    score: float
+    """BM25, higher is better."""
+
+
+class TextStore:
+    """One film's lines, layer by layer; every change is one transaction."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def add(self, key: LayerKey, lines: Iterable[Line], covered: Iterable[Segment]) -> None:
+        """Add lines to a layer, and the stretches of film that are now known whether or not they held any."""
+        rows = [(str(key), line.segment.start, line.segment.end, line.text) for line in lines]
+        with self._open() as base, base:
+            base.execute("BEGIN IMMEDIATE")
+            known = union([*self._covered(base, key), *covered])
+            base.executemany(
+                "INSERT INTO lines (layer, start, end, text) VALUES (?, ?, ?, ?)", rows
+            )
+            base.execute(
+                "INSERT OR REPLACE INTO layers VALUES (?, ?)",
+                (str(key), json.dumps([[s.start, s.end] for s in known])),
+            )
+
+    def has(self, key: LayerKey) -> bool:
+        """Whether anything was ever added to a layer."""
+        with self._open() as base:
+            return (
+                base.execute("SELECT 1 FROM layers WHERE key = ?", (str(key),)).fetchone()
+                is not None
+            )
+
+    def covered(self, key: LayerKey) -> list[Segment]:
+        """Stretches of film that a layer knows about, merged."""
+        with self._open() as base:
+            return self._covered(base, key)
+
+    def lines(self, key: LayerKey, within: Segment | None = None) -> list[Line]:
+        """A layer's lines by time, those that touch ``within``."""
+        within = within or Segment(0.0, float("inf"))
+        with self._open() as base:
+            rows = base.execute(
+                "SELECT start, end, text FROM lines WHERE layer = ? AND start < ? AND (end > ? OR start >= ?)"
+                " ORDER BY start, id",
+                (str(key), within.end, within.start, within.start),
+            )
+            return [Line(Segment(start, end), text) for start, end, text in rows]
+
+    def match(
+        self,
+        query: str,
+        keys: Sequence[LayerKey],
+        *,
+        within: Segment | None = None,
+        limit: int = 50,
+    ) -> list[Match]:
+        """Lines that share words with a query, best first; words match by stem, and rare ones count more."""
+        words = re.findall(r"\w+", query)
+        if not words or not keys:
+            return []
+        within = within or Segment(0.0, float("inf"))
+        marks = ", ".join("?" * len(keys))
+        with self._open() as base:
+            rows = base.execute(
+                "SELECT start, end, lines.text, layer, -bm25(words)"
+                " FROM words JOIN lines ON lines.id = words.rowid"
+                f" WHERE words MATCH ? AND layer IN ({marks}) AND start < ? AND (end > ? OR start >= ?)"
+                " ORDER BY bm25(words), start LIMIT ?",
+                (
+                    " OR ".join(f'"{word}"' for word in words),
+                    *map(str, keys),
+                    within.end,
+                    within.start,
+                    within.start,
+                    limit,
+                ),
+            )
+            return [
+                Match(Line(Segment(a, b), text), layer, score) for a, b, text, layer, score in rows
+            ]
+
+    @staticmethod
+    def _covered(base: sqlite3.Connection, key: LayerKey) -> list[Segment]:
+        row = base.execute("SELECT covered FROM layers WHERE key = ?", (str(key),)).fetchone()
+        return [Segment(a, b) for a, b in json.loads(row[0])] if row else []
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        try:
+            with self._connected() as base:
+                yield base
+        except sqlite3.DatabaseError as error:
+            if type(error) is not sqlite3.DatabaseError and "no such" not in str(error):
+                raise  # a lock or a full disk: the file itself is sound
+            raise RunError(
+                f"{self._path}: the film's text is damaged ({error}); "
+                f"clear it and index again: longtake cache clear {self._path.parent.name}"
+            ) from error
+
+    @contextmanager
+    def _connected(self) -> Iterator[sqlite3.Connection]:
+        # a connection per use: cheap, and safe for threads and forks alike
+        with closing(sqlite3.connect(self._path, timeout=60, isolation_level=None)) as base:
+            if base.execute("PRAGMA user_version").fetchone()[0] < _MADE:
+                # one transaction that others wait for: of several processes that find no tables, one makes them
+                base.executescript(
+                    f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {_MADE}; COMMIT;"
+                )
+            yield base

@@ -1,1 +1,0 @@
-"""The parts of VideoDetective: the graph with its belief, facets, observations, evidence."""

@@ -1,0 +1,1 @@
+"""Typed replies: what is asked for, and how what comes back is read."""

@@ -1,0 +1,91 @@
+"""Asking for an answer, in the form that the question has: a letter, or words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic import BaseModel
+
+from longtake.models.chat import Chat
+from longtake.models.replies.reading import Letter
+from longtake.steps.ask import ask
+from longtake.types import Answer, Evidence, Frame, Question
+
+
+class Choice(BaseModel):
+    """A letter."""
+
+    choice: Letter = None
+
+
+class Words(BaseModel):
+    """An answer in words."""
+
+    answer: str
+
+
+class ReasonedChoice(BaseModel):
+    """A reasoned letter."""
+
+    reason: str
+    choice: Letter = None
+
+
+class ReasonedWords(BaseModel):
+    """A reasoned answer in words."""
+
+    reason: str
+    answer: str
+
+
+@dataclass(frozen=True)
+class Guess:
+    """What a model answers; neither a choice nor a text is an abstention."""
+
+    choice: str | None = None
+    text: str = ""
+    reason: str = ""
+
+    @property
+    def abstained(self) -> bool:
+        """Whether nothing was answered."""
+        return self.choice is None and not self.text
+
+    def as_answer(
+        self, *, confidence: float | None = None, evidence: Sequence[Evidence] = ()
+    ) -> Answer:
+        """The same as a method's answer."""
+        answer = Answer(self.choice, self.text, self.reason, confidence, tuple(evidence))
+        return replace(answer, status="abstained") if self.abstained else answer
+
+
+def guess(
+    chat: Chat,
+    prompt: str,
+    question: Question,
+    *,
+    reasoned: bool = True,
+    frames: Sequence[Frame] = (),
+    **slots: Any,
+) -> Guess:
+    """The model's answer, after its reason or alone; an abstention where its reply cannot be read twice in a row."""
+    if question.options:
+        choose = ReasonedChoice if reasoned else Choice
+        choice = ask(chat, prompt, choose, frames=frames, question=question, default=None, **slots)
+        return (
+            Guess() if choice is None else Guess(choice.choice, "", getattr(choice, "reason", ""))
+        )
+    tell = ReasonedWords if reasoned else Words
+    said = ask(chat, prompt, tell, frames=frames, question=question, default=None, **slots)
+    return (
+        Guess() if said is None else Guess(None, said.answer.strip(), getattr(said, "reason", ""))
+    )
+
+
+def in_words(question: Question, choice: str | None, text: str) -> str:
+    """An answer as the next step is told of it."""
+    return (
+        text if choice is None else f"{choice}. {question.options[question.letters.index(choice)]}"
+    )

@@ -1,0 +1,225 @@
+"""Functions that a model may use.
+
+A function's signature becomes the tool's parameters and its docstring the description. Models whose
+endpoint offers tool calls get them natively; others are told of the tools in words and reply in JSON. What a
+tool gives is film material and is quoted. The loop is bounded: after ``turns`` uses the model is told to
+answer, and a reply that cannot be read ends in the step's default, as in :func:`~longtake.steps.ask.ask`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+
+from longtake import events, prompts
+from longtake.errors import LongtakeError
+from longtake.models.chat import (
+    Chat,
+    Message,
+    Options,
+    Reply,
+    Text,
+    ToolCall,
+    ToolSpec,
+    Unsupported,
+    say,
+)
+from longtake.models.replies.loose_json import NotJson, objects, parse
+from longtake.models.replies.reading import explain
+from longtake.prompts import Plain
+from longtake.prompts.material import quote
+from longtake.steps.ask import REQUIRED, Form, compose, converse
+from longtake.types import Frame
+
+M = TypeVar("M", bound=BaseModel)
+T = TypeVar("T")
+ONLY_THE_OBJECT = "To use a tool, reply with its JSON object and nothing else."
+_FENCED = re.compile(r"```\w*\n(.*)\n```", re.DOTALL)
+
+
+class ToolError(LongtakeError):
+    """Raised inside a tool: its text goes to the model, which may try otherwise."""
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A function as a model may use it."""
+
+    name: str
+    description: str
+    run: Callable[..., Any]
+    parameters: type[BaseModel]
+
+    @property
+    def spec(self) -> ToolSpec:
+        """What the model is told."""
+        schema = self.parameters.model_json_schema()
+        schema.pop("title", None)
+        return ToolSpec(self.name, self.description, schema)
+
+    def use(self, arguments: str) -> str:
+        """Run the tool on arguments in JSON; what is wrong with them, or with the run, is a ``ToolError``."""
+        try:
+            given = parse(arguments or "{}")
+        except NotJson as error:
+            raise ToolError(f"the arguments are not JSON: {error}") from error
+        if not isinstance(given.value, dict) or given.cut is not None:
+            raise ToolError("the arguments must be one complete JSON object")
+        try:
+            checked = self.parameters.model_validate(given.value)
+        except ValidationError as error:
+            raise ToolError(f"the arguments do not fit:\n{explain(error)}") from error
+        result = self.run(**{name: getattr(checked, name) for name in self.parameters.model_fields})
+        return result if isinstance(result, str) else prompts.words(result)
+
+
+def tool(function: Callable[..., Any]) -> Tool:
+    """A tool from a function with type hints and a docstring; ``Annotated[…, "…"]`` describes one."""
+    hints = get_type_hints(function, include_extras=True)
+    fields: dict[str, Any] = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        hint = hints[name]
+        words = next(
+            (note for note in getattr(hint, "__metadata__", ()) if isinstance(note, str)), None
+        )
+        default = ... if parameter.default is inspect.Parameter.empty else parameter.default
+        fields[name] = (hint, Field(default, description=words))
+    model: type[BaseModel] = create_model(
+        function.__name__, __config__=ConfigDict(extra="forbid"), **fields
+    )
+    return Tool(function.__name__, inspect.getdoc(function) or "", function, model)
+
+
+def use_tools(
+    chat: Chat,
+    prompt: str,
+    tools: Sequence[Tool],
+    reply: type[M],
+    *,
+    turns: int = 5,
+    frames: Sequence[Frame] = (),
+    default: T = REQUIRED,
+    max_tokens: int | None = None,
+    **slots: Any,
+) -> M | T:
+    """The model's typed reply after at most ``turns`` uses of the tools, one at a time."""
+    form = Form.of(reply, slots)
+    own = chat.card.options
+    tokens = own.max_tokens if max_tokens is None else max_tokens
+    options = replace(own, max_tokens=tokens, prompt=prompt, schema=None, tools=())
+    messages = compose(chat, prompt, slots, frames, form.instruction, tokens)
+    loop = _Loop(chat, {one.name: one for one in tools}, options, turns)
+    try:
+        said = loop.native(list(messages))
+    except Unsupported:
+        said = loop.in_words(list(messages))
+    messages, last = said
+    if last is not None:
+        try:
+            return form.read(last)  # type: ignore[no-any-return]
+        except ValueError as error:
+            events.note("answer_unread", prompt=prompt, why=str(error))
+    now = say("user", *prompts.load("shared/answer_now").render().user)
+    result: M | T = converse(
+        chat, [*messages, now], replace(options, schema=form.schema), form, default
+    )
+    return result
+
+
+@dataclass(frozen=True)
+class _Loop:
+    """Turns of a model and its tools; ends with the conversation and, if the model answered, its reply."""
+
+    chat: Chat
+    tools: Mapping[str, Tool]
+    options: Options
+    turns: int
+
+    def native(self, messages: list[Message]) -> tuple[list[Message], Reply | None]:
+        options = replace(self.options, tools=tuple(one.spec for one in self.tools.values()))
+        for _ in range(self.turns):
+            reply = self.chat.complete(messages, options)
+            if not reply.tool_calls:
+                return self._answered(messages, reply)
+            call = reply.tool_calls[0]
+            if len(reply.tool_calls) > 1:
+                events.note("tools_dropped", kept=call.name, dropped=len(reply.tool_calls) - 1)
+            messages.append(
+                Message("assistant", (Text(reply.text),) if reply.text else (), (call,))
+            )
+            messages.append(Message("tool", (Text(self._use(call)),), answers=call.id))
+        return messages, None
+
+    def in_words(self, messages: list[Message]) -> tuple[list[Message], Reply | None]:
+        listed = "\n".join(json.dumps(_plain(one.spec)) for one in self.tools.values())
+        told = prompts.load("shared/tools").render(tools=Plain(listed), turns=self.turns)
+        messages[0] = say("system", f"{messages[0].text}\n\n{told.user[0]}")
+        for _ in range(self.turns):
+            reply = self.chat.complete(messages, self.options)
+            call = _call_in(reply.text)
+            if call is None:
+                return self._answered(messages, reply)
+            messages.append(say("assistant", reply.text))
+            messages.append(say("user", self._use(call) if call.name else ONLY_THE_OBJECT))
+        return messages, None
+
+    def _answered(self, messages: list[Message], reply: Reply) -> tuple[list[Message], Reply]:
+        return [*messages, say("assistant", reply.text or "(empty)")], reply
+
+    def _use(self, call: ToolCall) -> str:
+        """What a tool gives, quoted, or what is wrong with how it was used."""
+        try:
+            if call.name not in self.tools:
+                raise ToolError(
+                    f"there is no tool {call.name!r}; there are {', '.join(self.tools)}"
+                )
+            result = self.tools[call.name].use(call.arguments)
+        except ToolError as error:
+            self._note(call, error=str(error))
+            return quote(f"This did not work. {error}", "tool error")
+        self._note(call, result=result)
+        return quote(result, call.name)
+
+    def _note(self, call: ToolCall, *, result: str = "", error: str | None = None) -> None:
+        try:
+            arguments = json.loads(call.arguments)
+        except ValueError:
+            arguments = {"unread": call.arguments}
+        if not isinstance(arguments, dict):
+            arguments = {"unread": call.arguments}
+        events.emit(
+            events.ToolCalled(name=call.name, arguments=arguments, result=result, error=error)
+        )
+
+
+def _plain(spec: ToolSpec) -> dict[str, Any]:
+    return {"tool": spec.name, "description": spec.description, "arguments": spec.parameters}
+
+
+def _call_in(text: str) -> ToolCall | None:
+    """The tool call that a reply is; one without a name where it merely holds something like a call.
+
+    A reply that quotes the film can hold a call that the film shows, so only a reply that is nothing else
+    counts.
+    """
+    try:
+        found = [one for one in objects(text) if isinstance(one.value.get("tool"), str)]
+    except NotJson:
+        return None
+    if not found:
+        return None
+    fenced = _FENCED.fullmatch(text.strip())
+    try:
+        alone = parse(fenced.group(1) if fenced else text.strip())
+    except NotJson:
+        return ToolCall("", "", "")
+    call = alone.value
+    if alone.cut is not None or not isinstance(call, dict) or not isinstance(call.get("tool"), str):
+        return ToolCall("", "", "")
+    return ToolCall("", call["tool"], json.dumps(call.get("arguments") or {}))

@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from films import FILMS, Recipe, read_number, x264
+
+from longtake.config import IndexSettings, Settings
+from longtake.index.film import Film
+from longtake.index.fingerprint import PIECE, fingerprint
+from longtake.index.layers import CHUNK, Glimpses, load_video
+from longtake.index.store import LayerKey, Store
+from longtake.media import decode
+from longtake.types import Segment
+
+LONG = Recipe("long.mp4", x264(fps=Fraction(4), gop=8), count=4 * 200)
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "cache")
+
+
+@pytest.fixture
+def footage(store, film_folder):
+    return Film(LONG.make(film_folder), store)
+
+
+def test_fingerprint_is_of_the_content(tmp_path):
+    data = np.random.default_rng(0).bytes(5 * PIECE)
+    (tmp_path / "a").write_bytes(data)
+    (tmp_path / "b").write_bytes(data)
+    assert fingerprint(tmp_path / "a") == fingerprint(tmp_path / "b")
+    for place in (0, len(data) // 2, len(data) - 1):
+        changed = bytearray(data)
+        changed[place] ^= 1
+        (tmp_path / "b").write_bytes(changed)
+        assert fingerprint(tmp_path / "a") != fingerprint(tmp_path / "b")
+    (tmp_path / "b").write_bytes(data + b"x")
+    assert fingerprint(tmp_path / "a") != fingerprint(tmp_path / "b")
+
+
+def test_full_hash_sees_what_the_quick_one_cannot(tmp_path):
+    data = bytearray(8 * PIECE)
+    (tmp_path / "a").write_bytes(data)
+    data[2 * PIECE] = 1
+    (tmp_path / "b").write_bytes(data)
+    assert fingerprint(tmp_path / "a") == fingerprint(tmp_path / "b")
+    assert fingerprint(tmp_path / "a", full=True) != fingerprint(tmp_path / "b", full=True)
+
+
+def test_uniform_takes_both_ends(footage):
+    frames = footage.uniform(5)
+    assert [round(f.time) for f in frames] == [0, 49, 99, 149, 199]
+    assert [read_number(f.pixels) for f in frames] == [4 * round(f.time) for f in frames]
+
+
+def test_random_is_repeatable_and_stays_inside(footage):
+    a, b, c = (footage.random(6, within=Segment(50, 80), seed=s) for s in (1, 1, 2))
+    assert [f.time for f in a] == [f.time for f in b] != [f.time for f in c]
+    assert all(50 <= f.time < 80 for f in a + c)
+    assert len({f.time for f in a}) == 6
+
+
+def test_layers_are_computed_once(footage, store, monkeypatch):
+    first = footage.glimpses()
+    assert first.shape == (200, 36, 64, 3)
+
+    def refuse(*args, **kwargs):
+        raise AssertionError("decoded again")
+
+    monkeypatch.setattr(decode, "Reader", refuse)
+    again = Film(footage.path, store).glimpses()
+    assert np.array_equal(first, again)
+
+
+class Counting:
+    """A layer that says how often it was asked, and can be told to die."""
+
+    side = 48
+
+    def __init__(self, name, dies_after=None):
+        self.key = LayerKey(name, 1)
+        self.asked = 0
+        self.dies_after = dies_after
+
+    def rows(self, frames):
+        if self.dies_after is not None and self.asked >= self.dies_after:
+            raise KeyboardInterrupt
+        self.asked += len(frames)
+        return np.array([[f.time] for f in frames])
+
+
+def test_an_interrupted_layer_goes_on_where_it_stopped(footage):
+    with pytest.raises(KeyboardInterrupt):
+        footage.layer(Counting("c", dies_after=2 * CHUNK))
+    again = Counting("c")
+    rows = footage.layer(again)
+    assert rows[:, 0].tolist() == footage.times.tolist()
+    assert again.asked == len(footage.times) - 2 * CHUNK
+
+
+def test_what_is_damaged_is_built_again(footage, store):
+    rows, duration = footage.glimpses().copy(), footage.duration
+    for file in (footage.folder.path / "layers").glob("*/*.npy"):
+        file.write_bytes(file.read_bytes()[:-1])
+    again = Film(footage.path, store)
+    assert not again.has(Glimpses())
+    assert np.array_equal(again.glimpses(), rows)
+    for file in (footage.folder.path / "layers").glob("*/meta.json"):
+        file.write_text('{"arrays": [], "notes": {}}' if "packets" in file.parent.name else "{")
+    again = Film(footage.path, store)
+    assert again.duration == duration
+    assert np.array_equal(again.glimpses(), rows)
+    assert load_video(footage.folder, footage.path, None) is not None
+
+
+def test_a_damaged_part_is_built_again(footage):
+    with pytest.raises(KeyboardInterrupt):
+        footage.layer(Counting("c", dies_after=2 * CHUNK))
+    (part, *_) = (footage.folder.path / "parts").glob("*/*.npy")
+    part.write_bytes(part.read_bytes()[:-1])
+    again = Counting("c")
+    assert footage.layer(again)[:, 0].tolist() == footage.times.tolist()
+    assert again.asked == len(footage.times) - CHUNK
+
+
+def test_missing_layers_share_one_pass(footage, monkeypatch):
+    passes = []
+    frames = type(footage.video).frames
+    monkeypatch.setattr(
+        type(footage.video),
+        "frames",
+        lambda self, times, **o: passes.append(len(times)) or frames(self, times, **o),
+    )
+    a, b = Counting("a"), Counting("b")
+    footage.layer(a)
+    footage.frame_layers([a, b, Glimpses()])
+    assert passes == [200, 200]
+    assert (a.asked, b.asked) == (200, 200)
+
+
+def test_progress_reaches_the_end(footage):
+    shares = []
+    footage.layer(Counting("p"), shares.append)
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+
+
+def test_another_grid_is_another_layer(footage, store):
+    footage.glimpses()
+    coarse = Film(footage.path, store, Settings(index=IndexSettings(fps=0.1)))
+    assert len(coarse.glimpses()) == 20
+
+
+def test_subtitles_beside_the_film_are_read_and_followed_when_they_change(
+    store, tmp_path, film_folder
+):
+    film = tmp_path / "film.mp4"
+    film.write_bytes(FILMS[0].make(film_folder).read_bytes())
+    assert Film(film, store).subtitles() == []
+    sidecar = tmp_path / "film.srt"
+    sidecar.write_text("1\n00:00:01,000 --> 00:00:02,000\nFirst\n")
+    assert [line.text for line in Film(film, store).subtitles()] == ["First"]
+    sidecar.write_text("1\n00:00:01,000 --> 00:00:02,000\nSecond\n")
+    assert [line.text for line in Film(film, store).subtitles()] == ["Second"]
+    assert Film(film, store).subtitles(Segment(5, 6)) == []

@@ -1,0 +1,189 @@
+"""Hearing, reading and searching over the store, with senses that the test can see into."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from films import FILMS, pictures, x264
+
+from longtake.errors import MissingExtra
+from longtake.events import Stream
+from longtake.index.film import Film
+from longtake.index.search import covered, search
+from longtake.index.speech import TILE
+from longtake.index.store import Store
+from longtake.index.witness import FilmWitness
+from longtake.media.audio import RATE
+from longtake.media.writer import write_film
+from longtake.perception.protocols import Heard, TextBox, Unsupported
+from longtake.perception.senses import Senses
+from longtake.sinks.recorder import Recorder
+from longtake.types import Line, Segment
+
+
+class Ear:
+    """Hears a word where the sound is loud, and nothing else."""
+
+    key = "ear"
+    languages = ("en",)
+
+    def __init__(self):
+        self.heard = []
+
+    def listen(self, samples, start=0.0):
+        self.heard.append((start, start + len(samples) / RATE))
+        loud = np.flatnonzero(np.abs(samples[:: RATE // 10]) > 0.2)
+        groups = np.split(loud, np.flatnonzero(np.diff(loud) > 3) + 1) if len(loud) else []
+        spans = [Segment(start + g[0] / 10, start + (g[-1] + 1) / 10) for g in groups]
+        return Heard(tuple(Line(s, f"word {round(s.start)}") for s in spans))
+
+
+class Eye:
+    """Reads the brightness of a frame's corner."""
+
+    key = "eye"
+
+    def __init__(self):
+        self.read_at = []
+
+    def read(self, frame):
+        self.read_at.append(frame.time)
+        return [TextBox(f"SIGN{round(frame.time)}", (0, 0, 1, 1), 0.9)]
+
+
+@pytest.fixture
+def film(tmp_path, model_cache):
+    """Two and a half minutes: three scenes of different colour, a loud second at 20, 59.5 and 130."""
+    path = tmp_path / "film.mkv"
+    sound = np.zeros(150 * RATE, np.float32)
+    for second in (20.0, 59.5, 130.0):
+        begin = int(second * RATE)
+        sound[begin : begin + RATE] = np.sin(np.arange(RATE) * 0.5)
+    colours = [(200, 30, 30), (30, 200, 30), (30, 30, 200)]
+    frames = (np.full((96, 128, 3), colours[i // 250], np.uint8) for i in range(750))
+    write_film(path, frames, x264(fps=x264().fps / 2), sound=sound)
+    film = Film(path, Store(tmp_path / "cache"))
+    film.senses = Senses(film.settings.perception, model_cache)
+    film.senses.__dict__.update(listener=Ear(), reader=Eye())
+    return film
+
+
+def test_speech_is_heard_once_and_nothing_is_lost_at_the_edges_of_tiles(film):
+    lines = film.speech()
+    assert [line.segment.start for line in lines] == pytest.approx([20.0, 59.5, 130.0], abs=0.3)
+    listened = len(film.senses.listener.heard)
+    assert listened == 3
+    film.speech()
+    assert len(film.senses.listener.heard) == listened
+
+
+def test_a_stretch_is_listened_to_alone(film):
+    assert [line.text for line in film.speech(Segment(125, 140))] == ["word 130"]
+    assert film.senses.listener.heard == [
+        (pytest.approx(2 * TILE - 2), pytest.approx(150.0, abs=0.5))
+    ]
+    assert covered(film)["speech"] == pytest.approx(0.2, abs=0.01)
+
+
+def test_speech_that_is_not_understood_is_kept_apart(film):
+    film.senses.listener.listen = lambda samples, start=0.0: Heard(
+        (), (Unsupported(Segment(5, 9), "not English"),)
+    )
+    assert film.speech(Segment(0, 10)) == []
+    assert [line.text for line in film.text.lines(film.hearing.unsupported_key)] == ["not English"]
+
+
+def test_one_frame_is_read_for_each_distinct_shot_and_stands_for_all_of_it(film):
+    lines = film.onscreen()
+    assert len(film.senses.reader.read_at) == 3
+    assert [(line.segment.start, line.segment.end) for line in lines] == [
+        (0, 50),
+        (50, 100),
+        (100, 150),
+    ]
+    film.onscreen()
+    assert len(film.senses.reader.read_at) == 3
+    assert covered(film)["onscreen"] == 1.0
+
+
+def test_a_moment_that_is_asked_for_is_read_itself_even_where_another_stands_for_it(film):
+    film.onscreen()
+    assert [line.text for line in film.read(70.0)] == ["SIGN70"]
+    read = len(film.senses.reader.read_at)
+    assert [line.text for line in film.read(70.4)] == ["SIGN70"]
+    assert len(film.senses.reader.read_at) == read
+
+
+def test_search_finds_what_was_said_and_shown_and_says_how_much_it_knows(film):
+    film.speech()
+    found = search(film, "word 130")
+    assert found.hits[0].time == pytest.approx(130, abs=1)
+    assert found.hits[0].sure
+    assert found.hits[0].text == "word 130"
+    assert found.covered == {"image": 1.0, "speech": 1.0, "onscreen": 0.0}
+    film.onscreen()
+    sign = next(line for line in film.onscreen() if line.segment.start == 50)
+    assert search(film, sign.text).hits[0].segment == Segment(50, 100)
+
+
+def test_search_inside_a_stretch(film):
+    film.speech()
+    assert all(100 <= hit.time < 150 for hit in search(film, "word", within=Segment(100, 150)).hits)
+
+
+def test_nonsense_finds_nothing_with_confidence(film):
+    film.speech()
+    film.onscreen()
+    assert not any(hit.sure for hit in search(film, "qwzx vbnmp").hits)
+
+
+def test_a_second_search_neither_decodes_nor_encodes(film, monkeypatch):
+    hits = search(film, "red").hits
+    monkeypatch.setattr(type(film.video), "frames", lambda *a, **k: pytest.fail("decoded"))
+    monkeypatch.setattr(type(film.senses.looker), "look", lambda *a: pytest.fail("encoded"))
+    monkeypatch.setattr(
+        type(film.encoder), "from_probabilities", lambda *a: pytest.fail("derived anew")
+    )
+    again = Film(film.path, film.store, senses=film.senses)
+    assert search(again, "red").hits == hits
+    assert np.array_equal(again.embeddings(), film.embeddings())
+
+
+def test_a_witness_tells_what_each_channel_holds(film):
+    (frame,) = film.at([20.0])
+    witness = FilmWitness(film)
+    seen = witness.describe(frame, ("tags", "onscreen", "speech"))
+    assert len(seen.tags) == 3
+    assert seen.onscreen == ("SIGN20",)
+    assert seen.speech == ("word 20",)
+    assert witness.describe(frame, ("speech",)).tags == ()
+
+
+def test_a_silent_film_has_no_speech(tmp_path, film_folder, model_cache):
+    film = Film(FILMS[0].make(film_folder), Store(tmp_path / "c"))
+    film.senses = Senses(film.settings.perception, model_cache)
+    assert film.hearing is None
+    assert film.speech() == []
+
+
+def test_without_a_listener_installed_the_rest_goes_on_with_one_note(film, monkeypatch):
+    def missing(_):
+        raise MissingExtra("speech", "speech recognition")
+
+    monkeypatch.setattr(Senses, "listener", property(missing))
+    recorder, witness = Recorder(), FilmWitness(film)
+    with Stream(recorder).active():
+        assert film.speech() == film.known_lines()[0] == []
+        assert witness.describe(film.at([20.0])[0], ("onscreen", "speech")).onscreen == ("SIGN20",)
+    (told,) = recorder.trace.events
+    assert told.label == "speech_left_out"
+    assert 'pip install "longtake[speech]"' in told.data["why"]
+    assert witness.revision
+    assert search(film, "SIGN20").covered["speech"] == 0
+
+
+def test_sizes_are_scaled_to_what_layers_need(film):
+    assert len(list(pictures(2))) == 2
+    assert film.embeddings().shape == (150, 384)
+    assert film.features().shape == (150, 1280)
+    np.testing.assert_allclose(np.linalg.norm(film.embeddings(), axis=1), 1, atol=1e-3)

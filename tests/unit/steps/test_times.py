@@ -1,0 +1,60 @@
+"""Times as models write them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from longtake.steps.times import at_least, read_stretch
+from longtake.steps.tools import ToolError
+from longtake.timecode import clock
+from longtake.types import Segment
+
+HOUR = 3600.0
+
+
+@pytest.mark.parametrize("start", ["00:03:21", "3:21", "201 s", "201", 201, 201.0, " 00:03:21 "])
+def test_one_moment_in_many_spellings(start):
+    assert read_stretch(start, "00:04:00", HOUR).segment == Segment(201, 240)
+
+
+def test_reversed_times_are_turned_round():
+    read = read_stretch("00:05:00", "00:04:00", HOUR)
+    assert read.segment == Segment(240, 300)
+    assert "wrong way round" in read.repaired
+
+
+def test_minutes_written_as_hours():
+    read = read_stretch("03:21:00", "03:41:00", HOUR)
+    assert read.segment == Segment(201, 221)
+    assert "hours" in read.repaired
+    assert read_stretch("01:00:00", "01:30:00", 3 * HOUR).segment == Segment(
+        3600, 5400
+    )  # possible as it stands
+
+
+def test_beyond_the_end():
+    read = read_stretch("00:59:00", "01:10:30", HOUR)
+    assert read.segment == Segment(3540, 3600)
+    assert "ends at 01:00:00" in read.repaired
+    with pytest.raises(ToolError, match="beyond the end: the film is 01:00:00 long"):
+        read_stretch("02:00:05", "02:10:10", HOUR)
+
+
+@pytest.mark.parametrize("bad", ["soon", "", "00:99:00", "1:2:3:4"])
+def test_what_is_no_time_is_refused_with_the_form_to_use(bad):
+    with pytest.raises(ToolError, match="HH:MM:SS"):
+        read_stretch(bad, "00:01:00", HOUR)
+
+
+@given(st.floats(0, 5000), st.floats(0, 5000), st.floats(1, 4000))
+def test_whatever_is_read_lies_in_the_film(a, b, duration):
+    try:
+        segment = read_stretch(clock(a), clock(b), duration).segment
+    except ToolError:
+        return
+    assert 0 <= segment.start <= segment.end <= duration
+    wide = at_least(segment, 10, duration)
+    assert wide.duration >= min(10, duration) - 1e-6
+    assert 0 <= wide.start <= wide.end <= duration
