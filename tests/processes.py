@@ -17,7 +17,6 @@ import numpy as np
 from longtake.footage.captioned import CaptionedFootage
 from longtake.index.store import LayerKey, Store
 from longtake.index.text import TextStore
-from longtake.methods.base import Bounds
 from longtake.models.cache import ReplyStore
 from longtake.prompts import Plain
 from longtake.steps.answer import guess
@@ -85,9 +84,6 @@ class FirstOption:
             with Path(self.log).open("a") as file:
                 file.write(f"{os.getpid()} {footage.name}\n")
         return Answer("A", reason=footage.captions([0.0])[0])
-
-    def bounds(self, duration, question):
-        return Bounds(0, 0, 0, 0, 0)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from longtake.methods.base import Method, found_as, words
+from longtake.methods.base import Method, bounds_of, found_as, words
 from longtake.models import tokens
 from longtake.models.chat import Chat
 from longtake.prompts import show_question
@@ -23,28 +23,33 @@ TIME_TOKENS = 6
 
 @dataclass(frozen=True)
 class Estimate:
-    """The most that one question can use.
+    """The most that one question can use; figures are ``None`` if the method has no ``bounds``.
 
-    Replies that must be asked for again come on top, and so does what a model writes beyond what it is asked for.
+    Not included: replies that have to be asked for again, and replies longer than requested.
     """
 
     method: str
-    calls: int
-    frames: int
-    tokens_in: int
-    tokens_out: int
+    calls: int | None
+    frames: int | None
+    tokens_in: int | None
+    tokens_out: int | None
     cost: float | None
-    """US dollars; ``None``: a price is unknown."""
-    steps: int
-    """Calls that must wait for one another."""
+    """US dollars; ``None`` if a price or the number of tokens is unknown."""
+    steps: int | None
+    """Calls that run one after another."""
     paid: bool
-    """Whether any model has a price above zero, or none that is known."""
+    """Whether the question may cost money: some model has a price above zero or no known price."""
 
 
 def estimate(method: Method, duration: float, question: Question, run: Run) -> Estimate:
     """The upper bound for a method with the models of a run."""
-    most = method.bounds(duration, question)
     chats = run.chats
+    most = bounds_of(method, duration, question)
+    if most is None:
+        # models that are free stay free, however often they are called
+        free = _cost(chats, 1, 1) == 0
+        cost = 0.0 if free else None
+        return Estimate(found_as(method), None, None, None, None, cost, None, paid=not free)
     picture = max((chat.card.picture_tokens or PICTURE_TOKENS for chat in chats), default=0)
     written = most.prompt_words * TOKENS_PER_WORD + most.calls * (
         FORM_TOKENS + _beyond_words(question)
@@ -60,7 +65,7 @@ def estimate(method: Method, duration: float, question: Question, run: Run) -> E
         tokens_out,
         cost,
         most.steps,
-        cost is None or cost > 0,
+        paid=cost is None or cost > 0,
     )
 
 

@@ -114,9 +114,7 @@ def _no_method(found: Any) -> str:
     if not (isinstance(found, type) and dataclasses.is_dataclass(found)):
         return "a method is a dataclass (docs/tutorial.md shows one)"
     missing = [
-        part
-        for part in ("name", "paper", "roles", "presets", "answer", "bounds")
-        if not hasattr(found, part)
+        part for part in ("name", "paper", "roles", "presets", "answer") if not hasattr(found, part)
     ]
     return f"it has no {', '.join(missing)}" if missing else ""
 

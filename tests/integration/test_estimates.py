@@ -1,6 +1,9 @@
-"""What a question uses is never more than its estimate, whatever the method, the question and its options."""
+"""A question never uses more than its estimate, whatever the method, question and options."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import pytest
 
@@ -8,14 +11,19 @@ from longtake.estimate import estimate
 from longtake.evals.lab import lab
 from longtake.lab.acuity import LabChat, parse
 from longtake.methods.base import configure, solve
+from longtake.models.layers import Carded
+from longtake.models.prices import HERE, Price
 from longtake.registry import methods
 from longtake.steps.run import Agent, Run
-from longtake.types import Question
+from longtake.types import Answer, Question
 
-AT_LENGTH = " and this is told at length, with many further words about where, when, how and why it came to be so"
+AT_LENGTH = (
+    " and this is told at length, with many further words about where, when, how and why "
+    "it came to be so"
+)
 KINDS = ("needle", "order", "topic", "open")
 SETTINGS = {"uniform": {"subtitles": True}}
-"""Where a field makes a method ask for more than it does as it comes."""
+"""Fields that make a method use more than it does by default."""
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +56,35 @@ def test_no_method_uses_more_than_its_estimate(name, worded, world):
         used = solve(method, footage, question, run).usage
         for figure in ("calls", "frames", "tokens_in", "tokens_out", "cost"):
             assert getattr(used, figure) <= getattr(most, figure), (figure, item.tags["type"])
+
+
+@dataclass(frozen=True)
+class Unbounded:
+    """A method that does not say what it can use."""
+
+    name: ClassVar[str] = "unbounded"
+    paper: ClassVar[str] = "none"
+    roles: ClassVar[tuple[str, ...]] = ("llm",)
+    presets: ClassVar[dict] = {}
+
+    def answer(self, footage, question, run):
+        return Answer("A")
+
+
+@pytest.mark.parametrize(
+    ("price", "cost", "paid"),
+    [
+        (HERE, 0.0, False),  # free, however often it is called
+        (Price(1.0, 2.0, 1.0, source="a test"), None, True),
+        (None, None, True),
+    ],
+)
+def test_without_bounds_an_estimate_is_unknown(price, cost, paid):
+    chat = LabChat(parse("acuity=1"))
+    run = Run({"llm": Carded(chat, replace(chat.card, price=price))})
+    most = estimate(Unbounded(), 60.0, Question("Which?"), run)
+    assert (most.calls, most.frames, most.tokens_in, most.tokens_out, most.steps) == (None,) * 5
+    assert (most.cost, most.paid) == (cost, paid)
 
 
 def test_a_question_without_spaces_is_counted_by_its_letters():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -16,11 +17,24 @@ from longtake.methods.symphony.method import Symphony
 OWN = """
 from dataclasses import dataclass
 from longtake.methods.baselines.method import Uniform
+from longtake.types import Answer
 
 @dataclass(frozen=True)
 class Few(Uniform):
     name = "few"
     frames: int = 2
+
+@dataclass(frozen=True)
+class Bare:
+    '''A method without bounds.'''
+
+    name = "bare"
+    paper = "none"
+    roles = ("llm",)
+    presets = {}
+
+    def answer(self, footage, question, run):
+        return Answer("A")
 
 @dataclass
 class Empty:
@@ -68,7 +82,7 @@ def test_a_registered_method_goes_by_its_name():
     ("address", "says"),
     [
         ("json:loads", "json:loads is not a method: a method is a dataclass"),
-        ("own_methods:Empty", "is not a method: it has no paper, roles, presets, answer, bounds"),
+        ("own_methods:Empty", "is not a method: it has no paper, roles, presets, answer"),
         ("own_methods:Nobody", "cannot be loaded: module 'own_methods' has no attribute 'Nobody'"),
         ("own_broken:Any", "cannot be loaded: SyntaxError"),
     ],
@@ -76,6 +90,27 @@ def test_a_registered_method_goes_by_its_name():
 def test_what_is_no_method_is_refused_in_words(address, says):
     with pytest.raises(ConfigError, match=says):
         registry.methods.get(address)
+
+
+def test_a_method_without_bounds_has_an_unknown_estimate(run, own, film_folder):
+    film = FILMS[0].make(film_folder)
+    code, out, err = run("methods", "own_methods:Bare")
+    assert code == 0, err
+    assert "unknown: the method has no bounds" in out
+    asked = (film, "Which?", "--option", "red", "--option", "green", "--model", "lab/acuity=1")
+    code, out, err = run("estimate", *asked, "--method", "own_methods:Bare")
+    assert code == 0, err
+    assert out.splitlines()[1].split() == ["own_methods:Bare", *["unknown"] * 5]
+    code, out, err = run("estimate", *asked, "--method", "own_methods:Bare", "--json")
+    estimates = json.loads(out)["estimates"]
+    assert estimates[0] == {
+        **dict.fromkeys(("calls", "frames", "tokens_in", "tokens_out", "cost", "steps")),
+        "method": "own_methods:Bare",
+        "paid": True,  # what it costs is not known, so compare asks first
+    }
+    code, _, err = run("compare", *asked, "--method", "own_methods:Bare")
+    assert code == 0, err
+    assert "unknown" in err
 
 
 def test_a_method_by_address_is_described_asked_and_run_again(run, own, film_folder):

@@ -42,7 +42,8 @@ def estimate(
     """What a question can cost at most, before it is asked.
 
     From each method's own bounds: calls, pictures, tokens, money where prices are known. Nothing is sent. Replies
-    that must be asked for again, and models that write more than they are asked for, come on top.
+    that must be asked for again, and models that write more than they are asked for, come on top. A method without
+    bounds is shown as unknown.
 
     \b
     Example:
@@ -75,15 +76,20 @@ def show_estimates(found: Sequence[Estimate], *, err: bool = False) -> None:
     """A table."""
     wide = first_column([each.method for each in found])
     click.echo(
-        f"{'at most':<{wide}}{'calls':>7}{'frames':>8}{'tokens in':>11}{'out':>8}{'cost':>10}",
+        f"{'at most':<{wide}}{'calls':>8}{'frames':>9}{'tokens in':>11}{'out':>9}{'cost':>10}",
         err=err,
     )
     for each in found:
         cost = "unknown" if each.cost is None else f"${each.cost:.4f}"
-        click.echo(
-            f"{each.method:<{wide}}{each.calls:>7,}{each.frames:>8,}{each.tokens_in:>11,}{each.tokens_out:>8,}{cost:>10}",
-            err=err,
-        )
+        calls, frames = shown_figure(each.calls), shown_figure(each.frames)
+        tokens_in, tokens_out = shown_figure(each.tokens_in), shown_figure(each.tokens_out)
+        row = f"{each.method:<{wide}}{calls:>8}{frames:>9}{tokens_in:>11}{tokens_out:>9}{cost:>10}"
+        click.echo(row, err=err)
+
+
+def shown_figure(value: int | None) -> str:
+    """A figure of an estimate; a method without ``bounds`` has none."""
+    return "unknown" if value is None else f"{value:,}"
 
 
 def first_column(names: Sequence[str]) -> int:

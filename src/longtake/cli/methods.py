@@ -14,7 +14,7 @@ from longtake.build import open_method
 from longtake.cli.options import common
 from longtake.cli.output import emit_json
 from longtake.config import Settings
-from longtake.methods.base import fields_of
+from longtake.methods.base import bounds_of, fields_of
 from longtake.registry import methods as registered
 from longtake.types import Question
 
@@ -49,6 +49,7 @@ def _facts(name: str, settings: Settings) -> dict[str, Any]:
     method = open_method(name, settings)
     notes = field_notes(kind)
     types = {f.name: str(f.type) for f in dataclasses.fields(kind)}
+    most = bounds_of(method, HOUR, EXAMPLE)
     return {
         "name": name,
         "summary": (inspect.getdoc(kind) or "").split("\n")[0],
@@ -59,7 +60,7 @@ def _facts(name: str, settings: Settings) -> dict[str, Any]:
             {"name": key, "value": value, "type": types[key], "note": notes.get(key, "")}
             for key, value in fields_of(method).items()
         ],
-        "bounds": dataclasses.asdict(method.bounds(HOUR, EXAMPLE)),
+        "bounds": None if most is None else dataclasses.asdict(most),
     }
 
 
@@ -69,9 +70,10 @@ def _show(fact: dict[str, Any]) -> None:
     click.echo(f"roles   {', '.join(fact['roles'])}")
     click.echo(f"presets {', '.join(fact['presets']) or 'none'}")
     most = fact["bounds"]
-    click.echo(
-        f"cost    at most {most['calls']} calls and {most['frames']} pictures for an hour of film"
-    )
+    cost = "unknown: the method has no bounds"
+    if most is not None:
+        cost = f"at most {most['calls']} calls and {most['frames']} pictures for an hour of film"
+    click.echo(f"cost    {cost}")
     click.echo(f"fields  ({_how_to_set(fact['name'])})")
     for field in fact["fields"]:
         click.echo(f"  {field['name']} = {field['value']!r}")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from longtake import build
 from longtake.algorithms.voting import agreement
@@ -32,6 +32,7 @@ ALONE = {"team_size": 1, "max_rounds": 1, "reflection": False, "reasons": False}
 LONG = 86_400.0
 """Seconds of film that an estimate presumes."""
 
+N = TypeVar("N", int, float)
 Progress = Callable[[str, Mapping[str, Any]], None]
 """Called with an agent's name and each new result of it."""
 
@@ -192,18 +193,22 @@ def estimates(
     for member in library:
         run = build.open_run(method, footage, alone, replace(manner.casting, roster=(member,)))
         each = [estimate(method, LONG, item.asked.question, run) for item in benchmark.items]
-        costs = [one.cost for one in each]
-        known = [cost for cost in costs if cost is not None]
         found.append(
             Estimate(
                 member.name,
-                sum(e.calls for e in each),
-                sum(e.frames for e in each),
-                sum(e.tokens_in for e in each),
-                sum(e.tokens_out for e in each),
-                sum(known) if len(known) == len(costs) else None,
-                sum(e.steps for e in each),
-                any(e.paid for e in each),
+                total([one.calls for one in each]),
+                total([one.frames for one in each]),
+                total([one.tokens_in for one in each]),
+                total([one.tokens_out for one in each]),
+                total([one.cost for one in each]),
+                total([one.steps for one in each]),
+                paid=any(one.paid for one in each),
             )
         )
     return found
+
+
+def total(figures: Sequence[N | None]) -> N | None:
+    """The sum of some figures; unknown if any of them is."""
+    known = [figure for figure in figures if figure is not None]
+    return sum(known) if len(known) == len(figures) else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 from longtake import events, prompts, registry
 from longtake.config import overlay
@@ -17,33 +17,45 @@ from longtake.types import Answer, Question, Result
 
 @dataclass(frozen=True)
 class Bounds:
-    """The most that a method can ask for on one question, from its own settings; replies asked again come on top."""
+    """The most a method can use on one question, computed from its settings.
+
+    Replies that have to be asked for again are not included.
+    """
 
     calls: int
     frames: int
     """Pictures shown to models, repeats included."""
     prompt_words: int
-    """Words in all prompts together, pictures apart."""
+    """Words in all prompts together, without the pictures."""
     reply_words: int
     steps: int
-    """Calls that must wait for one another: with calls of s seconds, at best ``steps × s``."""
+    """Calls that run one after another: if each takes s seconds, a run takes ``steps × s``."""
 
 
 class Method(Protocol):
-    """A way to answer a question. Its dataclass fields are its settings, and the record of a run."""
+    """A way to answer a question. Its dataclass fields are its settings and are recorded with a run.
+
+    A method that can say in advance what a question may cost also has a ``bounds`` method
+    (:class:`Bounded`). It is optional: without it, estimates are shown as unknown.
+    """
 
     name: ClassVar[str]
     paper: ClassVar[str]
     roles: ClassVar[tuple[str, ...]]
-    """Models it needs, ``team`` being a list of agents."""
+    """The models it needs; ``team`` is a list of agents."""
     presets: ClassVar[Mapping[str, Mapping[str, Any]]]
-    """Named settings: ``paper`` is the printed text, ``released`` what the authors' code sets."""
+    """Named settings: ``paper`` follows the paper, ``released`` the authors' released code."""
 
     def answer(self, footage: Footage, question: Question, run: Run) -> Answer:
-        """Answer, proposing the best answer so far along the way."""
+        """Answer the question; propose the best answer so far along the way."""
+
+
+@runtime_checkable
+class Bounded(Protocol):
+    """A method that knows the most it can use."""
 
     def bounds(self, duration: float, question: Question) -> Bounds:
-        """The most it can ask for."""
+        """Return the most it can use on one question about a film of this many seconds."""
 
 
 M = TypeVar("M", bound=Method)
@@ -59,6 +71,11 @@ def configure(kind: type[M], values: Mapping[str, Any], *, source: str = "settin
             raise unknown("preset", str(preset), kind.presets, where=kind.name)
         made = dataclasses.replace(made, **kind.presets[preset])  # type: ignore[type-var]
     return overlay(made, values, source=source, path=f"{kind.name}.")
+
+
+def bounds_of(method: Method, duration: float, question: Question) -> Bounds | None:
+    """The most a method can use on a question, or ``None`` if the method does not say."""
+    return method.bounds(duration, question) if isinstance(method, Bounded) else None
 
 
 def fields_of(method: Method) -> dict[str, Any]:
