@@ -51,6 +51,8 @@ class RunStarted(_Base):
     """Texts of the prompts that stood in for ours."""
     subtitles: str = ""
     """The subtitle file that was given; empty: none was."""
+    wording: str = ""
+    """Hash of the shipped prompts; a rerun under other prompts matches its requests loosely."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +90,8 @@ class ChatCalled(_Base):
     thinking: str = ""
     tools: tuple[Mapping[str, Any], ...] = ()
     """Tool calls in the reply."""
+    finish: Literal["stop", "length", "tool_calls", "other"] = "stop"
+    """Why the reply ended; older traces do not record it."""
     usage: Usage = field(default_factory=Usage)
     cached: bool = False
     """Served from the reply cache, at no cost."""

@@ -26,6 +26,7 @@ from longtake.opening import open_film
 from longtake.registry import methods
 from longtake.sinks.console import ConsoleSink
 from longtake.steps.run import Agent, Run, settle
+from longtake.steps.wording import wording
 from longtake.trace import Trace
 from longtake.types import Answer, Question, Result
 
@@ -133,7 +134,8 @@ def _subtitles(started: RunStarted, given: Path | None) -> Path | None:
 def _again(recorded: Trace, film: Film, settings: Settings, console: ConsoleSink) -> Result:
     started = next(event for event in recorded.events if isinstance(event, RunStarted))
     method = open_method(started.method, with_fields(settings, started.method, started.fields))
-    recording = Recording([event for event in recorded.events if isinstance(event, ChatCalled)])
+    calls = [event for event in recorded.events if isinstance(event, ChatCalled)]
+    recording = Recording(calls, reworded=started.wording != wording())
     chats = {name: RecordedChat(card_from(card), recording) for name, card in started.cards.items()}
     team = [
         Agent(name.removeprefix("team."), chat)

@@ -12,6 +12,7 @@ from longtake.config import overlay
 from longtake.errors import BudgetSpent, LongtakeError, unknown
 from longtake.footage.protocol import Footage
 from longtake.steps.run import Run, settle
+from longtake.steps.wording import wording
 from longtake.types import Answer, Question, Result
 
 
@@ -101,6 +102,7 @@ def solve(method: Method, footage: Footage, question: Question, run: Run) -> Res
             },
             prompts=own_prompts(),
             subtitles=_subtitles_of(footage),
+            wording=wording(),
         )
     )
     try:

@@ -95,6 +95,7 @@ class Traced(Layer):
                 reply=reply.text,
                 thinking=reply.thinking,
                 tools=tools,
+                finish=reply.finish,
                 usage=reply.usage,
                 cached=reply.cached,
             )

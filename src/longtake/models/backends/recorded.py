@@ -1,36 +1,82 @@
-"""A model that says what it said before."""
+"""A model that repeats the replies of a recorded run."""
 
 from __future__ import annotations
 
+import re
 import threading
-from collections import defaultdict, deque
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import TypeAdapter
 
+from longtake import events
 from longtake.errors import ModelError
 from longtake.events import ChatCalled
-from longtake.models.chat import Card, Message, Options, Reply, ToolCall, request_hash
+from longtake.models.chat import Card, Message, Options, Reply, ToolCall, describe, request_hash
+
+_MATERIAL = re.compile(r'<material name="(?!problem")[^"]*">\n(.*?)\n</material>', re.DOTALL)
+"""Quoted material, except for what we ourselves said was wrong with a reply."""
 
 
 class Recording:
-    """Replies of a recorded run, found by the hash of their whole request."""
+    """Replies of a recorded run, found by the hash of their whole request.
 
-    def __init__(self, calls: Sequence[ChatCalled]) -> None:
+    Prompts are reworded from one version to the next, and then no hash matches. In such a recording
+    (``reworded``), a request also matches the call that showed the same model the same pictures
+    and the same quoted material under the same prompt; failing that, the next call of that prompt
+    with the same pictures. An event says so each time.
+    """
+
+    def __init__(self, calls: Sequence[ChatCalled], *, reworded: bool = False) -> None:
         self._lock = threading.Lock()
-        self._replies: dict[str, deque[ChatCalled]] = defaultdict(deque)
-        for call in calls:
-            if call.error is None:
-                self._replies[call.request].append(call)
+        self._calls = [call for call in calls if call.error is None]
+        self._used: set[int] = set()
+        self._reworded = reworded
+        self._places: dict[Hashable, list[int]] = defaultdict(list)
+        for place, call in enumerate(self._calls):
+            for _, key in self._keys(call.request, call.model, call.prompt, call.messages):
+                self._places[key].append(place)
 
-    def take(self, request: str) -> ChatCalled | None:
-        """The next reply to a request; the last one stands for all repeats."""
+    def take(
+        self, request: str, model: str, prompt: str, messages: Iterable[Mapping[str, Any]]
+    ) -> ChatCalled | None:
+        """The next reply to a request; the last one serves all repeats."""
         with self._lock:
-            kept = self._replies.get(request)
-            if not kept:
-                return None
-            return kept.popleft() if len(kept) > 1 else kept[0]
+            for label, key in self._keys(request, model, prompt, messages):
+                places = self._places.get(key)
+                if places:
+                    place = next((p for p in places if p not in self._used), places[-1])
+                    self._used.add(place)
+                    if label:
+                        events.note(label, model=model, prompt=prompt)
+                    return self._calls[place]
+        return None
+
+    def _keys(
+        self, request: str, model: str, prompt: str, messages: Iterable[Mapping[str, Any]]
+    ) -> Iterator[tuple[str, Hashable]]:
+        """Keys from the strictest to the loosest, each with the event that its use is worth."""
+        yield "", request
+        if not self._reworded:
+            return
+        turns = [_Turn(message) for message in messages]
+        pictures = tuple(turn.pictures for turn in turns)
+        material = tuple(turn.material for turn in turns)
+        yield "matched_by_material", (model, prompt, pictures, material)
+        yield "matched_by_order", (model, prompt, pictures)
+
+
+class _Turn:
+    """What a message holds besides our own words."""
+
+    def __init__(self, message: Mapping[str, Any]) -> None:
+        parts = message.get("parts", ())
+        text = "".join(part.get("text", "") for part in parts)
+        # the model's own turns are material as a whole
+        own = message["role"] == "assistant"
+        self.pictures = tuple(part["image"] for part in parts if "image" in part)
+        self.material = (text,) if own else tuple(_MATERIAL.findall(text))
 
 
 class RecordedChat:
@@ -41,19 +87,22 @@ class RecordedChat:
 
     @property
     def card(self) -> Card:
-        """As it was when the run was recorded."""
+        """The card as it was when the run was recorded."""
         return self._card
 
     def complete(self, messages: Sequence[Message], options: Options) -> Reply:
-        """The recorded reply to this very request."""
-        call = self._recording.take(request_hash(self._card, messages, options))
+        """The recorded reply to this request."""
+        request = request_hash(self._card, messages, options)
+        described = [describe(message) for message in messages]
+        call = self._recording.take(request, self._card.name, options.prompt, described)
         if call is None:
-            detail = f"the recording holds no reply to this {options.prompt or 'request'}: the run has changed"
+            asked = options.prompt or "request"
+            detail = f"the recording holds no reply to this {asked}: the run has changed"
             raise ModelError(self._card.name, "unavailable", detail)
         tools = tuple(
             ToolCall(str(t["id"]), str(t["name"]), str(t["arguments"])) for t in call.tools
         )
-        return Reply(call.reply, call.thinking, tools, call.usage, model=call.model)
+        return Reply(call.reply, call.thinking, tools, call.usage, call.finish, model=call.model)
 
 
 def card_from(plain: Mapping[str, Any]) -> Card:
