@@ -16,6 +16,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 from longtake.errors import ModelError
 from longtake.models.images import encode_jpeg
 from longtake.models.prices import Price
+from longtake.models.replies.clean import clean_text
 from longtake.types import Frame, Usage
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
@@ -70,6 +71,10 @@ class ToolCall:
     id: str
     name: str
     arguments: str
+
+    def __post_init__(self) -> None:
+        for name in ("id", "name", "arguments"):
+            object.__setattr__(self, name, clean_text(getattr(self, name)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +137,11 @@ class Reply:
     model: str = ""
     cached: bool = False
     """Served from the reply cache, at no cost."""
+
+    def __post_init__(self) -> None:
+        # every backend's text enters here, so this is the one place to clean it
+        object.__setattr__(self, "text", clean_text(self.text))
+        object.__setattr__(self, "thinking", clean_text(self.thinking))
 
 
 @dataclass(frozen=True, slots=True)
