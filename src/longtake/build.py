@@ -13,8 +13,6 @@ from longtake.config import Settings
 from longtake.errors import ConfigError
 from longtake.events import Sink, Stream
 from longtake.footage.protocol import Footage
-from longtake.index.film import Film
-from longtake.index.witness import FilmWitness
 from longtake.methods.base import Method, configure, solve
 from longtake.models.cache import ReplyStore
 from longtake.models.catalogue import Catalogue, assign_roles
@@ -114,14 +112,11 @@ def open_run(
 ) -> Run:
     """The models that a method needs, under the budget of one question."""
     catalogue = Catalogue(settings, offline=casting.offline)
-    film = footage if isinstance(footage, Film) else None
-    witness = FilmWitness(film) if film else None
-    replies = ReplyStore(film.folder.path) if film and casting.replies else None
+    witness, kept = footage.witness(), footage.replies_folder
+    replies = ReplyStore(kept) if kept and casting.replies else None
+    named = casting.names(method.roles, pictures="pictures" in footage.has)
     models: dict[str, Chat] = {
-        role: catalogue.open(name, witness=witness, replies=replies)
-        for role, name in casting.names(
-            method.roles, pictures=footage.captions([0.0]) is None
-        ).items()
+        role: catalogue.open(name, witness=witness, replies=replies) for role, name in named.items()
     }
     team: Sequence[Agent] = ()
     if "team" in method.roles:

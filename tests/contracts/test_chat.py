@@ -11,12 +11,13 @@ from longtake.config import BudgetSettings
 from longtake.lab.acuity import LabChat, LabModel
 from longtake.models.backends.openai import OpenAIChat
 from longtake.models.backends.scripted import ScriptedChat
-from longtake.models.backends.socratic import Description, SocraticChat
+from longtake.models.backends.socratic import SocraticChat
 from longtake.models.budget import Ledger
 from longtake.models.cache import Cached, ReplyStore
 from longtake.models.chat import Card, Chat, Image, Options, Reply, request_hash, say
 from longtake.models.http import Endpoint
 from longtake.models.layers import Budgeted, Carded, Gate, Limited, Retrying, Traced
+from longtake.models.witness import Description
 from longtake.types import Frame
 
 MESSAGES = [say("system", "Be brief."), say("user", "Say ok.")]

@@ -77,4 +77,5 @@ def test_features_and_meanings(footage):
 def test_lines_overlap_the_stretch_that_is_asked_for(footage):
     assert footage.speech()
     assert all(line.segment.overlap(WITHIN) > 0 for line in footage.speech(WITHIN))
-    assert footage.captions([1.0]) is None
+    assert footage.has == {"pictures"}
+    assert footage.captions([1.0]) == []

@@ -12,11 +12,11 @@ from support.server import Request, Send, completion, serve
 from longtake.config import ModelEntry, Settings
 from longtake.errors import LongtakeError
 from longtake.events import Stream
-from longtake.models.backends.socratic import Description
 from longtake.models.cache import ReplyStore
 from longtake.models.catalogue import Catalogue
 from longtake.models.chat import Image, Options, say
 from longtake.models.layers import Traced
+from longtake.models.witness import Description
 from longtake.sinks.jsonl import JsonlSink
 from longtake.types import Frame
 

@@ -16,7 +16,7 @@ from longtake.algorithms import allocate
 from longtake.algorithms.partition import PAPER, EventPartition
 from longtake.errors import ConfigError
 from longtake.events import ScoresSet
-from longtake.index.blocks import from_features
+from longtake.footage.plain import from_features
 from longtake.methods.a4vl.method import A4VL, View
 from longtake.methods.base import configure, solve
 from longtake.models.backends.scripted import ScriptedChat

@@ -15,7 +15,7 @@ from support.talking import TalkingFootage, Team
 
 from longtake.algorithms import chunks, voting
 from longtake.events import ScoresSet
-from longtake.footage.clips import clip_scorer, native_frames
+from longtake.footage.clips import clip_scorer
 from longtake.methods.base import solve
 from longtake.methods.lvagent.method import LVAgent
 from longtake.perception.pooling import MeanPooling
@@ -135,7 +135,7 @@ def test_a_film_of_96_pictures_is_watched_whole_unasked():
     asked = Team({"ann": ["A"]}, {})
     play(asked, LVAgent(native_whole=False), footage=Short(300))
     assert asked.calls("lvagent/gate") == 1
-    assert native_frames(TestFootage(3)) is None
+    assert TestFootage(3).native_frames is None
 
 
 # ---- stage 2: equations 3 and 4

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from longtake.algorithms import sampling
+from longtake.footage.plain import PlainFootage
 from longtake.types import Frame, Line
 
 
@@ -20,7 +21,7 @@ class Space:
         self.thresholds: dict[str, float] = {}
 
 
-class TestFootage:
+class TestFootage(PlainFootage):
     """A film of ``count`` seconds. ``words`` maps a text to the moments it fits, one axis each."""
 
     __test__ = False
@@ -80,9 +81,6 @@ class TestFootage:
 
     def features(self):
         return self.embeddings()
-
-    def captions(self, times):
-        return None
 
     def speech(self, within=None):
         return [line for line in self._lines if within is None or line.segment.overlap(within) > 0]

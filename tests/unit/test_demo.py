@@ -16,9 +16,10 @@ from longtake.lab.footage import LabFootage
 from longtake.lab.world import make_script
 from longtake.methods.base import solve
 from longtake.models.backends.scripted import ScriptedChat
-from longtake.models.backends.socratic import Description, SensesChat
+from longtake.models.backends.socratic import SensesChat
 from longtake.models.catalogue import Catalogue
 from longtake.models.chat import Card
+from longtake.models.witness import Description
 from longtake.registry import methods
 from longtake.steps.run import Run
 from longtake.types import Question, Segment

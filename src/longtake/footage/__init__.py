@@ -1,1 +1,1 @@
-"""A film as methods see it, and the store of what was derived from it."""
+"""What a method may ask of a video, whatever the video is made of. Nothing here knows the index."""

@@ -1,4 +1,4 @@
-"""Footage made of captions alone: no pictures, one caption a second, as some benchmarks ship it."""
+"""Footage made of captions alone: no pictures, one caption per second, as some benchmarks ship it."""
 
 from __future__ import annotations
 
@@ -10,22 +10,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longtake.errors import MediaError
+from longtake.footage.plain import PlainFootage
+from longtake.footage.protocol import Material
 from longtake.types import Frame, Line, Segment
 
 
 class Sentences(Protocol):
-    """Texts by meaning."""
+    """A sentence encoder."""
 
     @property
     def name(self) -> str:
-        """The name it goes by."""
+        """The encoder's name."""
 
     def texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One unit row per text."""
 
 
 class CaptionSpace:
-    """The space of captions and queries: sentences on both sides."""
+    """The space of captions and queries: both are sentences."""
 
     logit_scale: float | None = None
 
@@ -34,8 +36,10 @@ class CaptionSpace:
         self.thresholds: Mapping[str, float] = {}
 
 
-class CaptionedFootage:
-    """A video known by its captions; retrieval is over their meaning."""
+class CaptionedFootage(PlainFootage):
+    """A video known only by its captions; retrieval compares their meaning."""
+
+    has: frozenset[Material] = frozenset({"captions"})
 
     def __init__(
         self, name: str, captions: Sequence[str], sentences: Sentences, *, step: float = 1.0
@@ -50,7 +54,7 @@ class CaptionedFootage:
 
     @property
     def duration(self) -> float:
-        """Seconds."""
+        """Length in seconds."""
         return len(self._captions) * self._step
 
     @cached_property
@@ -58,64 +62,72 @@ class CaptionedFootage:
         """The moments that have a caption."""
         return np.arange(len(self._captions), dtype=np.float64) * self._step
 
-    def captions(self, times: Sequence[float]) -> list[str] | None:
-        """The captions at these moments."""
-        rows = np.clip(
-            (np.asarray(times) / self._step + 1e-6).astype(int), 0, len(self._captions) - 1
-        )
-        return [self._captions[row] for row in rows]
+    def captions(self, times: Sequence[float]) -> list[str]:
+        """The captions at the given times."""
+        # a time on the grid may fall a rounding error short of its own caption
+        rows = (np.asarray(times) / self._step + 1e-6).astype(int)
+        return [self._captions[row] for row in np.clip(rows, 0, len(self._captions) - 1)]
 
     def embeddings(self) -> NDArray[np.float32]:
-        """The captions' meaning."""
+        """The meaning of each caption."""
         return self._rows
 
     @cached_property
     def _rows(self) -> NDArray[np.float32]:
-        # many captions repeat; each is encoded once
+        # many captions repeat; each distinct one is encoded once
         distinct = list(dict.fromkeys(self._captions))
-        place = {caption: row for row, caption in enumerate(distinct)}
-        return self._sentences.texts(distinct)[[place[caption] for caption in self._captions]]
+        row_of = {caption: row for row, caption in enumerate(distinct)}
+        return self._sentences.texts(distinct)[[row_of[caption] for caption in self._captions]]
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Queries in the space of the captions."""
         return self._sentences.texts(texts)
 
     def meanings(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Texts by meaning."""
+        """One unit row per text."""
         return self._sentences.texts(texts)
 
     def features(self) -> NDArray[np.float32]:
-        """The captions' meaning: there is nothing else to tell moments apart by."""
+        """The meaning of each caption: nothing else tells moments apart."""
         return self._rows
 
     def speech(self, within: Segment | None = None) -> list[Line]:  # noqa: ARG002
-        """Nothing is known of what is said."""
+        """Always empty: only captions are known."""
+        return []
+
+    def onscreen(self, within: Segment | None = None) -> list[Line]:  # noqa: ARG002
+        """Always empty: only captions are known."""
         return []
 
     def known_lines(self) -> tuple[list[Line], list[Line]]:
-        """Nothing but the captions is known."""
+        """Always empty: only captions are known."""
         return [], []
 
-    def onscreen(self, within: Segment | None = None) -> list[Line]:  # noqa: ARG002
-        """Nothing is known of what can be read."""
-        return []
-
-    def at(self, times: Sequence[float], *, width: int | None = None) -> list[Frame]:
-        """There are no pictures."""
-        return self._none(len(times), width)
+    def at(self, times: Sequence[float], *, width: int | None = None) -> list[Frame]:  # noqa: ARG002
+        """Raises: there are no pictures."""
+        raise self._no_pictures(len(times))
 
     def uniform(
-        self, n: int, *, within: Segment | None = None, width: int | None = None
+        self,
+        n: int,
+        *,
+        within: Segment | None = None,  # noqa: ARG002
+        width: int | None = None,  # noqa: ARG002
     ) -> list[Frame]:
-        """There are no pictures."""
-        return self._none(n, within, width)
+        """Raises: there are no pictures."""
+        raise self._no_pictures(n)
 
     def random(
-        self, n: int, *, within: Segment | None = None, seed: int = 0, width: int | None = None
+        self,
+        n: int,
+        *,
+        within: Segment | None = None,  # noqa: ARG002
+        seed: int = 0,  # noqa: ARG002
+        width: int | None = None,  # noqa: ARG002
     ) -> list[Frame]:
-        """There are no pictures."""
-        return self._none(n, within, width, seed)
+        """Raises: there are no pictures."""
+        raise self._no_pictures(n)
 
-    def _none(self, *asked: object) -> list[Frame]:
-        detail = f"is made of captions; it has no pictures to show (asked for {asked[0]})"
-        raise MediaError(self.name, "no_video", detail)
+    def _no_pictures(self, asked: int) -> MediaError:
+        detail = f"is made of captions; it has no pictures to show (asked for {asked})"
+        return MediaError(self.name, "no_video", detail)

@@ -1,4 +1,4 @@
-"""A look at some moments of a film: as pictures, or as captions where there are no pictures."""
+"""A look at some moments of a video: as pictures, or as captions if it is made of captions."""
 
 from __future__ import annotations
 
@@ -18,36 +18,41 @@ class Look:
     """What was looked at, in time order."""
 
     rows: tuple[int, ...]
-    """Places in the footage's grid."""
+    """Rows of the footage's grid."""
     frames: tuple[Frame, ...] = ()
     captions: tuple[Line, ...] = ()
 
 
 def look_at(footage: Footage, rows: Sequence[int], *, pictures: bool = True) -> Look:
-    """These moments of the grid; ``pictures=False`` fetches none, for what needs the moments alone."""
+    """Look at the given rows of the grid.
+
+    ``pictures=False`` decodes nothing, for callers that need only the moments.
+    """
     times = [float(footage.times[row]) for row in rows]
-    captions = footage.captions(times)
-    if captions is None:
-        return Look(tuple(rows), frames=tuple(footage.at(times)) if pictures else ())
-    lines = [Line(Segment(time, time), text) for time, text in zip(times, captions, strict=True)]
+    if "captions" not in footage.has:
+        frames = footage.at(times) if pictures else []
+        return Look(tuple(rows), frames=tuple(frames))
+    captions = zip(times, footage.captions(times), strict=True)
+    lines = [Line(Segment(time, time), text) for time, text in captions]
     return Look(tuple(rows), captions=tuple(lines))
 
 
 def look_closely(footage: Footage, segment: Segment, most: int) -> Look:
-    """``most`` pictures of a segment, from between the moments of the grid where it holds fewer.
+    """Look at up to ``most`` pictures of a segment, also between the moments of the grid.
 
-    Fewer where the film itself has no more; captions there are only those of the grid.
+    There are fewer if the film itself has fewer frames there. Captions exist only on the grid.
     """
     rows = rows_within(footage, segment)
-    if len(rows) >= most or footage.captions([]) is not None:
+    if len(rows) >= most or "captions" in footage.has:
         return look_at(footage, rows[sampling.uniform(len(rows), most)].tolist())
     times = np.linspace(segment.start, segment.end, most, endpoint=False).tolist()
-    shown = {frame.time: frame for frame in footage.at(times)}
-    return Look(tuple(rows.tolist()), frames=tuple(shown.values()))
+    # several of these times may show the same frame
+    frames = {frame.time: frame for frame in footage.at(times)}
+    return Look(tuple(rows.tolist()), frames=tuple(frames.values()))
 
 
 def together(one: Look, other: Look) -> Look:
-    """Both looks as one, nothing twice."""
+    """Both looks merged, without duplicates."""
     frames = {frame.time: frame for frame in (*one.frames, *other.frames)}
     captions = {line.segment: line for line in (*one.captions, *other.captions)}
     return Look(
@@ -58,21 +63,21 @@ def together(one: Look, other: Look) -> Look:
 
 
 def rows_within(footage: Footage, segment: Segment) -> NDArray[np.int64]:
-    """The places of the grid inside a segment; the nearest one where it holds none."""
+    """The rows of the grid inside a segment, or the nearest row if it contains none."""
     inside = np.flatnonzero((footage.times >= segment.start) & (footage.times < segment.end))
-    return (
-        inside if len(inside) else np.array([int(np.abs(footage.times - segment.middle).argmin())])
-    )
+    if len(inside):
+        return inside
+    return np.array([int(np.abs(footage.times - segment.middle).argmin())])
 
 
 def cite(footage: Footage, look: Look, text: str, most: int) -> tuple[Evidence, ...]:
-    """The looked-at moments closest to a text, in time order."""
+    """The moments of a look that are closest to a text, in time order."""
     closeness = footage.embeddings()[list(look.rows)] @ footage.encode([text])[0]
+    best = np.argsort(-closeness, kind="stable")[:most]
     cited = []
-    for place in sorted(np.argsort(-closeness, kind="stable")[:most].tolist()):
-        time = float(footage.times[look.rows[place]])
-        source, words = ("caption", look.captions[place].text) if look.captions else ("frame", "")
-        cited.append(
-            Evidence(Segment(time, time), source, words, round(float(closeness[place]), 4))
-        )
+    for index in sorted(best.tolist()):
+        time = float(footage.times[look.rows[index]])
+        source, words = ("caption", look.captions[index].text) if look.captions else ("frame", "")
+        score = round(float(closeness[index]), 4)
+        cited.append(Evidence(Segment(time, time), source, words, score))
     return tuple(cited)

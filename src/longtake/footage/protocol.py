@@ -1,84 +1,121 @@
-"""What a method may ask of a film, whatever it is made of: a file, captions alone, or a script."""
+"""What a method may ask of a video, whether it is a file, a list of captions, or a lab script."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from longtake.algorithms.partition import EventPartition, Partition
+from longtake.models.witness import Witness
+from longtake.perception.protocols import VideoTextEncoder
 from longtake.types import Frame, Line, Segment
+
+Material: TypeAlias = Literal["pictures", "captions"]
+"""What footage can show: frames, or a ready-made caption for every moment."""
 
 
 class Footage(Protocol):
-    """A video as methods see it. Frames refer to :attr:`times`, a grid of one moment a second by default."""
+    """A video as methods see it.
+
+    Rows and frame numbers refer to :attr:`times`, a grid of one moment per second by default.
+    To find out what footage can show, read :attr:`has`; do not test its class or try a call.
+    """
 
     @property
     def name(self) -> str:
-        """What it is called, for the trace."""
+        """Name used in the trace."""
+
+    @property
+    def has(self) -> frozenset[Material]:
+        """What this footage can show."""
 
     @property
     def duration(self) -> float:
-        """Seconds."""
+        """Length in seconds."""
 
     @property
     def times(self) -> NDArray[np.float64]:
         """The grid: the moments that embeddings, frame numbers and samples refer to."""
 
     @property
+    def native_frames(self) -> int | None:
+        """Number of pictures in the file; ``None`` if unknown."""
+
+    @property
     def encoder(self) -> Encoder:
-        """The space that :meth:`embeddings` and :meth:`encode` share."""
+        """The space shared by :meth:`embeddings` and :meth:`encode`."""
+
+    @property
+    def retriever(self) -> VideoTextEncoder | None:
+        """The trained head that scores clips against texts; ``None`` if none is configured."""
+
+    @property
+    def given_subtitles(self) -> Path | None:
+        """The subtitle file that the user named, if any."""
+
+    @property
+    def replies_folder(self) -> Path | None:
+        """The folder in which models' replies about this footage are kept; ``None``: nowhere."""
+
+    def witness(self) -> Witness | None:
+        """What describes frames to models that only read; ``None`` if there is no perception."""
 
     def at(self, times: Sequence[float], *, width: int | None = None) -> list[Frame]:
-        """The frames on screen at these moments."""
+        """The frames on screen at the given times."""
 
     def uniform(
         self, n: int, *, within: Segment | None = None, width: int | None = None
     ) -> list[Frame]:
-        """``n`` frames of the grid spread evenly, ends included."""
+        """``n`` frames of the grid, evenly spaced, both ends included."""
 
     def random(
         self, n: int, *, within: Segment | None = None, seed: int = 0, width: int | None = None
     ) -> list[Frame]:
-        """``n`` different frames of the grid, the same for the same seed, in time order."""
+        """``n`` distinct frames of the grid in time order; the same seed gives the same frames."""
 
     def embeddings(self) -> NDArray[np.float32]:
-        """A unit row per moment of the grid."""
+        """One unit row per moment of the grid."""
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """A unit row per text, in the space of :meth:`embeddings`."""
+        """One unit row per text, in the space of :meth:`embeddings`."""
 
     def features(self) -> NDArray[np.float32]:
-        """A row per moment of the grid that says how it looks, with no text in mind."""
+        """One row per moment of the grid describing how it looks, independent of any text."""
+
+    def blocks(self, rule: EventPartition) -> Partition:
+        """The footage divided where what is visible changes."""
 
     def meanings(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """A unit row per text; the cosine of two says how close they are in meaning."""
+        """One unit row per text; the cosine of two rows measures how close they are in meaning."""
 
-    def captions(self, times: Sequence[float]) -> list[str] | None:
-        """Ready-made captions at these moments; ``None`` where pictures must be described by a model."""
+    def captions(self, times: Sequence[float]) -> list[str]:
+        """The captions at the given times; empty unless :attr:`has` includes ``captions``."""
 
     def speech(self, within: Segment | None = None) -> list[Line]:
-        """What is said: subtitles where there are any, else what was recognised."""
+        """What is said: subtitles if there are any, otherwise recognised speech."""
 
     def onscreen(self, within: Segment | None = None) -> list[Line]:
-        """What can be read in the picture."""
+        """Text visible in the picture."""
 
     def known_lines(self) -> tuple[list[Line], list[Line]]:
-        """What is said and what can be read, as far as it is known without any work."""
+        """Speech and on-screen text that are already known; nothing is recognised for this."""
 
 
 class Encoder(Protocol):
-    """What is known of the space that pictures and texts share."""
+    """What is known about the space that pictures and texts share."""
 
     @property
     def name(self) -> str:
-        """The name it goes by in a configuration."""
+        """The encoder's name in a configuration."""
 
     @property
     def logit_scale(self) -> float | None:
-        """What a cosine is multiplied with to become the model's own logit, where known."""
+        """Factor that turns a cosine into the model's own logit, where known."""
 
     @property
     def thresholds(self) -> Any:
-        """Cut-offs on this encoder's own scale, by name; only those with a source or a computation."""
+        """Thresholds on this encoder's scale, by name; only those with a source or a derivation."""

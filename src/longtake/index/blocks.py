@@ -11,18 +11,20 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from longtake.algorithms import novelty, sampling
+from longtake.algorithms import novelty
 from longtake.algorithms.partition import Cut, EventPartition, Partition, Samples
-from longtake.footage.protocol import Footage
-from longtake.index.film import Film
 from longtake.index.layers import Advance, ignore
 from longtake.index.store import LayerKey
 from longtake.media.packets import PacketTable
 from longtake.types import Frame
+
+if TYPE_CHECKING:
+    from longtake.index.film import Film
 
 BATCH = 16
 """Frames embedded at once: what is held in memory stays small."""
@@ -30,20 +32,18 @@ _CUES = ("times", "histograms", "sharpness", "motion", "embeddings")
 
 
 def partition(
-    footage: Footage, events: EventPartition | None = None, advance: Advance = ignore
+    film: Film, events: EventPartition | None = None, advance: Advance = ignore
 ) -> Partition:
-    """The blocks of any footage; of a film they are computed once."""
+    """The blocks of a film, computed once."""
     events = events or EventPartition()
-    if not isinstance(footage, Film):
-        return events(from_features(footage, events.max_feature_frames), footage.duration)
-    key = _result_key(footage, events)
-    stored = _load(footage, key)
+    key = _result_key(film, events)
+    stored = _load(film, key)
     if stored is None:
-        samples = measured(footage, events, advance)
-        stored = events(samples, footage.duration)
-        with footage.folder.building():
-            if not footage.folder.has(key):
-                _save(footage, key, stored)
+        samples = measured(film, events, advance)
+        stored = events(samples, film.duration)
+        with film.folder.building():
+            if not film.folder.has(key):
+                _save(film, key, stored)
     return stored
 
 
@@ -77,12 +77,6 @@ def sample_times(table: PacketTable, most: int) -> NDArray[np.float64]:
     nearest = np.where(wanted - before <= after - wanted, before, after)
     close = np.abs(nearest - wanted) <= (wanted[1] - wanted[0]) / 4
     return np.asarray(np.where(close, nearest, wanted))
-
-
-def from_features(footage: Footage, most: int) -> Samples:
-    """The features of moments spread evenly over the grid, for footage without pictures."""
-    chosen = sampling.uniform(len(footage.times), most)
-    return Samples(footage.times[chosen], np.asarray(footage.features()[chosen], np.float64))
 
 
 def _measure(film: Film, times: NDArray[np.float64], width: int, advance: Advance) -> Samples:

@@ -12,9 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longtake.algorithms import sampling
+from longtake.algorithms.partition import EventPartition, Partition
 from longtake.config import Settings
 from longtake.errors import MissingExtra
 from longtake.events import note, note_once
+from longtake.footage.protocol import Material
+from longtake.index import blocks
 from longtake.index.fingerprint import fingerprint
 from longtake.index.layers import (
     Advance,
@@ -31,6 +34,7 @@ from longtake.index.pictures import Embeddings, Looks, features, needed, probabi
 from longtake.index.speech import Hearing
 from longtake.index.store import FilmFolder, LayerKey, Store
 from longtake.index.text import TextStore
+from longtake.index.witness import FilmWitness
 from longtake.media.container import check_plain_file
 from longtake.media.subtitles import embedded_subtitles, read_subtitles, sidecar
 from longtake.media.video import Video, sample_times
@@ -43,6 +47,8 @@ from longtake.types import Frame, Line, Segment
 
 class Film:
     """One film with its store. Whatever is asked for and not yet known is computed, once."""
+
+    has: frozenset[Material] = frozenset({"pictures"})
 
     def __init__(
         self,
@@ -151,7 +157,7 @@ class Film:
         stored = [self.folder.read(key) for key in keys]
         return [arrays["rows"] for arrays, _ in (s for s in stored if s is not None)]
 
-    def has(self, layer: FrameLayer) -> bool:
+    def has_layer(self, layer: FrameLayer) -> bool:
         """Whether a frame layer is there already."""
         return self.folder.has(with_grid(layer.key, self.settings.index.fps))
 
@@ -203,9 +209,22 @@ class Film:
         seen = probabilities(self.layer(Looks(self.senses.looker)))
         return [best_tags(seen[row], top) for row in rows]
 
-    def captions(self, times: Sequence[float]) -> list[str] | None:  # noqa: ARG002
-        """A film has pictures, not captions."""
-        return None
+    def captions(self, times: Sequence[float]) -> list[str]:  # noqa: ARG002
+        """Always empty: a film has pictures, not captions."""
+        return []
+
+    def blocks(self, rule: EventPartition) -> Partition:
+        """The film divided where what is visible changes, computed once."""
+        return blocks.partition(self, rule)
+
+    def witness(self) -> FilmWitness:
+        """What describes this film's frames to models that only read."""
+        return FilmWitness(self)
+
+    @property
+    def replies_folder(self) -> Path:
+        """The folder in which models' replies about this film are kept."""
+        return self.folder.path
 
     @cached_property
     def hearing(self) -> Hearing | None:

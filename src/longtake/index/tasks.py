@@ -179,21 +179,21 @@ class OnscreenTask:
         """How many frames stand for the film."""
         if not self._footage.settings.perception.reader:
             return "nobody reads (perception.reader)"
-        if not self._footage.has(Glimpses()):
+        if not self._footage.has_layer(Glimpses()):
             return "one frame for each distinct shot"
         reading = self._footage.reading
         return f"{len(reading.missing()) if reading else 0} shots left to read"
 
     def done(self) -> bool:
         """Whether every shot was read."""
-        if self._footage.settings.perception.reader and not self._footage.has(Glimpses()):
+        if self._footage.settings.perception.reader and not self._footage.has_layer(Glimpses()):
             return False
         reading = self._footage.reading
         return reading is None or not reading.missing()
 
     def estimate(self) -> float | None:
         """Measured on one shot, which is then done; how many there are is known once the frames are."""
-        if not self._footage.has(Glimpses()):
+        if not self._footage.has_layer(Glimpses()):
             return None
         reading = self._footage.reading
         assert reading is not None

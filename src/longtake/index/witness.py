@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from longtake.index.film import Film
-from longtake.models.backends.socratic import Description
+from longtake.models.witness import Description
 from longtake.types import Frame, Segment
+
+if TYPE_CHECKING:
+    from longtake.index.film import Film
 
 NEARBY = 5.0
 """Seconds to either side of a picture within which words are told with it."""

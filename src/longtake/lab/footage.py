@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from longtake.algorithms import sampling
+from longtake.footage.plain import PlainFootage
 from longtake.lab.chance import numbers
 from longtake.lab.drawing import Painter
 from longtake.lab.encoder import LabEncoder
@@ -24,7 +25,7 @@ KEPT = 200
 """Frames that are kept: questions about one film look at the same ones, a uniform sample above all (80 MB)."""
 
 
-class LabFootage:
+class LabFootage(PlainFootage):
     """The verbs of a film over a script. Frames are those of the film but for compression."""
 
     def __init__(
@@ -114,10 +115,6 @@ class LabFootage:
     def meanings(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """A unit row per text, by meaning."""
         return self.encoder.texts(texts)
-
-    def captions(self, times: Sequence[float]) -> list[str] | None:  # noqa: ARG002
-        """There are pictures, not captions."""
-        return None
 
     def speech(self, within: Segment | None = None) -> list[Line]:
         """What the narrator says."""

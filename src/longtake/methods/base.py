@@ -131,7 +131,7 @@ def own_prompts() -> dict[str, str]:
 
 def _subtitles_of(footage: Footage) -> str:
     """The file that a film's lines come from, where one was given; films alone have one."""
-    return str(getattr(footage, "given_subtitles", None) or "")
+    return str(footage.given_subtitles or "")
 
 
 def with_option_text(answer: Answer, question: Question) -> Answer:

@@ -19,13 +19,14 @@ from longtake.config import ModelEntry, Settings, cache_folder
 from longtake.errors import ConfigError, unknown
 from longtake.models.backends.local import LocalChat, Weights
 from longtake.models.backends.openai import OpenAIChat
-from longtake.models.backends.socratic import SensesChat, SocraticChat, Witness
+from longtake.models.backends.socratic import SensesChat, SocraticChat
 from longtake.models.cache import Cached, ReplyStore
 from longtake.models.chat import Card, Chat, Options
 from longtake.models.http import Endpoint, check_url, is_loopback
 from longtake.models.layers import Gate, Limited, Retrying
 from longtake.models.prices import HERE, price_of
 from longtake.models.weights import DOWNLOADS
+from longtake.models.witness import Witness
 
 KEYS: Mapping[str, str] = {
     "api.anthropic.com": "ANTHROPIC_API_KEY",

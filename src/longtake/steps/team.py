@@ -18,13 +18,13 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError,
 
 from longtake import events
 from longtake.errors import ConfigError
-from longtake.models.backends.socratic import Witness
 from longtake.models.cache import ReplyStore
 from longtake.models.catalogue import Catalogue
 from longtake.models.chat import Chat
 from longtake.models.layers import Carded
 from longtake.models.replies.letters import plain
 from longtake.models.replies.reading import explain
+from longtake.models.witness import Witness
 from longtake.prompts import Plain
 from longtake.steps.ask import ask
 from longtake.steps.fanout import fanout

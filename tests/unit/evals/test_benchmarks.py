@@ -199,7 +199,7 @@ def test_missing_files_are_named(name, tmp_path):
 def test_the_laboratory_needs_no_files():
     found, rows = items("lab", None, seeds="3-4", minutes="5", questions="4")
     assert {row[1] for row in rows} == {"3:5", "4:5"}
-    assert found.source.footage("3:5").captions([0.0]) is None
+    assert "captions" not in found.source.footage("3:5").has
     for bad in ({"seeds": "x"}, {"seeds": "5-3"}, {"minutes": "0"}, {"questions": "many"}):
         with pytest.raises(ConfigError, match="lab"):
             load("lab", None, bad)

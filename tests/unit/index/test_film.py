@@ -106,7 +106,7 @@ def test_what_is_damaged_is_built_again(footage, store):
     for file in (footage.folder.path / "layers").glob("*/*.npy"):
         file.write_bytes(file.read_bytes()[:-1])
     again = Film(footage.path, store)
-    assert not again.has(Glimpses())
+    assert not again.has_layer(Glimpses())
     assert np.array_equal(again.glimpses(), rows)
     for file in (footage.folder.path / "layers").glob("*/meta.json"):
         file.write_text('{"arrays": [], "notes": {}}' if "packets" in file.parent.name else "{")

@@ -6,9 +6,10 @@ import pytest
 
 from longtake.errors import ConfigError
 from longtake.models.backends.scripted import ScriptedChat
-from longtake.models.backends.socratic import Description, SensesChat, SocraticChat
+from longtake.models.backends.socratic import SensesChat, SocraticChat
 from longtake.models.chat import Card, Image, Options, Unavailable, request_hash, say
 from longtake.models.tokens import estimate, estimate_messages
+from longtake.models.witness import Description
 from longtake.types import Frame
 
 FRAME = Frame(83.0, np.zeros((8, 8, 3), np.uint8))

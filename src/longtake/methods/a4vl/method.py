@@ -58,7 +58,6 @@ from longtake.errors import ConfigError, check_least
 from longtake.events import ScoresSet, emit, note, step
 from longtake.footage.look import Look, cite, look_at, rows_within
 from longtake.footage.protocol import Footage
-from longtake.index.blocks import partition
 from longtake.methods.base import Bounds, words
 from longtake.prompts import Plain
 from longtake.steps.answer import guess, in_words
@@ -216,7 +215,7 @@ class A4VL:
     def partition(self, footage: Footage, question: Question) -> list[Segment]:
         """The blocks, those the question speaks of."""
         with step("partition"):
-            found = partition(footage, self.events)
+            found = footage.blocks(self.events)
             blocks, strength = found.blocks, [0.0, *(cut.strength for cut in found.cuts)]
             emit(
                 ScoresSet(

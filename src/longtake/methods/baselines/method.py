@@ -47,12 +47,10 @@ class Uniform:
     def answer(self, footage: Footage, question: Question, run: Run) -> Answer:
         """One look, one answer."""
         times = footage.times[sampling.uniform(len(footage.times), self.frames)].tolist()
-        captions = footage.captions(times)
         told = {"length": Plain(clock(footage.duration)), **_manner(self.reason)}
-        if captions is not None:
-            notes = [
-                Line(Segment(t, t), caption) for t, caption in zip(times, captions, strict=True)
-            ]
+        if "captions" in footage.has:
+            captions = zip(times, footage.captions(times), strict=True)
+            notes = [Line(Segment(time, time), caption) for time, caption in captions]
             said = guess(run["vlm"], "baselines/captions", question, seen=notes, **told)
             evidence = [Evidence(note.segment, "caption", note.text) for note in notes]
         else:

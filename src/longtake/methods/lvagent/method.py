@@ -45,7 +45,7 @@ from pydantic import BaseModel, Field
 from longtake.algorithms import chunks, sampling
 from longtake.errors import ConfigError, check_least
 from longtake.events import ScoresSet, emit, note, step
-from longtake.footage.clips import clip_scorer, native_frames
+from longtake.footage.clips import clip_scorer
 from longtake.footage.look import Look, cite, look_at, rows_within
 from longtake.footage.protocol import Footage
 from longtake.methods.base import Bounds, words
@@ -253,7 +253,7 @@ class LVAgent:
 
     def watching_all(self, footage: Footage, agents: Sequence[Agent]) -> set[str]:
         """Who watches the whole film without being asked: everybody, if perception is off or the film that short."""
-        count = native_frames(footage) if self.native_whole else None
+        count = footage.native_frames if self.native_whole else None
         short = count is not None and count <= self.chunks * self.frames_per_chunk
         return {agent.name for agent in agents} if short or not self.perception else set()
 

@@ -150,9 +150,8 @@ class VideoAgent:
     def captions(self, footage: Footage, frames: Sequence[int], run: Run) -> State:
         """Each frame in words: by the footage itself where it is made of captions, else by the captioner."""
         times = [float(footage.times[frame]) for frame in frames]
-        ready = footage.captions(times)
-        if ready is not None:
-            return dict(zip(frames, ready, strict=True))
+        if "captions" in footage.has:
+            return dict(zip(frames, footage.captions(times), strict=True))
         shown = [footage.at(self._unit(footage, time)) for time in times]
 
         def describe(pictures: Any) -> str:

@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol
+from dataclasses import replace
 
 from longtake.errors import ConfigError, ModelError, unknown
 from longtake.models.chat import (
@@ -27,9 +26,10 @@ from longtake.models.chat import (
 )
 from longtake.models.prices import HERE
 from longtake.models.tokens import Counts
+from longtake.models.witness import Description, Witness
 from longtake.prompts.material import quote
 from longtake.timecode import clock
-from longtake.types import Frame, Usage
+from longtake.types import Usage
 
 CHANNELS = ("tags", "onscreen", "speech")
 """Things in the picture, text in the picture, words spoken around it."""
@@ -38,26 +38,6 @@ LIMITS = (80, 160, 160)
 """Characters told of each channel: thirty-two pictures then fit a context of 8192 tokens."""
 PICTURE_TOKENS = 200
 """The most that one picture told in words comes to."""
-
-
-@dataclass(frozen=True, slots=True)
-class Description:
-    """What perception makes of one moment."""
-
-    tags: tuple[str, ...] = ()
-    onscreen: tuple[str, ...] = ()
-    speech: tuple[str, ...] = ()
-
-
-class Witness(Protocol):
-    """Perceives a moment of a film. It keeps what it found in the film's store, so asking twice is cheap."""
-
-    @property
-    def revision(self) -> str:
-        """Changes when the same picture would be described otherwise; part of the reply cache's key."""
-
-    def describe(self, frame: Frame, channels: Sequence[str]) -> Description:
-        """What there is in these channels."""
 
 
 class SocraticChat:
