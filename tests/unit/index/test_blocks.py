@@ -7,7 +7,7 @@ import pytest
 from scenes import lengths, make_scenes
 
 from longtake.algorithms.partition import EventPartition
-from longtake.algorithms.shots import looks
+from longtake.algorithms.shots import tile_colours
 from longtake.index import blocks
 from longtake.index.blocks import measured, partition, sample_times
 from longtake.index.film import Film
@@ -22,7 +22,7 @@ class Squinter:
     key = "squinter"
 
     def images(self, frames):
-        rows = np.stack([looks(frame.pixels[None]).ravel() for frame in frames]) + 1
+        rows = np.stack([tile_colours(frame.pixels[None]).ravel() for frame in frames]) + 1
         return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
