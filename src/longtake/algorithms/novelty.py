@@ -1,7 +1,8 @@
-"""How much a film changes from one sampled frame to the next: four cues, made comparable, and their fusion.
+"""How much a film changes from one sampled frame to the next: four cues and their fusion.
 
-A4VL ("Training-free, query-agnostic" event partition, appendix D). ``r`` runs over the N sampled frames; what
-is defined from a frame and the one before it has N − 1 values, on the midpoints τ_r = (t_{r−1} + t_r)/2.
+A4VL ("Training-free, query-agnostic" event partition, appendix D). ``r`` runs over the N sampled
+frames. A quantity that compares a frame with the one before it has N − 1 values, at the midpoints
+τ_r = (t_{r−1} + t_r)/2.
 """
 
 from __future__ import annotations
@@ -18,29 +19,29 @@ if TYPE_CHECKING:
 Floats: TypeAlias = NDArray[np.float64]
 
 BINS = 32
-"""Bins of a colour channel's histogram (K)."""
+"""Bins in the histogram of a colour channel (K)."""
 CHANNEL_WEIGHTS = (0.55, 0.35, 0.10)
-"""Of hue, saturation and value in the colour novelty (α, β, γ)."""
+"""Weights of hue, saturation and value in the colour novelty (α, β, γ)."""
 MAD_TO_DEVIATION = 1.4826
-"""1/Φ⁻¹(0.75): the median absolute deviation times this is the standard deviation of Gaussian data."""
-_ROUNDING = 1e-9  # a spread below this share of the values is arithmetic, not film
+"""1/Φ⁻¹(0.75): for Gaussian data, the standard deviation over the median absolute deviation."""
+DIGITS = 10
+"""Decimals to which signals are rounded, so that ties do not depend on the order of summation."""
+_ROUNDING = 1e-9  # a spread below this share of the values comes from arithmetic, not from the film
 
 
 def colour_histograms(pixels: Pixels, bins: int = BINS) -> Floats:
-    """``h̃ = h / (Σ_k h^H[k] + Σ_k h^S[k] + Σ_k h^V[k])``: hue, saturation, value; 3 × K, joint ℓ1."""
+    """``h̃ = h / (Σ_k h^H[k] + Σ_k h^S[k] + Σ_k h^V[k])``: 3 × K, normalised jointly (ℓ1)."""
     from PIL import Image
 
     hsv = np.asarray(Image.fromarray(pixels).convert("HSV")).reshape(-1, 3)
-    counts = [
-        np.bincount(hsv[:, channel].astype(np.int64) * bins // 256, minlength=bins)
-        for channel in range(3)
-    ]
+    places = hsv.astype(np.int64) * bins // 256
+    counts = [np.bincount(places[:, channel], minlength=bins) for channel in range(3)]
     histograms = np.asarray(counts, np.float64)
     return np.asarray(histograms / max(float(histograms.sum()), 1.0))
 
 
 def grey(pixels: Pixels) -> Floats:
-    """The picture's luma, 0..255 (G_r)."""
+    """The luma of a picture, 0 to 255 (G_r)."""
     from PIL import Image
 
     return np.asarray(Image.fromarray(pixels).convert("L"), np.float64)
@@ -48,6 +49,7 @@ def grey(pixels: Pixels) -> Floats:
 
 def sharpness(picture: Floats) -> float:
     """``s_r``: the variance of the Laplacian (3 × 3, edges mirrored) of a grey picture."""
+    # "reflect" needs a second row and column
     mirrored = np.pad(picture, 1, mode="reflect" if min(picture.shape) > 1 else "edge")
     laplacian = (
         mirrored[:-2, 1:-1]
@@ -70,14 +72,15 @@ def midpoints(times: Floats) -> Floats:
 
 
 def cosine_distance(some: Floats, others: Floats) -> Floats:
-    """``1 − ⟨a, b⟩/(‖a‖‖b‖)`` row by row; 1 where a row is all zeros."""
+    """``1 − ⟨a, b⟩/(‖a‖‖b‖)`` row by row; 1 if either row is all zeros."""
     norms = np.linalg.norm(some, axis=-1) * np.linalg.norm(others, axis=-1)
     products = (some * others).sum(axis=-1)
-    return np.asarray(1 - np.divide(products, norms, out=np.zeros_like(products), where=norms > 0))
+    cosines = np.divide(products, norms, out=np.zeros_like(products), where=norms > 0)
+    return np.asarray(1 - cosines)
 
 
 def colour_novelty(histograms: Floats, weights: Sequence[float] = CHANNEL_WEIGHTS) -> Floats:
-    """``c_r^nov = α d_r^H + β d_r^S + γ d_r^V``, d the cosine distance to the frame before; from N × 3 × K."""
+    """``c_r^nov = α d_r^H + β d_r^S + γ d_r^V``, d being cosine distances; from N × 3 × K."""
     distances = cosine_distance(histograms[1:], histograms[:-1])
     return np.asarray(distances @ np.asarray(weights))
 
@@ -88,76 +91,78 @@ def absolute_change(values: Floats) -> Floats:
 
 
 def embedding_novelty(embeddings: Floats, decay: float = 0.9) -> Floats:
-    """``u_r^emb = ½ d_r^prev + ½ d_r^ema``: cosine distances to the frame before and to the average up to it.
+    """``u_r^emb = ½ d_r^prev + ½ d_r^ema``: distance to the previous frame and to the average.
 
-    The average is ``ẽ_1 = e_1, ẽ_r = δ ẽ_{r−1} + (1 − δ) e_r``, of embeddings as they are, and normalised
-    only where it is compared.
+    The average is ``ẽ_1 = e_1, ẽ_r = δ ẽ_{r−1} + (1 − δ) e_r``. It averages the raw embeddings and
+    is normalised only when it is compared.
     """
     average = np.array(embeddings[:1], np.float64)
     averages = []
     for row in embeddings[1:]:
         averages.append(average[0])
         average = decay * average + (1 - decay) * row
+    # reshaped, so that a single frame gives an empty matrix of the right width
     so_far = np.asarray(averages, np.float64).reshape(-1, embeddings.shape[1])
-    return (
-        cosine_distance(embeddings[1:], embeddings[:-1]) + cosine_distance(embeddings[1:], so_far)
-    ) / 2
+    to_previous = cosine_distance(embeddings[1:], embeddings[:-1])
+    to_average = cosine_distance(embeddings[1:], so_far)
+    return (to_previous + to_average) / 2
 
 
 def deviation(values: Floats) -> float:
-    """``1.4826 · MAD(x)``, or the standard deviation where the MAD is 0; 0 where nothing differs."""
+    """``1.4826 · MAD(x)``, or the standard deviation if the MAD is 0; 0 for constant values."""
     if len(values) == 0:
         return 0.0
     tiny = _ROUNDING * max(1.0, float(np.abs(values).max()))
-    spread = MAD_TO_DEVIATION * float(np.median(np.abs(values - np.median(values))))
+    mad = float(np.median(np.abs(values - np.median(values))))
+    spread = MAD_TO_DEVIATION * mad
     if spread <= tiny:
         spread = float(values.std())
     return spread if spread > tiny else 0.0
 
 
 def robust_z(values: Floats) -> Floats:
-    """``z_r = (x_r − med(x)) / (1.4826 MAD(x))``; zeros where nothing differs."""
+    """``z_r = (x_r − med(x)) / (1.4826 MAD(x))``; zeros for constant values."""
     spread = deviation(values)
-    return (
-        np.asarray((values - np.median(values)) / spread) if spread > 0 else np.zeros(len(values))
-    )
+    if spread <= 0:
+        return np.zeros(len(values))
+    return np.asarray((values - np.median(values)) / spread)
 
 
 def moving_average(values: Floats, window: int = 5) -> Floats:
-    """``x̄_r``: the mean over ``|u − r| ≤ ⌊w/2⌋``, truncated at the ends."""
+    """``x̄_r``: the mean over ``|u − r| ≤ ⌊w/2⌋``, truncated at both ends."""
     sums = np.concatenate(([0.0], np.cumsum(values)))
     places = np.arange(len(values))
-    begin, end = (
-        np.maximum(places - window // 2, 0),
-        np.minimum(places + window // 2 + 1, len(values)),
-    )
+    begin = np.maximum(places - window // 2, 0)
+    end = np.minimum(places + window // 2 + 1, len(values))
     return np.asarray((sums[end] - sums[begin]) / (end - begin))
 
 
 def normalised(values: Floats, *, window: int = 5, clip: float = 4.0) -> Floats:
-    """``z̄_r``: a cue as robust z, averaged over a short window, clipped to ±4."""
+    """``z̄_r``: robust z of a cue, averaged over a short window and clipped to ±``clip``."""
     return np.asarray(np.clip(moving_average(robust_z(values), window), -clip, clip))
 
 
 def fusion_weights(cues: Mapping[str, Floats], base: Mapping[str, float]) -> dict[str, float]:
-    """``w_c = β_c σ_c / Σ_{c'} β_{c'} σ_{c'}`` over the cues there are; zeros where none of them varies."""
+    """``w_c = β_c σ_c / Σ_{c'} β_{c'} σ_{c'}`` over the given cues; zeros if none varies."""
     raw = {name: base[name] * float(np.std(values)) for name, values in cues.items()}
     total = sum(raw.values())
-    return {name: value / total if total > 0 else 0.0 for name, value in raw.items()}
+    if total > 0:
+        return {name: value / total for name, value in raw.items()}
+    return dict.fromkeys(raw, 0.0)
 
 
 def fuse(cues: Mapping[str, Floats], base: Mapping[str, float], *, window: int = 5) -> Floats:
-    """``s(τ_r) = Σ_c w_c z_r^c``, averaged over a short window once more."""
+    """``s(τ_r) = Σ_c w_c z_r^c``, averaged over a short window again."""
     weights = fusion_weights(cues, base)
     total = np.sum([weights[name] * values for name, values in cues.items()], axis=0)
     return moving_average(np.asarray(total, np.float64), window)
 
 
 def pool(times: Floats, values: Floats, width: float) -> tuple[Floats, Floats]:
-    """``s_j = max{s(τ_r) : τ_r ∈ [u_j, u_{j+1})}``, ``u_j = τ_2 + jΔ``: bin centres, and the pooled signal.
+    """``s_j = max{s(τ_r) : τ_r ∈ [u_j, u_{j+1})}`` with ``u_j = τ_2 + jΔ``.
 
-    A bin that holds no sample, which happens where frames were not evenly spaced, lies on the line between
-    its neighbours.
+    Returns the bin centres and the pooled signal. A bin without a sample, which occurs when frames
+    are not evenly spaced, is interpolated between its neighbours.
     """
     span = float(times[-1] - times[0])
     bins = max(1, int(np.ceil(span / width - 1e-9)))
@@ -167,3 +172,8 @@ def pool(times: Floats, values: Floats, width: float) -> tuple[Floats, Floats]:
     centres = times[0] + (np.arange(bins) + 0.5) * width
     held = np.isfinite(pooled)
     return centres, np.asarray(np.interp(centres, centres[held], pooled[held]))
+
+
+def rounded(values: Floats) -> Floats:
+    """Round a signal to :data:`DIGITS` decimals."""
+    return np.asarray(np.round(values, DIGITS))

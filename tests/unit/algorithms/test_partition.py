@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longtake.algorithms import allocate, changepoint
-from longtake.algorithms.partition import PAPER, EventPartition, Samples, resample
+from longtake.algorithms.partition import PAPER, EventPartition, Samples
+from longtake.algorithms.selfsimilarity import resample
 
 
 def random_film(seed, events, seconds, count, dim=12):
