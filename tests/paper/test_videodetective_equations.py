@@ -71,7 +71,7 @@ def test_blocks_give_the_same_graph_as_one(monkeypatch):
     rows = random.normal(size=(50, 4))
     times = np.arange(50.0) * 20
     whole = graph.affinity(rows, times)
-    monkeypatch.setattr(graph, "BLOCK", 7)
+    monkeypatch.setattr(graph, "BATCH", 7)
     assert abs(graph.affinity(rows, times).dense() - whole.dense()).max() < 1e-15
 
 

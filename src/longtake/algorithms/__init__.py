@@ -1,1 +1,1 @@
-"""The mathematics of the methods: arrays in, arrays out."""
+"""The mathematics of the methods: pure functions from arrays to arrays."""

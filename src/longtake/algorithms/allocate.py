@@ -1,4 +1,4 @@
-"""How many frames each part of a film gets."""
+"""Allocates a number of frames to the blocks of a film."""
 
 from __future__ import annotations
 
@@ -9,32 +9,35 @@ from numpy.typing import NDArray
 
 
 def shares(logits: Sequence[float], rho: float | None = None) -> NDArray[np.float64]:
-    """A4VL, lines 12 to 14 and 17, 18: the softmax over the blocks whose logit exceeds ρ.
+    """A4VL, lines 12 to 14, 17 and 18: the softmax over the blocks whose logit exceeds ρ.
 
-    Where none does, everything goes to the best one. Without a ρ no block is excluded.
+    If no logit does, the best block gets everything. Without ρ, no block is excluded.
     """
     s = np.asarray(logits, np.float64)
-    if rho is not None and s.max() <= rho:  # 17, 18
-        return np.asarray(np.arange(len(s)) == s.argmax(), np.float64)
-    kept = np.where(s > rho, s, -np.inf) if rho is not None else s  # 12, 13
-    weights = np.exp(kept - kept.max())  # 14
+    if rho is not None:
+        if s.max() <= rho:  # 17, 18
+            return np.asarray(np.arange(len(s)) == s.argmax(), np.float64)
+        s = np.where(s > rho, s, -np.inf)  # 12, 13
+    weights = np.exp(s - s.max())  # 14; the shift avoids overflow and cancels out
     return np.asarray(weights / weights.sum())
 
 
 def counts(share: NDArray[np.float64], total: int, room: Sequence[int]) -> list[int]:
-    """A4VL, line 15: ``⌊N2 · share⌋`` each, the rest to the largest remainders; exactly ``total`` in all.
+    """A4VL, line 15: ``⌊N2 · share⌋`` each, the rest to the largest remainders.
 
-    With more parts to choose from than frames, the best get one each. No part gets more than its ``room``;
-    what it cannot take goes to the others in proportion, so that fewer than ``total`` are used only where the
-    parts together hold fewer.
+    If more blocks have a share than there are frames, the best get one each. No block gets more
+    than its ``room``; the excess goes to the others in proportion, so the counts add up to
+    ``total`` unless all blocks are full.
     """
     chosen = np.flatnonzero(share > 0)
     if len(chosen) > total:
-        best = set(chosen[np.argsort(-share[chosen], kind="stable")][:total].tolist())
-        share = np.array([1.0 if part in best else 0.0 for part in range(len(share))])
+        by_share = chosen[np.argsort(-share[chosen], kind="stable")]
+        share = np.zeros(len(share))
+        share[by_share[:total]] = 1.0
     given = np.zeros(len(share), np.int64)
     limit = np.where(share > 0, np.asarray(room, np.int64), 0)
     total = min(total, int(limit.sum()))
+    # each pass fills at least one block or gives out everything that is left
     while (left := total - int(given.sum())) > 0:
         open_share = np.where(given < limit, share, 0.0)
         given = np.minimum(given + _largest_remainders(open_share, left), limit)
@@ -43,7 +46,7 @@ def counts(share: NDArray[np.float64], total: int, room: Sequence[int]) -> list[
 
 def _largest_remainders(share: NDArray[np.float64], total: int) -> NDArray[np.int64]:
     exact = share / share.sum() * total
-    floors = np.floor(exact + 1e-9).astype(np.int64)
+    floors = np.floor(exact + 1e-9).astype(np.int64)  # 2.9999999998 is a 3 that was rounded
     order = np.argsort(-(exact - floors), kind="stable")
     order = order[share[order] > 0]
     floors[order[: total - int(floors.sum())]] += 1

@@ -1,4 +1,4 @@
-"""What kind of thing a question asks for, as far as its words tell."""
+"""Recognises what a question asks for from its words."""
 
 from __future__ import annotations
 
@@ -10,21 +10,24 @@ ORDER = re.compile(
     re.IGNORECASE,
 )
 READING = re.compile(
-    r"\b(?:text|signs?|subtitles?|captions?|written|writes?|reads?|words?|letters?|titles?|labels?|logos?|scoreboard)\b",
+    r"\b(?:text|signs?|subtitles?|captions?|written|writes?|reads?|words?|letters?|titles?"
+    r"|labels?|logos?|scoreboard)\b",
     re.IGNORECASE,
 )
 HEARING = re.compile(
-    r"\b(?:says?|said|tells?|told|hear|hears|heard|sounds?|music|songs?|sings?|voice|speaks?|spoken|talks?|mentions?"
-    r"|mentioned|narrator|audio)\b",
+    r"\b(?:says?|said|tells?|told|hear|hears|heard|sounds?|music|songs?|sings?|voice|speaks?"
+    r"|spoken|talks?|mentions?|mentioned|narrator|audio)\b",
     re.IGNORECASE,
 )
+# "which" must come first: "Why does the man not eat?" asks for what is so
 _NEGATED = re.compile(
-    r"\bwhich\b[^?.]*?(?:\bnot\b|n['’]t\b|\bnever\b|\bincorrect\b|\bfalse\b|\buntrue\b)|\bexcept\b",
+    r"\bwhich\b[^?.]*?(?:\bnot\b|n['’]t\b|\bnever\b|\bincorrect\b|\bfalse\b|\buntrue\b)"
+    r"|\bexcept\b",
     re.IGNORECASE,
 )
 _SHOUTED = re.compile(r"\bNOT\b")
 
 
 def negated(text: str) -> bool:
-    """Whether the one option is wanted that is *not* so: "Which of these is NOT shown?"."""
+    """Return whether the question asks for the option that does *not* hold: "… is NOT shown?"."""
     return bool(_NEGATED.search(text) or _SHOUTED.search(text))

@@ -1,13 +1,13 @@
-"""Where a sequence changes: PELT on a signal, a checkerboard and a kernel recursion on embeddings.
+"""Finds where a sequence changes: PELT for signals, checkerboard and KTS for embeddings.
 
-The three heads of A4VL's event partition (appendix D). Cuts are places between two items: cut ``k`` lies
-before item ``k``, so that ``x[:k]`` and ``x[k:]`` are the two sides.
+These are the three heads of A4VL's event partition (appendix D). A cut lies between two items: cut
+``k`` comes before item ``k``, so its two sides are ``x[:k]`` and ``x[k:]``.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
@@ -18,13 +18,15 @@ Ints: TypeAlias = NDArray[np.int64]
 
 
 def pelt(signal: Floats, penalty: float, min_size: int) -> list[int]:
-    """The cuts that minimise ``Σ_segments Σ_j (s_j − mean)² + penalty · |cuts|``, no side under ``min_size``.
+    """Find the cuts that minimise ``Σ_segments Σ_j (s_j − mean)² + penalty · |cuts|``.
 
-    Exact, by dynamic programming: the best cuts of ``s[:end]`` come from the best of some shorter ``s[:start]``.
-    The signals here have at most a few hundred values, so that PELT's pruning of starts would save nothing: one
-    array operation weighs all of them.
+    No segment is shorter than ``min_size``. The result is exact, by dynamic programming: the best
+    cuts of ``s[:end]`` extend the best cuts of some shorter ``s[:start]``. The signals have at most
+    a few hundred values, so PELT's pruning of starts would save nothing over one array operation
+    that weighs them all.
     """
     min_size, count = max(1, min_size), len(signal)
+    # centring keeps the sums of squares small, and with them the rounding
     centred = np.asarray(signal, np.float64) - np.mean(signal) if count else signal
     sums = np.concatenate(([0.0], np.cumsum(centred)))
     squares = np.concatenate(([0.0], np.cumsum(centred**2)))
@@ -38,14 +40,14 @@ def pelt(signal: Floats, penalty: float, min_size: int) -> list[int]:
         begins[end] = np.argmin(costs)
         least[end] = costs[begins[end]]
     cuts, end = [], count
-    while end > 0:
+    while end > 0:  # walk back from the end, segment by segment
         end = int(begins[end])
         cuts.append(end)
-    return sorted(cuts)[1:]
+    return sorted(cuts)[1:]  # the first one is the start of the signal, which is no cut
 
 
 def local_strength(signal: Floats, cut: int, window: int) -> float:
-    """``γ_k = |mean(s_k … s_{k+W−1}) − mean(s_{k−W} … s_{k−1})|``, windows clipped at the ends."""
+    """``γ_k = |mean(s_k … s_{k+W−1}) − mean(s_{k−W} … s_{k−1})|``, windows clipped at both ends."""
     before, after = signal[max(0, cut - window) : cut], signal[cut : cut + window]
     if len(before) == 0 or len(after) == 0:
         return 0.0
@@ -53,46 +55,49 @@ def local_strength(signal: Floats, cut: int, window: int) -> float:
 
 
 def gram(rows: Floats) -> Floats:
-    """``S_pq = ⟨ê_p, ê_q⟩`` of rows normalised to unit length; a row of zeros is like nothing."""
+    """``S_pq = ⟨ê_p, ê_q⟩`` of rows normalised to unit length; a row of zeros has cosine 0."""
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
     unit = np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 0)
     return np.asarray(unit @ unit.T)
 
 
 def checkerboard(half: int) -> Floats:
-    """Foote's kernel, 2w × 2w: +1 where both are on one side, −1 across, under a Gaussian of σ = w/2."""
+    """Foote's kernel, 2w × 2w: +1 on one side, −1 across, tapered by a Gaussian of σ = w/2."""
     offsets = np.arange(2 * half) - half + 0.5
     taper = np.exp(-(offsets**2) / (2 * (half / 2) ** 2))
-    return np.asarray(np.outer(np.sign(offsets) * taper, np.sign(offsets) * taper))
+    signed = np.sign(offsets) * taper
+    return np.asarray(np.outer(signed, signed))
 
 
 def ssm_novelty(similarity: Floats, half: int) -> Floats:
-    """``n_c = Σ_ij K_ij S_{c+i−w, c+j−w}`` for cuts ``c = w … Q − w``, where the whole kernel fits."""
+    """``n_c = Σ_ij K_ij S_{c+i−w, c+j−w}`` for the cuts ``c = w … Q − w`` where the kernel fits."""
     kernel = checkerboard(half)
-    return _along_diagonal(similarity, half, lambda block: float((kernel * block).sum()))
+    return _along_diagonal(similarity, half, lambda window: float((kernel * window).sum()))
 
 
 def ssm_contrast(similarity: Floats, half: int) -> Floats:
-    """How much more alike frames are on one side of a cut than across it, as a difference of mean cosines.
+    """Mean cosine of frames on the same side of a cut, minus the mean cosine of frames across it.
 
-    The same windows as :func:`ssm_novelty`, untapered, and without a frame's likeness to itself, so that a
-    film that does not change has 0 whatever its noise.
+    Uses the windows of :func:`ssm_novelty` without the taper, and ignores the similarity of a frame
+    to itself, so that a film that does not change has contrast 0 whatever its noise.
     """
     side = np.arange(2 * half) < half
     across = side[:, None] != side[None, :]
     within = ~across & ~np.eye(2 * half, dtype=bool)
-    return _along_diagonal(
-        similarity, half, lambda block: float(block[within].mean() - block[across].mean())
-    )
+
+    def contrast(window: Floats) -> float:
+        return float(window[within].mean() - window[across].mean())
+
+    return _along_diagonal(similarity, half, contrast)
 
 
 def peaks(values: Floats, apart: int, quantile: float) -> list[int]:
-    """Local maxima above a quantile of the values; of two closer than ``apart`` the higher stays."""
+    """Find local maxima above a quantile; of two closer than ``apart`` the higher one stays."""
     if len(values) == 0:
         return []
     left = np.concatenate(([-np.inf], values[:-1]))
     right = np.concatenate((values[1:], [-np.inf]))
-    # on a plateau the first counts; a level line has no maximum
+    # a plateau counts at its first place; a flat line exceeds no quantile of itself
     high = (values > left) & (values >= right) & (values > np.quantile(values, quantile))
     kept: list[int] = []
     for place in sorted(np.flatnonzero(high).tolist(), key=lambda c: (-values[c], c)):
@@ -102,28 +107,27 @@ def peaks(values: Floats, apart: int, quantile: float) -> list[int]:
 
 
 class SegmentCost:
-    """``C(a, b) = −mean of G over [a, b] × [a, b]``, each in O(1) by the integral image of G."""
+    """``C(a, b) = −mean of G over [a, b] × [a, b]``, in O(1) each from the integral image of G."""
 
     def __init__(self, similarity: Floats) -> None:
         self._sums = np.zeros((len(similarity) + 1, len(similarity) + 1))
         self._sums[1:, 1:] = similarity.cumsum(axis=0).cumsum(axis=1)
 
     def __call__(self, first: Ints | int, last: Ints | int) -> Floats:
-        """The cost of segments from ``first`` to ``last``, both included; arrays give one each."""
+        """Return the cost of the segments from ``first`` to ``last`` inclusive, elementwise."""
         a, b = np.asarray(first, np.int64), np.asarray(last, np.int64) + 1
         sums = self._sums
-        return np.asarray(
-            -(sums[b, b] - sums[a, b] - sums[b, a] + sums[a, a]) / (b - a) ** 2, np.float64
-        )
+        inside = sums[b, b] - sums[a, b] - sums[b, a] + sums[a, a]
+        return np.asarray(-inside / (b - a) ** 2, np.float64)
 
 
 def kts(
     similarity: Floats, penalty: Callable[[float], float], min_size: int, *, most: int | None = None
 ) -> list[int]:
-    """Greedy recursion: split where ``gain = C(a, b) − C(a, k) − C(k + 1, b) − λ`` is largest, if it is above 0.
+    """Split recursively where ``C(a, b) − C(a, k) − C(k + 1, b) − λ`` is largest and positive.
 
-    ``penalty`` gives λ from the cost ``C(a, b)`` of the segment being split. Neither side may be shorter than
-    ``min_size``. ``most`` bounds the splits, left segments first.
+    ``penalty`` computes λ from the cost ``C(a, b)`` of the segment being split. Neither side may be
+    shorter than ``min_size``. ``most`` limits the number of splits; left segments go first.
     """
     if len(similarity) == 0:
         return []
@@ -138,21 +142,23 @@ def kts(
         whole = float(cost(a, b))
         gains = whole - cost(a, ends) - cost(ends + 1, b) - penalty(whole)
         best = int(np.argmax(gains))
-        # rounding in the integral image must not split what is all alike
+        # rounding in the integral image must not split a segment of identical items
         if gains[best] > 1e-9:
             cut = int(ends[best]) + 1
             cuts.append(cut)
-            todo += [(cut, b), (a, cut - 1)]
+            todo += [(cut, b), (a, cut - 1)]  # a stack: the left part is next
     return sorted(cuts)
 
 
 def bins_of(seconds: float, step: float) -> int:
-    """Items of ``step`` seconds that last at least ``seconds``."""
+    """Number of items of ``step`` seconds that together last at least ``seconds``."""
     return max(1, math.ceil(seconds / step - 1e-9))
 
 
-def _along_diagonal(similarity: Floats, half: int, act: Callable[[Floats], float]) -> Floats:
-    centres: Sequence[int] = range(half, len(similarity) - half + 1)
-    return np.asarray(
-        [act(similarity[c - half : c + half, c - half : c + half]) for c in centres], np.float64
-    )
+def _along_diagonal(similarity: Floats, half: int, measure: Callable[[Floats], float]) -> Floats:
+    """Apply ``measure`` to the 2w × 2w window around every cut where it fits."""
+    measured = []
+    for cut in range(half, len(similarity) - half + 1):
+        side = slice(cut - half, cut + half)
+        measured.append(measure(similarity[side, side]))
+    return np.asarray(measured, np.float64)

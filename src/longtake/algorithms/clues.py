@@ -1,4 +1,4 @@
-"""How relevant scenes are, before and after they are looked at, and whether that can be trusted (VideoDetective)."""
+"""VideoDetective: relevance of scenes before and after observation, and whether to trust it."""
 
 from __future__ import annotations
 
@@ -13,40 +13,43 @@ Rows = NDArray[np.floating]
 def prior(
     keyword: Rows, event: Rows, *, weight: float = 0.5, printed: bool = False
 ) -> NDArray[np.float64]:
-    """Eq. 5, a row per facet: ``weight`` · keyword–scene cosine + (1 − ``weight``) · query–event cosine.
+    """Eq. 5, a row per facet: w · keyword–scene cosine + (1 − w) · query–event cosine.
 
-    As printed, raw cosines are added, though those between pictures and words are far smaller than those between
-    sentences; so here the first is clipped at zero and the second stretched to 0 … 1 over the film.
+    The paper adds raw cosines (``printed``). But cosines between pictures and words are far smaller
+    than those between sentences, so by default the first are clipped at zero and the second are
+    stretched to [0, 1] over the film.
     """
-    if printed:
-        return np.asarray(weight * keyword + (1 - weight) * event, np.float64)
-    return np.asarray(
-        weight * np.maximum(0.0, keyword) + (1 - weight) * stretched(event), np.float64
-    )
+    if not printed:
+        keyword, event = np.maximum(0.0, keyword), stretched(event)
+    return np.asarray(weight * keyword + (1 - weight) * event, np.float64)
 
 
 def stretched(values: Rows) -> NDArray[np.float64]:
-    """Each row on 0 … 1 between its least and its most; zeros where all are equal."""
+    """Rescale each row to [0, 1]; a constant row becomes zeros."""
     least = values.min(axis=-1, keepdims=True)
     reach = values.max(axis=-1, keepdims=True) - least
-    return np.asarray(
-        np.where(reach > 0, (values - least) / np.where(reach > 0, reach, 1.0), 0.0), np.float64
-    )
+    divisor = np.where(reach > 0, reach, 1.0)  # avoids 0/0, whose result is not used
+    return np.asarray(np.where(reach > 0, (values - least) / divisor, 0.0), np.float64)
 
 
 def pieces(text: str, words: int = 50) -> list[str]:
-    """A text in stretches of at most so many words, so that an encoder's limit cuts nothing off."""
+    """Divide a text into pieces of at most ``words`` words, which fit into a text encoder."""
     parts = text.split()
     return [" ".join(parts[at : at + words]) for at in range(0, len(parts), words)]
 
 
 def semantic(text: Rows, queries: Rows) -> float:
-    """Eq. 9: the highest cosine between a piece of the text and a query, both unit rows; 0 where either is missing."""
-    return float((text @ queries.T).max()) if len(text) and len(queries) else 0.0
+    """Eq. 9: the highest cosine between a piece of the text and a query; 0 if either is empty.
+
+    Both are matrices of unit rows.
+    """
+    if len(text) == 0 or len(queries) == 0:
+        return 0.0
+    return float((text @ queries.T).max())
 
 
 def source_aware(lexical: float, meaning: float, weight: float) -> float:
-    """Eq. 10: λ·s_lex + (1 − λ)·s_sem, with λ of the source the text comes from; never below zero."""
+    """Eq. 10: λ·s_lex + (1 − λ)·s_sem, not below zero; λ depends on the source of the text."""
     return max(0.0, weight * lexical + (1 - weight) * meaning)
 
 
@@ -59,7 +62,7 @@ def distrust(
     low: float = 0.2,
     share: float = 0.7,
 ) -> str | None:
-    """Why the observed scores cannot tell relevant scenes from others; ``None`` where they can."""
+    """Return why the observed scores cannot single out relevant scenes; ``None`` if they can."""
     if not scores:
         return "nothing was observed"
     values = np.asarray(scores, np.float64)

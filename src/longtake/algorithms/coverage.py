@@ -1,4 +1,4 @@
-"""How much of a film has been looked at."""
+"""Measures how much of a film some segments cover."""
 
 from __future__ import annotations
 
@@ -8,18 +8,20 @@ from longtake.types import Segment
 
 
 def union(segments: Iterable[Segment]) -> list[Segment]:
-    """Disjoint segments in time order that cover the same moments; touching ones become one."""
+    """Merge overlapping and touching segments; the result is disjoint and in time order."""
     merged: list[Segment] = []
     for segment in sorted(segments):
         if merged and segment.start <= merged[-1].end:
-            merged[-1] = Segment(merged[-1].start, max(merged[-1].end, segment.end))
+            last = merged[-1]
+            merged[-1] = Segment(last.start, max(last.end, segment.end))
         elif segment.duration > 0:
             merged.append(segment)
     return merged
 
 
 def coverage(segments: Iterable[Segment], within: Segment) -> float:
-    """Share of ``within`` that the segments cover, 0 to 1; a stretch of no length is covered."""
+    """Share of ``within`` that the segments cover, 0 to 1; an empty segment counts as covered."""
     if within.duration == 0:
         return 1.0
-    return min(1.0, sum(segment.overlap(within) for segment in union(segments)) / within.duration)
+    covered = sum(segment.overlap(within) for segment in union(segments))
+    return min(1.0, covered / within.duration)

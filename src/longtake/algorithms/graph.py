@@ -1,7 +1,7 @@
-"""Scenes as a graph over which relevance spreads (VideoDetective, sections 3.2.2, 3.3.3 and appendix C).
+"""A graph of scenes over which relevance spreads (VideoDetective, 3.2.2, 3.3.3 and appendix C).
 
-An edge is the weight of two scenes that look alike or lie close in time. What is known of a few scenes is diffused
-to the others; Graph-NMS then picks scenes that are relevant and unlike each other.
+Edges connect scenes that look alike or lie close in time. What is known about a few scenes is
+diffused to the others; Graph-NMS then selects scenes that are relevant and unlike each other.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 
-BLOCK = 1024
-"""Rows whose weights are held at once: memory stays linear in the number of scenes."""
+BATCH = 1024
+"""Rows whose weights are computed at a time; memory stays linear in the number of scenes."""
 
 
 @dataclass(frozen=True)
 class Edges:
-    """The entries above zero of a square matrix, row by row; a dozen a row in a film's graph."""
+    """The positive entries of a square matrix, row by row; in a film's graph, a dozen per row."""
 
     count: int
     rows: Ints
@@ -31,24 +31,24 @@ class Edges:
 
     @classmethod
     def summed(cls, count: int, rows: Ints, columns: Ints, weights: Floats) -> Edges:
-        """From entries in any order; those of one place are added."""
-        places, where = np.unique(rows * count + columns, return_inverse=True)
-        added = np.asarray(np.bincount(where, weights, len(places)), np.float64)
-        return cls(count, places // count, places % count, added)
+        """Build from entries in any order; entries at the same position are added."""
+        # one number per position, so that np.unique both sorts by row and finds repeats
+        positions, where = np.unique(rows * count + columns, return_inverse=True)
+        sums = np.asarray(np.bincount(where, weights, len(positions)), np.float64)
+        return cls(count, positions // count, positions % count, sums)
 
     def __matmul__(self, vector: Floats) -> Floats:
-        """The matrix times a vector."""
-        return np.asarray(
-            np.bincount(self.rows, self.weights * vector[self.columns], self.count), np.float64
-        )
+        """Multiply the matrix by a vector."""
+        products = self.weights * vector[self.columns]
+        return np.asarray(np.bincount(self.rows, products, self.count), np.float64)
 
     def of(self, node: int) -> tuple[Ints, Floats]:
-        """A row's columns and weights."""
+        """Return the columns and weights of a row."""
         begin, end = np.searchsorted(self.rows, [node, node + 1])
         return self.columns[begin:end], self.weights[begin:end]
 
     def dense(self) -> Floats:
-        """The matrix with its zeros."""
+        """Return the full matrix."""
         matrix = np.zeros((self.count, self.count))
         matrix[self.rows, self.columns] = self.weights
         return matrix
@@ -75,18 +75,20 @@ def affinity(
     """W̃: αW^sim + (1 − α)W^time without self-loops, the ``top`` of each row, then (W̃ + W̃ᵀ)/2."""
     count = len(vectors)
     rows, columns, weights = [], [], []
-    for begin in range(0, count, BLOCK):
-        part = slice(begin, min(begin + BLOCK, count))
-        block = alpha * visual(vectors[part], vectors) + (1 - alpha) * temporal(
-            centres[part], centres, tau
-        )
-        own = np.arange(len(block))
-        block[own, begin + own] = 0.0
-        row, column = np.nonzero(strongest(block, top))
+    for begin in range(0, count, BATCH):
+        part = slice(begin, min(begin + BATCH, count))
+        w_sim = visual(vectors[part], vectors)
+        w_time = temporal(centres[part], centres, tau)
+        batch = alpha * w_sim + (1 - alpha) * w_time
+        own = np.arange(len(batch))
+        batch[own, begin + own] = 0.0  # no self-loops
+        row, column = np.nonzero(strongest(batch, top))
         rows.append(row + begin)
         columns.append(column)
-        weights.append(block[row, column])
-    one, other, half = np.concatenate(rows), np.concatenate(columns), np.concatenate(weights) / 2
+        weights.append(batch[row, column])
+    one, other = np.concatenate(rows), np.concatenate(columns)
+    half = np.concatenate(weights) / 2
+    # each edge goes in both directions; where both ends chose it, the halves add up
     return Edges.summed(
         count,
         np.concatenate([one, other]),
@@ -96,29 +98,33 @@ def affinity(
 
 
 def strongest(weights: Floats, top: int) -> NDArray[np.bool_]:
-    """Which entries are among the ``top`` of their row and above zero; of equals, those further left."""
+    """Mark the positive entries that are among the ``top`` of their row; ties go to the left."""
     if weights.shape[1] <= top:
         return weights > 0
     least = -np.partition(-weights, top - 1, axis=1)[:, top - 1 : top]
     above, equal = weights > least, weights == least
     room = top - above.sum(axis=1, keepdims=True)
-    return np.asarray((above | (equal & (np.cumsum(equal, axis=1) <= room))) & (weights > 0))
+    admitted = equal & (np.cumsum(equal, axis=1) <= room)
+    return np.asarray((above | admitted) & (weights > 0))
 
 
 def normalise(weights: Edges) -> Edges:
-    """Eq. 3: D^(−1/2) W̃ D^(−1/2); a scene without edges keeps a row of zeros."""
+    """Eq. 3: D^(−1/2) W̃ D^(−1/2); the row of a scene without edges stays zero."""
     degrees = weights @ np.ones(weights.count)
-    scale = np.where(degrees > 0, 1 / np.sqrt(np.where(degrees > 0, degrees, 1.0)), 0.0)
-    return replace(weights, weights=scale[weights.rows] * weights.weights * scale[weights.columns])
+    divisors = np.where(degrees > 0, degrees, 1.0)
+    scale = np.where(degrees > 0, 1 / np.sqrt(divisors), 0.0)
+    scaled = scale[weights.rows] * weights.weights * scale[weights.columns]
+    return replace(weights, weights=scaled)
 
 
 def diffuse(
     weights: Edges, injected: Floats, start: Floats, *, beta: float = 0.6, steps: int = 7
 ) -> Floats:
-    """Eq. 13, ``steps`` times from ``start``: F ← βW_norm F + (1 − β)Y.
+    """Eq. 13, repeated ``steps`` times from ``start``: F ← βW_norm F + (1 − β)Y.
 
-    Started from the last belief, each new observation costs O(steps · K · top). The distance to the limit
-    (1 − β)(I − βW_norm)⁻¹Y shrinks at least by β a step, since no eigenvalue of W_norm exceeds 1.
+    When it starts from the last belief, an update after an observation costs O(steps · K · top).
+    Each step multiplies the distance to the limit (1 − β)(I − βW_norm)⁻¹Y by at most β, since no
+    eigenvalue of W_norm exceeds 1.
     """
     belief = start
     for _ in range(steps):
@@ -129,48 +135,54 @@ def diffuse(
 def graph_nms(
     belief: Floats, channels: Floats, weights: Edges, *, most: int = 8, eta: float = 0.2
 ) -> list[int]:
-    """Algorithm 2: each facet's best scene, then the most believed ones, each damping its neighbours by ``eta``.
+    """Algorithm 2: the best scene of each facet, then those of highest belief.
 
-    ``channels`` holds (Y_r)_i, a row per facet. Where facets alone would give more than ``most`` scenes, those of the
-    highest (Y_r)_i · F_i stay.
+    A scene chosen by belief damps its neighbours by ``eta``. ``channels`` holds (Y_r)_i, a row per
+    facet. If the facets alone give more than ``most`` scenes, those with the highest (Y_r)_i · F_i
+    stay.
     """
-    left = np.array(belief, np.float64)
-    chosen = _representatives(left, channels, most)
-    while len(chosen) < most:
-        open_ = left.copy()
-        open_[chosen] = -np.inf
-        best = int(open_.argmax()) if len(chosen) < len(left) else -1
-        if best < 0 or left[best] <= 0:
-            break
+    damped = np.array(belief, np.float64)
+    chosen = _representatives(damped, channels, most)
+    while len(chosen) < min(most, len(damped)):
+        candidates = damped.copy()
+        candidates[chosen] = -np.inf
+        best = int(candidates.argmax())
+        if damped[best] <= 0:
+            break  # the rest is irrelevant
         chosen.append(best)
         neighbours, _ = weights.of(best)
-        left[neighbours] *= eta
+        damped[neighbours] *= eta
     return chosen
 
 
 def _representatives(belief: Floats, channels: Floats, most: int) -> list[int]:
-    """Lines 3 to 6, highest product first."""
+    """Lines 3 to 6: the best scene of each facet, highest product first."""
     products = channels * belief
     best = [(float(row.max()), int(row.argmax())) for row in products]
     ranked = [node for _, node in sorted(best, key=lambda one: -one[0])]
-    return list(dict.fromkeys(ranked))[:most]
+    return list(dict.fromkeys(ranked))[:most]  # several facets may share a scene
 
 
 def strongest_neighbour(
     weights: Edges, node: int, belief: Floats, open_: NDArray[np.bool_]
 ) -> int | None:
-    """Eq. 6: arg max over unvisited j with W̃_ij > 0 of W̃_ij · F_j; ``None`` where there is no such j."""
-    edges = [(w, int(j)) for j, w in zip(*weights.of(node), strict=True) if open_[j] and w > 0]
-    if not edges:
-        return None
-    return max(edges, key=lambda edge: (edge[0] * belief[edge[1]], edge[0], -edge[1]))[1]
+    """Eq. 6: arg max of W̃_ij · F_j over unvisited j with W̃_ij > 0; ``None`` if there is none."""
+    best: tuple[float, float, int] | None = None
+    for j, weight in zip(*weights.of(node), strict=True):
+        if open_[j] and weight > 0:
+            # ties go to the stronger edge, then to the earlier scene
+            rank = (weight * belief[j], weight, -int(j))
+            best = rank if best is None else max(best, rank)
+    return None if best is None else -best[2]
 
 
 def most_believed(belief: Floats, open_: NDArray[np.bool_]) -> int | None:
-    """Eq. 7: the unvisited scene of highest belief; ``None`` where all were visited."""
-    return int(np.where(open_, belief, -np.inf).argmax()) if open_.any() else None
+    """Eq. 7: the unvisited scene of highest belief; ``None`` if all were visited."""
+    if not open_.any():
+        return None
+    return int(np.where(open_, belief, -np.inf).argmax())
 
 
 def in_order(selected: Sequence[int], belief: Floats) -> list[int]:
-    """Selected scenes by descending belief."""
+    """Sort selected scenes by descending belief."""
     return sorted(selected, key=lambda node: (-float(belief[node]), node))

@@ -1,7 +1,7 @@
-"""Finding a phrase in text that was read or heard imperfectly.
+"""Finds a phrase in text that was recognised imperfectly.
 
-On-screen text loses its spaces and a letter here and there ("ALLRIGHTS RESERVED"), speech loses endings. So
-both sides are squeezed to letters and digits, and the best-matching stretch of the text is scored.
+On-screen text loses spaces and some letters ("ALLRIGHTS RESERVED"), speech loses endings. So both
+sides are reduced to letters and digits, and the best-matching part of the text is scored.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from typing import NamedTuple
 from longtake.types import Line
 
 SURE = 0.8
-"""Share of a phrase's letters that must be there to be sure of it, misreadings allowed."""
+"""Score from which a phrase counts as found, allowing for recognition errors."""
 
 EXACT = 1.0
 SHORTEST = 3
-"""A phrase with fewer letters matches only itself as a whole word: two letters are in everything."""
+"""A phrase with fewer letters must match a whole word: two letters occur almost everywhere."""
 
 
 def squeeze(text: str) -> str:
-    """Letters and digits only, lower case, accents and width variants removed: ``Café №7`` is ``cafeno7``."""
+    """Reduce to lower-case letters and digits without accents: ``Café №7`` becomes ``cafeno7``."""
     plain = unicodedata.normalize("NFKD", text.casefold())
     return "".join(letter for letter in plain if letter.isalnum())
 
 
 class Place(NamedTuple):
-    """Where a phrase stands in a text, as shares of the text's letters, and how well it fits, 0 to 1."""
+    """How well a phrase matches (0 to 1), and where, as shares of the letters of the text."""
 
     score: float
     begin: float
@@ -37,16 +37,17 @@ NOWHERE = Place(0.0, 0.0, 0.0)
 
 
 def match(phrase: str, text: str) -> float:
-    """How well ``text`` holds ``phrase``, 0 to 1: the score of :func:`find`."""
+    """Return how well ``phrase`` occurs in ``text``, 0 to 1: the score of :func:`find`."""
     return find(phrase, text).score
 
 
 def find(phrase: str, text: str) -> Place:
-    """The stretch of ``text`` that fits ``phrase`` best; its score is ``1 − edits ÷ length``.
+    """Find the part of ``text`` that matches ``phrase`` best; its score is ``1 − edits ÷ length``.
 
-    Verbatim up to case, spaces and marks is 1. Edits are insertions, deletions and substitutions between the
-    squeezed phrase and the stretch of the squeezed text that fits it best (Sellers 1980). The place tells when,
-    within a long line of speech, the phrase was said: words take about as long as they have letters.
+    A match that differs only in case, spaces and punctuation scores 1. Edits are insertions,
+    deletions and substitutions between the squeezed phrase and the part of the squeezed text that
+    matches it best (Sellers 1980). In a long line of speech, the place tells when the phrase was
+    said, since a word takes roughly as long as it has letters.
     """
     needle, hay = squeeze(phrase), squeeze(text)
     if not needle or not hay:
@@ -58,17 +59,20 @@ def find(phrase: str, text: str) -> Place:
         return Place(EXACT, position / len(hay), (position + len(needle)) / len(hay))
     edits, end = _edits(needle, hay)
     score = 1 - edits / len(needle)
-    return (
-        Place(score, max(0, end - len(needle)) / len(hay), end / len(hay)) if score > 0 else NOWHERE
-    )
+    if score <= 0:
+        return NOWHERE
+    begin = max(0, end - len(needle))
+    return Place(score, begin / len(hay), end / len(hay))
 
 
 def said_at(phrase: str, line: Line) -> float:
-    """The moment within a line at which ``phrase`` begins, as near as its place in the text tells."""
-    return line.segment.start + find(phrase, line.text).begin * line.segment.duration
+    """Estimate when ``phrase`` begins within a line, from its place in the text."""
+    place = find(phrase, line.text)
+    return line.segment.start + place.begin * line.segment.duration
 
 
 def _word(needle: str, text: str) -> Place:
+    """Find ``needle`` as a whole word."""
     words = [squeeze(word) for word in text.split()]
     if needle not in words:
         return NOWHERE
@@ -78,15 +82,17 @@ def _word(needle: str, text: str) -> Place:
 
 
 def _edits(needle: str, hay: str) -> tuple[int, int]:
-    """Fewest edits between ``needle`` and any stretch of ``hay``, and where the first such stretch ends.
+    """Fewest edits between ``needle`` and any part of ``hay``, and where the first such part ends.
 
-    Myers' algorithm (1999): a column of the table of edits is two numbers, whose bits say where it rises and where
-    it falls by one from row to row, so that a letter of ``hay`` costs a few operations however long ``needle`` is.
+    Myers' bit-vector algorithm (1999): two integers encode a column of the edit table. Their bits
+    say where the column rises and where it falls by one from row to row, so each letter of ``hay``
+    costs a few operations however long ``needle`` is.
     """
     places: dict[str, int] = {}
     for row, letter in enumerate(needle):
         places[letter] = places.get(letter, 0) | 1 << row
-    every, last = (1 << len(needle)) - 1, 1 << len(needle) - 1
+    every = (1 << len(needle)) - 1
+    last = 1 << len(needle) - 1
     rises, falls, edits = every, 0, len(needle)
     fewest, best = edits, 0
     for position, letter in enumerate(hay, start=1):
@@ -94,10 +100,8 @@ def _edits(needle: str, hay: str) -> tuple[int, int]:
         free = (((same & rises) + rises) ^ rises) | same  # rows reached diagonally at no cost
         up, down = falls | ~(free | rises) & every, rises & free
         edits += bool(up & last) - bool(down & last)
-        up, down = (
-            up << 1 & every,
-            down << 1 & every,
-        )  # a stretch may begin anywhere: nothing enters at the top
+        # a match may begin anywhere in hay, so nothing enters at the top
+        up, down = up << 1 & every, down << 1 & every
         level = same | falls
         rises, falls = down | ~(level | up) & every, up & level
         if edits < fewest:

@@ -1,4 +1,4 @@
-"""How well texts find their clips."""
+"""Recall of text-to-clip retrieval."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 TIED = 1e-6
-"""Scores that differ by less are equal."""
+"""Scores that differ by no more than this are equal."""
 
 
 def recall(scores: NDArray[np.floating], k: int) -> float:
-    """Recall@k of ``scores[text, clip]``, the clip of text ``i`` being ``i``: the share found among the best ``k``.
+    """Recall@k of ``scores[text, clip]``: how often clip i is among the best ``k`` for text i.
 
-    Equal scores stand in no order: a clip tied with others counts for the share of orders in which it is found.
+    Tied scores have no order, so a clip tied with others counts by the probability that a random
+    order puts it among the best ``k``.
     """
+    if len(scores) == 0:
+        return 0.0
     own = np.diag(scores)[:, None]
     better = (scores > own + TIED).sum(axis=1)
     tied = (np.abs(scores - own) <= TIED).sum(axis=1)  # itself included
-    return float(np.clip((k - better) / tied, 0.0, 1.0).mean()) if len(scores) else 0.0
+    return float(np.clip((k - better) / tied, 0.0, 1.0).mean())

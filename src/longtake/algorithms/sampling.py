@@ -1,4 +1,4 @@
-"""Which of n things to look at."""
+"""Samples indices."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 
 def uniform(count: int, n: int) -> NDArray[np.int64]:
-    """``n`` indices spread evenly over ``count`` things, both ends included; all when there are fewer.
+    """Return ``n`` indices spread evenly over ``count`` items including both ends, or all.
 
     ::
 
-        uniform(9, 3)   x . . . x . . . x      one index is the middle
+        uniform(9, 3)   x . . . x . . . x      n = 1 gives the middle
     """
     if n <= 0 or count <= 0:
         return np.zeros(0, dtype=np.int64)
@@ -25,13 +25,13 @@ def uniform(count: int, n: int) -> NDArray[np.int64]:
 
 
 def random(count: int, n: int, seed: int) -> NDArray[np.int64]:
-    """``n`` different indices out of ``count``, ascending; the same for the same seed."""
+    """Return ``n`` different indices below ``count``, ascending; reproducible by ``seed``."""
     rng = np.random.default_rng(seed)
     return np.sort(rng.choice(count, size=min(n, count), replace=False)).astype(np.int64)
 
 
 def one_per_bin(count: int, n: int, chance: Random) -> NDArray[np.int64]:
-    """``n`` indices out of ``count``, one drawn from each of ``n`` equal bins, ascending; all when there are fewer."""
+    """Draw one index below ``count`` from each of ``n`` equal bins, ascending; or return all."""
     if n <= 0 or count <= 0:
         return np.zeros(0, dtype=np.int64)
     bins = np.array_split(np.arange(count), min(n, count))

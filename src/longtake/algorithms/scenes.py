@@ -1,12 +1,12 @@
-r"""A film in scenes: cut where neighbouring frames stop resembling each other (VideoDetective, section 3.2.1).
+r"""Splits a film into scenes where neighbouring frames differ (VideoDetective, section 3.2.1).
 
 ::
 
-    cosine of neighbours   ‾‾‾‾‾\_/‾‾‾‾‾‾\_/‾\_/‾‾‾‾‾‾‾‾     below θ: a boundary
+    cosine of neighbours   ‾‾‾‾‾\_/‾‾‾‾‾‾\_/‾\_/‾‾‾‾‾‾‾‾     a boundary where it is below θ
     boundaries                   |        |   |
     short pieces merge           |        |~~>|
 
-A scene is a pair of frame numbers, half-open. Frames are unit rows.
+A scene is a half-open range of frame numbers. Frames are unit rows.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ def scenes(
     shortest: int = 10,
     longest: int | None = None,
 ) -> list[Span]:
-    """Scenes that begin where ⟨f_t, f_{t+1}⟩ < ``threshold``; those under ``shortest`` frames merge.
+    """Split where ⟨f_t, f_{t+1}⟩ < ``threshold``; merge scenes of fewer than ``shortest`` frames.
 
-    With ``longest``, a scene that is longer is divided: a single continuous shot must not become a single scene.
+    With ``longest``, longer scenes are divided, so that a film of one continuous shot does not
+    become a single scene.
     """
     if not len(vectors):
         return []
@@ -44,12 +45,16 @@ def scenes(
     merged = merge_short(vectors, list(pairwise(edges)), shortest)
     if longest is None:
         return merged
-    return [part for scene in merged for part in split_long(steps, scene, shortest, longest)]
+    divided: list[Span] = []
+    for scene in merged:
+        divided += split_long(steps, scene, shortest, longest)
+    return divided
 
 
 def merge_short(vectors: NDArray[np.floating], spans: Sequence[Span], shortest: int) -> list[Span]:
-    """From left to right, each short piece joined to the neighbour it resembles more, until none is short."""
+    """Merge each short piece, from left to right, with the neighbour it resembles more."""
     spans = list(spans)
+    # the cosine of two sums is that of the means, and sums merge by addition
     sums = [vectors[a:b].sum(axis=0, dtype=np.float64) for a, b in spans]
     at = 0
     while at < len(spans):
@@ -62,30 +67,31 @@ def merge_short(vectors: NDArray[np.floating], spans: Sequence[Span], shortest: 
         first = at - 1 if before >= after else at
         spans[first : first + 2] = [(spans[first][0], spans[first + 1][1])]
         sums[first : first + 2] = [sums[first] + sums[first + 1]]
-        at = first  # what lies before it is long enough already
+        at = first  # everything before it is long enough already
     return spans
 
 
 def split_long(steps: NDArray[np.float64], span: Span, shortest: int, longest: int) -> list[Span]:
-    """A scene in parts of at most ``longest`` frames, cut at its lowest cosine, of equals at the middle one."""
-    todo, done = [span], list[Span]()
+    """Cut a scene at its lowest cosine until no part exceeds ``longest``; ties go to the middle."""
+    todo = [span]
+    done: list[Span] = []
     while todo:
         begin, end = todo.pop()
         if end - begin <= max(1, longest):
             done.append((begin, end))
             continue
         margin = max(1, min(shortest, (end - begin) // 2))
-        inside = steps[
-            begin + margin - 1 : end - margin
-        ]  # steps[c − 1] is what a cut before frame c goes through
+        # a cut before frame c separates frames c − 1 and c, whose cosine is steps[c − 1]
+        inside = steps[begin + margin - 1 : end - margin]
         lowest = np.flatnonzero(inside == inside.min())
-        cut = begin + margin + int(lowest[np.abs(lowest - (len(inside) - 1) / 2).argmin()])
-        todo += [(cut, end), (begin, cut)]
+        from_middle = np.abs(lowest - (len(inside) - 1) / 2)
+        cut = begin + margin + int(lowest[from_middle.argmin()])
+        todo += [(cut, end), (begin, cut)]  # a stack: the left part is next
     return done
 
 
 def scene_vectors(vectors: NDArray[np.floating], spans: Sequence[Span]) -> NDArray[np.float64]:
-    """h_i = norm(|c_i|⁻¹ Σ_{t∈c_i} f_t), a row per scene."""
+    """h_i = norm(|c_i|⁻¹ Σ_{t∈c_i} f_t), one row per scene."""
     rows = np.array([vectors[a:b].mean(axis=0, dtype=np.float64) for a, b in spans])
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows / np.where(lengths > 0, lengths, 1.0))

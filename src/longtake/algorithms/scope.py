@@ -1,8 +1,8 @@
-"""The stretch of film that a question itself names: "at the end", "in the first half", "after minute 20".
+"""Finds the part of a film that a question names: "at the end", "in the first half", "after 12:30".
 
-A4VL's appendix C reports such questions as failures: similarity between pictures and words knows no position. Only
-what is said of the *video* counts: "at the end of the race" names a race, "at the end" and "at the end of the
-video" the film.
+A4VL's appendix C reports such questions as failures, because the similarity of pictures and words
+ignores position. Only statements about the *video* count: "at the end" and "at the end of the
+video" refer to the film, but "at the end of the race" refers to a race.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from collections.abc import Callable
 from longtake.types import Segment
 
 END_SHARE = 0.25
-"""How much of a film "the end" and "the beginning" are."""
+"""Share of a film that "the end" and "the beginning" each cover."""
 
 _FILM = r"(?:video|film|movie|clip|footage|recording|episode|vlog|show|documentary)"
+# "of the video", or no "of" at all
 _OF_FILM = rf"(?:\s+of\s+(?:the|this)\s+(?:\w+\s+)?{_FILM}\b|(?!\s+of\b))"
 _NUMBERS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 _COUNT = rf"(?P<count>\d+(?:\.\d+)?|{'|'.join(_NUMBERS)}|a\s+few|few)"
@@ -30,20 +31,22 @@ Reader = Callable[[re.Match[str], float], tuple[float, float]]
 
 
 def scope(text: str, duration: float) -> Segment | None:
-    """The stretch that a question names, or ``None``: nothing is named, or what is named is not in the film.
+    """Return the part of the film that a question names; ``None`` if none, or outside the film.
 
-    Several names are taken together: "after minute 5 in the first half" is their overlap.
+    Several expressions are intersected, as in "after minute 5 in the first half".
     """
     start, end = 0.0, duration
     for pattern, reader in _READERS:
         for match in pattern.finditer(text):
             begin, stop = reader(match, duration)
             start, end = max(start, begin), min(end, stop)
-    return Segment(start, end) if end - start > 0 and (start, end) != (0.0, duration) else None
+    empty = end - start <= 0
+    whole = (start, end) == (0.0, duration)
+    return None if empty or whole else Segment(start, end)
 
 
 def clipped(blocks: list[Segment], within: Segment | None) -> list[Segment]:
-    """The parts of the blocks that lie inside a stretch, those of some length."""
+    """Cut blocks to a segment and drop those outside it."""
     if within is None:
         return blocks
     parts = [(max(block.start, within.start), min(block.end, within.end)) for block in blocks]
@@ -54,10 +57,11 @@ def _number(text: str) -> float:
     text = text.lower()
     if text in _NUMBERS:
         return _NUMBERS.index(text) + 1.0
-    return 3.0 if text.endswith("few") else float(text)
+    return 3.0 if text.endswith("few") else float(text)  # "few" or "a few"
 
 
 def _seconds(clock: str) -> float:
+    """Parse ``12:30`` or ``1:12:30``."""
     total = 0.0
     for part in clock.split(":"):
         total = total * 60 + int(part)
@@ -89,12 +93,13 @@ def _outer(match: re.Match[str], duration: float) -> tuple[float, float]:
 
 
 def _outermost(match: re.Match[str], length: float, duration: float) -> tuple[float, float]:
-    late = match["which"].lower() in _LATE
-    return _beyond(match, *((duration - length, duration) if late else (0.0, length)), duration)
+    if match["which"].lower() in _LATE:
+        return _beyond(match, duration - length, duration, duration)
+    return _beyond(match, 0.0, length, duration)
 
 
 def _beyond(match: re.Match[str], start: float, end: float, duration: float) -> tuple[float, float]:
-    """The stretch itself, or what lies past it: "after the first half", "before the last minute"."""
+    """Return the part itself, or what lies beyond: "after the first half", "before the last …"."""
     if match["past"] is None:
         return start, end
     return (end, duration) if match["past"].lower() == "after" else (0.0, start)
@@ -107,8 +112,9 @@ def _since(match: re.Match[str], duration: float) -> tuple[float, float]:
 
 def _at(match: re.Match[str], _: float) -> tuple[float, float]:
     moment = _moment(match)
-    # a clock names a moment, "minute 7" a minute; half a minute to either side forgives both
-    return max(0.0, moment - 30.0), moment + (30.0 if match["clock"] else 90.0)
+    # a clock time names a moment, "minute 7" a whole minute; allow half a minute on either side
+    length = 0.0 if match["clock"] else 60.0
+    return max(0.0, moment - 30.0), moment + length + 30.0
 
 
 def _between(match: re.Match[str], _: float) -> tuple[float, float]:
@@ -128,40 +134,33 @@ def _compile(pattern: str) -> re.Pattern[str]:
 
 
 _WHEN = rf"(?:(?:the\s+)?minute\s+(?P<minute>\d+)|(?:the\s+)?(?P<clock>{_CLOCK})(?:\s+mark)?)\b"
+_NEAR = r"\b(?:at|towards?|near|in)\s+the\s+(?:very\s+)?"
+_UP_TO = r"\s+(?:to|and|until)\s+"
+
+_END = rf"{_NEAR}end{_OF_FILM}(?![\w-])"
+_BEGINNING = rf"{_NEAR}(?:beginning|start){_OF_FILM}(?![\w-])"
+_MIDDLE = rf"\b(?:in|at|towards?|near)\s+the\s+middle\s+of\s+(?:the|this)\s+(?:\w+\s+)?{_FILM}\b"
+# "the first half hour" is a duration, not a half
+_PART = (
+    rf"{_PAST}(?P<which>first|second|last|final|latter)\s+(?P<part>half|third|quarter)\b"
+    rf"(?!\s+(?:an\s+)?hour){_OF_FILM}"
+)
+_OUTER = rf"{_PAST}(?P<which>first|opening|last|final|closing)\s+{_COUNT}\s+{_UNIT}\b{_OF_FILM}"
+# "from 10:00 to 12:00" is left to _BETWEEN
+_SINCE = rf"\b(after|from|since|before|until)\s+{_WHEN}(?!\s+(?:to|and|until)\b)"
+_AT = rf"\b(at|around|during|in)\s+{_WHEN}"
+_BETWEEN = (
+    rf"\b(?:between|from)\s+(?:minutes?\s+(?P<first>\d+){_UP_TO}(?:minute\s+)?(?P<last>\d+)"
+    rf"|(?P<from>{_CLOCK}){_UP_TO}(?P<to>{_CLOCK}))\b"
+)
 
 _READERS: list[tuple[re.Pattern[str], Reader]] = [
-    (_compile(rf"\b(?:at|towards?|near|in)\s+the\s+(?:very\s+)?end{_OF_FILM}(?![\w-])"), _end),
-    (
-        _compile(
-            rf"\b(?:at|towards?|near|in)\s+the\s+(?:very\s+)?(?:beginning|start){_OF_FILM}(?![\w-])"
-        ),
-        _beginning,
-    ),
-    (
-        _compile(
-            rf"\b(?:in|at|towards?|near)\s+the\s+middle\s+of\s+(?:the|this)\s+(?:\w+\s+)?{_FILM}\b"
-        ),
-        _middle,
-    ),
-    (
-        _compile(
-            rf"{_PAST}(?P<which>first|second|last|final|latter)\s+(?P<part>half|third|quarter)\b(?!\s+(?:an\s+)?hour){_OF_FILM}"
-        ),
-        _part,
-    ),
-    (
-        _compile(
-            rf"{_PAST}(?P<which>first|opening|last|final|closing)\s+{_COUNT}\s+{_UNIT}\b{_OF_FILM}"
-        ),
-        _outer,
-    ),
-    (_compile(rf"\b(after|from|since|before|until)\s+{_WHEN}(?!\s+(?:to|and|until)\b)"), _since),
-    (_compile(rf"\b(at|around|during|in)\s+{_WHEN}"), _at),
-    (
-        _compile(
-            rf"\b(?:between|from)\s+(?:minutes?\s+(?P<first>\d+)\s+(?:to|and|until)\s+(?:minute\s+)?(?P<last>\d+)"
-            rf"|(?P<from>{_CLOCK})\s+(?:to|and|until)\s+(?P<to>{_CLOCK}))\b"
-        ),
-        _between,
-    ),
+    (_compile(_END), _end),
+    (_compile(_BEGINNING), _beginning),
+    (_compile(_MIDDLE), _middle),
+    (_compile(_PART), _part),
+    (_compile(_OUTER), _outer),
+    (_compile(_SINCE), _since),
+    (_compile(_AT), _at),
+    (_compile(_BETWEEN), _between),
 ]

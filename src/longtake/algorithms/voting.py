@@ -1,4 +1,4 @@
-"""Votes without labels: LVAgent's selection of a team from a library."""
+"""Voting without labels: LVAgent's selection of a team from a library of agents."""
 
 from __future__ import annotations
 
@@ -7,22 +7,20 @@ from collections.abc import Mapping, Sequence
 
 
 def pseudo_labels(votes: Sequence[str | None]) -> frozenset[str]:
-    """What most voters say of one question; all of them where several answers tie, none where nobody votes."""
+    """Return the majority answers to one question: several if they tie, none if nobody votes."""
     counts = Counter(vote for vote in votes if vote is not None)
     most = max(counts.values(), default=0)
     return frozenset(vote for vote, count in counts.items() if count == most)
 
 
 def agreement(votes: Mapping[str, Sequence[str | None]]) -> dict[str, list[bool]]:
-    """LVAgent, equation 1, before the mean: per voter and question, ``[A_i(Q, T, O, V) = L_v]``.
+    """LVAgent, equation 1, before the mean: ``[A_i(Q, T, O, V) = L_v]`` per voter and question.
 
-    ``Acc(A_i)`` is the mean of a voter's row. Who does not vote agrees with nothing.
+    ``Acc(A_i)`` is the mean of a voter's row. A missing vote agrees with nothing.
     """
-    questions = list(zip(*votes.values(), strict=True))
-    labels = [pseudo_labels(given) for given in questions]
-    return {
-        name: [
-            vote is not None and vote in label for vote, label in zip(given, labels, strict=True)
-        ]
-        for name, given in votes.items()
-    }
+    labels = [pseudo_labels(given) for given in zip(*votes.values(), strict=True)]
+    agreed: dict[str, list[bool]] = {}
+    for name, given in votes.items():
+        # labels never contain None, so a missing vote is in none of them
+        agreed[name] = [vote in majority for vote, majority in zip(given, labels, strict=True)]
+    return agreed
