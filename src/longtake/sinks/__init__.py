@@ -1,1 +1,1 @@
-"""Where events go: the console, a trace file, the meter."""
+"""Receivers of events: the console, a trace file, the meter."""

@@ -1,4 +1,4 @@
-"""Events into a trace file."""
+"""Writes events to a trace file."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from longtake.events import Event
 
 
 class JsonlSink:
-    """Appends each event to a trace file as it happens, so that a crash loses nothing before it.
+    """Appends each event to a trace file as it happens, so that a crash loses no earlier event.
 
-    A disk that fills ends the recording, never the run; whoever opened the file asks for its ``problem``.
+    A full disk ends the recording but never the run; whoever opened the file checks ``problem``.
     """
 
     def __init__(self, path: Path, *, pictures: bool = True) -> None:
         self._pictures = pictures
         self.problem = ""
-        """Why the trace ends too early; empty where it does not."""
-        self._file = path.open("wb", buffering=0)
+        """Why the trace is incomplete; empty if it is complete."""
+        self._file = path.open("wb", buffering=0)  # unbuffered: each event reaches the disk at once
         self._write(trace.header(__version__))
 
     def handle(self, event: Event) -> None:
@@ -30,14 +30,12 @@ class JsonlSink:
         try:
             line = trace.encode(event)
         except ValueError:  # the film's name is not valid UTF-8
-            line = (
-                json.dumps(to_jsonable_python(event), ensure_ascii=False).encode(errors="replace")
-                + b"\n"
-            )
+            text = json.dumps(to_jsonable_python(event), ensure_ascii=False)
+            line = text.encode(errors="replace") + b"\n"
         self._write(line)
 
     def picture(self, digest: str, jpeg: Callable[[], bytes]) -> None:
-        """Write the picture, unless the trace was asked to hold none."""
+        """Write the picture, if the trace is to contain pictures."""
         if self._pictures:
             self._write(trace.encode_picture(digest, jpeg()))
 
@@ -46,7 +44,7 @@ class JsonlSink:
         self._file.close()
 
     def _write(self, line: bytes) -> None:
-        """The whole line: an unbuffered file may take a part of it before it takes no more."""
+        """Write the whole line: one call to an unbuffered file may write only a part of it."""
         left = memoryview(line)
         try:
             while left and not self.problem:

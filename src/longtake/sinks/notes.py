@@ -1,4 +1,4 @@
-"""Notes to whoever indexes or searches; there is no run to show."""
+"""Shows notes where there is no run to show, as when indexing or searching."""
 
 from __future__ import annotations
 
@@ -8,21 +8,20 @@ from longtake.events import Event, Noted
 
 
 class NoteSink:
-    """Says each note in a line of its own, in full."""
+    """Passes each note to a callback as one line of text."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
 
     def handle(self, event: Event) -> None:
-        """Say a note, and nothing else."""
+        """Pass on a note; other events are ignored."""
         if isinstance(event, Noted):
-            self._say(
-                f"{event.label.replace('_', ' ')}: "
-                + ", ".join(f"{k} {v}" for k, v in event.data.items())
-            )
+            label = event.label.replace("_", " ")
+            data = ", ".join(f"{key} {value}" for key, value in event.data.items())
+            self._say(f"{label}: {data}")
 
     def picture(self, digest: str, jpeg: Callable[[], bytes]) -> None:
-        """Show none."""
+        """Ignore the picture."""
 
     def close(self) -> None:
-        """Nothing to finish."""
+        """Do nothing."""

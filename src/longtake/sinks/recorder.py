@@ -1,4 +1,4 @@
-"""Events kept in memory."""
+"""Keeps events in memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from longtake.trace import Trace
 
 
 class Recorder:
-    """Keeps every event, and pictures if asked to, as a :class:`~longtake.trace.Trace`."""
+    """Keeps every event, and optionally pictures, as a :class:`~longtake.trace.Trace`."""
 
     def __init__(self, *, pictures: bool = False) -> None:
         self._keep = pictures
@@ -18,7 +18,7 @@ class Recorder:
 
     @property
     def trace(self) -> Trace:
-        """What was recorded so far."""
+        """Everything recorded so far."""
         return Trace(tuple(self._events), dict(self._pictures))
 
     def handle(self, event: Event) -> None:
@@ -26,9 +26,9 @@ class Recorder:
         self._events.append(event)
 
     def picture(self, digest: str, jpeg: Callable[[], bytes]) -> None:
-        """Keep the picture, where pictures are kept."""
+        """Keep the picture, if pictures are kept."""
         if self._keep:
             self._pictures[digest] = jpeg()
 
     def close(self) -> None:
-        """Nothing to finish."""
+        """Do nothing."""
