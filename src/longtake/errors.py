@@ -1,14 +1,14 @@
-"""What can go wrong, and what to do next.
+"""The errors longtake raises; each message says what to do next.
 
 ::
 
     LongtakeError           exit code 1
-    ├─ ConfigError          2   the key, and the nearest valid one
+    ├─ ConfigError          2   carries the key and the nearest valid one
     ├─ MediaError           2   not found, not a video, no video stream, truncated, encrypted
-    ├─ ModelError           4   unavailable · reply unreadable · context too long
-    ├─ MissingExtra         2   the install line
+    ├─ ModelError           4   unavailable, refused, unreadable reply, context too long
+    ├─ MissingExtra         2   gives the install command
     ├─ BudgetSpent          3   carries the best answer so far
-    └─ RunError             2   spec changed
+    └─ RunError             2   a run folder or trace that cannot be used
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 
 class LongtakeError(Exception):
-    """Base of every error that longtake raises on purpose; its text is fit for a user."""
+    """Base class of every error that longtake raises on purpose; its message is meant for users."""
 
     exit_code = 1
 
 
 class ConfigError(LongtakeError):
-    """A setting, name or argument that cannot be used."""
+    """An invalid setting, name or argument."""
 
     exit_code = 2
 
@@ -41,7 +41,7 @@ class ConfigError(LongtakeError):
 
 
 def unknown(kind: str, name: str, known: Iterable[str], *, where: str = "") -> ConfigError:
-    """The error for a name that does not exist, with the nearest one that does."""
+    """Return the error for an unknown name; it suggests the nearest known one."""
     known = sorted(known)
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     nearest = close[0] if close else None
@@ -56,7 +56,7 @@ def unknown(kind: str, name: str, known: Iterable[str], *, where: str = "") -> C
 
 
 def check_least(settings: object, path: str, **least: float) -> None:
-    """Refuse settings that lie below the least they can be."""
+    """Reject settings that are below their minimum."""
     for name, bound in least.items():
         if getattr(settings, name) < bound:
             raise ConfigError(f"{path}.{name} must be {bound:g} or more", key=f"{path}.{name}")
@@ -77,7 +77,7 @@ MediaProblem: TypeAlias = Literal[
 
 
 class MediaError(LongtakeError):
-    """A file that cannot be used as asked; ``problem`` names why."""
+    """A media file that cannot be used; ``problem`` says why."""
 
     exit_code = 2
 
@@ -92,7 +92,7 @@ ModelProblem: TypeAlias = Literal["unavailable", "refused", "unreadable", "conte
 
 
 class ModelError(LongtakeError):
-    """A model that cannot be reached, refuses, cannot be understood, or cannot hold the prompt."""
+    """A model is unavailable, refuses, sends an unreadable reply, or cannot hold the prompt."""
 
     exit_code = 4
 
@@ -104,7 +104,7 @@ class ModelError(LongtakeError):
 
 
 class MissingExtra(LongtakeError):
-    """An optional part that is not installed."""
+    """An optional dependency that is not installed."""
 
     exit_code = 2
 
@@ -114,7 +114,7 @@ class MissingExtra(LongtakeError):
 
 
 class BudgetSpent(LongtakeError):
-    """A budget ran out; ``best`` is the best answer so far, where there is one."""
+    """A budget ran out; ``best`` is the best answer so far, if there is one."""
 
     exit_code = 3
 
@@ -125,6 +125,6 @@ class BudgetSpent(LongtakeError):
 
 
 class RunError(LongtakeError):
-    """A run folder that does not fit what is asked of it."""
+    """A run folder or trace that does not match what is asked of it."""
 
     exit_code = 2

@@ -1,9 +1,9 @@
-"""One stream of events feeds console, trace file, meter and plots.
+"""Trace records: one stream of events feeds the console, the trace file, the meter and the plots.
 
-Whatever happens inside ``with stream.active():`` may call :func:`emit`, :func:`step` and :func:`note`
-without being handed the stream; it travels in a context variable, which ``agents.fanout`` carries into
-its threads. With no stream active, emitting does nothing. A sink that fails is dropped with a warning:
-showing a run must never end it.
+Code inside ``with stream.active():`` can call :func:`emit`, :func:`step` and :func:`note` without
+a reference to the stream. It travels in a context variable, which ``fanout`` carries into its
+threads. Without an active stream, emitting does nothing. A sink that fails is dropped with
+a warning: displaying a run must never end it.
 """
 
 from __future__ import annotations
@@ -25,39 +25,39 @@ from longtake.types import Answer, Segment, Usage
 class _Base:
     id: int = 0
     parent: int | None = None
-    """The step inside which this happened."""
+    """The id of the enclosing step."""
     time: float = 0.0
-    """Seconds since the stream began."""
+    """Seconds since the stream started."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunStarted(_Base):
-    """A question was put to a method."""
+    """A method was asked a question."""
 
     kind: Literal["run_started"] = "run_started"
     method: str
-    """The name that finds it again, or its address."""
+    """Its registered name, or its import path."""
     question: str
     options: tuple[str, ...] = ()
     film: str = ""
     fields: Mapping[str, Any] = field(default_factory=dict)
     models: Mapping[str, str] = field(default_factory=dict)
     cards: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """What is known of each model, so that its requests can be recognised when the run is repeated."""
+    """The card of each model; a replay needs it to recognise the model's requests."""
     seed: int = 0
     budget: Mapping[str, float] = field(default_factory=dict)
-    """The limits that were set; this and what follows traces from before do not hold."""
+    """The limits that were set. Older traces lack this field and those below."""
     prompts: Mapping[str, str] = field(default_factory=dict)
-    """Texts of the prompts that stood in for ours."""
+    """Texts of the prompts that replaced the shipped ones."""
     subtitles: str = ""
-    """The subtitle file that was given; empty: none was."""
+    """The subtitle file that was given, or an empty string."""
     wording: str = ""
     """Hash of the shipped prompts; a rerun under other prompts matches its requests loosely."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StepBegan(_Base):
-    """A named part of the work began; events inside carry its id as their parent."""
+    """A named part of the work began; events inside it have its id as their parent."""
 
     kind: Literal["step_began"] = "step_began"
     name: str
@@ -76,16 +76,16 @@ class StepEnded(_Base):
 
 @dataclass(frozen=True, kw_only=True)
 class ChatCalled(_Base):
-    """A model was asked and answered, or failed for good."""
+    """A model was called and replied, or failed for good."""
 
     kind: Literal["chat_called"] = "chat_called"
     model: str
     prompt: str = ""
-    """Name of the prompt, ``videoagent/predict``."""
+    """Name of the prompt, such as ``videoagent/predict``."""
     request: str = ""
-    """Hash of the whole request, images included; replays find their reply by it."""
+    """Hash of the whole request including images; replays look up the reply by it."""
     messages: tuple[Mapping[str, Any], ...] = ()
-    """What was sent, pictures by digest."""
+    """The messages sent, with pictures replaced by their digests."""
     reply: str = ""
     thinking: str = ""
     tools: tuple[Mapping[str, Any], ...] = ()
@@ -94,7 +94,7 @@ class ChatCalled(_Base):
     """Why the reply ended; older traces do not record it."""
     usage: Usage = field(default_factory=Usage)
     cached: bool = False
-    """Served from the reply cache, at no cost."""
+    """True if the reply came from the reply cache, at no cost."""
     error: str | None = None
 
 
@@ -111,7 +111,7 @@ class ToolCalled(_Base):
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A picture that was looked at: its moment, and the digest under which it is stored once."""
+    """A frame that was looked at: its time, and the digest under which the picture is stored."""
 
     time: float
     digest: str
@@ -119,7 +119,7 @@ class Seen:
 
 @dataclass(frozen=True, kw_only=True)
 class FramesSeen(_Base):
-    """Frames were taken out of the film for a purpose."""
+    """Frames of the film were looked at."""
 
     kind: Literal["frames_seen"] = "frames_seen"
     purpose: str = ""
@@ -128,7 +128,7 @@ class FramesSeen(_Base):
 
 @dataclass(frozen=True, kw_only=True)
 class ScoresSet(_Base):
-    """A number per stretch of film: similarity, share, relevance, belief."""
+    """A number was set for each of some segments: similarity, share, relevance, belief."""
 
     kind: Literal["scores_set"] = "scores_set"
     label: str
@@ -138,7 +138,7 @@ class ScoresSet(_Base):
 
 @dataclass(frozen=True, kw_only=True)
 class Noted(_Base):
-    """Something worth knowing, a repaired reply or a default taken among it."""
+    """Something worth knowing happened, such as a repaired reply or a default that was used."""
 
     kind: Literal["noted"] = "noted"
     label: str
@@ -147,7 +147,7 @@ class Noted(_Base):
 
 @dataclass(frozen=True, kw_only=True)
 class Answered(_Base):
-    """The run ended with an answer, an abstention being one."""
+    """The run ended with an answer, which may be an abstention."""
 
     kind: Literal["answered"] = "answered"
     answer: Answer
@@ -180,32 +180,33 @@ E = TypeVar("E", bound=_Base)
 
 
 class Sink(Protocol):
-    """Takes events as they come, from any thread but one at a time."""
+    """Receives events as they happen, from any thread but one at a time."""
 
     def handle(self, event: Event) -> None:
-        """Take one event."""
+        """Receive one event."""
 
     def picture(self, digest: str, jpeg: Callable[[], bytes]) -> None:
-        """Be offered a picture, once per digest; calling ``jpeg`` encodes it."""
+        """Receive a picture, once per digest; calling ``jpeg`` encodes it."""
 
     def close(self) -> None:
-        """Finish: no more events come."""
+        """Finish; no more events will come."""
 
 
 class Stream:
-    """Stamps events with id, parent and time, and hands them to its sinks in one order."""
+    """Stamps events with id, parent and time, and passes them to every sink in the same order."""
 
     def __init__(self, *sinks: Sink, clock: Callable[[], float] = time.monotonic) -> None:
         self._sinks = list(sinks)
         self._clock = clock
         self._began = clock()
         self._ids = itertools.count(1)
+        # reentrant: a sink may itself emit while it handles an event
         self._lock = threading.RLock()
         self._pictures: set[str] = set()
         self._noted: set[str] = set()
 
     def emit(self, event: E) -> E:
-        """Stamp an event and pass it on; gives back the stamped one."""
+        """Stamp an event, pass it to the sinks, and return the stamped event."""
         with self._lock:
             stamped = replace(
                 event,
@@ -217,18 +218,18 @@ class Stream:
         return stamped
 
     def picture(self, digest: str, jpeg: Callable[[], bytes]) -> None:
-        """Offer a picture to the sinks that keep pictures; the second time it is not offered again."""
+        """Pass a picture to the sinks, unless one with this digest was passed before."""
         with self._lock:
             if digest not in self._pictures:
                 self._pictures.add(digest)
                 self._each(lambda sink: sink.picture(digest, jpeg))
 
     def first(self, label: str, data: Mapping[str, Any]) -> bool:
-        """Whether this is asked for the first time."""
-        said = f"{label} {data}"
+        """Return whether this note is new to the stream, and remember it."""
+        key = f"{label} {data}"
         with self._lock:
-            new = said not in self._noted
-            self._noted.add(said)
+            new = key not in self._noted
+            self._noted.add(key)
         return new
 
     def close(self) -> None:
@@ -239,23 +240,22 @@ class Stream:
 
     @contextmanager
     def active(self) -> Iterator[Stream]:
-        """Make this the stream that :func:`emit` reaches."""
-        token, root = _stream.set(self), _parent.set(None)
+        """Make this the stream that :func:`emit` writes to."""
+        stream_token, parent_token = _stream.set(self), _parent.set(None)
         try:
             yield self
         finally:
-            _stream.reset(token)
-            _parent.reset(root)
+            _stream.reset(stream_token)
+            _parent.reset(parent_token)
 
     def _each(self, act: Callable[[Sink], None]) -> None:
-        for sink in list(self._sinks):
+        for sink in list(self._sinks):  # a copy, because a failing sink is removed
             try:
                 act(sink)
-            except Exception as error:  # noqa: BLE001 - whatever a sink does must not end the run
+            except Exception as error:  # noqa: BLE001 - a sink must not end the run
                 self._sinks.remove(sink)
-                warnings.warn(
-                    f"{type(sink).__name__} was dropped: {error}", RuntimeWarning, stacklevel=4
-                )
+                message = f"{type(sink).__name__} was dropped: {error}"
+                warnings.warn(message, RuntimeWarning, stacklevel=4)
 
 
 _stream: ContextVar[Stream | None] = ContextVar("longtake_stream", default=None)
@@ -265,23 +265,23 @@ _parent: ContextVar[int | None] = ContextVar("longtake_step", default=None)
 def emit(event: E) -> E:
     """Send an event to the active stream, if there is one."""
     stream = _stream.get()
-    return event if stream is None else stream.emit(event)
+    return stream.emit(event) if stream is not None else event
 
 
 def picture(digest: str, jpeg: Callable[[], bytes]) -> None:
-    """Offer a picture to the active stream, if there is one."""
+    """Send a picture to the active stream, if there is one."""
     stream = _stream.get()
     if stream is not None:
         stream.picture(digest, jpeg)
 
 
 def note(label: str, **data: Any) -> None:
-    """Emit :class:`Noted`."""
+    """Emit a :class:`Noted` event."""
     emit(Noted(label=label, data=data))
 
 
 def note_once(label: str, **data: Any) -> None:
-    """Emit :class:`Noted` the first time that it says this in the active stream."""
+    """Emit a :class:`Noted` event unless the active stream already has the same one."""
     stream = _stream.get()
     if stream is not None and stream.first(label, data):
         note(label, **data)
@@ -299,7 +299,7 @@ def step(name: str, **data: Any) -> Iterator[None]:
     error: str | None = None
     try:
         yield
-    except BaseException as raised:
+    except BaseException as raised:  # KeyboardInterrupt ends a step too
         error = type(raised).__name__
         raise
     finally:

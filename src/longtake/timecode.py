@@ -1,4 +1,4 @@
-"""Seconds as people write them."""
+"""Times as people write them, to and from seconds."""
 
 from __future__ import annotations
 
@@ -8,17 +8,21 @@ import re
 from longtake.errors import ConfigError
 from longtake.types import Segment
 
+# [[hours:]minutes:]seconds, with an optional fraction and unit
 _CLOCK = re.compile(
     r"(?:(?:(\d+):)?(\d{1,2}):)?(\d+(?:[.,]\d+)?)\s*(?:s|sec|seconds?)?", re.IGNORECASE
 )
 
 
 def clock(seconds: float, *, millis: bool = False) -> str:
-    """``751.5`` as ``00:12:31``, or ``00:12:31.500`` with ``millis``; floors, as a player's display does."""
+    """Format ``751.5`` as ``00:12:31``, or as ``00:12:31.500`` with ``millis``.
+
+    Without ``millis`` the fraction is dropped, as in the display of a player.
+    """
     if not math.isfinite(seconds):
         return "--:--:--"
     sign = "-" if seconds < 0 else ""
-    # rounded first, so that 59.9996 shown with milliseconds is a whole minute
+    # round first, so that 59.9996 becomes 00:01:00.000 and not 00:00:59.1000
     thousandths = round(abs(seconds) * 1000)
     whole, rest = divmod(thousandths, 1000)
     text = f"{sign}{whole // 3600:02d}:{whole // 60 % 60:02d}:{whole % 60:02d}"
@@ -26,7 +30,7 @@ def clock(seconds: float, *, millis: bool = False) -> str:
 
 
 def parse_time(text: str) -> float:
-    """Seconds from ``12.5``, ``201 s``, ``3:21``, ``00:03:21`` or ``00:03:21,500``."""
+    """Parse ``12.5``, ``201 s``, ``3:21``, ``00:03:21`` or ``00:03:21,500`` into seconds."""
     match = _CLOCK.fullmatch(text.strip())
     if match is None:
         raise ConfigError(f"{text!r} is not a time; write seconds (12.5) or a clock (00:12:31)")
@@ -40,11 +44,11 @@ def parse_time(text: str) -> float:
 
 
 def parse_range(text: str) -> Segment:
-    """A segment from ``00:10:00-00:20:00`` or ``600-1200``."""
-    start, dash, end = text.partition("-")
+    """Parse ``00:10:00-00:20:00`` or ``600-1200`` into a segment."""
+    first, dash, last = text.partition("-")
     if not dash:
         raise ConfigError(f"{text!r} is not a range; write START-END, as in 00:10:00-00:20:00")
-    segment = parse_time(start), parse_time(end)
-    if segment[1] <= segment[0]:
-        raise ConfigError(f"{text!r} is not a range: it ends before it starts")
-    return Segment(*segment)
+    start, end = parse_time(first), parse_time(last)
+    if end <= start:
+        raise ConfigError(f"{text!r} is not a range: the end must come after the start")
+    return Segment(start, end)

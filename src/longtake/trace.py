@@ -1,4 +1,4 @@
-"""Events on disk: one JSON object a line, the first of them the version.
+"""Trace files: the events of a run, one JSON object per line, after a line with the version.
 
 ::
 
@@ -29,44 +29,39 @@ _adapter: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator=
 
 @dataclass(frozen=True)
 class Trace:
-    """A run as it was recorded."""
+    """A recorded run."""
 
     events: tuple[Event, ...]
     pictures: Mapping[str, bytes] = field(default_factory=dict, repr=False)
-    """JPEG by digest."""
+    """JPEG data by digest."""
     complete: bool = True
-    """False when the file ends in the middle of a line, as after a crash."""
+    """False if the file ends in the middle of a line, as after a crash."""
 
 
 def header(longtake: str) -> bytes:
-    """The first line of a trace."""
+    """Return the first line of a trace."""
     return json.dumps({"longtake_trace": VERSION, "longtake": longtake}).encode() + b"\n"
 
 
 def encode(event: Event) -> bytes:
-    """One event as a line."""
+    """Encode an event as one line."""
     return _adapter.dump_json(event) + b"\n"
 
 
 def encode_picture(digest: str, jpeg: bytes) -> bytes:
-    """One picture as a line."""
+    """Encode a picture as one line."""
     data = base64.b64encode(jpeg).decode()
     return json.dumps({"kind": "picture", "digest": digest, "jpeg": data}).encode() + b"\n"
 
 
 def read(path: Path) -> Trace:
-    """Read a trace file; a last line that was cut off is left out and noted in ``complete``."""
+    """Read a trace file; an incomplete last line is dropped and clears ``complete``."""
     try:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:
         raise RunError(f"{path}: cannot be read ({error.strerror or error})") from error
-    first = _json(lines[0]) if lines else None
-    if not isinstance(first, dict) or "longtake_trace" not in first:
-        raise RunError(f"{path}: not a longtake trace (its first line holds no version)")
-    if first["longtake_trace"] != VERSION:
-        raise RunError(
-            f"{path}: trace version {first['longtake_trace']}; this longtake reads {VERSION}"
-        )
+    _check_version(path, lines[0])
+    # a complete file ends in a newline, so the last piece is empty
     complete = lines[-1] == b""
     events: list[Event] = []
     pictures: dict[str, bytes] = {}
@@ -84,7 +79,17 @@ def read(path: Path) -> Trace:
     return Trace(tuple(events), pictures, complete)
 
 
+def _check_version(path: Path, line: bytes) -> None:
+    first = _json(line)
+    if not isinstance(first, dict) or "longtake_trace" not in first:
+        raise RunError(f"{path}: not a longtake trace (no version in its first line)")
+    version = first["longtake_trace"]
+    if version != VERSION:
+        raise RunError(f"{path}: trace version {version}; this longtake reads version {VERSION}")
+
+
 def _json(line: bytes) -> Any:
+    """Parse a line; ``None`` if it is malformed JSON."""
     try:
         return json.loads(line)
     except ValueError:

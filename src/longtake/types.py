@@ -1,6 +1,6 @@
-"""The nouns that every part of longtake shares.
+"""The data types that every part of longtake shares.
 
-Nothing here imports a media or model runtime, so that ``import longtake`` stays instant.
+Nothing here imports a media or model runtime, which keeps ``import longtake`` fast.
 """
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ if TYPE_CHECKING:
 Pixels: TypeAlias = "NDArray[np.uint8]"
 
 LETTERS = string.ascii_uppercase
-"""Names of the options of a multiple-choice question, in order."""
+"""Labels for the options of a multiple-choice question, in order."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Segment:
-    """A stretch of film in seconds, half-open: ``start`` belongs to it, ``end`` does not."""
+    """A stretch of film in seconds, half-open: it includes ``start`` but not ``end``."""
 
     start: float
     end: float
 
     def __post_init__(self) -> None:
+        # written so that NaN fails too
         if not self.end >= self.start:
             raise ValueError(f"a segment cannot end ({self.end}) before it starts ({self.start})")
 
@@ -38,20 +39,20 @@ class Segment:
 
     @property
     def middle(self) -> float:
-        """The moment halfway."""
+        """The midpoint in seconds."""
         return (self.start + self.end) / 2
 
     def __contains__(self, time: float) -> bool:
         return self.start <= time < self.end
 
     def overlap(self, other: Segment) -> float:
-        """Seconds that both segments share."""
+        """Seconds that the two segments share."""
         return max(0.0, min(self.end, other.end) - max(self.start, other.start))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Frame:
-    """One picture and the moment it came on screen, in seconds from the start of the film."""
+    """One picture and the time it appears on screen, in seconds from the start of the film."""
 
     time: float
     pixels: Pixels
@@ -64,7 +65,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A piece of text and when it was said or shown."""
+    """A piece of text and when it is said or shown."""
 
     segment: Segment
     text: str
@@ -72,7 +73,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked; without options it is open-ended."""
+    """A question about a film; without options it is open-ended."""
 
     text: str
     options: tuple[str, ...] = ()
@@ -87,17 +88,17 @@ class Question:
 
     @property
     def letters(self) -> str:
-        """The letters of the options, ``"ABCD"`` for four."""
+        """The letters of the options: ``"ABCD"`` for four."""
         return LETTERS[: len(self.options)]
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Something in the film that speaks for an answer."""
+    """Something in the film that supports an answer."""
 
     segment: Segment
     source: str
-    """Where it was found: ``frame``, ``caption``, ``speech``, ``onscreen``, ``subtitle``."""
+    """Where it comes from: ``frame``, ``caption``, ``speech``, ``onscreen``, ``subtitle``."""
     text: str = ""
     score: float | None = None
 
@@ -107,7 +108,7 @@ Status: TypeAlias = Literal["answered", "abstained", "budget_spent", "not_credib
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a method concludes. ``choice`` is a letter, or ``None`` where there is none to give."""
+    """What a method concludes. ``choice`` is a letter, or ``None`` if no option was chosen."""
 
     choice: str | None = None
     text: str = ""
@@ -119,19 +120,21 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What was spent. Adds with ``+``; a cost of ``None`` is unknown, and makes every sum unknown."""
+    """Resources used. Adds with ``+``; a cost of ``None`` is unknown and makes the sum unknown."""
 
     calls: int = 0
     tokens_in: int = 0
     tokens_cached: int = 0
-    """The part of ``tokens_in`` that a prefix cache served."""
+    """The part of ``tokens_in`` that was served from a prefix cache."""
     tokens_out: int = 0
     frames: int = 0
     seconds: float = 0.0
     cost: float | None = 0.0
 
     def __add__(self, other: Usage) -> Usage:
-        cost = None if self.cost is None or other.cost is None else self.cost + other.cost
+        cost = None
+        if self.cost is not None and other.cost is not None:
+            cost = self.cost + other.cost
         return Usage(
             self.calls + other.calls,
             self.tokens_in + other.tokens_in,
@@ -145,12 +148,12 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What asking gives: the answer, its price, and how to check it."""
+    """The answer to a question, what it cost, and how to check it."""
 
     answer: Answer
     usage: Usage
     method: str
     models: Mapping[str, str] = field(default_factory=dict)
-    """Role to model name."""
+    """Model name by role."""
     trace: Any = None
     """The events of the run, for ``longtake replay`` and for plots."""
