@@ -1,1 +1,1 @@
-"""The laboratory: long films with known truth, and models of known acuity that see only what they are shown."""
+"""The laboratory: films with known ground truth, and models that know only their input."""

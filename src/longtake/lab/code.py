@@ -1,9 +1,13 @@
 """The frame code: which second of which world a picture shows.
 
-Two rows of 26 black and white cells in the lower left corner, 182 × 14 pixels of 480 × 270, which is under two
-per cent of the picture. It holds the world's seed (14 bits), its minutes (8), the second (14) and a checksum
-(12), between two finder marks; it changes once a second. It is read from any picture that was scaled and
-compressed as a whole. A picture in which it cannot be read for sure gives ``None``, never a wrong moment.
+::
+
+    1 0 | seed (14 bits) | minutes (8) | second (14) | checksum (12) | 0 1
+
+Two rows of 26 black and white cells fill 182 × 14 pixels in the lower left corner of 480 × 270,
+less than two per cent of the picture. The code changes once per second. It can be read from any
+picture that was scaled and compressed as a whole. If it cannot be read reliably, reading gives
+``None``, never a wrong moment.
 """
 
 from __future__ import annotations
@@ -18,20 +22,24 @@ from longtake.types import Pixels
 
 COLUMNS, ROWS, CELL = 26, 2, 7
 WIDTH, HEIGHT = 480, 270
-"""Size of the picture that the cells are laid out on."""
+"""Size of the picture for which the cells are laid out."""
 MARK = ((1, 0), (0, 1))
-"""Cells that are the same in every code: the first two and the last two."""
+"""The first two and the last two cells; they are the same in every code."""
 _BITS = (14, 8, 14, 12)
+"""Bits of seed, minutes, second and checksum."""
 _DARK, _LIGHT = 16, 240
 _CONTRAST = 80.0
-"""Least difference between light and dark cells."""
+"""Minimum difference between light and dark cells."""
 _MARGIN = 0.12
-"""Least distance of every cell from the middle, as a share of the contrast; a cell in between is no cell."""
+"""Minimum distance of every cell from mid-grey, as a share of the contrast."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A second of a world."""
+    """A second of a world.
+
+    Its ``repr`` seeds random draws (see :mod:`longtake.lab.eyes`), so names here must not change.
+    """
 
     seed: int
     minutes: int
@@ -39,7 +47,7 @@ class Moment:
 
 
 def stamp(pixels: Pixels, moment: Moment) -> None:
-    """Draw the code into a picture of 480 × 270, in place."""
+    """Draw the code into a 480 × 270 picture, in place."""
     pixels[HEIGHT - ROWS * CELL :, : COLUMNS * CELL] = _drawn(moment)
 
 
@@ -51,13 +59,14 @@ def _drawn(moment: Moment) -> Pixels:
 
 
 def read(pixels: Pixels) -> Moment | None:
-    """The moment that a picture shows, or ``None`` where no code can be read for sure."""
+    """The moment that a picture shows, or ``None`` if no code can be read reliably."""
     height, width = pixels.shape[:2]
-    if width < 100 or height < 56:
+    if width < 100 or height < 56:  # cells would be smaller than 1.5 pixels
         return None
     rows, columns, top, right = _weights(width, height)
     corner = pixels[top:, :right].astype(np.float32) @ np.array([0.299, 0.587, 0.114], np.float32)
     cells = (rows @ corner @ columns.T).ravel()
+    # the marks show how bright light and dark cells are in this picture
     light = (cells[0] + cells[-1]) / 2
     dark = (cells[1] + cells[-2]) / 2
     contrast = light - dark
@@ -69,7 +78,7 @@ def read(pixels: Pixels) -> Moment | None:
 
 @lru_cache(maxsize=64)
 def _weights(width: int, height: int) -> tuple[NDArray[np.float32], NDArray[np.float32], int, int]:
-    """How much each pixel of the corner counts for each row and column of cells."""
+    """The weight of each pixel of the corner for each row and column of cells."""
     top = int(np.floor((HEIGHT - ROWS * CELL) * height / HEIGHT))
     right = int(np.ceil(COLUMNS * CELL * width / WIDTH))
     rows = _coverage(height - top, top, height / HEIGHT, HEIGHT - ROWS * CELL, ROWS)
@@ -80,14 +89,17 @@ def _weights(width: int, height: int) -> tuple[NDArray[np.float32], NDArray[np.f
 def _coverage(
     pixels: int, offset: int, scale: float, origin: int, cells: int
 ) -> NDArray[np.float32]:
-    """Share of each pixel in the inner half of each cell, along one axis; rows sum to one."""
-    made = np.zeros((cells, pixels), np.float32)
+    """Overlap of each pixel with the inner half of each cell, along one axis; rows sum to one.
+
+    The outer half is ignored because scaling and compression blur it into the next cell.
+    """
+    weights = np.zeros((cells, pixels), np.float32)
     for cell in range(cells):
         begin = (origin + (cell + 0.25) * CELL) * scale - offset
         end = (origin + (cell + 0.75) * CELL) * scale - offset
         for pixel in range(pixels):
-            made[cell, pixel] = max(0.0, min(end, pixel + 1) - max(begin, pixel))
-    return np.asarray(made / made.sum(axis=1, keepdims=True), np.float32)
+            weights[cell, pixel] = max(0.0, min(end, pixel + 1) - max(begin, pixel))
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True), np.float32)
 
 
 def _cells(moment: Moment) -> list[int]:
@@ -107,16 +119,16 @@ def _moment(cells: list[int]) -> Moment | None:
     data = whole >> check
     if whole & ((1 << check) - 1) != _checksum(data, seed + minutes + second):
         return None
-    found = Moment(
-        data >> (minutes + second),
-        data >> second & ((1 << minutes) - 1),
-        data & ((1 << second) - 1),
+    moment = Moment(
+        seed=data >> (minutes + second),
+        minutes=data >> second & ((1 << minutes) - 1),
+        second=data & ((1 << second) - 1),
     )
-    return found if found.second < found.minutes * 60 else None
+    return moment if moment.second < moment.minutes * 60 else None
 
 
 def _checksum(data: int, bits: int) -> int:
-    """CRC-12 (0x80F), begun with ones so that an all-dark picture does not pass."""
+    """CRC-12 (polynomial 0x80F), initialised with ones so that an all-dark code is invalid."""
     rest = 0xFFF
     for place in range(bits - 1, -1, -1):
         top = (rest >> 11 & 1) ^ (data >> place & 1)

@@ -1,4 +1,4 @@
-"""Frames of a script: a background per scene, and over it only what moves."""
+"""Draws the frames of a script: one background per scene, with what moves on top."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from PIL import Image, ImageDraw
 
 from longtake.lab import scenery, shapes
 from longtake.lab.code import Moment, stamp
-from longtake.lab.facts import Deed, Happening, Sign, Thing
-from longtake.lab.script import Look, Scene, Script
+from longtake.lab.facts import Deed, Happening, Person, Sign, Thing
+from longtake.lab.script import Appearance, Scene, Script
 from longtake.types import Pixels
 
 FEET = 262
-"""Where people stand."""
+"""The y coordinate of the ground that people stand on."""
 
 
 class Painter:
-    """Draws any moment of a script; what is the same for a scene or a second is drawn once."""
+    """Draws any moment of a script; backgrounds and shapes are drawn once and cached."""
 
     def __init__(self, script: Script, *, code: bool = True) -> None:
         self._script = script
         self._code = code
 
     def frame(self, time: float) -> Pixels:
-        """The picture at a moment, 480 × 270."""
+        """The frame at a given time, 480 × 270."""
         time = min(max(0.0, time), self._script.duration - 0.001)
         scene = self._script.scene_at(time)
         image = _backdrop(scene.place, scene.look).copy()
@@ -34,11 +34,7 @@ class Painter:
         for sign in scene.signs:
             if sign.start <= time < sign.end:
                 _hang(image, sign)
-        doing = {
-            h.fact.person: h
-            for h in scene.deeds
-            if h.start <= time < h.end and isinstance(h.fact, Deed)
-        }
+        doing = _deeds_by_person(scene, time)
         for number, person in enumerate(scene.people):
             x = _column(scene, number) + round(2 * math.sin(time * 1.7 + number))
             figure = shapes.person(person)
@@ -51,14 +47,23 @@ class Painter:
         return pixels
 
 
+def _deeds_by_person(scene: Scene, time: float) -> dict[Person | None, Happening]:
+    doing: dict[Person | None, Happening] = {}
+    for happening in scene.deeds:
+        if happening.start <= time < happening.end and isinstance(happening.fact, Deed):
+            doing[happening.fact.person] = happening
+    return doing
+
+
 @lru_cache(maxsize=512)
-def _backdrop(place: str, look: Look) -> Image.Image:
+def _backdrop(place: str, look: Appearance) -> Image.Image:
     return scenery.background(place, look)
 
 
 def _column(scene: Scene, number: int) -> int:
-    """Left edge of a person: people stand apart, clear of the code in the corner."""
-    return 196 + round((number - (len(scene.people) - 1) / 2) * 130)
+    """Left edge of a person: people stand apart and never cover the frame code."""
+    middle = (len(scene.people) - 1) / 2
+    return 196 + round((number - middle) * 130)
 
 
 def _hang(image: Image.Image, sign: Happening) -> None:
@@ -68,7 +73,7 @@ def _hang(image: Image.Image, sign: Happening) -> None:
 
 
 def _act(image: Image.Image, deed: Happening, x: int, time: float) -> None:
-    """The thing in the hand, moving as the verb has it, and the verb's icon above the head."""
+    """Draw the thing in the hand, moving as the verb says, and the verb's icon beside the head."""
     assert isinstance(deed.fact, Deed)
     assert deed.fact.thing is not None
     done = (time - deed.start) / (deed.end - deed.start)
@@ -95,12 +100,12 @@ def _act(image: Image.Image, deed: Happening, x: int, time: float) -> None:
             spread = done if deed.fact.verb == "open" else 1 - done
             _doors(image, left, top, spread)
     image.paste(thing, (left, top), thing)
-    sign = shapes.icon(str(deed.fact.verb))
-    image.paste(sign, (x + 56, 104), sign)
+    icon = shapes.icon(str(deed.fact.verb))
+    image.paste(icon, (x + 56, 104), icon)
 
 
 def _doors(image: Image.Image, left: int, top: int, spread: float) -> None:
-    """Two flaps that move apart or together behind the thing."""
+    """Two flaps behind the thing that move apart or together."""
     draw = ImageDraw.Draw(image)
     gap = round(24 * spread)
     for edge in (left + 20 - gap, left + 26 + gap):
@@ -114,14 +119,14 @@ def _turned(colour: str, kind: str, eighths: int) -> Image.Image:
 
 @lru_cache(maxsize=512)
 def _sunk(colour: str, kind: str, depth: int) -> Image.Image:
-    """A thing half covered by a dark box."""
+    """A thing covered from below by a dark box, down to ``depth`` pixels."""
     image = shapes.thing(Thing(colour, kind)).copy()
     ImageDraw.Draw(image).rectangle((0, 50 - depth, 51, 51), fill=(*shapes.INK, 255))
     return image
 
 
-def _move(image: Image.Image, look: Look, time: float) -> None:
-    """What stirs in the background; it means nothing."""
+def _move(image: Image.Image, look: Appearance, time: float) -> None:
+    """Motion in the background; it carries no information."""
     if look.motion == "still":
         return
     draw = ImageDraw.Draw(image)
@@ -139,6 +144,5 @@ def _move(image: Image.Image, look: Look, time: float) -> None:
             draw.ellipse((x, y, x + 6, y + 4), fill=(190, 120, 40))
         else:
             glow = 150 + round(100 * math.sin(time * 2 + number))
-            draw.ellipse(
-                (phase, 4 + number % 3 * 6, phase + 8, 12 + number % 3 * 6), fill=(glow, glow, 60)
-            )
+            top = 4 + number % 3 * 6
+            draw.ellipse((phase, top, phase + 8, top + 8), fill=(glow, glow, 60))

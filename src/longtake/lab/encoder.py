@@ -1,7 +1,7 @@
-"""A simulated image–text encoder: pictures and texts as bags of words in one space, with noise.
+"""A simulated image–text encoder: pictures and texts as noisy bags of words in one space.
 
-It shares the weakness of the real ones: it knows which words belong to a picture and hardly who does what with
-which. Noise is adjustable; with infinite noise it is a random encoder.
+It shares the weakness of real encoders: it knows which words belong to a picture, but hardly who
+does what with which thing. The noise is adjustable; infinite noise makes it a random encoder.
 """
 
 from __future__ import annotations
@@ -29,20 +29,22 @@ Rows = NDArray[np.float32]
 _STOP = frozenset(
     re.findall(
         r"\w+",
-        "the a an in and at of with is this that what does who where it to for or which these happens film person "
-        "people somebody something there stands still sign reads says say look picture pictures anybody coat",
+        "the a an in and at of with is this that what does who where it to for or which these "
+        "happens film person people somebody something there stands still sign reads says say "
+        "look picture pictures anybody coat",
     )
 )
 _WORD = re.compile(r"[a-z0-9]+")
 _PAIRS = re.compile(
-    rf"\b({'|'.join(v.COLOURS)}) ({'|'.join(v.THINGS)}|coat|sign)\b|\b(tall|round|pointed|straw) (hat|cap)\b"
+    rf"\b({'|'.join(v.COLOURS)}) ({'|'.join(v.THINGS)}|coat|sign)\b"
+    r"|\b(tall|round|pointed|straw) (hat|cap)\b"
 )
 PAIR_WEIGHT = 1.5
-"""Weight of a colour with its noun, against 1 for a word: a little binding, as real encoders have."""
+"""Weight of a colour–noun pair, against 1 for a word: real encoders bind attributes a little."""
 
 
 def bag(text: str) -> dict[str, float]:
-    """The words of a text that carry meaning, and their pairs of colour and noun."""
+    """The content words of a text and its colour–noun pairs, with weights."""
     lower = text.lower()
     words = [BASE_OF.get(word, word) for word in _WORD.findall(lower) if word not in _STOP]
     weights = dict.fromkeys(words, 1.0)
@@ -52,7 +54,7 @@ def bag(text: str) -> dict[str, float]:
 
 
 def _picture_bag(facts: Sequence[Fact]) -> dict[str, float]:
-    """What a picture is about: what is done weighs most, then people, then the place."""
+    """The words of a picture: deeds and the place weigh most, then signs, then idle people."""
     weights: dict[str, float] = {}
     for fact in facts:
         match fact:
@@ -70,7 +72,7 @@ def _picture_bag(facts: Sequence[Fact]) -> dict[str, float]:
 
 
 class LabEncoder:
-    """The simulated encoder. ``noise=math.inf`` gives vectors that mean nothing."""
+    """The simulated encoder. ``noise=math.inf`` gives vectors without content."""
 
     logit_bias: float | None = None
 
@@ -94,30 +96,26 @@ class LabEncoder:
         }
 
     def images(self, frames: Sequence[Frame]) -> Rows:
-        """A unit row per frame, by its code; a picture without one gives noise."""
+        """One unit vector per frame, looked up by its frame code; without a code, pure noise."""
         rows = np.zeros((len(frames), self.dim), np.float32)
         for number, frame in enumerate(frames):
             moment = code.read(frame.pixels)
             if moment is None:
-                rows[number] = _unit(
-                    numbers("no code", self.seed, frame.pixels.tobytes()[:4096]).normal(
-                        size=self.dim
-                    )
-                )
+                noise = numbers("no code", self.seed, frame.pixels.tobytes()[:4096])
+                rows[number] = _unit(noise.normal(size=self.dim))
             else:
-                rows[number] = self.moments(
-                    make_script(moment.seed, moment.minutes), [moment.second]
-                )[0]
+                script = make_script(moment.seed, moment.minutes)
+                rows[number] = self._moment(script, moment.second)
         return rows
 
     def moments(self, script: Script, seconds: Sequence[int]) -> Rows:
-        """A unit row per second of a script, the same that its picture gives."""
+        """One unit vector per second of a script, equal to that of its picture."""
         if not len(seconds):
             return np.zeros((0, self.dim), np.float32)
         return np.stack([self._moment(script, int(second)) for second in seconds])
 
     def texts(self, texts: Sequence[str]) -> Rows:
-        """A unit row per text."""
+        """One unit vector per text."""
         rows = [self._text(text) for text in texts]
         return np.stack(rows) if rows else np.zeros((0, self.dim), np.float32)
 
@@ -126,15 +124,13 @@ class LabEncoder:
         return _unit(vector if vector.any() else _word("(nothing)", self.dim))
 
     def _moment(self, script: Script, second: int) -> Rows:
-        scene = script.scene_at(second)
+        world = (self.seed, script.seed, script.minutes)
+        scene_start = script.scene_at(second).start
+        own = _unit(numbers("moment", *world, second).normal(size=self.dim))
+        shared = _unit(numbers("scene", *world, scene_start).normal(size=self.dim))
+        # neighbouring moments of a real film look alike, so part of the noise is common to a scene
         part = self._profile.scene_share
-        own = numbers("moment", self.seed, script.seed, script.minutes, second).normal(
-            size=self.dim
-        )
-        shared = numbers("scene", self.seed, script.seed, script.minutes, scene.start).normal(
-            size=self.dim
-        )
-        noise = _unit(math.sqrt(part) * _unit(shared) + math.sqrt(1 - part) * _unit(own))
+        noise = _unit(math.sqrt(part) * shared + math.sqrt(1 - part) * own)
         if math.isinf(self.noise):
             return noise
         content = _unit(_sum(_picture_bag(script.visible(second)), self.dim))
@@ -143,7 +139,7 @@ class LabEncoder:
 
 @lru_cache(maxsize=4096)
 def _word(word: str, dim: int) -> Rows:
-    """A word's own direction."""
+    """The direction that stands for a word."""
     return _unit(numbers("word", word).normal(size=dim))
 
 
@@ -155,10 +151,10 @@ def _sum(weights: Mapping[str, float], dim: int) -> Rows:
 
 
 def _scene_cut(noise: float, scene_share: float) -> float:
-    """Half the cosine that neighbours in a scene are expected to have; across a cut it is near zero."""
-    return (
-        scene_share / 2 if math.isinf(noise) else (1 + noise**2 * scene_share) / (1 + noise**2) / 2
-    )
+    """Half the expected cosine of neighbours within a scene; across a cut it is near zero."""
+    if math.isinf(noise):
+        return scene_share / 2
+    return (1 + noise**2 * scene_share) / (1 + noise**2) / 2
 
 
 def _unit(vector: NDArray[np.floating]) -> Rows:

@@ -1,6 +1,6 @@
-"""What can be true in the world: deeds, people, signs and spoken lines.
+"""Facts of a world: deeds, people, signs and spoken statements.
 
-The same records serve as patterns: a field that is ``None`` stands for anything.
+The same records serve as patterns, in which ``None`` matches anything.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True, order=True)
 class Person:
-    """Somebody, told apart by coat and hat."""
+    """A person, identified by coat and hat together."""
 
     coat: str
     hat: str
@@ -22,7 +22,7 @@ class Person:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Thing:
-    """Something one can hold."""
+    """An object that a person can hold."""
 
     colour: str
     kind: str
@@ -33,7 +33,7 @@ class Thing:
 
 @dataclass(frozen=True, slots=True)
 class Deed:
-    """Somebody does something with a thing somewhere; ``verb`` is in its base form."""
+    """A person does something with a thing at a place; ``verb`` is in its base form."""
 
     person: Person | None = None
     verb: str | None = None
@@ -43,7 +43,7 @@ class Deed:
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """Somebody is somewhere; without a person: this is the place."""
+    """A person is at a place; without a person, it states the place alone."""
 
     person: Person | None = None
     place: str | None = None
@@ -51,7 +51,7 @@ class Presence:
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """A sign hangs somewhere; ``text`` is ``None`` where it is seen but not read."""
+    """A sign at a place; ``text`` is ``None`` if it was seen but not read."""
 
     colour: str | None = None
     text: str | None = None
@@ -60,7 +60,7 @@ class Sign:
 
 @dataclass(frozen=True, slots=True)
 class Saying:
-    """The narrator says something of a subject: what it costs, when it leaves, who owns it, what it weighs."""
+    """A statement by the narrator: what a subject costs or weighs, when it leaves, who owns it."""
 
     subject: str | None = None
     relation: str | None = None
@@ -68,31 +68,31 @@ class Saying:
 
 
 Fact: TypeAlias = Deed | Presence | Sign | Saying
-"""One thing that is true at a moment."""
+"""Something that is true at a moment."""
 
 KINDS: dict[type, str] = {Deed: "action", Presence: "people", Sign: "onscreen", Saying: "spoken"}
-"""The kinds for which acuity can be set apart."""
+"""The kinds of fact whose acuity can be set separately."""
 
 
 def kind_of(fact: Fact) -> str:
-    """The kind a fact's acuity goes by."""
+    """The kind that determines which acuity applies to a fact."""
     return KINDS[type(fact)]
 
 
 def fits(pattern: Fact, fact: Fact) -> bool:
-    """Whether a fact has all that a pattern names."""
+    """Whether a fact matches a pattern in every field that the pattern sets."""
     if type(pattern) is not type(fact):
         return False
-    return all(
-        wanted is None or wanted == getattr(fact, field.name)
-        for field in fields(pattern)
-        if (wanted := getattr(pattern, field.name)) is not None
-    )
+    for field in fields(pattern):
+        wanted = getattr(pattern, field.name)
+        if wanted is not None and wanted != getattr(fact, field.name):
+            return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """A fact and when it was met with; ``time`` is ``None`` where that is not known."""
+    """A fact that somebody observed, and when; ``time`` is ``None`` if unknown."""
 
     fact: Fact
     time: float | None = None
@@ -100,7 +100,7 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True)
 class Happening:
-    """A fact and the whole seconds from and before which it is true."""
+    """A fact that is true from second ``start`` until, but not including, second ``end``."""
 
     start: int
     end: int

@@ -1,4 +1,4 @@
-"""How replies go wrong: JSON spoilt in the ways in which real models spoil it."""
+"""Corrupts JSON replies in the ways in which real models do."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import re
 from longtake.lab.chance import pick, share
 
 FAULTS = ("prose", "fence", "comma", "quotes", "cut", "words", "wrong_name")
-"""Talk around the object, a fence, a comma too many, single quotes, a cut-off end, no JSON, a misnamed field."""
+"""Prose around the object, a code fence, a trailing comma, single quotes, a truncated end, no JSON
+at all, misnamed fields."""
 
 
 def spoil(text: str, rate: float, *words: object) -> str:
-    """A JSON reply, spoilt at the given rate; the words decide whether and how."""
+    """Corrupt a JSON reply at the given rate; the words determine whether and how."""
     if share("fault", *words) >= rate:
         return text
     kind = pick(FAULTS, "kind of fault", *words)
@@ -29,6 +30,7 @@ def spoil(text: str, rate: float, *words: object) -> str:
     if kind == "words":
         return "I have looked at this carefully and cannot put it into that form."
     data = json.loads(text)
-    if isinstance(data, dict):
-        return json.dumps({f"my_{name}": value for name, value in data.items()}, ensure_ascii=False)
-    return text
+    if not isinstance(data, dict):
+        return text
+    renamed = {f"my_{name}": value for name, value in data.items()}
+    return json.dumps(renamed, ensure_ascii=False)

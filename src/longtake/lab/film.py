@@ -1,4 +1,4 @@
-"""A world as a folder: the film, its subtitles, its script and its questions."""
+"""Worlds, in memory or in a folder: film, subtitles, script and questions."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from longtake.timecode import clock
 from longtake.types import Pixels
 
 RATE = 16_000
+"""Audio samples per second."""
 FILM, SUBTITLES, SCRIPT, QUESTIONS = "film.mp4", "film.srt", "script.json", "questions.json"
 
 Advance = Callable[[float], None]
@@ -30,14 +31,14 @@ Advance = Callable[[float], None]
 
 @dataclass(frozen=True)
 class World:
-    """A script with its questions."""
+    """A script and the questions about it."""
 
     script: Script
     questions: tuple[LabQuestion, ...]
 
 
 def make_world(seed: int, minutes: int, questions: int = 60) -> World:
-    """A world, in memory only."""
+    """Generate a world in memory."""
     script = make_script(seed, minutes)
     return World(script, make_questions(script, questions))
 
@@ -56,27 +57,29 @@ def write_world(
     unfinished = folder / f".{FILM}.part.mp4"
     try:
         write_film(unfinished, _pictures(script, code, advance), encoding, sound=sound(script))
-        unfinished.replace(folder / FILM)  # a film under its own name is a whole one
+        unfinished.replace(folder / FILM)  # film.mp4 only ever exists complete
     finally:
         unfinished.unlink(missing_ok=True)
 
 
 def read_script(folder: Path) -> Script:
-    """The script of a world's folder, made anew and compared: a script of another version is refused."""
+    """Regenerate the script of a world's folder.
+
+    Raises ConfigError if the stored script differs: another version of the laboratory wrote it.
+    """
     path = folder / SCRIPT
     try:
         text = path.read_text(encoding="utf-8")
         data = json.loads(text)
         script = make_script(int(data["seed"]), int(data["minutes"]))
     except OSError as error:
-        raise ConfigError(
-            f"{path}: cannot be read ({error.strerror or error})", key=str(folder)
-        ) from error
+        reason = error.strerror or error
+        raise ConfigError(f"{path}: cannot be read ({reason})", key=str(folder)) from error
     except (ValueError, KeyError, TypeError) as error:
-        raise ConfigError(f"{path}: is not the script of a world", key=str(folder)) from error
+        raise ConfigError(f"{path}: not the script of a world", key=str(folder)) from error
     if script.to_json() != text:
         raise ConfigError(
-            f"{path}: was made by another version of the laboratory; make the world again with "
+            f"{path}: made by another version of the laboratory; make the world again with "
             f"longtake lab make --seed {script.seed} --minutes {script.minutes} --out {folder}",
             key=str(folder),
         )
@@ -84,18 +87,23 @@ def read_script(folder: Path) -> Script:
 
 
 def subtitles(script: Script) -> str:
-    """The narrator's lines as SRT."""
+    """The narrator's lines in SRT format."""
     blocks = []
     for number, line in enumerate(script.subtitles(), start=1):
-        start, end = (
-            clock(t, millis=True).replace(".", ",") for t in (line.segment.start, line.segment.end)
-        )
+        start, end = _srt_time(line.segment.start), _srt_time(line.segment.end)
         blocks.append(f"{number}\n{start} --> {end}\n{line.text}\n")
     return "\n".join(blocks)
 
 
+def _srt_time(time: float) -> str:
+    return clock(time, millis=True).replace(".", ",")
+
+
 def sound(script: Script) -> NDArray[np.float32]:
-    """A murmur wherever the narrator speaks: syllables of a low tone, so that it can be heard when, not what."""
+    """The sound track: a murmur while the narrator speaks.
+
+    It lets speech be detected but not transcribed; the words are in the subtitles.
+    """
     samples = np.zeros(int(script.duration * RATE), np.float32)
     for line in script.spoken:
         length = (line.end - line.start) * RATE
@@ -117,7 +125,7 @@ def _pictures(script: Script, code: bool, advance: Advance | None) -> Iterator[P
 
 
 def summary(world: World) -> str:
-    """What a world holds, as the ``make`` command prints it with ``--json``."""
+    """Counts for a world, as ``longtake lab make --json`` prints them."""
     script = world.script
     return dump(
         {

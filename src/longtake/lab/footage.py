@@ -1,4 +1,4 @@
-"""A world as footage: frames drawn straight from the script, without a film in between."""
+"""A world as footage: frames are drawn from the script, without an encoded film."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from longtake.media.video import sample_times
 from longtake.types import Frame, Line, Pixels, Segment
 
 KEPT = 200
-"""Frames that are kept: questions about one film look at the same ones, a uniform sample above all (80 MB)."""
+"""Frames held in memory (80 MB): questions about one film often look at the same ones."""
 
 
 class LabFootage(PlainFootage):
-    """The verbs of a film over a script. Frames are those of the film but for compression."""
+    """Footage of a script. Frames equal those of the written film except for compression."""
 
     def __init__(
         self,
@@ -52,34 +52,34 @@ class LabFootage(PlainFootage):
 
     @property
     def duration(self) -> float:
-        """Seconds."""
+        """Length in seconds."""
         return self.script.duration
 
     @cached_property
     def times(self) -> NDArray[np.float64]:
-        """The grid, one moment a second by default."""
+        """The sampling grid; one moment per second by default."""
         return sample_times(self.duration, self._fps)
 
     def at(self, times: Sequence[float], *, width: int | None = None) -> list[Frame]:
-        """The frames on screen at these moments."""
+        """The frames at the given times."""
         return [self._frame(time, width or self._width) for time in times]
 
     def uniform(
         self, n: int, *, within: Segment | None = None, width: int | None = None
     ) -> list[Frame]:
-        """``n`` frames of the grid spread evenly, ends included."""
+        """``n`` frames spread evenly over the grid, including both ends."""
         grid = self._grid(within)
         return self.at(grid[sampling.uniform(len(grid), n)].tolist(), width=width)
 
     def random(
         self, n: int, *, within: Segment | None = None, seed: int = 0, width: int | None = None
     ) -> list[Frame]:
-        """``n`` different frames of the grid, the same for the same seed, in time order."""
+        """``n`` distinct frames of the grid in time order; the same seed gives the same frames."""
         grid = self._grid(within)
         return self.at(grid[sampling.random(len(grid), n, seed)].tolist(), width=width)
 
     def embeddings(self) -> NDArray[np.float32]:
-        """A unit row per moment of the grid."""
+        """One unit vector per moment of the grid."""
         return self._embeddings
 
     @cached_property
@@ -87,11 +87,11 @@ class LabFootage(PlainFootage):
         return self.encoder.moments(self.script, [int(time) for time in self.times])
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """A unit row per text, in the space of :meth:`embeddings`."""
+        """One unit vector per text, in the space of :meth:`embeddings`."""
         return self.encoder.texts(texts)
 
     def features(self) -> NDArray[np.float32]:
-        """How each moment looks: its place in its light, its people, and a little noise."""
+        """The appearance of each moment: place, light, people, and a little noise."""
         return self._features
 
     @cached_property
@@ -100,32 +100,28 @@ class LabFootage(PlainFootage):
         rows = np.zeros((len(self.times), dim), np.float32)
         for number, time in enumerate(self.times):
             scene = self.script.scene_at(float(time))
-            parts = [
-                ("place", scene.place),
-                ("light", scene.look.palette),
-                ("detail", scene.look.variant),
-            ]
+            look = scene.look
+            parts = [("place", scene.place), ("light", look.palette), ("detail", look.variant)]
             parts += [("person", str(person)) for person in scene.people]
-            total = sum(numbers("look", *part).normal(size=dim) for part in parts)
-            rows[number] = total + 0.5 * numbers("looks", self.script.name, float(time)).normal(
-                size=dim
-            )
+            content = sum(numbers("look", *part).normal(size=dim) for part in parts)
+            noise = numbers("looks", self.script.name, float(time)).normal(size=dim)
+            rows[number] = content + 0.5 * noise
         return rows
 
     def meanings(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """A unit row per text, by meaning."""
+        """One unit vector per text, by meaning."""
         return self.encoder.texts(texts)
 
     def speech(self, within: Segment | None = None) -> list[Line]:
-        """What the narrator says."""
+        """The narrator's lines."""
         return _inside(self.script.subtitles(), within)
 
     def known_lines(self) -> tuple[list[Line], list[Line]]:
-        """Everything said and shown: a script is read at once."""
+        """All spoken and on-screen lines; reading a script costs nothing, so all are known."""
         return self.speech(), self.onscreen()
 
     def onscreen(self, within: Segment | None = None) -> list[Line]:
-        """What can be read on signs."""
+        """The text on signs."""
         return _inside(self.script.readings(), within)
 
     def _grid(self, within: Segment | None) -> NDArray[np.float64]:
@@ -133,13 +129,14 @@ class LabFootage(PlainFootage):
 
     def _frame(self, time: float, width: int | None) -> Frame:
         rate = PROFILE.picture.fps
-        # the film shows each drawing for a tenth of a second, from its own time on
-        shown = int(min(max(time, 0.0), self.duration - 1e-3) * rate + 1e-6) / rate
+        # the written film shows each drawing from its own time until the next one
+        inside = min(max(time, 0.0), self.duration - 1e-3)
+        shown = int(inside * rate + 1e-6) / rate
         with self._lock:
             frame = self._kept.get((shown, width))
             if frame is None:
                 frame = Frame(shown, _scaled(self._painter.frame(shown), width))
-                frame.pixels.setflags(write=False)  # it is given out more than once
+                frame.pixels.setflags(write=False)  # the same frame is returned to several callers
                 self._kept[shown, width] = frame
                 if len(self._kept) > KEPT:
                     self._kept.popitem(last=False)
@@ -157,8 +154,5 @@ def _scaled(pixels: Pixels, width: int | None) -> Pixels:
 def _inside(lines: Sequence[Line], within: Segment | None) -> list[Line]:
     if within is None:
         return list(lines)
-    return [
-        line
-        for line in lines
-        if line.segment.start < within.end and line.segment.end > within.start
-    ]
+    start, end = within.start, within.end
+    return [line for line in lines if line.segment.start < end and line.segment.end > start]

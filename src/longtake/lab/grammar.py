@@ -1,8 +1,9 @@
-"""Facts as sentences, and sentences as facts.
+"""Facts written as sentences, and read back from text.
 
-What somebody saw names the place first ("At the harbour, … lifts the green cup."); what somebody looks for or
-asks about names it last ("… lifts the green cup at the harbour"). Only the first kind is read as a fact, so that
-a question, an option or a clue in a prompt is never taken for something that was seen.
+A sentence about something observed names the place first ("At the harbour, … lifts the green
+cup."). A question, an option or a search query names it last ("… lifts the green cup at the
+harbour"). Only the first form is read as a fact, so nothing that a prompt merely asks about is
+mistaken for something that was seen.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from longtake.lab import vocabulary as v
 from longtake.lab.facts import Deed, Fact, Person, Presence, Saying, Sign, Thing
 
 BASE_OF: Mapping[str, str] = {third: base for base, third in v.VERBS.items()}
-_KEYS = {"cost": v.AMOUNTS, "weigh": v.AMOUNTS, "leave": v.HOURS, "own": v.OWNERS}
+_VALUE_WORDS = {"cost": v.AMOUNTS, "weigh": v.AMOUNTS, "leave": v.HOURS, "own": v.OWNERS}
 
 SAYINGS: Mapping[str, str] = {
     "cost": "The {subject} costs {value}.",
@@ -23,20 +24,23 @@ SAYINGS: Mapping[str, str] = {
     "leave": "The {subject} leaves {value}.",
     "own": "The {subject} belongs to {value}.",
 }
+"""Relation to the narrator's sentence."""
 
 
 def values_of(relation: str) -> list[str]:
-    """Everything the narrator can say of a relation: ``forty coins``, ``at noon``."""
+    """Every value the narrator can state for a relation: ``forty coins``, ``at noon``."""
     form = {"cost": "{} coins", "weigh": "{} stones", "leave": "at {}", "own": "{}"}[relation]
-    return [form.format(word) for word in _KEYS[relation]]
+    return [form.format(word) for word in _VALUE_WORDS[relation]]
 
 
 def _one_of(words: Mapping[str, object] | tuple[str, ...] | list[str]) -> str:
-    return "|".join(re.escape(word) for word in sorted(words, key=lambda word: (-len(word), word)))
+    # longest first: an alternation takes the first branch that matches
+    ordered = sorted(words, key=lambda word: (-len(word), word))
+    return "|".join(re.escape(word) for word in ordered)
 
 
 def slot(name: str) -> str:
-    """The regular expression of a slot; a digit at its end tells two of a kind apart."""
+    """The regular expression for a slot; a trailing digit distinguishes two slots of one kind."""
     kind, number = re.fullmatch(r"([a-z]+)(\d?)", name).groups()  # type: ignore[union-attr]
     group = {
         "colour": _one_of(v.COLOURS),
@@ -48,36 +52,38 @@ def slot(name: str) -> str:
         "text": sign_text(),
     }
     if kind == "person":
-        return rf"the person in the (?P<coat{number}>{_one_of(v.COLOURS)}) coat and the (?P<hat{number}>{_one_of(v.HATS)})"
+        coat = rf"(?P<coat{number}>{_one_of(v.COLOURS)})"
+        hat = rf"(?P<hat{number}>{_one_of(v.HATS)})"
+        return f"the person in the {coat} coat and the {hat}"
     if kind == "thing":
         return rf"the (?P<colour{number}>{group['colour']}) (?P<kind{number}>{group['kind']})"
     return f"(?P<{name}>{group[kind]})"
 
 
 def sign_text() -> str:
-    """The regular expression of what signs say."""
+    """The regular expression for the text of a sign."""
     return rf"(?:{_one_of(v.SIGN_FIRST)}) (?:{_one_of(v.SIGN_SECOND)}) \d\d"
 
 
 def expression(template: str) -> str:
-    """A template with ``{slots}`` as a regular expression; any white space counts as one space."""
+    """A template with ``{slots}`` as a regular expression; spaces match any white space."""
     pieces = re.split(r"\{([a-z]+\d?)\}", template)
     built = [slot(piece) if number % 2 else re.escape(piece) for number, piece in enumerate(pieces)]
     return "".join(built).replace(r"\ ", r"\s+").replace(" ", r"\s+")
 
 
 def person_in(groups: Mapping[str, str], number: str = "") -> Person:
-    """The person that a match holds."""
+    """The person named in the groups of a match."""
     return Person(groups[f"coat{number}"].lower(), " ".join(groups[f"hat{number}"].lower().split()))
 
 
 def thing_in(groups: Mapping[str, str], number: str = "") -> Thing:
-    """The thing that a match holds."""
+    """The thing named in the groups of a match."""
     return Thing(groups[f"colour{number}"].lower(), groups[f"kind{number}"].lower())
 
 
 def base(third: str) -> str:
-    """``lifts`` as ``lift``."""
+    """The base form of a verb: ``lift`` for ``lifts``."""
     return BASE_OF[third.lower()]
 
 
@@ -87,8 +93,8 @@ def _deed(groups: Mapping[str, str]) -> Fact:
 
 @cache
 def _readers() -> tuple[tuple[re.Pattern[str], Callable[[Mapping[str, str]], Fact]], ...]:
-    """Made when first needed: the expressions are long, and ``import`` should not pay for them."""
-    plain: list[tuple[str, Callable[[Mapping[str, str]], Fact]]] = [
+    """Patterns and what builds a fact from each; compiled on first use to keep imports fast."""
+    templates: list[tuple[str, Callable[[Mapping[str, str]], Fact]]] = [
         (expression("At the {place}, {person} {verbs} {thing}"), _deed),
         (
             expression("At the {place}, {person} stands still"),
@@ -107,29 +113,32 @@ def _readers() -> tuple[tuple[re.Pattern[str], Callable[[Mapping[str, str]], Fac
     for relation, template in SAYINGS.items():
         value = f"(?P<value>{_one_of(values_of(relation))})"
         said = expression(template.removesuffix(" {value}.")) + rf"\s+{value}"
-        plain.append((said, _saying(relation)))
-    return tuple((re.compile(text, re.IGNORECASE), make) for text, make in plain)
+        templates.append((said, _saying(relation)))
+    return tuple((re.compile(text, re.IGNORECASE), make) for text, make in templates)
 
 
 def _saying(relation: str) -> Callable[[Mapping[str, str]], Fact]:
     spelt = {value.lower(): value for value in values_of(relation)}
-    return lambda g: Saying(
-        " ".join(g["subject"].lower().split()),
-        relation,
-        spelt[" ".join(g["value"].lower().split())],
-    )
+
+    def make(groups: Mapping[str, str]) -> Fact:
+        subject = " ".join(groups["subject"].lower().split())
+        value = " ".join(groups["value"].lower().split())
+        return Saying(subject, relation, spelt[value])
+
+    return make
 
 
 def facts_in(text: str) -> Iterator[tuple[int, Fact]]:
-    """Every fact that a text states, with where in it the sentence begins."""
-    found: list[tuple[int, Fact]] = []
+    """Every fact that a text states, with the position of its sentence, in order."""
+    placed: list[tuple[int, Fact]] = []
     for pattern, make in _readers():
-        found += [(match.start(), make(match.groupdict())) for match in pattern.finditer(text)]
-    return iter(sorted(found, key=lambda one: one[0]))
+        for match in pattern.finditer(text):
+            placed.append((match.start(), make(match.groupdict())))
+    return iter(sorted(placed, key=lambda pair: pair[0]))
 
 
 def sentence(fact: Fact) -> str:
-    """A fact as somebody who saw or heard it says it."""
+    """A fact as a statement by somebody who saw or heard it."""
     match fact:
         case Deed(person, verb, thing, place):
             return f"At the {place}, {person} {v.VERBS[str(verb)]} {thing}."
@@ -145,12 +154,16 @@ def sentence(fact: Fact) -> str:
             return SAYINGS[str(relation)].format(subject=subject, value=value)
 
 
+_RELATION_VERBS = {"cost": "costs", "weigh": "weighs", "leave": "leaves", "own": "belongs to"}
+
+
 def wish(pattern: Fact) -> str:
-    """A pattern as somebody who looks for it says it; what is not known is left open."""
+    """A pattern as a search query; unset fields stay vague."""
     match pattern:
         case Deed(person, verb, thing, place):
             where = f" at the {place}" if place else ""
-            return f"{person or 'somebody'} {v.VERBS.get(str(verb), 'handles')} {thing or 'something'}{where}"
+            does = v.VERBS.get(str(verb), "handles")
+            return f"{person or 'somebody'} {does} {thing or 'something'}{where}"
         case Presence(person, place):
             return f"{person or 'somebody'} at the {place}" if place else str(person or "somebody")
         case Sign(colour, text, place):
@@ -158,26 +171,24 @@ def wish(pattern: Fact) -> str:
             where = f" at the {place}" if place else ""
             return f"a {colour + ' ' if colour else ''}sign{says}{where}"
         case Saying(subject, relation, value):
-            verb = {"cost": "costs", "weigh": "weighs", "leave": "leaves", "own": "belongs to"}.get(
-                str(relation), ""
-            )
+            verb = _RELATION_VERBS.get(str(relation), "")
             return f"the narrator speaks of the {subject} and what it {verb} {value or ''}".strip()
 
 
 def wished_in(text: str) -> Fact | None:
-    """What a text that is no known question asks to look for: a deed, a sign, a saying, or nothing known."""
+    """The pattern that a text other than a known question asks to look for, if any."""
     if match := re.search(rf"\b(?:{slot('subject')})\b", text, re.IGNORECASE):
         return Saying(subject=" ".join(match["subject"].lower().split()))
     place = _first(rf"\bat the (?P<word>{_one_of(v.PLACES)})\b", text)
     if match := re.search(rf"\b(?P<colour>{_one_of(v.COLOURS)}) sign\b", text, re.IGNORECASE):
         return Sign(match["colour"].lower(), None, place)
-    found = re.search(slot("person"), text, re.IGNORECASE)
-    held = re.search(slot("thing"), text, re.IGNORECASE)
+    person = re.search(slot("person"), text, re.IGNORECASE)
+    thing = re.search(slot("thing"), text, re.IGNORECASE)
     verb = _first(rf"\b(?P<word>{_one_of({**v.VERBS, **BASE_OF})})\b", text)
     deed = Deed(
-        person_in(found.groupdict()) if found else None,
+        person_in(person.groupdict()) if person else None,
         BASE_OF.get(verb, verb) if verb else None,
-        thing_in(held.groupdict()) if held else None,
+        thing_in(thing.groupdict()) if thing else None,
         place,
     )
     return None if deed == Deed() else deed

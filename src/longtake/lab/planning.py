@@ -1,4 +1,4 @@
-"""Planning, tools and times: what a simulated model does next, by the question's type and what was done so far."""
+"""Planning: what a simulated model does next, given the question and the steps so far."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from longtake.timecode import clock
 from longtake.types import Segment
 
 SIMPLE = frozenset({"what", "who", "where", "deed", "colour", "sign"})
-"""Forms that one scene answers: a search finds them."""
+"""Forms of questions that a single scene answers, so a search can find it."""
 GROUNDINGS = 3
-"""Times that a planner looks for moments before it gives up."""
+"""How often a planner searches for moments before it gives up."""
 TOOL_USES = 3
-"""Tools that an agent uses before it answers with what it has."""
+"""How many tools an agent uses before it answers with what it has."""
 
 ROLES: Mapping[str, str] = {
     "ground": r"ground|locali[sz]|retriev|search",
@@ -27,25 +27,26 @@ ROLES: Mapping[str, str] = {
     "subtitle": r"subtitle|speech|listen|transcript",
     "finish": r"finish|answer|done|conclude",
 }
-"""What an agent does, by what it is called."""
+"""Role of an agent to a pattern for its name."""
 
 
 def role_of(name: str) -> str:
-    """The role that a name stands for, empty where none fits."""
-    return next(
-        (role for role, words in ROLES.items() if re.search(words, name, re.IGNORECASE)), ""
-    )
+    """The role that an agent's name suggests; empty if none matches."""
+    for role, pattern in ROLES.items():
+        if re.search(pattern, name, re.IGNORECASE):
+            return role
+    return ""
 
 
 def history(mind: Mind, names: Sequence[str]) -> list[str]:
-    """The roles that have acted so far, in order, read off lines that begin with an agent's name."""
+    """The roles that have acted so far, in order, from lines that begin with an agent's name."""
     listed = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
-    found = re.findall(
+    acted = re.findall(
         rf'^[\W\d]*(?:step\W*\d+\W*)?(?:agent\W*)?({listed})\b|"agent":\s*"({listed})"',
         "\n".join(_material(mind)),
         re.IGNORECASE | re.MULTILINE,
     )
-    return [role_of(first or second) for first, second in found]
+    return [role_of(first or second) for first, second in acted]
 
 
 def _material(mind: Mind) -> list[str]:
@@ -55,10 +56,10 @@ def _material(mind: Mind) -> list[str]:
 
 
 def next_agent(mind: Mind, names: Sequence[str]) -> str:
-    """Who acts next.
+    """The agent that acts next.
 
-    Nothing is finished before somebody has looked at what grounding returned. Spoken questions go to the
-    subtitles first. What is still open is grounded, looked at, and grounded again, up to three times.
+    A plan never finishes before what grounding returned has been looked at. Questions about speech
+    go to the subtitles first. Anything unsettled is grounded and looked at, up to three times.
     """
     done = history(mind, names)
     by_role = {role_of(name): name for name in names}
@@ -77,72 +78,84 @@ def next_agent(mind: Mind, names: Sequence[str]) -> str:
 
 
 def instruction(mind: Mind) -> str:
-    """What the chosen agent is told: what to look for, and where."""
+    """The instruction for the chosen agent: what to look for, and where."""
     named = [f"{clock(s.start)} to {clock(s.end)}" for s in best_intervals(mind)[:4]]
     where = f" Look at {', '.join(named)}." if named else ""
     return f"Look for this: {mind.retrieval}.{where}"
 
 
 def best_intervals(mind: Mind) -> list[Segment]:
-    """The stretches that the prompt names, those first whose line speaks of what is wanted."""
+    """The time ranges that the prompt names, most relevant lines first."""
     start, end = scope_of(mind)
     ranked: list[tuple[float, int, Segment]] = []
     for line in mind.shown.text.splitlines():
         if line.startswith('{"') and ('"properties"' in line or '"description"' in line):
-            continue  # the form of a reply, or what a tool is told to be good for
-        told = [Sighting(fact, None) for _, fact in facts_in(line)]
-        worth = mind.relevance(told)
+            continue  # a reply schema or a tool description, not material
+        stated = [Sighting(fact, None) for _, fact in facts_in(line)]
+        relevance = mind.relevance(stated)
         for segment in mind.shown.intervals(line):
             if segment.overlap(Segment(start, end)) > 0 and segment.duration < mind.shown.duration:
-                ranked.append((-worth, len(ranked), segment))
-    return list(dict.fromkeys(segment for _, _, segment in sorted(ranked, key=lambda one: one[:2])))
+                ranked.append((-relevance, len(ranked), segment))
+    ranked.sort(key=lambda entry: entry[:2])
+    return list(dict.fromkeys(segment for _, _, segment in ranked))
 
 
 def uses(mind: Mind) -> int:
-    """Tools that were used so far."""
+    """How many tools were used so far."""
     native = sum(len(message.tool_calls) for message in mind.shown.messages)
     worded = sum(m.role == "assistant" and '"tool"' in m.text for m in mind.shown.messages)
     return native or worded
 
 
 def wants_tool(mind: Mind) -> bool:
-    """Whether another look is worth it."""
+    """Whether another tool call is worthwhile."""
     return mind.finding.level < 3 and uses(mind) < TOOL_USES
 
 
 def choose_tool(mind: Mind, names: Sequence[str]) -> str:
-    """Search for what one scene answers, score the rest; inspect stretches that are named, else survey."""
-    simple = mind.query is not None and mind.query.form in SIMPLE
-    named = best_intervals(mind)
-    wanted: list[str] = []
+    """The name of the tool to use.
+
+    Among search tools: search for what a single scene answers, score everything else. Otherwise
+    inspect the time ranges that the prompt names, or survey the film if it names none.
+    """
+    for pattern in _tool_patterns(mind, names):
+        for name in names:
+            if re.search(pattern, name, re.IGNORECASE):
+                return name
+    return names[0]
+
+
+def _tool_patterns(mind: Mind, names: Sequence[str]) -> list[str]:
+    """Patterns for the names of suitable tools, best first."""
     if any(re.search("retriev|search", name) for name in names):
-        wanted = ["retriev|search", "score"] if simple else ["score", "retriev|search"]
-    elif named:
-        wanted = (
-            ["multi", "inspect"] if len(named) > 1 and uses(mind) == 0 else ["inspect", "multi"]
-        )
-    else:
-        wanted = ["summary|global|survey", "inspect"]
-    hits = (name for pattern in wanted for name in names if re.search(pattern, name, re.IGNORECASE))
-    return next(hits, names[0])
+        simple = mind.query is not None and mind.query.form in SIMPLE
+        return ["retriev|search", "score"] if simple else ["score", "retriev|search"]
+    named = best_intervals(mind)
+    if not named:
+        return ["summary|global|survey", "inspect"]
+    several_new = len(named) > 1 and uses(mind) == 0
+    return ["multi", "inspect"] if several_new else ["inspect", "multi"]
 
 
-def stretch(mind: Mind) -> Segment:
-    """The stretch to look at next: each use of a tool takes the next of those that are named."""
+def next_segment(mind: Mind) -> Segment:
+    """The segment to look at next; each use of a tool takes the next named time range."""
     start, end = scope_of(mind)
     named = best_intervals(mind)
     return named[uses(mind) % len(named)] if named else Segment(start, end)
 
 
 def pick_tool(mind: Mind, tools: Sequence[ToolSpec]) -> ToolSpec:
-    """The tool to use."""
+    """The specification of the tool to use."""
     chosen = choose_tool(mind, [tool.name for tool in tools])
     return next(tool for tool in tools if tool.name == chosen)
 
 
 PLANNING: Mapping[str, Callable[[Mind], Any]] = {
     **dict.fromkeys(("instruct", "instruction"), instruction),
-    **dict.fromkeys(("start", "start_time", "begin"), lambda mind: stretch(mind).start),
-    **dict.fromkeys(("end", "end_time", "stop"), lambda mind: stretch(mind).end),
+    **dict.fromkeys(("start", "start_time", "begin"), lambda mind: next_segment(mind).start),
+    **dict.fromkeys(("end", "end_time", "stop"), lambda mind: next_segment(mind).end),
 }
-"""Fields of plans and of tools' arguments; ``agent`` and ``tool`` need to know what there is to choose from."""
+"""Skills for the fields of plans and tool arguments.
+
+``agent`` and ``tool`` are filled in :mod:`longtake.lab.forms`, because they depend on the choices.
+"""

@@ -1,7 +1,7 @@
-"""Every parameter of the laboratory, in one frozen and versioned record.
+"""Every parameter of the laboratory, in one frozen, versioned record.
 
-Results from different profiles are not comparable. Whoever changes a number here gives the profile a new name
-and runs every published figure again.
+Results obtained with different profiles are not comparable. Changing a number here requires a new
+profile name and a new run of every published figure.
 """
 
 from __future__ import annotations
@@ -13,32 +13,32 @@ from dataclasses import asdict, dataclass, field
 
 @dataclass(frozen=True)
 class WorldProfile:
-    """How films are made. Lengths are in seconds, pairs are least and most."""
+    """How films are generated. Lengths are in seconds; pairs are (minimum, maximum)."""
 
     cast_coats: int = 5
-    """Coat colours in a film; each is worn with two different hats, so that nobody is told apart by the coat."""
+    """Coat colours per film; each is worn with two hats, so a coat alone identifies nobody."""
     scene: tuple[int, int] = (20, 120)
     scenes_per_episode: tuple[int, int] = (3, 7)
     people_per_scene: tuple[int, int] = (1, 3)
     deed: tuple[int, int] = (12, 40)
     deed_gap: tuple[int, int] = (2, 14)
     same_person: float = 0.55
-    """Chance that the next deed is by the person who did the last."""
+    """Probability that the person who did the last deed also does the next one."""
     twin: float = 0.5
-    """Chance that a deed differs from an earlier one in a single respect."""
+    """Probability that a deed differs from an earlier one in exactly one respect."""
     on_theme: float = 0.35
-    """Chance that a thing belongs to what the film is about."""
+    """Probability that a thing belongs to the film's theme."""
     sign: float = 0.75
-    """Chance that a scene has a sign."""
+    """Probability that a scene has a sign."""
     sign_length: tuple[int, int] = (12, 40)
     line_gap: tuple[int, int] = (12, 40)
     small_talk: float = 0.3
-    """Chance that a spoken line says nothing."""
+    """Probability that a spoken line states no fact."""
 
 
 @dataclass(frozen=True)
 class PictureProfile:
-    """How films look."""
+    """How films are drawn and encoded."""
 
     width: int = 480
     height: int = 270
@@ -48,24 +48,24 @@ class PictureProfile:
 
 @dataclass(frozen=True)
 class ModelProfile:
-    """The simulated model where its name says nothing else."""
+    """Defaults of the simulated model; its name can override them."""
 
     acuity: float = 0.8
-    """Chance to take in a fact of a moment that is shown."""
+    """Probability of noticing a fact that is visible in a picture."""
     reading: float = 1.0
-    """Chance to take in a fact that the prompt states in words."""
+    """Probability of taking in a fact that the prompt states in words."""
     hallucination: float = 0.02
-    """Chance, per picture, to see a deed that is not there."""
+    """Probability, per picture, of seeing a deed that is not there."""
     temptation: float = 0.25
-    """Chance that a guess goes to an option that was met with elsewhere rather than to any."""
+    """Probability that a guess is drawn from the options seen elsewhere, rather than from all."""
     verbosity: float = 0.0
-    """Idle sentences per free text, on average."""
+    """Average number of filler sentences per free text."""
     json_faults: float = 0.0
-    """Chance that a JSON reply is spoilt."""
+    """Probability that a JSON reply is corrupted."""
     latency: float = 0.5
-    """Seconds that a call is reported to take, beside those of its tokens."""
+    """Seconds reported per call, in addition to those per token."""
     seconds_per_token: float = 0.01
-    """Seconds that each token of the reply is reported to take."""
+    """Seconds reported per token of the reply."""
     picture_tokens: int = 256
     characters_per_token: int = 4
     context: int = 131_072
@@ -80,15 +80,15 @@ class EncoderProfile:
 
     dim: int = 256
     noise: float = 3.0
-    """Length of the noise in a picture's vector, against that of its content."""
+    """Norm of the noise in a picture's vector, relative to that of its content."""
     scene_share: float = 0.5
-    """Share of that noise, by energy, that all moments of a scene have in common."""
+    """Share of the noise energy that all moments of a scene have in common."""
     logit_scale: float = 20.0
 
 
 @dataclass(frozen=True)
 class Profile:
-    """Everything that a published figure depends on, method and prompts apart."""
+    """Everything a published figure depends on, apart from the method and its prompts."""
 
     name: str = "lab-1"
     world: WorldProfile = field(default_factory=WorldProfile)
@@ -98,7 +98,7 @@ class Profile:
 
     @property
     def hash(self) -> str:
-        """Name of all parameters together, for every result."""
+        """Identifier of the whole parameter set; every result records it."""
         text = json.dumps(asdict(self), sort_keys=True)
         return f"{self.name}:{hashlib.blake2b(text.encode(), digest_size=6).hexdigest()}"
 

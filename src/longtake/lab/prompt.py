@@ -1,4 +1,8 @@
-"""A conversation as a simulated model takes it in: pictures, sentences with their times, and what is asked."""
+"""Reads a conversation as a simulated model does: pictures, timed facts, and the question.
+
+Everything that a simulated model knows comes out of :class:`Shown`. The patterns below decide which
+words count as times, options or facts, so changing one changes the replies of every model.
+"""
 
 from __future__ import annotations
 
@@ -36,10 +40,14 @@ _LONG = re.compile(
 )
 _MATERIAL = re.compile(r"<material[^>]*>(.*?)</material>", re.DOTALL)
 _SIGN = re.compile(sign_text())
+_NAMED_LINE = re.compile(
+    r"\s*([^:\[\]{}\"]{1,60}?)\s*(?:\[[^\]]*\]\s*)?(?:\([^)]*\)\s*)?:\s+(\S.*)$"
+)
+_NUMBERED_LINE = re.compile(r"^\s*(\d+)\s*[:.)]\s+(\S.*?)\s*$", re.MULTILINE)
 
 
 def seconds(clock: str) -> float:
-    """A clock or a number as seconds."""
+    """A clock time or a plain number, in seconds."""
     total = 0.0
     for part in clock.replace(",", ".").split(":"):
         total = total * 60 + float(part)
@@ -48,91 +56,90 @@ def seconds(clock: str) -> float:
 
 @dataclass(frozen=True)
 class Shown:
-    """All that a call puts before a model."""
+    """Everything that one call shows to a model."""
 
     messages: Sequence[Message]
     eyes: Eyes
     world: tuple[int, int] | None = None
-    """The only world whose pictures are known, as seed and minutes; ``None``: every one."""
+    """Seed and minutes of the only world whose pictures are recognised; ``None``: all worlds."""
 
     @cached_property
     def text(self) -> str:
-        """The words of all turns."""
-        return "\n".join(
-            part.text
-            for message in self.messages
-            for part in message.parts
-            if isinstance(part, Text)
-        )
+        """The text of all messages."""
+        parts = [part for message in self.messages for part in message.parts]
+        return "\n".join(part.text for part in parts if isinstance(part, Text))
 
     @cached_property
     def own(self) -> str:
-        """The words that are no quoted material."""
+        """The text outside quoted material."""
         return _MATERIAL.sub("\n", self.text)
 
     @cached_property
     def moments(self) -> list[code.Moment | None]:
-        """The moments of all pictures, ``None`` where the code cannot be read."""
-        pictures = [
-            part for message in self.messages for part in message.parts if isinstance(part, Image)
-        ]
-        found = [code.read(picture.frame.pixels) for picture in pictures]
-        return [
-            m if m is None or self.world in (None, (m.seed, m.minutes)) else None for m in found
-        ]
+        """The moment of each picture; ``None`` if the code is unreadable or the world unknown."""
+        parts = [part for message in self.messages for part in message.parts]
+        moments = [code.read(part.frame.pixels) for part in parts if isinstance(part, Image)]
+        return [moment if self._knows(moment) else None for moment in moments]
+
+    def _knows(self, moment: code.Moment | None) -> bool:
+        if self.world is None or moment is None:
+            return True
+        return self.world == (moment.seed, moment.minutes)
 
     @cached_property
     def seen(self) -> list[Sighting]:
-        """What the pictures show, as far as it is noticed."""
+        """What the model notices in the pictures."""
         known = dict.fromkeys(moment for moment in self.moments if moment is not None)
         return [sighting for moment in known for sighting in self.eyes.look(moment)]
 
     @cached_property
     def told(self) -> list[Sighting]:
-        """What the words state, as far as it is taken in."""
+        """The stated facts that the model takes in."""
         times = _times(self.text)
         stated = [Sighting(fact, _before(times, place)) for place, fact in facts_in(self.text)]
         return [s for s in [*stated, *self._readings(times)] if self.eyes.takes_in(s.fact)]
 
     @cached_property
     def sightings(self) -> list[Sighting]:
-        """Everything that is known."""
+        """Everything that the model knows."""
         return joined([*self.seen, *self.told])
 
     @cached_property
-    def looks(self) -> list[float]:
-        """Every moment that was looked at, now or by whoever wrote the notes."""
+    def looked_at(self) -> list[float]:
+        """Every moment looked at, in these pictures or by whoever wrote the notes."""
         pictured = [float(moment.second) for moment in self.moments if moment is not None]
-        return sorted({*pictured, *(seconds(time) for time in _NOTED.findall(self.text))})
+        noted = [seconds(time) for time in _NOTED.findall(self.text)]
+        return sorted({*pictured, *noted})
 
     @cached_property
     def _asked(self) -> tuple[str, int, Query] | None:
+        """The text that holds the question, the position of the question's end, and the query."""
         for text in (self.own, self.text):
-            if found := query_in(text):
-                return text, *found
+            if located := query_in(text):
+                return text, *located
         return None
 
     @property
     def query(self) -> Query | None:
-        """What is asked, where it is a question of the laboratory."""
+        """The question, if it is one of the laboratory's."""
         return self._asked[2] if self._asked else None
 
     @cached_property
     def options(self) -> tuple[str, ...]:
-        """The options that follow the question, in order."""
+        """The answer options after the question, in order."""
         text, start = (self._asked[0], self._asked[1]) if self._asked else (self.own, 0)
         options: list[str] = []
         for match in _OPTION.finditer(text, start):
             if ord(match[1]) - ord("A") != len(options):
                 if options:
-                    break
+                    break  # a new list begins
                 continue
             options.append(match[2])
         return tuple(options)
 
     @cached_property
     def duration(self) -> float:
-        """How long the film is: as pictures or words say, else as far as anything is known of it."""
+        """Length of the film: from pictures or text, else the last time that the text mentions."""
         for moment in self.moments:
             if moment is not None:
                 return moment.minutes * 60.0
@@ -143,102 +150,104 @@ class Shown:
         return max((time for _, time in _times(self.text)), default=0.0) + 1.0
 
     def intervals(self, text: str | None = None) -> list[Segment]:
-        """The stretches of film that the words name, in order, each once."""
-        found: list[tuple[int, Segment]] = []
+        """The time ranges that the text names, in order, without repeats."""
+        placed: list[tuple[int, Segment]] = []
         for pattern in (_RANGE, _SECONDS_RANGE, _FIELDS):
             for match in pattern.finditer(self.text if text is None else text):
-                a, b = seconds(match[1]), seconds(match[2])
-                if b > a:
-                    found.append((match.start(), Segment(a, b)))
-        return list(dict.fromkeys(segment for _, segment in sorted(found, key=lambda one: one[0])))
+                start, end = seconds(match[1]), seconds(match[2])
+                if end > start:
+                    placed.append((match.start(), Segment(start, end)))
+        placed.sort(key=lambda pair: pair[0])
+        return list(dict.fromkeys(segment for _, segment in placed))
 
     def numbered_segments(self) -> dict[int, Segment]:
-        """Lines such as ``3. 00:10:00 to 00:20:00``."""
-        found = {}
+        """Segments from lines such as ``3. 00:10:00 to 00:20:00``, by number."""
+        numbered = {}
         for line in self.text.splitlines():
             match = re.match(r"\s*(?:segment\s+)?(\d+)\s*[.:)]\s", line, re.IGNORECASE)
             if match and (segments := self.intervals(line[match.end() :])):
-                found[int(match[1])] = segments[0]
-        return found
+                numbered[int(match[1])] = segments[0]
+        return numbered
 
     def named_lines(self) -> list[tuple[str, str]]:
-        """Lines such as ``reader: B. Because …``, as name and what was said."""
+        """Name and statement from lines such as ``reader: B. Because …``."""
         lines = []
         for block in _MATERIAL.findall(self.text) or [self.text]:
             for line in block.splitlines():
-                match = re.match(
-                    r"\s*([^:\[\]{}\"]{1,60}?)\s*(?:\[[^\]]*\]\s*)?(?:\([^)]*\)\s*)?:\s+(\S.*)$",
-                    line,
-                )
+                match = _NAMED_LINE.match(line)
                 if match and not re.match(r"\d+$|Question$", match[1]):
                     lines.append((match[1].strip(), match[2]))
         return lines
 
     def numbered_lines(self) -> dict[int, str]:
-        """Lines such as ``2: the green cup``, in quoted material where there is any."""
+        """Statements from lines such as ``2: the green cup``, by number.
+
+        Only quoted material is read if there is any.
+        """
         body = "\n".join(_MATERIAL.findall(self.text)) or self.text
-        return {
-            int(n): said
-            for n, said in re.findall(r"^\s*(\d+)\s*[:.)]\s+(\S.*?)\s*$", body, re.MULTILINE)
-        }
+        return {int(number): said for number, said in _NUMBERED_LINE.findall(body)}
 
     def _readings(self, times: list[tuple[int, float]]) -> list[Sighting]:
-        """Texts of signs that stand by themselves, after a time in the same line."""
-        found = []
+        """Sign texts on their own, as OCR reports them: after a time on the same line."""
+        readings = []
         for match in _SIGN.finditer(self.text):
-            line = self.text[self.text.rfind("\n", 0, match.start()) + 1 : match.start()]
-            if _MOMENT.search(line) and not re.search(r"reads\s*[\"“'‹]?$", line):
-                found.append(Sighting(Sign(None, match[0], None), _before(times, match.start())))
-        return found
+            line_start = self.text.rfind("\n", 0, match.start()) + 1
+            before = self.text[line_start : match.start()]
+            in_sentence = re.search(r"reads\s*[\"“'‹]?$", before)
+            if _MOMENT.search(before) and not in_sentence:
+                time = _before(times, match.start())
+                readings.append(Sighting(Sign(None, match[0], None), time))
+        return readings
 
     @cached_property
     def worded_tools(self) -> tuple[ToolSpec, ...]:
-        """Tools that the words tell of, one JSON object a line, for models without tool calls."""
-        found = []
+        """Tools described in the text, one JSON object per line, for models without tool calls."""
+        tools = []
         for line in self.text.splitlines():
-            if line.startswith('{"tool"'):
-                try:
-                    told = json.loads(line)
-                except ValueError:
-                    continue  # a line of the film's own
-                if (
-                    isinstance(told, dict)
-                    and isinstance(told.get("arguments"), dict)
-                    and "description" in told
-                ):
-                    found.append(
-                        ToolSpec(str(told["tool"]), str(told["description"]), told["arguments"])
-                    )
-        return tuple(found)
+            if not line.startswith('{"tool"'):
+                continue
+            try:
+                data = json.loads(line)
+            except ValueError:
+                continue  # other text that merely begins like a tool
+            described = isinstance(data, dict) and "description" in data
+            if described and isinstance(data.get("arguments"), dict):
+                tools.append(
+                    ToolSpec(str(data["tool"]), str(data["description"]), data["arguments"])
+                )
+        return tuple(tools)
 
     @cached_property
     def form(self) -> Mapping[str, Any] | None:
-        """The JSON schema that the words ask for, where there is one."""
+        """The last JSON schema in the text, if any."""
         decoder = json.JSONDecoder()
-        found = None
+        schema = None
         for match in re.finditer(r"^\s*\{\"", self.text, re.MULTILINE):
             try:
                 value, _ = decoder.raw_decode(self.text[match.start() :].lstrip())
             except ValueError:
                 continue  # prose that merely looks like JSON
             if isinstance(value, dict) and "properties" in value:
-                found = value
-        return found
+                schema = value
+        return schema
 
 
 def _times(text: str) -> list[tuple[int, float]]:
-    """Every time that a text names, with its place; a range counts as its middle."""
-    found: list[tuple[int, int, float]] = []
+    """Every time that a text names, with its position; a range counts as its middle."""
+    times: list[tuple[int, float]] = []
+    ranges: list[tuple[int, int]] = []
     for pattern in (_RANGE, _SECONDS_RANGE, _FIELDS):
         for match in pattern.finditer(text):
-            found.append((match.start(), match.end(), (seconds(match[1]) + seconds(match[2])) / 2))
-    covered = [(a, b) for a, b, _ in found]
+            ranges.append(match.span())
+            times.append((match.start(), (seconds(match[1]) + seconds(match[2])) / 2))
     for match in _MOMENT.finditer(text):
-        if not any(a <= match.start() < b for a, b in covered):
-            found.append((match.start(), match.end(), seconds(match[1] or match[2])))
-    return sorted((start, time) for start, _, time in found)
+        in_range = any(start <= match.start() < end for start, end in ranges)
+        if not in_range:
+            times.append((match.start(), seconds(match[1] or match[2])))
+    return sorted(times)
 
 
 def _before(times: list[tuple[int, float]], place: int) -> float | None:
-    """The last time that is named before a place in the text."""
-    return max(((start, time) for start, time in times if start < place), default=(0, None))[1]
+    """The last time named before a position in the text."""
+    earlier = [(position, time) for position, time in times if position < place]
+    return max(earlier)[1] if earlier else None

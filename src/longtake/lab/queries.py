@@ -1,8 +1,7 @@
-"""Questions as sentences, and what follows for them from what was seen.
+"""Queries: the meaning of questions, written as sentences and recognised in text.
 
-A query is the meaning of a question. It can be written as a canonical sentence, be found in any text, and be
-solved over a list of sightings: the same solver proves the answer when a question is made, and answers for a
-simulated model, which only has its own sightings to go by.
+A query is solved over a list of sightings (:mod:`longtake.lab.solving`). The same solver proves an
+answer when a question is generated and answers for a simulated model from what that model saw.
 """
 
 from __future__ import annotations
@@ -34,8 +33,12 @@ FORMS: Mapping[str, str] = {
     "count": "How many times does {person} {verb} something?",
     "count_kind": "How many times does anybody {verb} a {kind}?",
     "next": "Right after {person} {verbs} {thing} at the {place}, what does the same person do?",
-    "previous": "Right before {person} {verbs} {thing} at the {place}, what does the same person do?",
-    "hop_person": "What does the person who {verbs} {thing} at the {place} {verb2} at the {place2}?",
+    "previous": (
+        "Right before {person} {verbs} {thing} at the {place}, what does the same person do?"
+    ),
+    "hop_person": (
+        "What does the person who {verbs} {thing} at the {place} {verb2} at the {place2}?"
+    ),
     "hop_place": "Who {verbs2} {thing2} at the place where {person} {verbs} {thing}?",
     "topic": "What is this film mostly about?",
 }
@@ -43,24 +46,25 @@ FORMS: Mapping[str, str] = {
 
 RELATIONS = ("cost", "weigh", "leave", "own")
 WHOLE_FILM = frozenset({"topic", "count", "count_kind"})
-"""Forms that a look at a few moments cannot answer."""
+"""Forms that need the whole film rather than a few moments."""
 
 _SCOPE = (
-    r"(?P<scope>in\s+the\s+(?:first|second)\s+half\s+of\s+the\s+film|at\s+the\s+(?:beginning|end)\s+of\s+the\s+film"
+    r"(?P<scope>in\s+the\s+(?:first|second)\s+half\s+of\s+the\s+film"
+    r"|at\s+the\s+(?:beginning|end)\s+of\s+the\s+film"
     r"|(?:before|after)\s+minute\s+\d+)"
 )
 
 
 @dataclass(frozen=True)
 class Query:
-    """What is asked. ``first`` is what must be found, ``second`` what it leads to."""
+    """The meaning of a question: ``first`` must be found, ``second`` is what it leads to."""
 
     form: str
     first: Fact | None = None
     second: Deed | None = None
     scope: str | None = None
     kind: str | None = None
-    """The kind of thing, where its colour is asked for or things of a kind are counted."""
+    """The kind of thing, in questions about its colour or the number of such things."""
 
     @property
     def text(self) -> str:
@@ -68,12 +72,14 @@ class Query:
         return FORMS[self.form].format(**self._words())
 
     def needs(self) -> list[Fact]:
-        """The patterns of what must be seen, as far as the question itself gives them."""
-        second = [self.second] if self.second and self.second != Deed() else []
-        return [*([self.first] if self.first else []), *second]
+        """Patterns of what must be seen, as far as the question itself tells."""
+        needs: list[Fact] = [self.first] if self.first else []
+        if self.second and self.second != Deed():
+            needs.append(self.second)
+        return needs
 
     def within(self, time: float | None, duration: float) -> bool:
-        """Whether a moment lies in the part of the film that is asked about."""
+        """Whether a time lies in the part of the film that the question is about."""
         if self.scope is None:
             return True
         return time is not None and time in scope_segment(self.scope, duration)
@@ -98,7 +104,7 @@ class Query:
 
 
 def scope_segment(scope: str, duration: float) -> Segment:
-    """The part of the film that a scope names; beginning and end are a fifth each."""
+    """The part of the film that a scope names; "beginning" and "end" are one fifth each."""
     words = " ".join(scope.lower().split())
     if match := re.fullmatch(r"(before|after) minute (\d+)", words):
         cut = min(duration, 60.0 * int(match[2]))
@@ -115,31 +121,31 @@ def scope_segment(scope: str, duration: float) -> Segment:
 
 @cache
 def _expressions() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    made = []
+    compiled = []
     for form, template in FORMS.items():
         if form == "scope":
             text = expression(template.removesuffix("{scope}?")) + _SCOPE + r"\?"
         else:
             text = expression(template)
-        made.append((form, re.compile(text, re.IGNORECASE)))
-    return tuple(made)
+        compiled.append((form, re.compile(text, re.IGNORECASE)))
+    return tuple(compiled)
 
 
 def query_in(text: str) -> tuple[int, Query] | None:
-    """The first question that a text holds, with where it ends."""
-    found = [
-        (match.start(), form, match)
-        for form, pattern in _expressions()
-        if (match := pattern.search(text))
-    ]
-    if not found:
+    """The first question in a text, with the position of its end."""
+    first: tuple[str, re.Match[str]] | None = None
+    for form, pattern in _expressions():
+        match = pattern.search(text)
+        if match and (first is None or match.start() < first[1].start()):
+            first = form, match
+    if first is None:
         return None
-    _, form, match = min(found, key=lambda one: one[0])
+    form, match = first
     return match.end(), _query(form, match.groupdict())
 
 
 def _query(form: str, g: Mapping[str, str]) -> Query:
-    """The query that the groups of a match make up."""
+    """The query that the groups of a match describe."""
     if form == "topic":
         return Query("topic")
     if form == "sign":
@@ -148,7 +154,9 @@ def _query(form: str, g: Mapping[str, str]) -> Query:
         return Query(form, Saying(" ".join(g["subject"].lower().split()), form))
     person = person_in(g) if "coat" in g else None
     thing = thing_in(g) if "kind" in g and "colour" in g else None
-    verb = g["verb"].lower() if "verb" in g else base(g["verbs"]) if "verbs" in g else None
+    verb = base(g["verbs"]) if "verbs" in g else None
+    if "verb" in g:
+        verb = g["verb"].lower()
     place = g["place"].lower() if "place" in g else None
     first = Deed(person, verb, thing, place)
     if form == "hop_person":
@@ -164,7 +172,7 @@ _CLAUSE = expression("{person} {verbs} {thing} at the {place}")
 
 
 def clause(deed: Deed) -> str:
-    """A deed as an option states it."""
+    """A deed as an answer option states it."""
     return f"{deed.person} {v.VERBS[str(deed.verb)]} {deed.thing} at the {deed.place}"
 
 
@@ -178,12 +186,12 @@ def deed_in(text: str) -> Deed | None:
 
 
 def doing(deed: Deed) -> str:
-    """What a person does, without the person: ``lifts the green cup at the harbour``."""
+    """A deed without the person: ``lifts the green cup at the harbour``."""
     return f"{v.VERBS[str(deed.verb)]} {deed.thing} at the {deed.place}"
 
 
 def value_of(form: str, fact: Fact) -> str:
-    """What a fact answers to a question of a form."""
+    """The answer that a fact gives to a question of the given form."""
     match fact:
         case Sign(_, text, _):
             return str(text)
@@ -210,10 +218,14 @@ def value_of(form: str, fact: Fact) -> str:
 
 
 def same(one: str, other: str) -> bool:
-    """Whether two values are one but for case and spacing."""
-    return " ".join(one.lower().split()).rstrip(".") == " ".join(other.lower().split()).rstrip(".")
+    """Whether two values are equal, ignoring case, spacing and a final full stop."""
+    return _normal(one) == _normal(other)
 
 
-def place_of(options: Sequence[str], value: str) -> int | None:
-    """Which option states a value."""
+def _normal(value: str) -> str:
+    return " ".join(value.lower().split()).rstrip(".")
+
+
+def index_of(options: Sequence[str], value: str) -> int | None:
+    """The index of the option that states a value."""
     return next((number for number, option in enumerate(options) if same(option, value)), None)

@@ -1,4 +1,4 @@
-"""Places: what stands behind the people, drawn once a scene."""
+"""Backgrounds of places, drawn once per scene."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from collections.abc import Callable
 from PIL import Image, ImageDraw
 
 from longtake.lab.chance import generator
-from longtake.lab.script import Look
+from longtake.lab.script import Appearance
 
 Draw = ImageDraw.ImageDraw
 Colour = tuple[int, int, int]
+Paint = Callable[[int, int, int], Colour]
+"""Turns a colour into the same colour in the light of the episode."""
 WIDTH, HEIGHT, GROUND = 480, 270, 196
 
 TINTS: tuple[tuple[float, float, float], ...] = (
@@ -37,11 +39,11 @@ BASES: dict[str, tuple[Colour, Colour]] = {
     "farm": ((196, 222, 238), (176, 160, 84)),
     "bridge": ((186, 206, 214), (150, 146, 140)),
 }
-"""Wall or sky, and ground."""
+"""Colour of the wall or sky, and of the ground, by place."""
 
 
-def background(place: str, look: Look) -> Image.Image:
-    """A place in the light of an episode."""
+def background(place: str, look: Appearance) -> Image.Image:
+    """The background of a place in an episode's light."""
     tint = TINTS[look.palette % len(TINTS)]
     rng = generator("look", place, look.variant)
     back, floor = (_tinted(colour, tint, rng.uniform(0.92, 1.04)) for colour in BASES[place])
@@ -53,13 +55,9 @@ def background(place: str, look: Look) -> Image.Image:
 
 
 def _tinted(colour: Colour, tint: tuple[float, float, float], gain: float) -> Colour:
-    red, green, blue = (
-        min(255, int(part * t * gain)) for part, t in zip(colour, tint, strict=True)
-    )
+    channels = zip(colour, tint, strict=True)
+    red, green, blue = (min(255, int(value * factor * gain)) for value, factor in channels)
     return red, green, blue
-
-
-Paint = Callable[[int, int, int], Colour]
 
 
 def _harbour(d: Draw, c: Paint) -> None:
@@ -73,10 +71,9 @@ def _harbour(d: Draw, c: Paint) -> None:
 
 def _market(d: Draw, c: Paint) -> None:
     for x in range(0, WIDTH, 24):
-        d.polygon(
-            [(x, 96), (x + 24, 96), (x + 24, 122), (x + 12, 130), (x, 122)],
-            fill=c(206, 70, 60) if x // 24 % 2 else c(244, 240, 232),
-        )
+        stripe = c(206, 70, 60) if x // 24 % 2 else c(244, 240, 232)
+        awning = [(x, 96), (x + 24, 96), (x + 24, 122), (x + 12, 130), (x, 122)]
+        d.polygon(awning, fill=stripe)
     d.rectangle((0, 168, WIDTH, GROUND), fill=c(150, 106, 66))
     for x in range(12, WIDTH, 34):
         d.ellipse((x, 156, x + 16, 172), fill=c(220, 150 - x % 3 * 40, 50))
@@ -87,10 +84,8 @@ def _library(d: Draw, c: Paint) -> None:
         d.rectangle((0, y + 44, WIDTH, y + 50), fill=c(74, 48, 32))
         for x in range(4, WIDTH, 13):
             shade = (x * 7 + y) % 5
-            d.rectangle(
-                (x, y + 8 + shade * 3, x + 9, y + 44),
-                fill=c(120 + shade * 22, 70 + (x * 3) % 90, 60 + (x * 5) % 80),
-            )
+            spine = c(120 + shade * 22, 70 + (x * 3) % 90, 60 + (x * 5) % 80)
+            d.rectangle((x, y + 8 + shade * 3, x + 9, y + 44), fill=spine)
 
 
 def _station(d: Draw, c: Paint) -> None:

@@ -1,4 +1,7 @@
-"""What happens in a film, second by second: the truth that questions are made from and models see through."""
+"""What happens in a film, second by second.
+
+Questions are generated from a script, and simulated models look it up to see a picture.
+"""
 
 from __future__ import annotations
 
@@ -14,25 +17,25 @@ from longtake.types import Line, Segment
 
 
 @dataclass(frozen=True)
-class Look:
-    """How a scene is drawn."""
+class Appearance:
+    """How a scene is drawn; none of it is a fact that can be asked about."""
 
     palette: int
-    """Number of the tint of the light, shared by an episode."""
+    """Index of the tint of the light, shared by an episode."""
     motion: str
     variant: int
-    """Chance for details that mean nothing."""
+    """Seed of background details that carry no information."""
 
 
 @dataclass(frozen=True)
 class Scene:
-    """One place for a while."""
+    """A stretch of the film at one place."""
 
     start: int
     end: int
     episode: int
     place: str
-    look: Look
+    look: Appearance
     people: tuple[Person, ...]
     deeds: tuple[Happening, ...]
     signs: tuple[Happening, ...]
@@ -40,7 +43,7 @@ class Scene:
 
 @dataclass(frozen=True)
 class Spoken:
-    """A line of the narrator; small talk states nothing."""
+    """A line of the narrator; ``fact`` is ``None`` for small talk."""
 
     start: int
     end: int
@@ -50,7 +53,7 @@ class Spoken:
 
 @dataclass(frozen=True)
 class Script:
-    """A whole film. The same seed and length give the same script, byte for byte."""
+    """The full content of a film. The same seed and length give the same script, byte for byte."""
 
     seed: int
     minutes: int
@@ -61,17 +64,17 @@ class Script:
 
     @property
     def name(self) -> str:
-        """What the world is called."""
+        """The name of the world."""
         return f"world-{self.seed}-{self.minutes}"
 
     @property
     def duration(self) -> float:
-        """Seconds."""
+        """Length in seconds."""
         return float(self.minutes * 60)
 
     @cached_property
     def deeds(self) -> tuple[Happening, ...]:
-        """All deeds in order; no two are ever under way at once."""
+        """All deeds in order; no two overlap."""
         return tuple(deed for scene in self.scenes for deed in scene.deeds)
 
     @cached_property
@@ -81,58 +84,59 @@ class Script:
 
     @cached_property
     def sayings(self) -> tuple[Happening, ...]:
-        """All spoken lines that state something."""
+        """All spoken lines that state a fact."""
         return tuple(
             Happening(line.start, line.end, line.fact) for line in self.spoken if line.fact
         )
 
     @cached_property
     def episodes(self) -> tuple[Segment, ...]:
-        """The episodes as stretches of film."""
+        """The episodes as segments of the film."""
         bounds: dict[int, tuple[int, int]] = {}
         for scene in self.scenes:
             start, _ = bounds.get(scene.episode, (scene.start, 0))
             bounds[scene.episode] = (start, scene.end)
-        return tuple(Segment(float(a), float(b)) for a, b in bounds.values())
+        return tuple(Segment(float(start), float(end)) for start, end in bounds.values())
 
     @cached_property
     def _starts(self) -> list[int]:
         return [scene.start for scene in self.scenes]
 
     def scene_at(self, second: float) -> Scene:
-        """The scene on screen."""
-        return self.scenes[max(0, bisect.bisect_right(self._starts, second) - 1)]
+        """The scene on screen at a given second."""
+        number = bisect.bisect_right(self._starts, second) - 1
+        return self.scenes[max(0, number)]
 
     def visible(self, second: int) -> list[Fact]:
-        """What a perfect eye sees: deeds, signs, the people who do nothing, and the place."""
+        """Everything visible at a second: deeds, signs, idle people, and the place."""
         scene = self.scene_at(second)
-        deeds = [h.fact for h in scene.deeds if h.start <= second < h.end]
+        deeds = [deed.fact for deed in scene.deeds if deed.start <= second < deed.end]
         busy = {fact.person for fact in deeds if isinstance(fact, Deed)}
-        idle: list[Fact] = [
-            Presence(person, scene.place) for person in scene.people if person not in busy
-        ]
-        signs = [h.fact for h in scene.signs if h.start <= second < h.end]
+        idle = [Presence(person, scene.place) for person in scene.people if person not in busy]
+        signs = [sign.fact for sign in scene.signs if sign.start <= second < sign.end]
         return [*deeds, *signs, *idle, Presence(None, scene.place)]
 
     def subtitles(self) -> list[Line]:
-        """What is said, as a side-car file has it."""
-        return [
-            Line(Segment(float(line.start), float(line.end)), line.text) for line in self.spoken
-        ]
+        """The spoken lines, as a subtitle file holds them."""
+        return [Line(_segment(line), line.text) for line in self.spoken]
 
     def readings(self) -> list[Line]:
-        """What can be read on screen, with its times."""
-        return [
-            Line(Segment(float(sign.start), float(sign.end)), sign.fact.text)
-            for sign in self.signs
-            if isinstance(sign.fact, Sign) and sign.fact.text
-        ]
+        """The text on signs, with its times."""
+        lines = []
+        for sign in self.signs:
+            if isinstance(sign.fact, Sign) and sign.fact.text:
+                lines.append(Line(_segment(sign), sign.fact.text))
+        return lines
 
     def to_json(self) -> str:
-        """The script as a file."""
+        """The script as the text of ``script.json``."""
         return dump({"schema": 1, "duration": self.duration, **asdict(self)})
 
 
+def _segment(timed: Spoken | Happening) -> Segment:
+    return Segment(float(timed.start), float(timed.end))
+
+
 def dump(data: Mapping[str, Any] | list[Any]) -> str:
-    """JSON that is the same byte for byte for the same data."""
+    """JSON text that is byte-identical for equal data."""
     return json.dumps(data, sort_keys=True, indent=1, ensure_ascii=False) + "\n"

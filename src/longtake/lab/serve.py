@@ -1,7 +1,7 @@
-"""Simulated models behind an OpenAI-compatible server on this machine, for any client.
+"""An OpenAI-compatible server on this machine, with simulated models behind it.
 
-It offers what real servers offer (pictures as data URLs, JSON schemas, tool calls, usage) and what they do to
-one: waiting, "too many requests", failures.
+It supports what real servers support (pictures as data URLs, JSON schemas, tool calls, usage) and
+can misbehave as they do: delays, "too many requests", failures.
 """
 
 from __future__ import annotations
@@ -29,34 +29,36 @@ from longtake.models.chat import Image, Message, Options, Part, Reply, Text, Too
 from longtake.types import Frame
 
 MAX_BODY = 256 * 2**20
-"""Bytes of a request that is read; more is refused."""
+"""Maximum size of a request in bytes."""
 MAX_PIXELS = 16_000_000
-"""Pixels of a picture that is decoded; more is refused."""
+"""Maximum size of a picture in pixels, checked before it is decoded."""
+PATHS = "not found; available: /v1/models and /v1/chat/completions"
 
 
 class BadRequest(ValueError):
-    """What a client sent cannot be used; its text goes back with status 400."""
+    """The request is invalid; the message is returned with status 400."""
 
 
 @dataclass(frozen=True)
 class Service:
-    """What is served, and how badly."""
+    """What to serve, and how unreliably."""
 
     model: LabModel
     latency: float = 0.0
-    """Seconds that every reply waits."""
+    """Seconds of delay before every reply."""
     fail_rate: float = 0.0
-    """Share of requests that are answered with 429 or 503, in turns."""
+    """Share of requests that fail, half with status 429 and half with 503."""
     seed: int = 0
 
     def fails(self, number: int) -> int | None:
-        """The status that request number ``number`` fails with, if it does."""
+        """The status with which a numbered request fails; ``None`` if it succeeds."""
         if share("fails", self.seed, number) >= self.fail_rate:
             return None
-        return 429 if int.from_bytes(digest("status", self.seed, number), "big") % 2 else 503
+        odd = int.from_bytes(digest("status", self.seed, number), "big") % 2
+        return 429 if odd else 503
 
     def complete(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """A chat completion."""
+        """The chat completion for a request body."""
         name = str(body.get("model") or self.model.name)
         try:
             model = parse(name) if name.startswith("lab/") else self.model
@@ -68,30 +70,29 @@ class Service:
 
 
 def read_request(body: Mapping[str, Any]) -> tuple[list[Message], Options]:
-    """The messages and options in a request."""
+    """The messages and options of a request."""
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages:
-        raise BadRequest("messages: a list with at least one message is needed")
+        raise BadRequest("messages: must be a list with at least one message")
     schema = None
-    wanted = body.get("response_format")
-    if isinstance(wanted, dict) and wanted.get("type") == "json_schema":
-        inner = wanted.get("json_schema")
+    response_format = body.get("response_format")
+    if isinstance(response_format, dict) and response_format.get("type") == "json_schema":
+        inner = response_format.get("json_schema")
         schema = inner.get("schema") if isinstance(inner, dict) else None
     tools = tuple(_tool(tool) for tool in body.get("tools") or ())
     try:
         return [_message(message) for message in messages], Options(schema=schema, tools=tools)
     except (KeyError, TypeError, AttributeError) as error:
-        raise BadRequest(f"a message cannot be read: {type(error).__name__}: {error}") from error
+        raise BadRequest(f"malformed message: {type(error).__name__}: {error}") from error
 
 
 def _tool(tool: Any) -> ToolSpec:
     try:
         function = tool["function"]
-        return ToolSpec(
-            function["name"], function.get("description", ""), function.get("parameters") or {}
-        )
+        description = function.get("description", "")
+        return ToolSpec(function["name"], description, function.get("parameters") or {})
     except (KeyError, TypeError, AttributeError) as error:
-        raise BadRequest("tools: each needs a function with a name") from error
+        raise BadRequest("tools: each tool needs a function with a name") from error
 
 
 def _message(data: Mapping[str, Any]) -> Message:
@@ -101,56 +102,51 @@ def _message(data: Mapping[str, Any]) -> Message:
         parts = [Text(content)]
     elif isinstance(content, list):
         parts = [_part(part) for part in content]
-    calls = tuple(
-        ToolCall(
-            str(call.get("id", "")),
-            call["function"]["name"],
-            call["function"].get("arguments") or "{}",
-        )
-        for call in data.get("tool_calls") or ()
-    )
+    calls = tuple(_call(call) for call in data.get("tool_calls") or ())
     role = data["role"]
     if role not in ("system", "user", "assistant", "tool"):
-        raise BadRequest(f"role: {role!r} is none of system, user, assistant, tool")
+        raise BadRequest(f"role: {role!r} is not one of system, user, assistant, tool")
     return Message(role, tuple(parts), calls, str(data.get("tool_call_id") or ""))
+
+
+def _call(call: Mapping[str, Any]) -> ToolCall:
+    function = call["function"]
+    return ToolCall(str(call.get("id", "")), function["name"], function.get("arguments") or "{}")
 
 
 def _part(part: Mapping[str, Any]) -> Part:
     if part.get("type") == "text":
         return Text(str(part["text"]))
     if part.get("type") != "image_url":
-        raise BadRequest(
-            f"content: a part of type {part.get('type')!r} is neither text nor image_url"
-        )
-    url = part["image_url"]["url"] if isinstance(part["image_url"], dict) else part["image_url"]
+        raise BadRequest(f"content: type must be text or image_url, not {part.get('type')!r}")
+    image = part["image_url"]
+    url = image["url"] if isinstance(image, dict) else image
     head, comma, data = str(url).partition(",")
     if not head.startswith("data:image/") or not comma or not head.endswith(";base64"):
-        raise BadRequest("image_url: only data URLs in base64 are read; nothing is fetched")
+        raise BadRequest("image_url: only base64 data URLs are supported; nothing is fetched")
     try:
         with Picture.open(io.BytesIO(base64.b64decode(data, validate=True))) as picture:
             if picture.width * picture.height > MAX_PIXELS:
                 raise BadRequest(f"image_url: {picture.width}×{picture.height} is too large")
             pixels = np.asarray(picture.convert("RGB"))
     except (binascii.Error, UnidentifiedImageError, OSError) as error:
-        raise BadRequest("image_url: is not a picture") from error
+        raise BadRequest("image_url: not a picture") from error
     return Image(Frame(0.0, pixels))
 
 
 def completion(reply: Reply, model: str) -> dict[str, Any]:
-    """A reply as servers send it."""
+    """A reply as a chat completion object."""
     message: dict[str, Any] = {"role": "assistant", "content": reply.text or None}
     if reply.tool_calls:
-        message["tool_calls"] = [
-            {
-                "id": call.id,
-                "type": "function",
-                "function": {"name": call.name, "arguments": call.arguments},
-            }
-            for call in reply.tool_calls
-        ]
+        calls = []
+        for call in reply.tool_calls:
+            function = {"name": call.name, "arguments": call.arguments}
+            calls.append({"id": call.id, "type": "function", "function": function})
+        message["tool_calls"] = calls
     usage = reply.usage
+    identity = digest(reply.text, *(call.arguments for call in reply.tool_calls)).hex()
     return {
-        "id": f"lab-{digest(reply.text, *(call.arguments for call in reply.tool_calls)).hex()}",
+        "id": f"lab-{identity}",
         "object": "chat.completion",
         "created": 0,
         "model": model,
@@ -164,20 +160,22 @@ def completion(reply: Reply, model: str) -> dict[str, Any]:
 
 
 class _Server(ThreadingHTTPServer):
-    """Methods call side by side; with the library's queue of five, some callers would be turned away."""
+    """A threading server with room for many callers at once.
+
+    Methods call in parallel; the standard queue of five would refuse some of them.
+    """
 
     request_queue_size = 128
 
 
 @contextmanager
 def serving(service: Service, port: int = 0) -> Iterator[str]:
-    """Serve on 127.0.0.1 until the block ends; gives the base URL."""
+    """Serve on 127.0.0.1 until the block ends; yields the base URL."""
     try:
         server = _Server(("127.0.0.1", port), _handler(service))
     except OSError as error:
-        raise ConfigError(
-            f"port {port} cannot be used: {error.strerror or error}", key="port"
-        ) from error
+        reason = error.strerror or error
+        raise ConfigError(f"cannot listen on port {port}: {reason}", key="port") from error
     server.daemon_threads = True
     server.block_on_close = False
     thread = threading.Thread(
@@ -200,11 +198,10 @@ def _handler(service: Service) -> type[BaseHTTPRequestHandler]:
 
         def do_GET(self) -> None:
             if self.path.rstrip("/") == "/v1/models":
-                self._send(
-                    200, {"object": "list", "data": [{"id": service.model.name, "object": "model"}]}
-                )
+                model = {"id": service.model.name, "object": "model"}
+                self._send(200, {"object": "list", "data": [model]})
             else:
-                self._send(404, _error("there is /v1/models and /v1/chat/completions"))
+                self._send(404, _error(PATHS))
 
         def do_POST(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)
@@ -214,7 +211,7 @@ def _handler(service: Service) -> type[BaseHTTPRequestHandler]:
                 return
             raw = self.rfile.read(length)
             if self.path.rstrip("/") != "/v1/chat/completions":
-                self._send(404, _error("there is /v1/models and /v1/chat/completions"))
+                self._send(404, _error(PATHS))
                 return
             with lock:
                 number = next(counter)
@@ -222,9 +219,8 @@ def _handler(service: Service) -> type[BaseHTTPRequestHandler]:
                 time.sleep(service.latency)
             status = service.fails(number)
             if status is not None:
-                self._send(
-                    status, _error("busy" if status == 429 else "unwell"), {"Retry-After": "0"}
-                )
+                reason = "too many requests" if status == 429 else "unavailable"
+                self._send(status, _error(reason), {"Retry-After": "0"})
                 return
             self._answer(raw)
 
@@ -232,9 +228,9 @@ def _handler(service: Service) -> type[BaseHTTPRequestHandler]:
             try:
                 body = json.loads(raw)
                 if not isinstance(body, dict):
-                    raise BadRequest("the body must be an object")
+                    raise BadRequest("the body must be a JSON object")
                 if body.get("stream"):
-                    raise BadRequest("stream: is not offered")
+                    raise BadRequest("stream: not supported")
                 self._send(200, service.complete(body))
             except (BadRequest, json.JSONDecodeError, UnicodeDecodeError) as error:
                 self._send(400, _error(str(error)))
@@ -254,7 +250,7 @@ def _handler(service: Service) -> type[BaseHTTPRequestHandler]:
             pass
 
         def handle(self) -> None:
-            with suppress(ConnectionError):  # a client that goes away needs no answer
+            with suppress(ConnectionError):  # the client has gone away
                 super().handle()
 
     return Handler

@@ -1,4 +1,4 @@
-"""How people, things, verbs and places are drawn: plain shapes that a person can name."""
+"""Drawings of people, things, verb icons and signs: plain shapes that a viewer can name."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ ICON = (40, 30)
 
 @lru_cache(maxsize=16)
 def font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
-    """The font that comes with Pillow."""
+    """The font bundled with Pillow, so that every machine draws the same letters."""
     return ImageFont.load_default(size)
 
 
 @lru_cache(maxsize=64)
 def person(who: Person) -> Image.Image:
-    """Somebody, seen from the front."""
+    """A person, seen from the front."""
     image, draw = _blank(PERSON)
     coat = v.COLOURS[who.coat]
     draw.rectangle((17, 96, 25, 122), fill=(62, 60, 74))
@@ -57,7 +57,7 @@ def person(who: Person) -> Image.Image:
 
 @lru_cache(maxsize=256)
 def thing(what: Thing) -> Image.Image:
-    """Something in its colour."""
+    """A thing in its colour."""
     image, draw = _blank(THING)
     _THINGS[what.kind](draw, v.COLOURS[what.colour])
     return image
@@ -131,11 +131,8 @@ def _umbrella(d: ImageDraw.ImageDraw, c: Colour) -> None:
 
 
 def _map(d: ImageDraw.ImageDraw, c: Colour) -> None:
-    d.polygon(
-        [(4, 12), (18, 6), (34, 12), (48, 6), (48, 40), (34, 46), (18, 40), (4, 46)],
-        fill=c,
-        outline=INK,
-    )
+    sheet = [(4, 12), (18, 6), (34, 12), (48, 6), (48, 40), (34, 46), (18, 40), (4, 46)]
+    d.polygon(sheet, fill=c, outline=INK)
     d.line([(18, 6), (18, 40)], fill=INK)
     d.line([(34, 12), (34, 46)], fill=INK)
     d.line([(8, 36), (22, 22), (30, 32), (44, 16)], fill=(120, 20, 20), width=2)
@@ -178,7 +175,7 @@ _THINGS: dict[str, Callable[[ImageDraw.ImageDraw, Colour], None]] = {
 
 @lru_cache(maxsize=16)
 def icon(verb: str) -> Image.Image:
-    """The sign above a head that says what is being done."""
+    """The icon beside a head that shows what is being done."""
     image, d = _blank(ICON)
     d.ellipse((0, 0, 39, 29), fill=(255, 255, 255), outline=INK)
     if verb in ("lift", "lower"):
@@ -215,16 +212,16 @@ def icon(verb: str) -> Image.Image:
 
 @lru_cache(maxsize=128)
 def sign(colour: str, text: str) -> Image.Image:
-    """A board with writing."""
+    """A board with text."""
     letters = font(21)
     left, top, right, bottom = letters.getbbox(text)
-    image = Image.new(
-        "RGBA", (math.ceil(right - left) + 26, math.ceil(bottom - top) + 22), (*INK, 255)
-    )
+    size = (math.ceil(right - left) + 26, math.ceil(bottom - top) + 22)
+    image = Image.new("RGBA", size, (*INK, 255))
     draw = ImageDraw.Draw(image)
     draw.rectangle((3, 3, image.width - 4, image.height - 4), fill=v.COLOURS[colour])
     light = colour in ("yellow", "pink", "white", "orange")
-    draw.text((13 - left, 11 - top), text, font=letters, fill=INK if light else (255, 255, 255))
+    ink = INK if light else (255, 255, 255)
+    draw.text((13 - left, 11 - top), text, font=letters, fill=ink)
     return image
 
 

@@ -1,7 +1,8 @@
-"""What follows for a query from a list of sightings, and how far it can be trusted."""
+"""Answers a query from a list of sightings, and grades how far the answer can be trusted."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,29 +10,29 @@ from itertools import pairwise
 
 from longtake.lab import vocabulary as v
 from longtake.lab.facts import Deed, Fact, Sighting, Sign, fits
-from longtake.lab.queries import RELATIONS, Query, deed_in, place_of, value_of
+from longtake.lab.queries import RELATIONS, Query, deed_in, index_of, value_of
 
 NEAR = 60.0
-"""Seconds within which a deed of the same person is taken to be the next."""
+"""Seconds within which the same person's nearest deed counts as the adjacent one."""
 READ_WITH = 8.0
-"""Seconds within which a text that was read belongs to a sign that was seen."""
+"""Maximum seconds between a sign that was seen and a text that is attributed to it."""
 ENOUGH_DEEDS = 8
-"""Different deeds from which what a film is about can be told for sure."""
+"""Number of distinct deeds from which the theme of a film is certain."""
 NO_GAP = 15.0
-"""Seconds between looks at which nothing is missed, so that a count can be sure."""
+"""Maximum seconds between two looked-at moments for a count to be complete."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found out: nothing (1), a part (2), or all that is needed (3)."""
+    """What sightings establish: nothing (1), a part (2), or everything needed (3)."""
 
     level: int
     value: str | None = None
     support: tuple[Sighting, ...] = ()
     missing: tuple[Fact, ...] = ()
-    """What else must be seen."""
+    """Patterns of what else must be seen."""
     excluded: tuple[int, ...] = ()
-    """Options that are known to be wrong."""
+    """Indices of options that are known to be wrong."""
 
 
 def solve(
@@ -40,15 +41,15 @@ def solve(
     *,
     options: Sequence[str] = (),
     duration: float,
-    looks: Sequence[float] = (),
+    looked_at: Sequence[float] = (),
 ) -> Finding:
-    """The finding for a query; ``looks`` are all moments that were looked at, also where nothing was seen."""
+    """The finding for a query; ``looked_at`` includes times at which nothing was noticed."""
     if query.form in ("before", "after"):
         return _order(query, sightings, options)
     if query.form in ("next", "previous"):
         return _neighbour(query, sightings)
     if query.form in ("count", "count_kind"):
-        return _count(query, sightings, duration, looks)
+        return _count(query, sightings, duration, looked_at)
     if query.form in ("hop_person", "hop_place"):
         return _hop(query, sightings)
     if query.form == "topic":
@@ -57,8 +58,13 @@ def solve(
 
 
 def joined(sightings: Sequence[Sighting]) -> list[Sighting]:
-    """Sightings, with signs that were seen unread given the text that was read at the same time."""
-    known, blank, texts = list[Sighting](), list[tuple[Sign, float]](), list[tuple[str, float]]()
+    """The sightings, with loose sign texts joined to unread signs seen around the same time.
+
+    OCR reports text without colour or place; vision may notice a sign without reading it.
+    """
+    known: list[Sighting] = []
+    blank: list[tuple[Sign, float]] = []
+    texts: list[tuple[str, float]] = []
     for sighting in sightings:
         fact, time = sighting.fact, sighting.time
         if isinstance(fact, Sign) and fact.colour is None:
@@ -69,49 +75,52 @@ def joined(sightings: Sequence[Sighting]) -> list[Sighting]:
         if isinstance(fact, Sign) and fact.text is None and time is not None:
             blank.append((fact, time))
     for text, time in texts:
-        near = min(
-            ((abs(time - seen), sign) for sign, seen in blank), key=lambda one: one[0], default=None
-        )
-        if near is not None and near[0] <= READ_WITH:
-            known.append(Sighting(replace(near[1], text=text), time))
+        distances = [(abs(time - seen), sign) for sign, seen in blank]
+        distance, sign = min(distances, key=lambda pair: pair[0], default=(math.inf, Sign()))
+        if distance <= READ_WITH:
+            known.append(Sighting(replace(sign, text=text), time))
     return known
 
 
 def _direct(query: Query, sightings: Sequence[Sighting], duration: float) -> Finding:
     assert query.first is not None
     pattern = query.first
-    found = [s for s in sightings if fits(pattern, s.fact) and query.within(s.time, duration)]
+    matching = [s for s in sightings if fits(pattern, s.fact) and query.within(s.time, duration)]
     if query.form == "sign":
-        found = [s for s in found if isinstance(s.fact, Sign) and s.fact.text]
+        matching = [s for s in matching if isinstance(s.fact, Sign) and s.fact.text]
     if query.form == "colour":
-        found = [
-            s
-            for s in found
-            if isinstance(s.fact, Deed) and s.fact.thing and s.fact.thing.kind == query.kind
-        ]
-    return _most_seen(query, found, (pattern,))
+        matching = [s for s in matching if _handles(s.fact, query.kind)]
+    return _most_seen(query, matching, (pattern,))
 
 
-def _most_seen(query: Query, found: Sequence[Sighting], missing: tuple[Fact, ...]) -> Finding:
-    """Where sightings disagree, which happens when one was imagined, what was seen most often stands."""
-    if not found:
+def _handles(fact: Fact, kind: str | None) -> bool:
+    """Whether a fact is a deed with a thing of the given kind."""
+    return isinstance(fact, Deed) and fact.thing is not None and fact.thing.kind == kind
+
+
+def _most_seen(query: Query, matching: Sequence[Sighting], missing: tuple[Fact, ...]) -> Finding:
+    """The value seen most often; sightings disagree when one of them was hallucinated."""
+    if not matching:
         return Finding(1, missing=missing)
-    votes = Counter(value_of(query.form, s.fact) for s in found)
+    votes = Counter(value_of(query.form, s.fact) for s in matching)
     value = votes.most_common(1)[0][0]
-    return Finding(3, value, tuple(s for s in found if value_of(query.form, s.fact) == value))
+    support = tuple(s for s in matching if value_of(query.form, s.fact) == value)
+    return Finding(3, value, support)
 
 
 def _order(query: Query, sightings: Sequence[Sighting], options: Sequence[str]) -> Finding:
+    """The option whose deed lies on the asked side of the anchor, directly or by elimination."""
     anchor = _earliest(query.first, sightings)
     deeds = [deed_in(option) for option in options]
-    times = [_earliest(deed, sightings) if deed else None for deed in deeds]
-    lacking = tuple(d for d, t in zip(deeds, times, strict=True) if d and t is None)
+    sighted = [_earliest(deed, sightings) if deed else None for deed in deeds]
+    pairs = zip(deeds, sighted, strict=True)
+    lacking = tuple(deed for deed, sighting in pairs if deed and sighting is None)
     if anchor is None or anchor.time is None:
-        seen = tuple(t for t in times if t)
+        seen = tuple(sighting for sighting in sighted if sighting)
         assert query.first is not None
         return Finding(2 if seen else 1, None, seen, (query.first, *lacking))
     excluded = []
-    for number, sighting in enumerate(times):
+    for number, sighting in enumerate(sighted):
         if sighting is None or sighting.time is None:
             continue
         if (sighting.time < anchor.time) == (query.form == "before"):
@@ -124,101 +133,99 @@ def _order(query: Query, sightings: Sequence[Sighting], options: Sequence[str]) 
 
 
 def _neighbour(query: Query, sightings: Sequence[Sighting]) -> Finding:
-    assert isinstance(query.first, Deed)
-    anchor = _earliest(query.first, sightings)
-    theirs = Deed(person=query.first.person, place=query.first.place)
+    """What the same person does right before or after the anchor."""
+    asked = query.first
+    assert isinstance(asked, Deed)
+    anchor = _earliest(asked, sightings)
     if anchor is None or anchor.time is None:
-        return Finding(1, missing=(query.first,))
-    sign = 1.0 if query.form == "next" else -1.0
-    others = [
-        (sign * (s.time - anchor.time), s)
-        for s in sightings
-        if isinstance(s.fact, Deed)
-        and s.fact != query.first
-        and s.fact.person == query.first.person
-        and s.time is not None
-        and sign * (s.time - anchor.time) > 0
-    ]
-    if not others:
+        return Finding(1, missing=(asked,))
+    theirs = Deed(person=asked.person, place=asked.place)
+    direction = 1.0 if query.form == "next" else -1.0
+    gaps: list[tuple[float, Sighting]] = []
+    for s in sightings:
+        same_person = isinstance(s.fact, Deed) and s.fact.person == asked.person
+        if not same_person or s.fact == asked or s.time is None:
+            continue
+        gap = direction * (s.time - anchor.time)
+        if gap > 0:
+            gaps.append((gap, s))
+    if not gaps:
         return Finding(2, None, (anchor,), (theirs,))
-    gap, best = min(others, key=lambda one: one[0])
-    level = 3 if gap <= NEAR else 2
-    return Finding(
-        level, value_of(query.form, best.fact), (anchor, best), () if level == 3 else (theirs,)
-    )
+    gap, nearest = min(gaps, key=lambda pair: pair[0])
+    value, support = value_of(query.form, nearest.fact), (anchor, nearest)
+    # with a longer gap, another deed may have gone unseen in between
+    return Finding(3, value, support) if gap <= NEAR else Finding(2, value, support, (theirs,))
 
 
 def _count(
-    query: Query, sightings: Sequence[Sighting], duration: float, looks: Sequence[float]
+    query: Query, sightings: Sequence[Sighting], duration: float, looked_at: Sequence[float]
 ) -> Finding:
     assert query.first is not None
     pattern = query.first
-    found: dict[Fact, Sighting] = {}
+    counted: dict[Fact, Sighting] = {}
     for s in sightings:
-        counted = query.kind is None or (
-            isinstance(s.fact, Deed) and s.fact.thing and s.fact.thing.kind == query.kind
-        )
-        if fits(pattern, s.fact) and counted:
-            found.setdefault(s.fact, s)
-    if not found:
+        wanted = query.kind is None or _handles(s.fact, query.kind)
+        if wanted and fits(pattern, s.fact):
+            counted.setdefault(s.fact, s)
+    if not counted:
         return Finding(1, missing=(pattern,))
-    edges = sorted({0.0, *looks, duration})
-    complete = max(b - a for a, b in pairwise(edges)) <= NO_GAP
-    return Finding(
-        3 if complete else 2, str(len(found)), tuple(found.values()), () if complete else (pattern,)
-    )
+    value, support = str(len(counted)), tuple(counted.values())
+    edges = sorted({0.0, *looked_at, duration})
+    complete = max(later - earlier for earlier, later in pairwise(edges)) <= NO_GAP
+    return Finding(3, value, support) if complete else Finding(2, value, support, (pattern,))
 
 
 def _hop(query: Query, sightings: Sequence[Sighting]) -> Finding:
+    """The answer over a bridge: the first deed identifies the person or place of the second."""
     assert query.first is not None
     assert query.second is not None
-    bridges = [s for s in sightings if fits(query.first, s.fact)]
-    for bridge in bridges:
-        assert isinstance(bridge.fact, Deed)
-        if query.form == "hop_person":
-            second = replace(query.second, person=bridge.fact.person)
-        else:
-            second = replace(query.second, place=bridge.fact.place)
-        found = [s for s in sightings if fits(second, s.fact)]
-        if found:
-            end = _most_seen(query, found, ())
-            return replace(end, support=(bridge, *end.support))
+    bridge = next((s for s in sightings if fits(query.first, s.fact)), None)
+    if bridge is None:
+        ends = tuple(s for s in sightings if fits(query.second, s.fact))
+        return Finding(2 if ends else 1, None, ends, (query.first,))
+    assert isinstance(bridge.fact, Deed)
+    if query.form == "hop_person":
+        second = replace(query.second, person=bridge.fact.person)
+    else:
+        second = replace(query.second, place=bridge.fact.place)
+    matching = [s for s in sightings if fits(second, s.fact)]
+    if not matching:
         return Finding(2, None, (bridge,), (second,))
-    ends = tuple(s for s in sightings if fits(query.second, s.fact))
-    return Finding(2 if ends else 1, None, ends, (query.first,))
+    end = _most_seen(query, matching, ())
+    return replace(end, support=(bridge, *end.support))
 
 
 def _topic(sightings: Sequence[Sighting]) -> Finding:
-    deeds = {s.fact: s for s in sightings if isinstance(s.fact, Deed)}
-    themes = Counter(
-        v.THEME_OF[deed.thing.kind] for deed in deeds if isinstance(deed, Deed) and deed.thing
-    )
+    deeds: dict[Deed, Sighting] = {s.fact: s for s in sightings if isinstance(s.fact, Deed)}
+    themes = Counter(v.THEME_OF[deed.thing.kind] for deed in deeds if deed.thing)
     if not themes:
         return Finding(1, missing=(Deed(),))
     (theme, most), *others = themes.most_common()
+    support = tuple(deeds.values())
     clear = len(deeds) >= ENOUGH_DEEDS and (not others or most > others[0][1])
-    return Finding(3 if clear else 2, theme, tuple(deeds.values()), () if clear else (Deed(),))
+    return Finding(3, theme, support) if clear else Finding(2, theme, support, (Deed(),))
 
 
 def _earliest(pattern: Fact | None, sightings: Sequence[Sighting]) -> Sighting | None:
-    """Deeds are unique in a film: any sighting of one will do, the earliest is taken."""
-    found = [
-        s for s in sightings if pattern is not None and fits(pattern, s.fact) and s.time is not None
-    ]
-    return min(found, key=lambda s: s.time or 0.0, default=None)
+    """The earliest sighting of a deed; deeds are unique, so any sighting identifies it."""
+    if pattern is None:
+        return None
+    matching = [s for s in sightings if fits(pattern, s.fact) and s.time is not None]
+    return min(matching, key=lambda s: s.time or 0.0, default=None)
 
 
 def option_of(finding: Finding, options: Sequence[str]) -> int | None:
-    """The option that a finding speaks for; a count that is no option goes to the nearest."""
+    """The index of the option that a finding supports; a count goes to the nearest number."""
     if finding.value is None or not options:
         return None
-    exact = place_of(options, finding.value)
-    if exact is None and finding.value.isdigit() and all(option.isdigit() for option in options):
-        wanted = int(finding.value)
-        return min(
-            range(len(options)), key=lambda n: (abs(int(options[n]) - wanted), -int(options[n]))
-        )
-    return exact
+    exact = index_of(options, finding.value)
+    numeric = finding.value.isdigit() and all(option.isdigit() for option in options)
+    if exact is not None or not numeric:
+        return exact
+    counted, numbers = int(finding.value), [int(option) for option in options]
+    # ties go to the larger number: what was counted may be incomplete
+    return min(range(len(options)), key=lambda n: (abs(numbers[n] - counted), -numbers[n]))
 
 
 SPOKEN_FORMS = frozenset(RELATIONS)
+"""Forms of questions that the narrator answers."""

@@ -1,6 +1,6 @@
-"""The words of the laboratory's world. They are plain English and our own.
+"""The words that worlds are made of.
 
-A change here changes every world: it belongs into a new profile.
+Changing anything here, even the order, changes every world and requires a new profile.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ VERBS: Mapping[str, str] = {
     "paint": "paints",
     "hide": "hides",
 }
-"""Base form to the form of the third person."""
+"""Base form to third-person form."""
 
 THEMES: Mapping[str, tuple[str, ...]] = {
     "music": ("drum", "bell", "flute"),
@@ -42,7 +42,7 @@ THEMES: Mapping[str, tuple[str, ...]] = {
     "sport": ("ball", "racket", "hoop"),
     "study": ("book", "pencil", "lamp"),
 }
-"""What a film can be about, with the things that belong to it."""
+"""The themes a film can have, with the things that belong to each."""
 
 THINGS = tuple(thing for things in THEMES.values() for thing in things)
 THEME_OF: Mapping[str, str] = {thing: theme for theme, things in THEMES.items() for thing in things}

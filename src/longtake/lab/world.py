@@ -1,9 +1,9 @@
-"""Scripts of films, made from a seed and a length.
+"""Generates scripts from a seed and a length.
 
-Episodes hold scenes, scenes hold deeds, signs and people; a narrator speaks over them. Half of the deeds are
-twins of earlier ones that differ in one respect only (the place, the verb, the colour, the kind of thing), and
-everybody shares the coat with one person and the hat with others: whoever remembers half of a scene picks the
-wrong one.
+Episodes contain scenes; scenes contain deeds, signs and people; a narrator speaks over them. Half
+of the deeds are twins of earlier ones that differ in a single respect (place, verb, colour or kind
+of thing), and everybody shares a coat with one person and a hat with others. Remembering only half
+of a scene therefore leads to a wrong answer.
 """
 
 from __future__ import annotations
@@ -18,29 +18,32 @@ from longtake.lab.chance import generator
 from longtake.lab.facts import Deed, Happening, Person, Saying, Sign, Thing
 from longtake.lab.grammar import SAYINGS, sentence, values_of
 from longtake.lab.profile import PROFILE, WorldProfile
-from longtake.lab.script import Look, Scene, Script, Spoken
+from longtake.lab.script import Appearance, Scene, Script, Spoken
 
 MOTIONS = ("still", "rain", "clouds", "leaves", "lights")
 PALETTES = 6
 MOST_SEED = 2**14 - 1
-"""The frame code has room for no larger one."""
+"""The largest seed that fits into the frame code."""
 MOST_MINUTES = 255
 
 
 @lru_cache(maxsize=32)
 def make_script(seed: int, minutes: int, profile: WorldProfile = PROFILE.world) -> Script:
-    """The script of a film."""
+    """The script for a seed and a length in minutes."""
     if not 0 <= seed <= MOST_SEED:
-        raise ConfigError(f"a world's seed is 0 to {MOST_SEED}, not {seed}", key="seed")
+        raise ConfigError(f"seed must be between 0 and {MOST_SEED}, not {seed}", key="seed")
     if not 1 <= minutes <= MOST_MINUTES:
         raise ConfigError(
-            f"a world is 1 to {MOST_MINUTES} minutes long, not {minutes}", key="minutes"
+            f"minutes must be between 1 and {MOST_MINUTES}, not {minutes}", key="minutes"
         )
     return _Writer(seed, minutes, profile).write()
 
 
 class _Writer:
-    """Writes one script; what may not come twice is kept here."""
+    """Writes one script and remembers what must not occur twice.
+
+    The order of draws from ``rng`` is part of the profile: reordering them changes every world.
+    """
 
     def __init__(self, seed: int, minutes: int, profile: WorldProfile) -> None:
         self.seed, self.minutes, self.profile = seed, minutes, profile
@@ -69,8 +72,9 @@ class _Writer:
                 people = self.rng.sample(self.cast, min(len(self.cast), 5))
                 palette = (palette + self.rng.randint(1, PALETTES - 1)) % PALETTES
             left -= 1
-            # the same place twice in a row would be no new scene
-            place = self.rng.choice([p for p in places if not scenes or p != scenes[-1].place])
+            # two scenes in a row at one place would look like a single scene
+            last_place = scenes[-1].place if scenes else None
+            place = self.rng.choice([place for place in places if place != last_place])
             scenes.append(self._scene(start, end, episode, palette, place, people))
         spoken = self._spoken(self.minutes * 60)
         return Script(self.seed, self.minutes, self.theme, self.cast, tuple(scenes), spoken)
@@ -83,8 +87,9 @@ class _Writer:
         while start < total:
             length = self.rng.randint(least, most)
             rest = total - start - length
-            if rest < least:  # a last scene of a few seconds would show nothing
-                length = total - start if total - start <= most else (total - start) // 2
+            if rest < least:  # avoid a last scene too short to show anything
+                remaining = total - start
+                length = remaining if remaining <= most else remaining // 2
             bounds.append((start, start + length))
             start += length
         return bounds
@@ -92,19 +97,17 @@ class _Writer:
     def _scene(
         self, start: int, end: int, episode: int, palette: int, place: str, people: Sequence[Person]
     ) -> Scene:
-        look = Look(palette, self.rng.choice(MOTIONS), self.rng.randrange(1000))
-        present = tuple(
-            self.rng.sample(list(people), self.rng.randint(*self.profile.people_per_scene))
-        )
+        look = Appearance(palette, self.rng.choice(MOTIONS), self.rng.randrange(1000))
+        count = self.rng.randint(*self.profile.people_per_scene)
+        present = tuple(self.rng.sample(list(people), count))
         deeds = self._deeds(start, end, place, present)
-        return Scene(
-            start, end, episode, place, look, present, deeds, self._signs(start, end, place)
-        )
+        signs = self._signs(start, end, place)
+        return Scene(start, end, episode, place, look, present, deeds, signs)
 
     def _deeds(
         self, start: int, end: int, place: str, people: Sequence[Person]
     ) -> tuple[Happening, ...]:
-        made: list[Happening] = []
+        happenings: list[Happening] = []
         person = self.rng.choice(people)
         least, most = self.profile.deed
         time = start + self.rng.randint(1, 6)
@@ -114,11 +117,12 @@ class _Writer:
             finish = min(time + self.rng.randint(least, most), end - 1)
             deed = self._deed(person, place)
             self.deeds.append(deed)
-            made.append(Happening(time, finish, deed))
+            happenings.append(Happening(time, finish, deed))
             time = finish + self.rng.randint(*self.profile.deed_gap)
-        return tuple(made)
+        return tuple(happenings)
 
     def _deed(self, person: Person, place: str) -> Deed:
+        """A deed that has not occurred before; questions rely on deeds being unique."""
         known = set(self.deeds)
         earlier = [deed for deed in self.deeds if deed.person == person]
         while True:
@@ -130,7 +134,7 @@ class _Writer:
                 return deed
 
     def _twin(self, of: Deed, place: str) -> Deed:
-        """The same deed elsewhere, or, at the same place, with one other respect changed."""
+        """The same deed at another place, or at the same place with one other respect changed."""
         thing = of.thing or self._thing()
         if of.place != place:
             return Deed(of.person, of.verb, thing, place)
@@ -138,17 +142,18 @@ class _Writer:
         if respect == "verb":
             return Deed(of.person, self.rng.choice(list(v.VERBS)), thing, place)
         if respect == "colour":
-            return Deed(
-                of.person, of.verb, Thing(self.rng.choice(list(v.COLOURS)), thing.kind), place
-            )
+            colour = self.rng.choice(list(v.COLOURS))
+            return Deed(of.person, of.verb, Thing(colour, thing.kind), place)
         return Deed(of.person, of.verb, Thing(thing.colour, self._thing().kind), place)
 
     def _thing(self) -> Thing:
         themed = self.rng.random() < self.profile.on_theme
-        kind = self.rng.choice(v.THEMES[self.theme] if themed else v.THINGS)
+        kinds = v.THEMES[self.theme] if themed else v.THINGS
+        kind = self.rng.choice(kinds)
         return Thing(self.rng.choice(list(v.COLOURS)), kind)
 
     def _signs(self, start: int, end: int, place: str) -> tuple[Happening, ...]:
+        # colour and place together identify a sign, so no pair is used twice
         colours = [colour for colour in v.COLOURS if (colour, place) not in self.sign_keys]
         if not colours or self.rng.random() >= self.profile.sign:
             return ()
@@ -160,12 +165,8 @@ class _Writer:
 
     def _sign_text(self) -> str:
         while True:
-            words = (
-                self.rng.choice(v.SIGN_FIRST),
-                self.rng.choice(v.SIGN_SECOND),
-                self.rng.randint(11, 99),
-            )
-            text = " ".join(map(str, words))
+            first, second = self.rng.choice(v.SIGN_FIRST), self.rng.choice(v.SIGN_SECOND)
+            text = f"{first} {second} {self.rng.randint(11, 99)}"
             if text not in self.sign_texts:
                 self.sign_texts.add(text)
                 return text

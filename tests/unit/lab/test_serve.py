@@ -161,7 +161,7 @@ def test_a_server_of_one_world_does_not_know_another():
 
 def test_a_port_that_is_taken_is_refused_in_words(url):
     with (
-        pytest.raises(ConfigError, match="cannot be used"),
+        pytest.raises(ConfigError, match="cannot listen"),
         serving(Service(SHARP), int(url.split(":")[2][:-3])),
     ):
         pass

@@ -14,7 +14,8 @@ from unit.lab.asking import fields, model, reply, shown, spoken_in
 
 from longtake.lab.film import make_world
 from longtake.lab.footage import LabFootage
-from longtake.lab.skills import LISTS, VALUES
+from longtake.lab.skill_lists import LISTS
+from longtake.lab.skills import VALUES
 from longtake.models.chat import Image, Options, say
 from longtake.models.replies.reading import Letter, schema_for
 from longtake.steps.ask import ask

@@ -1,0 +1,294 @@
+"""Drafts of questions, one generator per kind.
+
+Drafts come in random order, with plausible wrong options; :mod:`longtake.lab.questions` decides
+which of them become questions. The order of draws from ``rng`` is part of the profile: reordering
+them changes every question.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeAlias, TypeVar
+
+from longtake.lab.facts import Deed, Fact, Happening, Person, Saying, Sign, fits
+from longtake.lab.queries import Query, clause, scope_segment, value_of
+from longtake.lab.script import Script
+
+T = TypeVar("T")
+OPTIONS = 4
+"""Options per question."""
+COUNTED = range(2, 7)
+"""Counts worth asking for."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A candidate question with its answer."""
+
+    query: Query
+    answer: str
+    wrong: tuple[str, ...]
+    """Candidates for wrong options, most tempting first."""
+    evidence: tuple[Happening, ...]
+
+
+Drafts: TypeAlias = Iterator[Draft]
+Maker: TypeAlias = Callable[[Script, random.Random], Drafts]
+
+
+def _shuffled(rng: random.Random, items: Iterable[T]) -> list[T]:
+    mixed = list(items)
+    rng.shuffle(mixed)
+    return mixed
+
+
+def _deed(happening: Happening) -> Deed:
+    assert isinstance(happening.fact, Deed)
+    return happening.fact
+
+
+def _matching(script: Script, pattern: Fact) -> list[Happening]:
+    """The deeds of a script that match a pattern."""
+    return [happening for happening in script.deeds if fits(pattern, happening.fact)]
+
+
+def _is_unique(script: Script, query: Query) -> bool:
+    """Whether exactly one deed of the film matches, whatever it would answer."""
+    assert isinstance(query.first, Deed)
+    return len(_matching(script, query.first)) == 1
+
+
+def _with_similar(script: Script, query: Query, happening: Happening, rng: random.Random) -> Draft:
+    """A draft whose wrong options come from other deeds, the most similar ones first."""
+    deed = _deed(happening)
+    others = _shuffled(rng, [_deed(h) for h in script.deeds if h is not happening])
+    others.sort(key=lambda other: -_similarity(deed, other))
+    wrong = tuple(value_of(query.form, other) for other in others)
+    return Draft(query, value_of(query.form, deed), wrong, (happening,))
+
+
+def _similarity(deed: Deed, other: Deed) -> int:
+    """The number of respects in which two deeds agree."""
+    same = (
+        deed.person == other.person,
+        deed.verb == other.verb,
+        deed.place == other.place,
+        deed.thing == other.thing,
+    )
+    return sum(same)
+
+
+def _needles(script: Script, rng: random.Random) -> Drafts:
+    """One respect of a single deed: what, who, where, which deed, which colour."""
+    for happening in _shuffled(rng, script.deeds):
+        deed = _deed(happening)
+        thing = deed.thing
+        assert thing is not None
+        patterns = {
+            "what": Deed(deed.person, deed.verb, None, deed.place),
+            "who": Deed(None, deed.verb, thing, deed.place),
+            "where": Deed(deed.person, deed.verb, thing, None),
+            "deed": Deed(deed.person, None, thing, deed.place),
+            "colour": Deed(deed.person, deed.verb, None, deed.place),
+        }
+        form = rng.choice(list(patterns))
+        query = Query(form, patterns[form], kind=thing.kind if form == "colour" else None)
+        if _is_unique(script, query):
+            yield _with_similar(script, query, happening, rng)
+
+
+def _onscreen(script: Script, rng: random.Random) -> Drafts:
+    """The text of a sign; signs of the same colour or place are the most tempting."""
+    for happening in _shuffled(rng, script.signs):
+        sign = happening.fact
+        assert isinstance(sign, Sign)
+        colour, place = sign.colour, sign.place
+        others = [h.fact for h in script.signs if h is not happening and isinstance(h.fact, Sign)]
+        rng.shuffle(others)
+        others.sort(key=lambda other: -(other.colour == colour) - (other.place == place))
+        wrong = tuple(str(other.text) for other in others)
+        query = Query("sign", Sign(colour, None, place))
+        yield Draft(query, str(sign.text), wrong, (happening,))
+
+
+def _spoken(script: Script, rng: random.Random) -> Drafts:
+    """A value that the narrator states; values of the same relation are the wrong options."""
+    sayings = [h.fact for h in script.sayings if isinstance(h.fact, Saying)]
+    for happening in _shuffled(rng, script.sayings):
+        said = happening.fact
+        assert isinstance(said, Saying)
+        others = _shuffled(rng, [other for other in sayings if other.relation == said.relation])
+        wrong = tuple(str(other.value) for other in others)
+        query = Query(str(said.relation), Saying(said.subject, said.relation))
+        yield Draft(query, str(said.value), wrong, (happening,))
+
+
+def _order(script: Script, rng: random.Random) -> Drafts:
+    """Which deed happens before or after another; wrong options lie on the other side."""
+    for number, anchor in _shuffled(rng, enumerate(script.deeds)):
+        form = rng.choice(("before", "after"))
+        earlier, later = script.deeds[:number], script.deeds[number + 1 :]
+        right, wrong = (earlier, later) if form == "before" else (later, earlier)
+        if right and len(wrong) >= OPTIONS - 1:
+            answer = rng.choice(right)
+            tempting = tuple(clause(_deed(h)) for h in rng.sample(wrong, OPTIONS - 1))
+            query = Query(form, anchor.fact)
+            yield Draft(query, clause(_deed(answer)), tempting, (anchor, answer))
+
+
+def _counts(script: Script, rng: random.Random) -> Drafts:
+    """How often somebody does something, or something is done with a kind of thing."""
+    deeds = [_deed(happening) for happening in script.deeds]
+    by_person = Counter((deed.person, deed.verb) for deed in deeds)
+    by_kind = Counter((deed.verb, deed.thing.kind) for deed in deeds if deed.thing)
+    numbers_by_person = sorted(set(by_person.values()) | {1})
+    numbers_by_kind = sorted(set(by_kind.values()) | {1})
+    candidates = []
+    for (person, verb), total in by_person.items():
+        candidates.append((Query("count", Deed(person, verb)), total, numbers_by_person))
+    for (verb, kind), total in by_kind.items():
+        query = Query("count_kind", Deed(None, verb), kind=kind)
+        candidates.append((query, total, numbers_by_kind))
+    for query, total, numbers in _shuffled(rng, candidates):
+        if total not in COUNTED:
+            continue
+        # counts that occur in this film, nearest first, are the most plausible
+        others = [number for number in numbers if number != total]
+        others.sort(key=lambda number: (abs(number - total), rng.random()))
+        assert query.first is not None
+        evidence = [h for h in _matching(script, query.first) if _is_kind(_deed(h), query.kind)]
+        yield Draft(query, str(total), tuple(map(str, others)), tuple(evidence))
+
+
+def _is_kind(deed: Deed, kind: str | None) -> bool:
+    return kind is None or (deed.thing is not None and deed.thing.kind == kind)
+
+
+def _before_after(script: Script, rng: random.Random) -> Drafts:
+    """What a person does right before or after another deed in the same scene."""
+    for scene in _shuffled(rng, script.scenes):
+        for person in _shuffled(rng, scene.people):
+            theirs = [h for h in scene.deeds if _deed(h).person == person]
+            for first, second in pairwise(theirs):
+                form = rng.choice(("next", "previous"))
+                anchor, answer = (first, second) if form == "next" else (second, first)
+                others = _others_of(script, person, (anchor, answer))
+                rng.shuffle(others)
+                # deeds at the same place are the most tempting
+                others.sort(key=lambda deed: deed.place != scene.place)
+                wrong = tuple(value_of(form, deed) for deed in others)
+                query = Query(form, anchor.fact)
+                yield Draft(query, value_of(form, answer.fact), wrong, (anchor, answer))
+
+
+def _others_of(script: Script, person: Person | None, excluded: Sequence[Happening]) -> list[Deed]:
+    """The other deeds of a person."""
+    theirs = [h for h in script.deeds if _deed(h).person == person]
+    return [_deed(h) for h in theirs if h not in excluded]
+
+
+def _scopes(script: Script, rng: random.Random) -> Drafts:
+    """What somebody does in a part of the film, where the same verb also occurs elsewhere."""
+    minute = rng.randint(1, max(1, script.minutes - 1))
+    scopes = [
+        "in the first half of the film",
+        "in the second half of the film",
+        "at the beginning of the film",
+        "at the end of the film",
+        f"after minute {minute}",
+        f"before minute {minute}",
+    ]
+    for happening in _shuffled(rng, script.deeds):
+        deed = _deed(happening)
+        pattern = Deed(deed.person, deed.verb)
+        alike = _matching(script, pattern)
+        for scope in rng.sample(scopes, 3):
+            if len(alike) < 2 or not _is_alone_in(scope, happening, alike, script.duration):
+                continue
+            others = _shuffled(rng, [_deed(h) for h in alike if h is not happening])
+            rest = _shuffled(rng, _others_of(script, deed.person, alike))
+            wrong = tuple(value_of("scope", other) for other in (*others, *rest))
+            query = Query("scope", pattern, scope=scope)
+            yield Draft(query, str(deed.thing), wrong, (happening,))
+
+
+def _is_alone_in(
+    scope: str, happening: Happening, alike: Sequence[Happening], duration: float
+) -> bool:
+    """Whether only this one of similar deeds lies, and entirely lies, in a part of the film."""
+    part = scope_segment(scope, duration)
+    touching = [h for h in alike if h.start < part.end and h.end > part.start]
+    # a deed across the border would make the answer arguable
+    entirely = happening.start >= part.start and happening.end <= part.end
+    return touching == [happening] and entirely
+
+
+def _hops(script: Script, rng: random.Random) -> Drafts:
+    """Two deeds that share a person or a place, which the question does not name."""
+    for first in _shuffled(rng, script.deeds):
+        one = _deed(first)
+        scene = script.scene_at(first.start)
+        same_person = [h for h in script.deeds if _deed(h).person == one.person]
+        same_place = [h for h in script.deeds if _deed(h).place == one.place]
+        by_person = [h for h in same_person if _deed(h).place != one.place]
+        by_place = [h for h in same_place if h not in scene.deeds]
+        for form, seconds in (("hop_person", by_person), ("hop_place", by_place)):
+            if not seconds:
+                continue
+            second = rng.choice(seconds)
+            query, resolved = _hop(form, one, _deed(second))
+            if _is_unique(script, query) and len(_matching(script, resolved)) == 1:
+                draft = _with_similar(script, query, second, rng)
+                yield Draft(query, draft.answer, draft.wrong, (first, second))
+
+
+def _hop(form: str, one: Deed, two: Deed) -> tuple[Query, Deed]:
+    """The query over two deeds, and the second deed's pattern once the first one is known."""
+    if form == "hop_person":
+        bridge = Deed(None, one.verb, one.thing, one.place)
+        query = Query(form, bridge, Deed(None, two.verb, None, two.place))
+        return query, Deed(one.person, two.verb, None, two.place)
+    bridge = Deed(one.person, one.verb, one.thing, None)
+    query = Query(form, bridge, Deed(None, two.verb, two.thing, None))
+    return query, Deed(None, two.verb, two.thing, one.place)
+
+
+def _topics(script: Script, rng: random.Random) -> Drafts:
+    """The theme of the film, if it is clear."""
+    totals = Counter(value_of("topic", happening.fact) for happening in script.deeds)
+    (theme, most), *others = totals.most_common()
+    if len(others) >= OPTIONS - 1 and most >= 1.5 * others[0][1]:
+        wrong = _shuffled(rng, [name for name, _ in others])
+        yield Draft(Query("topic"), theme, tuple(wrong), script.deeds)
+
+
+def _open(script: Script, rng: random.Random) -> Drafts:
+    """Questions of several kinds to be answered in words; the kinds take turns."""
+    makers: list[Maker] = [_needles, _onscreen, _spoken, _hops]
+    sources = [make(script, rng) for make in makers]
+    while sources:
+        for source in list(sources):
+            draft = next(source, None)
+            if draft is None:
+                sources.remove(source)
+            else:
+                yield draft
+
+
+MAKERS: dict[str, Maker] = {
+    "needle": _needles,
+    "onscreen": _onscreen,
+    "spoken": _spoken,
+    "order": _order,
+    "count": _counts,
+    "before_after": _before_after,
+    "scope": _scopes,
+    "multihop": _hops,
+    "topic": _topics,
+    "open": _open,
+}
+"""Kind to its generator, in the order in which kinds take turns."""
