@@ -1,1 +1,1 @@
-"""A file becomes frames, sound and lines of text."""
+"""Media files: frames, sound and subtitles of a film."""

@@ -1,4 +1,4 @@
-"""The film's sound as 16 kHz mono, slice by slice."""
+"""Decodes the sound of a film as 16 kHz mono, slice by slice."""
 
 from __future__ import annotations
 
@@ -12,30 +12,29 @@ from av.audio.frame import AudioFrame
 from av.audio.resampler import AudioResampler
 from av.audio.stream import AudioStream
 from av.container import InputContainer
-from av.stream import Discard
 from numpy.typing import NDArray
 
 from longtake.config import MediaSettings
 from longtake.errors import MediaError
-from longtake.media.container import open_container
+from longtake.media.container import discard_others, open_container
 from longtake.types import Segment
 
 RATE = 16_000
-"""Samples a second, what speech recognisers take."""
+"""Samples per second; what speech recognisers expect."""
 GAP = RATE // 20
-"""Samples (50 ms) by which sound may be late: less is rounding of stamps, more is a hole in the track."""
+"""Delay in samples (50 ms) above which there is a gap; less is rounding of time stamps."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sound:
-    """Samples from −1 to 1, and when they begin in the film."""
+    """Samples from −1 to 1, and the time in the film at which they begin."""
 
     start: float
     samples: NDArray[np.float32]
 
     @property
     def segment(self) -> Segment:
-        """The stretch of film that is heard."""
+        """The part of the film that the samples cover."""
         return Segment(self.start, self.start + len(self.samples) / RATE)
 
     def __repr__(self) -> str:
@@ -51,21 +50,19 @@ def listen(
     language: str | None = None,
     limits: MediaSettings | None = None,
 ) -> Iterator[Sound]:
-    """Slices of sound in order, none longer than ``slice_seconds``; holes in the track are silence.
+    """Yield slices of sound in order, each at most ``slice_seconds`` long; gaps become silence.
 
-    ``origin`` is what the container's clock shows at the film's start, in seconds, so that sound and picture
-    share one time line.
+    ``origin`` is the container's time stamp of the film's start in seconds, so that sound and
+    picture share one timeline.
     """
     within = within or Segment(0.0, float("inf"))
     with open_container(path, limits) as container:
         stream = audio_stream(path, container, language)
-        for other in container.streams:
-            if other.index != stream.index:
-                other.discard = Discard.all
+        discard_others(container, stream)
         if within.start > 1.0 and stream.time_base is not None:
-            container.seek(
-                int((within.start - 1.0 + origin) / stream.time_base), stream=stream, backward=True
-            )
+            # a second early, since seeking in sound is not exact; _placed drops the excess
+            stamp = int((within.start - 1.0 + origin) / stream.time_base)
+            container.seek(stamp, stream=stream, backward=True)
         whole = round(slice_seconds * RATE)
         start = round(within.start * RATE)
         held = np.zeros(0, dtype=np.float32)
@@ -79,42 +76,43 @@ def listen(
 
 
 def audio_stream(path: Path, container: InputContainer, language: str | None = None) -> AudioStream:
-    """The track in ``language`` (ISO 639-2, as containers have it), else the default one."""
+    """Return the track in ``language`` (ISO 639-2, as in containers), or the default track."""
     streams = list(container.streams.audio)
     if not streams:
         raise MediaError(path, "no_audio", "has no sound")
-    spoken = [s for s in streams if s.language == language] if language else []
-    if language and not spoken:
-        known = ", ".join(sorted({s.language or "unknown" for s in streams}))
-        raise MediaError(path, "no_audio", f"has no sound in {language!r}; it has: {known}")
-    return max(spoken or streams, key=lambda s: bool(s.disposition & s.disposition.default))
+    if language:
+        languages = sorted({stream.language or "unknown" for stream in streams})
+        streams = [stream for stream in streams if stream.language == language]
+        if not streams:
+            known = ", ".join(languages)
+            raise MediaError(path, "no_audio", f"has no sound in {language!r}; it has: {known}")
+    return max(streams, key=lambda s: bool(s.disposition & s.disposition.default))
 
 
 def _placed(
     container: InputContainer, stream: AudioStream, origin: float, within: Segment
 ) -> Iterator[NDArray[np.float32]]:
-    """Consecutive pieces that begin exactly at ``within.start`` and stop at its end."""
+    """Yield consecutive pieces that begin exactly at ``within.start`` and stop at its end."""
     resampler = AudioResampler(format="flt", layout="mono", rate=RATE)
     begin = round(within.start * RATE)
     limit = round(within.end * RATE) if np.isfinite(within.end) else None
-    cursor: int | None = (
-        None  # where the next sample of the track belongs, in samples from the film's start
-    )
+    # where the next sample of the track belongs, in samples from the start of the film
+    cursor: int | None = None
     for frame in _frames(container, stream):
         place = None if frame.time is None else round((frame.time - origin) * RATE)
         for piece in resampler.resample(frame):
             samples = piece.to_ndarray()[0].astype(np.float32, copy=False)
             if cursor is None:
                 cursor = place if place is not None else begin
-                if cursor > begin:
+                if cursor > begin:  # the track begins late
                     yield np.zeros(cursor - begin, dtype=np.float32)
             elif place is not None and place - cursor > GAP:
                 yield np.zeros(max(0, place - max(cursor, begin)), dtype=np.float32)
                 cursor = place
-            place = None
-            kept = samples[
-                max(0, begin - cursor) : None if limit is None else max(0, limit - cursor)
-            ]
+            place = None  # only the first piece of a frame begins at its time stamp
+            first = max(0, begin - cursor)
+            last = None if limit is None else max(0, limit - cursor)
+            kept = samples[first:last]
             cursor += len(samples)
             if len(kept):
                 yield kept
@@ -123,7 +121,7 @@ def _placed(
 
 
 def _frames(container: InputContainer, stream: AudioStream) -> Iterator[AudioFrame]:
-    """Decoded sound; a damaged packet is a hole, and a cut-off file ends where it ends."""
+    """Yield decoded sound; a damaged packet leaves a gap, and a truncated file ends early."""
     try:
         for packet in container.demux(stream):
             try:

@@ -1,8 +1,8 @@
-"""Opening a file as a film, and nothing but a film.
+"""Opens media files safely.
 
-A film comes from strangers. FFmpeg also reads playlists, concatenation scripts and network addresses, each
-of which makes it open further files, so only plain files in real container formats are let through: the
-protocol and the demuxer are whitelisted before any header is read.
+Films are untrusted input. FFmpeg also reads playlists, concatenation scripts and URLs, each of
+which makes it open further files. So only plain files in real container formats are accepted: the
+protocol and the demuxer are restricted to an allowlist before any header is read.
 """
 
 from __future__ import annotations
@@ -15,23 +15,26 @@ from pathlib import Path
 from typing import Any
 
 import av
+from av.audio.stream import AudioStream
 from av.container import InputContainer
+from av.stream import Discard
 from av.video.stream import VideoStream
 
 from longtake.config import MediaSettings
 from longtake.errors import MediaError
 
 FORMATS = (
-    "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,mpegts,mpeg,mpegvideo,h264,hevc,m4v,obu,ivf,flv,asf,ogg,mxf,nut,"
-    "rm,wtv,dv,gif,yuv4mpegpipe,av1,vvc,"
-    "wav,mp3,flac,aac,ac3,eac3,amr,aiff,caf,w64"  # sound alone: opened to say that there is no picture
+    "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,mpegts,mpeg,mpegvideo,h264,hevc,m4v,obu,ivf,flv,"
+    "asf,ogg,mxf,nut,rm,wtv,dv,gif,yuv4mpegpipe,av1,vvc,"
+    # sound only: accepted so that the error can say that there is no video stream
+    "wav,mp3,flac,aac,ac3,eac3,amr,aiff,caf,w64"
 )
-"""Demuxers that read one file and open no other."""
+"""Demuxers that read one file and never open another."""
 
 
 @contextmanager
 def open_container(path: Path, limits: MediaSettings | None = None) -> Iterator[InputContainer]:
-    """Open a media file, or raise :class:`MediaError` that says what is wrong with it."""
+    """Open a media file; raises a :class:`MediaError` that says what is wrong with it."""
     limits = limits or MediaSettings()
     size = check_plain_file(path)
     try:
@@ -49,35 +52,34 @@ def open_container(path: Path, limits: MediaSettings | None = None) -> Iterator[
 
 
 def _open(path: Path, limits: MediaSettings) -> InputContainer:
-    name = str(path.absolute())  # absolute, so that "concat:a|b" is a file name and not a protocol
+    name = str(path.absolute())  # absolute, so that "concat:a|b" is a file name, not a protocol
     options = {
         "protocol_whitelist": "file",
         "format_whitelist": FORMATS,
         "max_streams": str(limits.max_streams),
     }
-    # unlike codec_context.options, these hold while the streams are being probed
-    while_probing: Any = [{"max_pixels": str(limits.max_pixels)}] * limits.max_streams
+    # unlike codec_context.options, these already apply while the streams are being probed
+    probing: Any = [{"max_pixels": str(limits.max_pixels)}] * limits.max_streams
     try:
-        return av.open(
-            name, options=options, stream_options=while_probing, metadata_errors="replace"
-        )
+        return av.open(name, options=options, stream_options=probing, metadata_errors="replace")
     except ValueError:
-        # MPEG program streams show their streams too late for that; their headers hold 16383 pixels a side at most
+        # MPEG program streams reveal their streams too late for that, but their headers allow at
+        # most 16383 pixels a side
         return av.open(name, options=options, metadata_errors="replace")
 
 
 def check_plain_file(path: Path) -> int:
-    """Size of a regular, non-empty, readable file; anything else is an error."""
+    """Return the size of a regular, readable, non-empty file; raises for anything else."""
     try:
         status = path.stat()
     except FileNotFoundError:
-        hint = "; only plain files are opened, not addresses" if "://" in str(path) else ""
+        hint = "; URLs are not supported, only local files" if "://" in str(path) else ""
         raise MediaError(path, "not_found", f"no such file{hint}") from None
     except OSError as error:
         raise MediaError(path, "unreadable", f"cannot be read ({error.strerror})") from error
     if not stat.S_ISREG(status.st_mode):
-        kind = "a folder" if stat.S_ISDIR(status.st_mode) else "not a plain file"
-        raise MediaError(path, "not_a_file", f"is {kind}; a video file is needed")
+        kind = "a folder" if stat.S_ISDIR(status.st_mode) else "a device or pipe"
+        raise MediaError(path, "not_a_file", f"is {kind}, not a video file")
     if not os.access(path, os.R_OK):
         raise MediaError(path, "unreadable", "cannot be read (permission denied)")
     if status.st_size == 0:
@@ -86,55 +88,63 @@ def check_plain_file(path: Path) -> int:
 
 
 def video_stream(path: Path, container: InputContainer) -> VideoStream:
-    """The film's moving picture; a cover picture of a music file is none."""
-    streams = [s for s in container.streams.video if not s.disposition & s.disposition.attached_pic]
-    for stream in streams:
+    """Return the default video stream, or the largest; cover art of a music file does not count."""
+    usable: list[VideoStream] = []
+    for stream in container.streams.video:
         context = stream.codec_context
-        if context is not None and context.codec_tag in ("encv", "drmi"):
+        if stream.disposition & stream.disposition.attached_pic or context is None:
+            continue
+        if context.codec_tag in ("encv", "drmi"):
             raise MediaError(path, "encrypted", "is encrypted (DRM); longtake cannot decode it")
-    streams = [s for s in streams if s.codec_context is not None and s.codec_context.width]
-    if not streams:
-        heard = ", ".join(s.codec_context.name for s in container.streams.audio if s.codec_context)
-        detail = f"has no video stream (sound only: {heard})" if heard else "has no video stream"
-        raise MediaError(path, "no_video", detail)
+        if context.width:
+            usable.append(stream)
+    if not usable:
+        raise _no_video(path, container)
     return max(
-        streams, key=lambda s: (bool(s.disposition & s.disposition.default), s.width * s.height)
+        usable, key=lambda s: (bool(s.disposition & s.disposition.default), s.width * s.height)
     )
+
+
+def discard_others(container: InputContainer, stream: VideoStream | AudioStream) -> None:
+    """Make the demuxer skip the packets of every stream but one."""
+    for other in container.streams:
+        if other.index != stream.index:
+            other.discard = Discard.all
+
+
+def _no_video(path: Path, container: InputContainer) -> MediaError:
+    codecs = [s.codec_context.name for s in container.streams.audio if s.codec_context]
+    detail = f" (sound only: {', '.join(codecs)})" if codecs else ""
+    return MediaError(path, "no_video", f"has no video stream{detail}")
 
 
 def _not_opened(
     path: Path, size: int, error: av.error.FFmpegError, limits: MediaSettings
 ) -> MediaError:
+    # FFmpeg reports a demuxer that is not on the allowlist like this
     if isinstance(error, av.error.ArgumentError | av.error.PermissionError):
-        # what a demuxer outside the whitelist is answered with
-        return MediaError(
-            path,
-            "not_a_video",
-            "is not in a video format longtake opens (playlists and scripts are refused)",
-        )
-    if isinstance(
-        error, av.error.MemoryError
-    ):  # what FFmpeg says when its own limit on streams is passed
+        detail = "is not in a supported video format (playlists and scripts are rejected)"
+        return MediaError(path, "not_a_video", detail)
+    # and exceeding its limit on streams like this
+    if isinstance(error, av.error.MemoryError):
         return _too_many_streams(path, None, limits)
     with path.open("rb") as file:
         head = file.read(12)
-    if head[4:8] == b"ftyp":
-        detail = f"is cut off: {size:,} bytes without the index that an MP4 keeps at its end (moov)"
+    if head[4:8] == b"ftyp":  # an MP4 that was recognised but has no index
+        detail = f"is truncated: {size:,} bytes without the index at the end of an MP4 (moov)"
         return MediaError(path, "truncated", detail)
     return MediaError(path, "not_a_video", "is not a video file that FFmpeg can read")
 
 
 def _too_many_streams(path: Path, count: int | None, limits: MediaSettings) -> MediaError:
-    found = f"{count} streams are" if count else "its streams are"
-    return MediaError(
-        path, "too_large", f"{found} over the limit of {limits.max_streams} (media.max_streams)"
-    )
+    number = f" ({count})" if count else ""
+    detail = f"has more streams{number} than the limit of {limits.max_streams} (media.max_streams)"
+    return MediaError(path, "too_large", detail)
 
 
 def _too_many_pixels(path: Path, width: int, height: int, limits: MediaSettings) -> MediaError:
-    return MediaError(
-        path,
-        "too_large",
-        f"{width}×{height} is over the limit of {limits.max_pixels:,} pixels a frame "
-        f"(--set media.max_pixels={width * height} allows it)",
+    detail = (
+        f"{width}×{height} exceeds the limit of {limits.max_pixels:,} pixels per frame "
+        f"(--set media.max_pixels={width * height} allows it)"
     )
+    return MediaError(path, "too_large", detail)

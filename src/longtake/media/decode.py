@@ -1,8 +1,8 @@
-"""Carrying out a plan: wanted frames in, pixels out, on several threads.
+"""Decodes the wanted frames of a film on several threads.
 
-Each worker has the file open for itself and decodes whole runs; FFmpeg works outside Python's lock, so
-threads do what processes would, without copying every frame between them. Pixels come out in time order
-through one bounded channel per span, so memory does not grow with the film.
+Each worker opens the file itself and decodes whole runs. FFmpeg releases the GIL, so threads are as
+fast as processes and need not copy every frame between them. Pixels come out in time order through
+one bounded channel per span, so memory use does not grow with the film.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
+from typing import TypeAlias
 
 from longtake.config import MediaSettings
 from longtake.media.images import to_pixels
@@ -22,80 +24,91 @@ from longtake.media.plan import Run, plan, spans
 from longtake.media.reader import Reader
 from longtake.types import Pixels
 
+Picture: TypeAlias = tuple[int, Pixels]
+"""A position in the packet table, and its pixels."""
+
 PENDING_BYTES = 48 * 2**20
-"""Decoded pixels that may wait for their turn, over all workers."""
+"""Decoded pixels that may wait for the consumer, over all workers."""
 
 
 @dataclass(frozen=True)
-class Look:
-    """How pictures are to be handed out."""
+class FrameShape:
+    """Size and orientation of the pictures to return."""
 
     width: int | None = None
-    """Widest picture wanted; smaller films are not enlarged."""
+    """Maximum width; smaller films are not enlarged."""
     rotation: int = 0
     aspect: float = 1.0
     frame_bytes: int = 0
-    """Size of one picture, for the memory bound."""
+    """Size of one picture, for the memory limit."""
 
 
 def workers_for(limits: MediaSettings) -> int:
-    """Decoding threads: as configured, else one per usable core, at most eight."""
+    """Return the number of decoding threads: as configured, or one per usable core, at most 8."""
     if limits.workers:
         return limits.workers
-    cores = (
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    )
+    if hasattr(os, "sched_getaffinity"):  # not on macOS
+        cores = len(os.sched_getaffinity(0))
+    else:
+        cores = os.cpu_count() or 1
     return min(cores, 8)
 
 
 def fetch(
-    path: Path, table: PacketTable, positions: Iterable[int], look: Look, limits: MediaSettings
-) -> Iterator[tuple[int, Pixels]]:
-    """Positions and their pixels, by time; what cannot be decoded is left out."""
+    path: Path,
+    table: PacketTable,
+    positions: Iterable[int],
+    shape: FrameShape,
+    limits: MediaSettings,
+) -> Iterator[Picture]:
+    """Yield positions and their pixels, by time; frames that cannot be decoded are left out."""
     cores = workers_for(limits)
-    waiting = max(2, PENDING_BYTES // max(1, look.frame_bytes * cores))
+    waiting = max(2, PENDING_BYTES // max(1, shape.frame_bytes * cores))
     jobs = spans(plan(table, positions), frames=min(waiting, 16))
     workers = min(cores, len(jobs))
     if workers <= 1:
+        # with nothing to share between workers, FFmpeg's own threads use the cores
         reader = Reader(path, table, limits, threads=cores)
         try:
-            for run in (run for job in jobs for run in job):
-                yield from _pictures(reader, run, look, waiting)
+            for run in chain.from_iterable(jobs):
+                yield from _pictures(reader, run, shape, waiting)
         finally:
             reader.close()
         return
-    yield from _in_parallel(path, table, jobs, look, limits, workers=workers, waiting=waiting)
+    yield from _in_parallel(path, table, jobs, shape, limits, workers=workers, waiting=waiting)
 
 
-def _pictures(reader: Reader, run: Run, look: Look, waiting: int) -> Iterator[tuple[int, Pixels]]:
-    """The wanted pictures of one run, converted."""
+def _pictures(reader: Reader, run: Run, shape: FrameShape, waiting: int) -> Iterator[Picture]:
+    """Yield the wanted pictures of one run as pixels."""
 
-    def convert(skip: bool) -> Iterator[tuple[int, Pixels]]:
+    def convert(skip: bool) -> Iterator[Picture]:
         for position, frame in reader.frames(run, skip=skip):
-            yield (
-                position,
-                to_pixels(frame, width=look.width, rotation=look.rotation, aspect=look.aspect),
+            pixels = to_pixels(
+                frame, width=shape.width, rotation=shape.rotation, aspect=shape.aspect
             )
+            yield position, pixels
 
-    if len(run.wanted) > waiting:
+    if len(run.wanted) > waiting:  # too many to collect before the first is passed on
         yield from convert(skip=False)
         return
-    found = dict(convert(skip=True))
-    if len(found) < len(run.wanted):
-        # some decoders lose a frame's order when others are skipped; slow and sure then
-        found |= dict(convert(skip=False))
-    yield from ((position, found[position]) for position in run.wanted if position in found)
+    decoded = dict(convert(skip=True))
+    if len(decoded) < len(run.wanted):
+        # some decoders mix up the order of frames when others are skipped; decode everything then
+        decoded |= dict(convert(skip=False))
+    for position in run.wanted:
+        if position in decoded:
+            yield position, decoded[position]
 
 
 class _Channel:
-    """Pictures of one span on their way from a worker to the consumer."""
+    """Passes the pictures of one span from a worker to the consumer."""
 
     def __init__(self, size: int, stop: threading.Event) -> None:
-        self._queue: queue.Queue[tuple[int, Pixels] | BaseException | None] = queue.Queue(size)
+        self._queue: queue.Queue[Picture | BaseException | None] = queue.Queue(size)
         self._stop = stop
 
-    def put(self, item: tuple[int, Pixels] | BaseException | None) -> bool:
-        """Wait for room; False when nobody listens any more."""
+    def put(self, item: Picture | BaseException | None) -> bool:
+        """Wait for room and return True; return False once the consumer has stopped."""
         while not self._stop.is_set():
             try:
                 self._queue.put(item, timeout=0.1)
@@ -104,7 +117,7 @@ class _Channel:
             return True
         return False
 
-    def __iter__(self) -> Iterator[tuple[int, Pixels]]:
+    def __iter__(self) -> Iterator[Picture]:
         while (item := self._queue.get()) is not None:
             if isinstance(item, BaseException):
                 raise item
@@ -115,16 +128,16 @@ def _in_parallel(
     path: Path,
     table: PacketTable,
     jobs: list[list[Run]],
-    look: Look,
+    shape: FrameShape,
     limits: MediaSettings,
     *,
     workers: int,
     waiting: int,
-) -> Iterator[tuple[int, Pixels]]:
+) -> Iterator[Picture]:
     stop = threading.Event()
     local = threading.local()
     readers: list[Reader] = []
-    ahead = threading.Semaphore(workers + 1)  # spans begun but not yet consumed
+    ahead = threading.Semaphore(workers + 1)  # limits the spans begun but not yet consumed
 
     def work(job: list[Run], channel: _Channel) -> None:
         try:
@@ -132,11 +145,11 @@ def _in_parallel(
                 local.reader = Reader(path, table, limits)
                 readers.append(local.reader)
             for run in job:
-                for item in _pictures(local.reader, run, look, waiting):
+                for item in _pictures(local.reader, run, shape, waiting):
                     if not channel.put(item):
                         return
             channel.put(None)
-        except BaseException as error:  # noqa: BLE001 - handed to the consumer, who raises it
+        except BaseException as error:  # noqa: BLE001 - the consumer raises it
             channel.put(error)
 
     pool = ThreadPoolExecutor(workers, thread_name_prefix="longtake-decode")
@@ -149,7 +162,7 @@ def _in_parallel(
                 pool.submit(work, jobs[submitted], channels[submitted])
                 submitted += 1
             yield from channels[turn]
-            channels[turn] = _Channel(1, stop)
+            channels[turn] = _Channel(1, stop)  # frees the memory of the consumed one
             ahead.release()
     finally:
         stop.set()

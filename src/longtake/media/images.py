@@ -1,4 +1,4 @@
-"""Decoded pictures as arrays and files."""
+"""Converts decoded frames to arrays, and arrays to files."""
 
 from __future__ import annotations
 
@@ -12,27 +12,33 @@ from longtake.types import Pixels
 
 
 def to_pixels(frame: VideoFrame, *, width: int | None, rotation: int, aspect: float) -> Pixels:
-    """RGB as it is meant to be seen: upright, with square pixels, at most ``width`` wide."""
+    """Convert a frame to RGB as it is displayed: upright, square pixels, at most ``width`` wide."""
     quarter = rotation // 90 % 4
-    shown = (frame.width * aspect, frame.height)
-    upright_width = shown[1] if quarter % 2 else shown[0]
+    square_width = frame.width * aspect
+    # scaling comes before turning, so a limit on the upright width may apply to the stored height
+    upright_width = frame.height if quarter % 2 else square_width
     scale = min(1.0, width / upright_width) if width else 1.0
-    target = (max(1, round(shown[0] * scale)), max(1, round(shown[1] * scale)))
-    rgb: Pixels = frame.reformat(
-        *target, format="rgb24", interpolation=Interpolation.AREA
-    ).to_ndarray()  # type: ignore[assignment]
+    scaled = frame.reformat(
+        max(1, round(square_width * scale)),
+        max(1, round(frame.height * scale)),
+        format="rgb24",
+        interpolation=Interpolation.AREA,
+    )
+    rgb: Pixels = scaled.to_ndarray()  # type: ignore[assignment]
+    if quarter == 0:
+        return rgb
     # FFmpeg counts the rotation anticlockwise, as rot90 does
-    return np.ascontiguousarray(np.rot90(rgb, quarter)) if quarter else rgb
+    return np.ascontiguousarray(np.rot90(rgb, quarter))
 
 
 def display_size(width: int, height: int, rotation: int, aspect: float) -> tuple[int, int]:
-    """Width and height on screen."""
-    shown = (round(width * aspect), height)
-    return (shown[1], shown[0]) if rotation // 90 % 2 else shown
+    """Return width and height as displayed."""
+    square_width = round(width * aspect)
+    return (height, square_width) if rotation // 90 % 2 else (square_width, height)
 
 
 def save_png(pixels: Pixels, path: Path) -> None:
-    """Write a picture as PNG."""
+    """Write a picture to a PNG file."""
     from PIL import Image
 
     Image.fromarray(pixels).save(path, "PNG")

@@ -1,14 +1,14 @@
-"""Which packets to decode, in which runs, for the frames that are wanted.
+"""Plans which packets to decode, and in which runs, to get the wanted frames.
 
 ::
 
     GOP        |K......|K......|K......|K......|
     wanted        x      x                 x
-    runs       [--]    [-]              [---]       each begins at a keyframe, ends at its last wanted frame
+    runs       [--]    [-]              [---]      from a keyframe to the last wanted frame
 
-What lies between two runs is never decoded. With wanted frames at the end of every group of pictures the
-runs join into one sequential pass; with short groups and sparse frames they become a seek each. The cheaper
-strategy follows from the table, no file format is asked about.
+What lies between two runs is never decoded. If frames are wanted at the end of every group of
+pictures, the runs join into one sequential pass; with short groups and sparse frames, each run
+becomes a seek. The cheaper strategy follows from the table, whatever the file format.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ class Run:
 
 
 def plan(table: PacketTable, wanted: Iterable[int]) -> list[Run]:
-    """The fewest packets that show every wanted position, as runs in time order."""
+    """Return the fewest packets that show every wanted position, as runs in time order."""
     drafts: list[tuple[int, int, list[int]]] = []
     for position in sorted(set(wanted), key=lambda p: (int(table.pts[p]), p)):
         entry = table.entry(position)
+        # a frame whose decoding begins inside the last run extends it
         if drafts and entry <= drafts[-1][1]:
             first, last, members = drafts[-1]
             members.append(position)
@@ -43,7 +44,7 @@ def plan(table: PacketTable, wanted: Iterable[int]) -> list[Run]:
 
 
 def spans(runs: list[Run], *, frames: int) -> list[list[Run]]:
-    """Neighbouring runs in groups of about ``frames`` wanted frames: what one worker does at a time."""
+    """Group neighbouring runs into spans of about ``frames`` wanted frames, one per worker."""
     groups: list[list[Run]] = []
     held = frames
     for run in runs:

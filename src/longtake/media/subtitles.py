@@ -1,4 +1,4 @@
-"""Lines of text with times: side-car files, streams inside the film, and benchmarks' JSON."""
+"""Reads subtitles: sidecar files, streams inside the film, and the JSON of benchmarks."""
 
 from __future__ import annotations
 
@@ -21,58 +21,61 @@ if TYPE_CHECKING:
     import pysubs2
 
 SUFFIXES = (".srt", ".vtt", ".ass", ".ssa")
-"""Side-car formats, in order of preference."""
+"""Suffixes of sidecar files, in order of preference."""
 
 _TAGS = re.compile(r"<[^<>]{0,200}>|\{\\[^{}]{0,200}\}")
 _BREAKS = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _ASS_FIELDS = 8
-"""Fields before the text in a decoded ASS event."""
+"""Number of fields before the text in a decoded ASS event."""
 
 
-def sidecar(film: Path) -> Path | None:
-    """The subtitle file that lies beside a film: ``film.srt``, else ``film.en.srt`` and the like."""
+def sidecar(path: Path) -> Path | None:
+    """Find the subtitle file beside a film: ``film.srt``, otherwise ``film.en.srt`` or similar."""
     for suffix in SUFFIXES:
-        exact = film.with_suffix(suffix)
+        exact = path.with_suffix(suffix)
         if exact.is_file():
             return exact
-    beside = sorted(
-        p
-        for p in film.parent.glob(f"{_literal(film.stem)}.*")
-        if p.suffix in SUFFIXES and p.is_file()
-    )
-    return beside[0] if beside else None
+    for beside in sorted(path.parent.glob(f"{_literal(path.stem)}.*")):
+        if beside.suffix in SUFFIXES and beside.is_file():
+            return beside
+    return None
 
 
 def read_subtitles(
     path: Path, limits: MediaSettings | None = None, *, begin: float = 0.0
 ) -> list[Line]:
-    """Lines of an SRT, VTT, ASS or JSON file, by time; ``begin`` is the time in it at which the film begins."""
-    import pysubs2  # late: a film that is known is searched without it
+    """Read the lines of an SRT, VTT, ASS or JSON file, in time order.
 
-    limits = limits or MediaSettings()
-    size = check_plain_file(path)
-    if size > limits.max_subtitle_mb * 2**20:
-        raise MediaError(
-            path,
-            "too_large",
-            f"{size / 2**20:.1f} MB of subtitles are over the limit of {limits.max_subtitle_mb:g} MB "
-            f"(--set media.max_subtitle_mb={size / 2**20 + 1:.0f} allows it)",
-        )
+    ``begin`` is the time in the file at which the film begins.
+    """
+    import pysubs2  # late: searching an indexed film does not need it
+
+    _check_size(path, limits or MediaSettings())
     text = path.read_bytes().decode("utf-8-sig", errors="replace")
     if path.suffix.lower() == ".json":
         return _tidy(_benchmark_lines(path, text), begin)
     try:
         parsed = _parse(text, path.suffix.lower())
     except (pysubs2.exceptions.Pysubs2Error, ValueError, IndexError) as error:
-        raise MediaError(
-            path, "unreadable", "is not a subtitle file (SRT, VTT, ASS or JSON)"
-        ) from error
+        detail = "is not a subtitle file (SRT, VTT, ASS or JSON)"
+        raise MediaError(path, "unreadable", detail) from error
     if not parsed.events:
-        raise MediaError(path, "unreadable", "holds no subtitle line")
-    events = [event for event in parsed if not event.is_comment]
-    return _tidy(
-        ((event.start / 1000, event.end / 1000, event.plaintext) for event in events), begin
-    )
+        raise MediaError(path, "unreadable", "contains no subtitles")
+    lines = []
+    for event in parsed:
+        if not event.is_comment:
+            lines.append((event.start / 1000, event.end / 1000, event.plaintext))
+    return _tidy(lines, begin)
+
+
+def _check_size(path: Path, limits: MediaSettings) -> None:
+    megabytes = check_plain_file(path) / 2**20
+    if megabytes > limits.max_subtitle_mb:
+        detail = (
+            f"{megabytes:.1f} MB of subtitles exceed the limit of {limits.max_subtitle_mb:g} MB "
+            f"(--set media.max_subtitle_mb={megabytes + 1:.0f} allows it)"
+        )
+        raise MediaError(path, "too_large", detail)
 
 
 def _parse(text: str, suffix: str) -> pysubs2.SSAFile:
@@ -80,75 +83,68 @@ def _parse(text: str, suffix: str) -> pysubs2.SSAFile:
 
     try:
         return pysubs2.SSAFile.from_string(text)
-    except pysubs2.exceptions.FormatAutodetectionError:  # no telling mark in it: go by the name
-        return pysubs2.SSAFile.from_string(
-            text, format_=suffix.lstrip(".") if suffix in SUFFIXES else "srt"
-        )
+    except pysubs2.exceptions.FormatAutodetectionError:  # go by the file name
+        name = suffix.lstrip(".") if suffix in SUFFIXES else "srt"
+        return pysubs2.SSAFile.from_string(text, format_=name)
 
 
 def embedded_subtitles(
     path: Path, *, origin: float, index: int | None = None, limits: MediaSettings | None = None
 ) -> list[Line]:
-    """Lines of a text stream inside the film: the first, or that of ``index``; bitmap streams give none."""
+    """Read a subtitle stream inside the film: the first, or the one with the given ``index``.
+
+    Bitmap streams yield no lines.
+    """
     limits = limits or MediaSettings()
     room = limits.max_subtitle_mb * 2**20
     raw: list[tuple[float, float, str]] = []
     with open_container(path, limits) as container:
         streams = [s for s in container.streams.subtitles if index is None or s.index == index]
         if not streams:
-            raise MediaError(
-                path,
-                "unreadable",
-                f"has no subtitle stream {index}" if index else "has no subtitles",
-            )
+            missing = f"subtitle stream {index}" if index else "subtitles"
+            raise MediaError(path, "unreadable", f"has no {missing}")
         stream = streams[0]
         for packet in container.demux(stream):
             if packet.pts is None or stream.time_base is None:
                 continue
             start = float(packet.pts * stream.time_base) - origin
+            end = start + float((packet.duration or 0) * stream.time_base)
             for subtitle in packet.decode():
-                text = _event_text(subtitle)
+                text = _subtitle_text(subtitle)
                 room -= len(text)
                 if room < 0:
-                    raise MediaError(
-                        path, "too_large", f"holds over {limits.max_subtitle_mb:g} MB of subtitles"
-                    )
-                raw.append((start, start + float((packet.duration or 0) * stream.time_base), text))
+                    detail = f"contains more than {limits.max_subtitle_mb:g} MB of subtitles"
+                    raise MediaError(path, "too_large", detail)
+                raw.append((start, end, text))
     return _tidy(raw)
 
 
-def _event_text(subtitle: object) -> str:
-    """Text of one decoded event; FFmpeg makes ASS of every text format, with eight fields before the text."""
+def _subtitle_text(subtitle: object) -> str:
+    """Return the text of a decoded subtitle; FFmpeg converts every text format to ASS."""
     if not isinstance(subtitle, av.subtitles.subtitle.AssSubtitle):
         return ""
     raw = subtitle.ass.decode("utf-8", errors="replace") if subtitle.ass else ""
-    return (
-        raw.split(",", _ASS_FIELDS)[-1]
-        .replace("\\N", "\n")
-        .replace("\\n", "\n")
-        .replace("\\h", " ")
-    )
+    text = raw.split(",", _ASS_FIELDS)[-1]
+    return text.replace("\\N", "\n").replace("\\n", "\n").replace("\\h", " ")
 
 
 def _benchmark_lines(path: Path, text: str) -> Iterable[tuple[float, float, str]]:
-    """The JSON lists that benchmarks ship: ``{start, end, line}`` or ``{timestamp: [a, b], text}``."""
+    """Parse the JSON of benchmarks: ``[{start, end, line}]`` or ``[{timestamp: [a, b], text}]``."""
     try:
         rows = json.loads(text)
         if not isinstance(rows, list):
-            raise TypeError("a list is needed")
+            raise TypeError("it must be a list")
         return [_benchmark_line(row) for row in rows]
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError, ConfigError) as error:
-        raise MediaError(
-            path, "unreadable", f"is not a list of subtitle lines ({error})"
-        ) from error
+        detail = f"is not a list of subtitle lines ({error})"
+        raise MediaError(path, "unreadable", detail) from error
 
 
 def _benchmark_line(row: Mapping[str, Any]) -> tuple[float, float, str]:
     start, end = row["timestamp"] if "timestamp" in row else (row["start"], row["end"])
     text = row["line"] if "line" in row else row["text"]
-    seconds = _seconds(start)
-    # LongVideoBench leaves the end of a last line open
-    return seconds, seconds if end is None else _seconds(end), str(text)
+    # LongVideoBench leaves the end of the last line open
+    return _seconds(start), _seconds(start if end is None else end), str(text)
 
 
 def _seconds(value: Any) -> float:
@@ -159,9 +155,10 @@ def _seconds(value: Any) -> float:
 
 
 def _tidy(raw: Iterable[tuple[float, float, str]], begin: float = 0.0) -> list[Line]:
-    """Lines by time from ``begin`` on, without markup, blanks or negative lengths."""
+    """Remove markup, empty lines and negative times and durations, and sort by time."""
     lines = []
-    for start, end, text in ((start - begin, end - begin, text) for start, end, text in raw):
+    for raw_start, raw_end, text in raw:
+        start, end = raw_start - begin, raw_end - begin
         plain = " ".join(_TAGS.sub("", _BREAKS.sub(" ", text)).split())
         if plain and end >= 0:
             lines.append(Line(Segment(max(0.0, start), max(start, end, 0.0)), plain))
@@ -169,4 +166,5 @@ def _tidy(raw: Iterable[tuple[float, float, str]], begin: float = 0.0) -> list[L
 
 
 def _literal(name: str) -> str:
+    """Escape the wildcards of a glob pattern."""
     return re.sub(r"([*?[])", r"[\1]", name)

@@ -1,4 +1,4 @@
-"""A film as a list of frames with times."""
+"""The frames of a video file by time."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from longtake.config import MediaSettings
 from longtake.errors import MediaError
 from longtake.events import note
 from longtake.media.container import open_container, video_stream
-from longtake.media.decode import Look, fetch
+from longtake.media.decode import FrameShape, Picture, fetch
 from longtake.media.images import display_size
 from longtake.media.packets import PacketTable, read_packets
 from longtake.timecode import clock
-from longtake.types import Frame, Pixels, Segment
+from longtake.types import Frame, Segment
 
 Positions: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class StreamInfo:
-    """A track of sound or subtitles."""
+    """An audio or subtitle track."""
 
     index: int
     codec: str
@@ -38,20 +38,20 @@ class StreamInfo:
 
 @dataclass(frozen=True)
 class VideoInfo:
-    """What a file says about itself, before any packet is read."""
+    """What the headers of a file say, before any packet is read."""
 
     format: str
     codec: str
     width: int
-    """On screen: rotation and pixel shape are applied."""
+    """As displayed: rotation and pixel aspect ratio are applied."""
     height: int
     fps: float
-    """Nominal; frames carry their own times."""
+    """Nominal; each frame has its own time."""
     rotation: int
     aspect: float
-    """Width of a pixel over its height."""
+    """Width of a pixel divided by its height."""
     claimed_duration: float | None
-    """As the header has it; a cut-off file still claims its old length."""
+    """As the header states; a truncated file still claims its original duration."""
     size: int
     """Bytes."""
     audio: tuple[StreamInfo, ...] = ()
@@ -60,10 +60,10 @@ class VideoInfo:
 
 
 class Video:
-    """Frames of one file, at exact times, at any rate.
+    """Gives frames of one file, at exact times or at any rate.
 
-    Opening reads the headers; the packet table is read when first needed, or handed in where it is already
-    known, so that a film is demuxed once in its life.
+    Opening reads the headers. The packet table is read when first needed, unless it is passed in
+    because it is already known, so that a film is demuxed only once.
     """
 
     def __init__(
@@ -81,103 +81,101 @@ class Video:
 
     @property
     def table(self) -> PacketTable:
-        """When each frame is shown and where it can be decoded from."""
+        """When each frame is shown and where its decoding must begin."""
         if self._table is None:
             with open_container(self.path, self.limits) as container:
-                self._table = read_packets(self.path, container, video_stream(self.path, container))
+                stream = video_stream(self.path, container)
+                self._table = read_packets(self.path, container, stream)
         return self._table
 
     @property
     def origin(self) -> float:
-        """What the container's own clock shows at the film's start, in seconds."""
+        """The container's time stamp of the start of the film, in seconds."""
         return self.table.origin * self.table.tick if self.table.timed else 0.0
 
     @property
     def duration(self) -> float:
-        """Seconds to the end of the last frame that is really there."""
+        """Seconds to the end of the last frame that the file contains."""
         return self.table.duration
 
     @property
     def truncated(self) -> bool:
-        """Whether the header promises clearly more film than there is."""
+        """Whether the file contains clearly less than its header claims."""
         claimed = self.info.claimed_duration
         return claimed is not None and self.duration < 0.98 * claimed - 1.0
 
     def at(self, times: Sequence[float], *, width: int | None = None) -> list[Frame]:
-        """For each time the frame on screen at that moment."""
+        """Return the frame on screen at each given time."""
         for time in times:
             if not 0 <= time <= self.duration:
                 end = clock(self.duration, millis=True)
-                raise MediaError(
-                    self.path, "out_of_range", f"{time:g} s is outside the film (0 to {end})"
-                )
+                detail = f"{time:g} s is outside the film (0 to {end})"
+                raise MediaError(self.path, "out_of_range", detail)
         return self._in_asked_order(self.table.on_screen(times), width)
 
     def keyframes(self, times: Sequence[float], *, width: int | None = None) -> list[Frame]:
-        """For each time the nearest keyframe, with its own true time: a first look at the price of a seek."""
+        """Return the keyframe nearest to each time, with its own time; each costs one seek."""
         return self._in_asked_order(self.table.nearest_keys(times), width)
 
     def sample(
         self, fps: float, *, width: int | None = None, within: Segment | None = None
     ) -> Iterator[Frame]:
-        """The frame on screen at every multiple of 1/``fps`` seconds, in order, one frame per tick."""
+        """Yield the frame on screen at every multiple of 1/``fps`` seconds, in order."""
         yield from self.frames(sample_times(self.duration, fps, within), width=width)
 
     def frames(self, times: Iterable[float], *, width: int | None = None) -> Iterator[Frame]:
-        """The frames on screen at ascending ``times``, as they are decoded."""
+        """Yield the frames on screen at ascending ``times`` as they are decoded."""
         yield from self._filled(self.table.on_screen(times), width)
 
     def _in_asked_order(self, positions: Positions, width: int | None) -> list[Frame]:
+        """Decode in time order, but return the frames in the order of ``positions``."""
         by_time = sorted(range(len(positions)), key=lambda i: int(self.table.pts[positions[i]]))
         frames = dict(zip(by_time, self._filled(positions[by_time], width), strict=True))
         return [frames[i] for i in range(len(positions))]
 
     def _filled(self, positions: Positions, width: int | None) -> Iterator[Frame]:
-        """One frame per position, given by ascending time.
+        """Yield one frame per position; positions ascend in time.
 
-        A frame too damaged to decode is replaced by the last good one before it, which is what a player
-        leaves on screen, with that one's own time; at the very start, by the first good one.
+        A frame too damaged to decode is replaced by the last good one before it, with that one's
+        time, as a player would leave it on screen; at the very start, by the first good one.
         """
         table = self.table
-        pictures = fetch(self.path, table, positions, self._look(width), self.limits)
-        held: tuple[int, Pixels] | None = None
+        pictures = fetch(self.path, table, positions, self._shape(width), self.limits)
+        held: Picture | None = None
         upcoming = next(pictures, None)
         if upcoming is None and len(positions):
-            raise MediaError(self.path, "unreadable", "none of its frames could be decoded")
+            raise MediaError(self.path, "unreadable", "none of its frames can be decoded")
         lost = 0
         for position in positions:
             while upcoming is not None and table.pts[upcoming[0]] <= table.pts[position]:
                 held, upcoming = upcoming, next(pictures, None)
             shown = held or upcoming
-            assert shown is not None
-            lost += shown[0] != position
-            yield Frame(float(table.pts[shown[0]] * table.tick), shown[1])
+            assert shown is not None  # at least one picture was decoded
+            shown_position, pixels = shown
+            lost += shown_position != position
+            yield Frame(float(table.pts[shown_position] * table.tick), pixels)
         if lost:
             note("damaged frames", film=str(self.path), replaced=lost)
 
-    def _look(self, width: int | None) -> Look:
+    def _shape(self, width: int | None) -> FrameShape:
         info = self.info
-        shown = min(width or info.width, info.width)
-        return Look(
-            width,
-            info.rotation,
-            info.aspect,
-            frame_bytes=round(3 * shown**2 * info.height / info.width),
-        )
+        shown_width = min(width or info.width, info.width)
+        frame_bytes = round(3 * shown_width**2 * info.height / info.width)
+        return FrameShape(width, info.rotation, info.aspect, frame_bytes)
 
 
 def sample_times(duration: float, fps: float, within: Segment | None = None) -> NDArray[np.float64]:
-    """Every multiple of 1/``fps`` inside the film, or inside ``within``; at least one moment."""
-    start, end = (
-        (0.0, duration) if within is None else (max(0.0, within.start), min(duration, within.end))
-    )
+    """Return every multiple of 1/``fps`` in the film, or in ``within``; at least one time."""
+    start, end = 0.0, duration
+    if within is not None:
+        start, end = max(start, within.start), min(end, within.end)
     first, last = int(np.ceil(start * fps - 1e-9)), int(np.ceil(end * fps - 1e-9))
     ticks = np.arange(first, max(last, first)) / fps
     return ticks if len(ticks) else np.array([min(start, duration)])
 
 
 def probe(path: Path, limits: MediaSettings) -> VideoInfo:
-    """Headers and the first frame, which alone knows the rotation."""
+    """Read the headers, and the first frame, because only frames know their rotation."""
     size = path.stat().st_size if path.is_file() else 0
     with open_container(path, limits) as container:
         stream = video_stream(path, container)

@@ -1,4 +1,4 @@
-"""Writing films: for the laboratory, the demo and the tests."""
+"""Writes films for the laboratory, the demo and the tests."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from longtake.types import Pixels
 
 @dataclass(frozen=True)
 class Encoding:
-    """How a film is written."""
+    """How a film is encoded."""
 
     codec: str = "libx264"
     fps: Fraction = Fraction(10)
     gop: int = 40
     """Frames from one keyframe to the next."""
     options: Mapping[str, str] = field(default_factory=lambda: {"preset": "ultrafast"})
-    """Options of the encoder."""
+    """Options for the encoder."""
     container: Mapping[str, str] = field(default_factory=dict)
-    """Options of the container."""
+    """Options for the container."""
     rotation: int = 0
-    """Degrees by which a player is told to turn the picture, anticlockwise."""
+    """Degrees by which players rotate the picture anticlockwise."""
     pixel_aspect: Fraction = Fraction(1)
     audio_codec: str = "aac"
     audio_rate: int = 16_000
@@ -47,25 +47,26 @@ def write_film(
     sound: NDArray[np.float32] | None = None,
     audio_start: float = 0.0,
 ) -> None:
-    """Write pictures, all of one size, and mono sound from −1 to 1.
+    """Write pictures, all of the same size, and mono sound from −1 to 1.
 
-    ``times`` gives each picture's second in the film, for variable frame rates; without it they follow one
-    another at ``encoding.fps``.
+    ``times`` gives the time of each picture in seconds, for variable frame rates; without it
+    pictures follow one another at ``encoding.fps``.
     """
     encoding = encoding or Encoding()
+    # one tick per frame, or milliseconds for variable frame rates
     tick = Fraction(1, 1000) if times is not None else 1 / encoding.fps
     stamps = iter(times) if times is not None else None
     with av.open(str(path), "w", options=dict(encoding.container)) as file:
         stream: VideoStream | None = None
         voice = _add_sound(file, encoding) if sound is not None else None
         for number, pixels in enumerate(pictures):
-            stream = stream or _add_picture(file, encoding, pixels, tick)
+            stream = stream or _add_picture(file, encoding, pixels, tick)  # now the size is known
             frame = VideoFrame.from_ndarray(np.ascontiguousarray(pixels), format="rgb24")
             frame.pts = number if stamps is None else round(next(stamps) * 1000)
             frame.time_base = tick
             file.mux(stream.encode(frame))
         if stream is not None:
-            file.mux(stream.encode(None))
+            file.mux(stream.encode(None))  # flush the encoder
         if voice is not None and sound is not None:
             _mux_sound(file, voice, sound, encoding.audio_rate, audio_start)
 
@@ -101,9 +102,8 @@ def _mux_sound(
     size = stream.frame_size or 1024
     for begin in range(0, len(sound), size):
         piece = np.clip(sound[begin : begin + size], -1, 1)
-        frame = AudioFrame.from_ndarray(
-            (piece * 32767).astype(np.int16)[None], format="s16", layout="mono"
-        )
+        samples = (piece * 32767).astype(np.int16)[None]
+        frame = AudioFrame.from_ndarray(samples, format="s16", layout="mono")
         frame.sample_rate = rate
         frame.pts = begin + round(start * rate)
         frame.time_base = Fraction(1, rate)
