@@ -17,15 +17,16 @@ import argparse
 import time
 
 from longtake.algorithms import sampling
-from longtake.cli.lab_run import ACUITIES, NOISES
+from longtake.evals.experiment import ACUITIES, NOISES
 from longtake.evals.lab import lab
 from longtake.evals.scoring import accuracy, correct, paired
 from longtake.events import FramesSeen, StepBegan, Stream
 from longtake.lab.acuity import make
 from longtake.lab.profile import PROFILE
 from longtake.methods.a4vl.method import A4VL
-from longtake.methods.base import configure, solve
+from longtake.methods.base import configure
 from longtake.methods.baselines.method import Uniform
+from longtake.session.asking import solve
 from longtake.steps.run import Agent, Run
 from longtake.steps.team import Opinion, majority
 

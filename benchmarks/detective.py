@@ -16,16 +16,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from longtake.cli.lab_run import ACUITIES, NOISES
+from longtake.evals.experiment import ACUITIES, NOISES
 from longtake.evals.items import Benchmark
 from longtake.evals.lab import lab
 from longtake.evals.scoring import accuracy, correct, paired
 from longtake.events import Event, FramesSeen, Noted, ScoresSet, Stream
 from longtake.lab.acuity import make
 from longtake.lab.profile import PROFILE
-from longtake.methods.base import Method, configure, solve
+from longtake.methods.base import Method, configure
 from longtake.methods.baselines.method import Uniform
 from longtake.methods.videodetective.method import VideoDetective
+from longtake.session.asking import solve
 from longtake.steps.run import Run
 from longtake.types import Segment, Usage
 

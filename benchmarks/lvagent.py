@@ -17,7 +17,6 @@ import argparse
 import time
 from dataclasses import replace
 
-from longtake.config import Settings
 from longtake.evals import selection
 from longtake.evals.lab import lab
 from longtake.evals.scoring import accuracy, correct, paired
@@ -25,8 +24,8 @@ from longtake.evals.solving import answer_one
 from longtake.events import FramesSeen, StepBegan, Stream
 from longtake.lab.acuity import make
 from longtake.lab.profile import PROFILE
-from longtake.methods.base import solve
 from longtake.methods.lvagent.method import LVAgent
+from longtake.session.asking import Session, solve
 from longtake.steps.run import Agent, Run
 from longtake.steps.team import Member
 
@@ -161,7 +160,7 @@ def choose(options) -> None:
             item
         ) in benchmark.items:  # question by question, so that frames are drawn once for all agents
             for member in library:
-                solver = selection.solver_of(member, Settings(), selection.Manner())
+                solver = selection.solver_of(member, Session())
                 answers[member.name][item.asked.id] = answer_one(
                     solver, benchmark.source, item.asked
                 )

@@ -15,8 +15,6 @@ import json
 import math
 import time
 
-from longtake.build import Casting, with_fields
-from longtake.config import Settings
 from longtake.evals.lab import lab
 from longtake.evals.runner import evaluate
 from longtake.evals.scoring import by_tag, paired
@@ -28,6 +26,8 @@ from longtake.methods.symphony.grounding import Grounding, scored
 from longtake.methods.symphony.method import Symphony
 from longtake.models.backends.scripted import ScriptedChat
 from longtake.models.layers import Gate, Limited
+from longtake.session.asking import Session
+from longtake.session.casting import Casting
 from longtake.steps.run import Run
 from longtake.types import Question
 
@@ -44,7 +44,7 @@ def run(benchmark, name, model, workers):
     """One contender on every question."""
     method, fields = CONTENDERS[name]
     return evaluate(
-        Solver(method, with_fields(Settings(), method, fields), Casting((model,))),
+        Solver(method, Session(casting=Casting((model,))).with_fields(method, fields)),
         benchmark,
         workers=workers,
     )

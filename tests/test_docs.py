@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 from films import FILMS
 
-from longtake import build, cli, registry
+from longtake import cli, registry
 from longtake.evals.benchmarks import NAMES
 from longtake.lab.film import make_world, write_world
+from longtake.session import casting
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -42,7 +43,7 @@ def test_python_runs(page, film_folder, monkeypatch, tmp_path):
     blocks = [code for language, code in BLOCK.findall(page.read_text()) if language == "python"]
     monkeypatch.setitem(registry.chats._targets, "test", "support.models:make")
     monkeypatch.setattr(
-        build, "DEFAULT_MODELS", dict.fromkeys(build.DEFAULT_MODELS, "test/obliging")
+        casting, "DEFAULT_MODELS", dict.fromkeys(casting.DEFAULT_MODELS, "test/obliging")
     )
     monkeypatch.chdir(tmp_path)
     if blocks:

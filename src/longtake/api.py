@@ -15,14 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from longtake import config, registry
-from longtake.build import DEFAULT_METHOD, Asking, Casting, ask, with_fields
 from longtake.config import BudgetSettings, Settings
 from longtake.events import Sink
 from longtake.index.film import Film
 from longtake.index.layers import ignore
 from longtake.index.search import Search, search
 from longtake.index.tasks import tasks
-from longtake.opening import open_film
+from longtake.session.asking import DEFAULT_METHOD, Session
+from longtake.session.casting import Casting
+from longtake.session.films import open_film
 from longtake.types import Question, Result, Segment
 
 
@@ -50,14 +51,13 @@ class OpenFilm:
 
         Without a model named, everything runs on this machine.
         """
-        settings = with_fields(self.settings, method, fields)
+        settings = self.settings
         if budget is not None:
             settings = replace(settings, budget=budget)
-        casting = Casting(
-            (model,) if isinstance(model, str) else tuple(model), Path(team) if team else None
-        )
-        asking = Asking(method, casting, seed=seed, sinks=sinks)
-        return ask(self.film, Question(question, tuple(options)), settings, asking)
+        models = (model,) if isinstance(model, str) else tuple(model)
+        casting = Casting(models, Path(team) if team else None)
+        session = Session(settings, casting, seed).with_fields(method, fields)
+        return session.ask(self.film, Question(question, tuple(options)), method, sinks=sinks)
 
     def search(self, text: str, *, within: Segment | None = None, top: int = 10) -> Search:
         """The moments that fit a text best."""

@@ -7,13 +7,14 @@ from typing import ClassVar
 
 import pytest
 
-from longtake.estimate import estimate
 from longtake.evals.lab import lab
 from longtake.lab.acuity import LabChat, parse
-from longtake.methods.base import configure, solve
+from longtake.methods.base import configure
 from longtake.models.layers import Carded
 from longtake.models.prices import HERE, Price
 from longtake.registry import methods
+from longtake.session.asking import solve
+from longtake.session.estimate import estimate
 from longtake.steps.run import Agent, Run
 from longtake.types import Answer, Question
 

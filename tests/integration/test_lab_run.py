@@ -8,21 +8,21 @@ import shutil
 import pytest
 
 from longtake import cli
-from longtake.build import Casting, with_fields
-from longtake.cli import lab_run
-from longtake.cli.lab_run import with_acuity
-from longtake.config import Settings
 from longtake.errors import ModelError
+from longtake.evals import experiment
+from longtake.evals.experiment import with_acuity
 from longtake.evals.lab import lab
 from longtake.evals.runner import score
 from longtake.evals.solving import Solver, answer_one
 from longtake.lab.acuity import parse
 from longtake.lab.film import make_world, write_world
 from longtake.lab.serve import Service, serving
+from longtake.session.asking import Session
+from longtake.session.casting import Casting
 
 
 def solve_all(benchmark, method, model, **fields):
-    solver = Solver(method, with_fields(Settings(), method, fields), Casting((model,)))
+    solver = Solver(method, Session(casting=Casting((model,))).with_fields(method, fields))
     return score(
         benchmark,
         {i.asked.id: answer_one(solver, benchmark.source, i.asked) for i in benchmark.items},
@@ -92,7 +92,7 @@ SMALL = ("lab", "run", "--minutes", "2", "--worlds", "1", "--questions", "2", "-
         (["--sweep", "--noise", "1"], "--sweep sets the noise itself"),
         (["--sweep", "--team", "team.toml"], "leave --team out"),
         (["--sweep", "--model", "lab/acuity=0.6"], "--sweep sets the acuity itself"),
-        (["--sweep", "--model", "senses"], "senses is none"),
+        (["--sweep", "--model", "senses"], "senses is not one"),
     ],
 )
 def test_what_cannot_be_done_is_refused_before_anything_runs(run, arguments, says):
@@ -111,7 +111,7 @@ def test_the_host_that_pictures_go_to_is_named(run, monkeypatch):
     def unasked(*_, **__):
         raise ModelError("x", "unavailable", "not asked here")
 
-    monkeypatch.setattr(lab_run, "evaluate", unasked)
+    monkeypatch.setattr(experiment, "evaluate", unasked)
     _, _, err = run(*SMALL, "--model", "http://far.invalid/v1#x")
     assert "will be sent to far.invalid" in err
 

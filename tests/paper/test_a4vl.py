@@ -18,8 +18,9 @@ from longtake.errors import ConfigError
 from longtake.events import ScoresSet
 from longtake.footage.plain import from_features
 from longtake.methods.a4vl.method import A4VL, View
-from longtake.methods.base import configure, solve
+from longtake.methods.base import configure
 from longtake.models.backends.scripted import ScriptedChat
+from longtake.session.asking import solve
 from longtake.steps.run import Agent, Run
 from longtake.types import Question
 

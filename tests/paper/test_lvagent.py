@@ -15,10 +15,11 @@ from support.talking import TalkingFootage, Team
 
 from longtake.config import BudgetSettings
 from longtake.errors import ConfigError
-from longtake.methods.base import configure, solve
+from longtake.methods.base import configure
 from longtake.methods.lvagent.method import LVAgent
 from longtake.models.backends.scripted import ScriptedChat
 from longtake.models.chat import Card, Options
+from longtake.session.asking import solve
 from longtake.steps.run import Agent, Run
 from longtake.types import Line, Question, Segment
 

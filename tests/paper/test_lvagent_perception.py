@@ -16,9 +16,9 @@ from support.talking import TalkingFootage, Team
 from longtake.algorithms import chunks, voting
 from longtake.events import ScoresSet
 from longtake.footage.clips import clip_scorer
-from longtake.methods.base import solve
 from longtake.methods.lvagent.method import LVAgent
 from longtake.perception.pooling import MeanPooling
+from longtake.session.asking import solve
 from longtake.steps.run import Run
 from longtake.types import Question, Segment
 

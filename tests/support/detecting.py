@@ -10,9 +10,9 @@ import numpy as np
 
 from longtake.config import BudgetSettings
 from longtake.events import ScoresSet
-from longtake.methods.base import solve
 from longtake.methods.videodetective.method import VideoDetective
 from longtake.models.backends.scripted import ScriptedChat
+from longtake.session.asking import solve
 from longtake.steps.run import Run
 from longtake.types import Question, Segment
 from support.footages import TestFootage

@@ -6,10 +6,10 @@ import json
 import re
 
 from longtake.config import BudgetSettings
-from longtake.methods.base import solve
 from longtake.methods.symphony.method import Symphony
 from longtake.models.backends.scripted import ScriptedChat
 from longtake.models.chat import Card, Reply, ToolCall, Unsupported, images
+from longtake.session.asking import solve
 from longtake.steps.run import Run
 from longtake.types import Question
 from support.footages import TestFootage

@@ -2,10 +2,10 @@
 
 import pytest
 
-from longtake.build import Casting
 from longtake.config import IndexSettings, Settings
 from longtake.errors import ConfigError
 from longtake.evals.lab import lab
+from longtake.session.casting import Casting
 from longtake.steps.team import DEFAULT_TEAM
 
 
@@ -21,6 +21,25 @@ from longtake.steps.team import DEFAULT_TEAM
 def test_a_model_named_for_the_team_or_for_all_makes_three_agents(models, each):
     assert [member.model for member in Casting(models).members()] == [each] * 3
     assert Casting(("llm=c",)).members() is DEFAULT_TEAM
+
+
+@pytest.mark.parametrize(
+    ("models", "llm", "vlm"),
+    [
+        (["x"], "x", "x"),
+        (["vlm=y", "x"], "x", "y"),
+        (["x", "z"], "z", "z"),
+        (["lab/acuity=0.8"], "lab/acuity=0.8", "lab/acuity=0.8"),
+        (["x", "vlm=http://h/v1?a=b#m"], "x", "http://h/v1?a=b#m"),
+    ],
+)
+def test_one_model_for_all_roles_or_for_one(models, llm, vlm):
+    assert Casting(models).names(("llm", "vlm")) == {"llm": llm, "vlm": vlm}
+
+
+def test_an_unknown_role_is_rejected_with_the_nearest_one():
+    with pytest.raises(ConfigError, match="did you mean 'vlm'"):
+        Casting(["vml=y"]).names(("llm", "vlm"))
 
 
 def test_a_role_that_no_built_in_model_takes_must_be_named():

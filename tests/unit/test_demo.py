@@ -10,17 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from longtake.build import open_method
 from longtake.config import CacheSettings, Settings, cache_folder, load
 from longtake.lab.footage import LabFootage
 from longtake.lab.world import make_script
-from longtake.methods.base import solve
 from longtake.models.backends.scripted import ScriptedChat
 from longtake.models.backends.socratic import SensesChat
 from longtake.models.catalogue import Catalogue
 from longtake.models.chat import Card
 from longtake.models.witness import Description
 from longtake.registry import methods
+from longtake.session.asking import Session, solve
 from longtake.steps.run import Run
 from longtake.types import Question, Segment
 
@@ -93,7 +92,7 @@ def test_prompts_are_under_300_tokens_and_share_their_beginning(demo, counter, s
     for riddle in demo.riddles(script):
         asked[:] = riddle.options  # what a helpful reply would name
         solve(
-            open_method("videoagent", settings),
+            Session(settings).method("videoagent"),
             footage,
             Question(riddle.text, riddle.options),
             Run(chats),

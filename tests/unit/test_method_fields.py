@@ -6,10 +6,11 @@ import pytest
 from support.footages import TestFootage
 
 from longtake.errors import ConfigError
-from longtake.methods.base import configure, solve
+from longtake.methods.base import configure
 from longtake.methods.baselines.method import Blind, Uniform
 from longtake.models.backends.scripted import ScriptedChat
 from longtake.registry import methods
+from longtake.session.asking import solve
 from longtake.steps.run import Run
 from longtake.types import Question
 

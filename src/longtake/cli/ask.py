@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import click
 
-from longtake import build
-from longtake.build import DEFAULT_METHOD, Asking
 from longtake.cli.answers import exit_code, plain, show, telling_what_was_spent
 from longtake.cli.asking import asking_options, name_hosts, read_question
 from longtake.cli.looking import look_through
 from longtake.cli.options import common, film
 from longtake.cli.output import check_place, emit_json, on_terminal, say
-from longtake.config import Settings
 from longtake.events import ScoresSet, Sink
 from longtake.index.film import Film
-from longtake.opening import open_film
 from longtake.plots import answer as drawing
 from longtake.plots import belief
 from longtake.plots import events as plots
 from longtake.registry import methods
+from longtake.session.asking import DEFAULT_METHOD, Session
+from longtake.session.films import open_film
 from longtake.sinks.console import ConsoleSink
 from longtake.sinks.jsonl import JsonlSink
 from longtake.sinks.meter import Meter
@@ -63,8 +60,7 @@ def ask(
     quiet: bool,
     options: tuple[str, ...],
     subtitles: Path | None,
-    asking: Asking,
-    settings: Settings,
+    session: Session,
     as_json: bool,
 ) -> int:
     """Ask a question about a film; get an answer with evidence.
@@ -85,8 +81,8 @@ def ask(
         check_place(file)
     asked = read_question(question, options)
     kind = methods.get(method)
-    opened = open_film(film, settings, subtitles=subtitles)
-    name_hosts(asking, kind.roles, settings)
+    opened = open_film(film, session.settings, subtitles=subtitles)
+    name_hosts(session, kind.roles)
     look_through(opened)
     meter = Meter()
     sinks: list[Sink] = [meter]
@@ -97,7 +93,7 @@ def ask(
         say(f"{trace} will hold the frames that are looked at")
         sinks.append(recording)
     with telling_what_was_spent(meter):
-        result = build.ask(opened, asked, settings, replace(asking, method=method, sinks=sinks))
+        result = session.ask(opened, asked, method, sinks=sinks)
     # the answer first: it was paid for, whatever becomes of its plot
     if as_json:
         emit_json({"film": str(film), "question": question, **plain(result)})

@@ -11,10 +11,11 @@ from typing import Any, TypeVar
 
 import click
 
-from longtake.build import Asking, Casting
 from longtake.cli.output import say
 from longtake.config import BudgetSettings, Settings
 from longtake.errors import ConfigError
+from longtake.session.asking import Session
+from longtake.session.casting import Casting
 from longtake.types import Question
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -77,7 +78,7 @@ _OPTIONS = [
 
 
 def asking_options(command: F) -> F:
-    """Adds the options above; the command gets ``asking``, ``budget`` and the rest as they are."""
+    """Add the options above; the command gets a ``session`` made of them and of its settings."""
 
     @functools.wraps(command)
     def gathered(
@@ -107,16 +108,11 @@ def asking_options(command: F) -> F:
         for name, value in given.items():
             if not 0 < value < math.inf:  # NaN is neither
                 raise ConfigError(
-                    f"--max-{name} {value}: a budget must be finite and more than nothing", key=name
+                    f"--max-{name} {value}: a budget must be positive and finite", key=name
                 )
         settings = replace(settings, budget=replace(settings.budget or BudgetSettings(), **given))
         casting = Casting(models, team, offline, replies=not fresh)
-        return command(
-            *args,
-            asking=Asking(casting=casting, seed=seed, prompts=prompts),
-            settings=settings,
-            **rest,
-        )
+        return command(*args, session=Session(settings, casting, seed, prompts), **rest)
 
     decorated: Any = gathered
     for option in reversed(_OPTIONS):
@@ -136,7 +132,7 @@ def read_question(text: str, options: tuple[str, ...]) -> Question:
         raise ConfigError(str(error)) from error
 
 
-def name_hosts(asking: Asking, roles: tuple[str, ...], settings: Settings) -> None:
+def name_hosts(session: Session, roles: tuple[str, ...]) -> None:
     """Say where pictures and words will go, before any do."""
-    for host in asking.casting.hosts(roles, settings):
+    for host in session.hosts(roles):
         say(f"pictures and words of this film will be sent to {host}")

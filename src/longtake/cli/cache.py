@@ -13,7 +13,7 @@ from longtake.config import Settings
 from longtake.display import visible
 from longtake.errors import ConfigError
 from longtake.index.fingerprint import fingerprint
-from longtake.opening import open_store
+from longtake.session.films import open_store
 
 
 @click.group()

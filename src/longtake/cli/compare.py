@@ -9,20 +9,20 @@ from pathlib import Path
 
 import click
 
-from longtake import build
-from longtake.build import Asking
 from longtake.cli.answers import exit_code, plain, telling_what_was_spent
 from longtake.cli.asking import asking_options, name_hosts, read_question
-from longtake.cli.estimate import estimates, first_column, show_estimates
 from longtake.cli.looking import look_through
 from longtake.cli.options import common, film
 from longtake.cli.output import emit_json, say
+from longtake.cli.tables import first_column, show_estimates
 from longtake.config import Settings
 from longtake.display import visible
 from longtake.errors import LongtakeError, ModelError
-from longtake.estimate import Estimate
-from longtake.opening import open_film
 from longtake.registry import methods
+from longtake.session.asking import Session
+from longtake.session.casting import roles_of
+from longtake.session.estimate import Estimate, estimate_all
+from longtake.session.films import open_film
 from longtake.sinks.meter import Meter
 from longtake.types import Result
 
@@ -46,8 +46,7 @@ def compare(
     yes: bool,
     options: tuple[str, ...],
     subtitles: Path | None,
-    asking: Asking,
-    settings: Settings,
+    session: Session,
     as_json: bool,
 ) -> int:
     """Several methods on one question, side by side.
@@ -63,13 +62,19 @@ def compare(
     """
     asked = read_question(question, options)
     names = chosen or tuple(methods.names())
-    opened = open_film(film, settings, subtitles=subtitles)
-    # a reply that another method paid for would be free to the next one
-    asking = replace(asking, casting=replace(asking.casting.among(names), replies=False))
-    bounds = estimates(opened, asked, names, asking, settings)
+    opened = open_film(film, session.settings, subtitles=subtitles)
+    # replies are not shared: one that another method paid for would be free to the next
+    casting = replace(session.casting.among(names), replies=False)
+    session = replace(session, casting=casting)
+    bounds = estimate_all(session, opened, asked, names)
     show_estimates(bounds, err=True)
-    name_hosts(asking, build.roles_of(names), settings)
-    if not yes and sys.stdin.isatty() and sys.stderr.isatty() and _worth_asking(bounds, settings):
+    name_hosts(session, roles_of(names))
+    if (
+        not yes
+        and sys.stdin.isatty()
+        and sys.stderr.isatty()
+        and _worth_asking(bounds, session.settings)
+    ):
         click.confirm("go on?", abort=True, err=True)
     look_through(opened)
     rows: list[tuple[str, Result | LongtakeError]] = []
@@ -78,14 +83,7 @@ def compare(
         say(f"{name} …")
         try:
             with telling_what_was_spent(meter):
-                rows.append(
-                    (
-                        name,
-                        build.ask(
-                            opened, asked, settings, replace(asking, method=name, sinks=[meter])
-                        ),
-                    )
-                )
+                rows.append((name, session.ask(opened, asked, name, sinks=[meter])))
         except ModelError as error:
             rows.append((name, error))  # the others may do better; the row says what went wrong
     if as_json:

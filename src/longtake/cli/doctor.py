@@ -16,7 +16,7 @@ from longtake.cli.output import emit_json, human_bytes, rows
 from longtake.config import Settings, user_config_file
 from longtake.errors import ConfigError
 from longtake.index.store import Store
-from longtake.opening import open_store
+from longtake.session.films import open_store
 
 PACKAGES = ("av", "numpy", "pillow", "pydantic", "pysubs2")
 """What longtake cannot do without."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -11,11 +10,9 @@ from typing import Any
 
 import click
 
-from longtake.build import DEFAULT_METHOD, Asking, Casting, with_fields
 from longtake.cli.asking import asking_options, name_hosts
-from longtake.cli.options import common
+from longtake.cli.options import common, read_parts
 from longtake.cli.output import emit_json, human_seconds, on_terminal, say
-from longtake.config import Settings
 from longtake.errors import ConfigError
 from longtake.evals import presets
 from longtake.evals import report as reports
@@ -27,6 +24,8 @@ from longtake.evals.runs import RunFolder
 from longtake.evals.scoring import correct
 from longtake.evals.solving import Solver
 from longtake.registry import methods
+from longtake.session.asking import DEFAULT_METHOD, Session
+from longtake.session.casting import Casting
 
 
 @click.command("eval")
@@ -79,8 +78,7 @@ def eval_command(
     traces: bool,
     options: tuple[str, ...],
     subtitles: Path | None,
-    asking: Asking,
-    settings: Settings,
+    session: Session,
     as_json: bool,
 ) -> int:
     """Run a method over a benchmark, and score it.
@@ -96,25 +94,25 @@ def eval_command(
     """
     if options or subtitles:
         raise ConfigError("a benchmark brings its own options and subtitles")
-    words = words_of(chosen)
+    parts = read_parts(chosen)
     if preset is not None:
         planned = presets.read(preset)
         if name is not None or method is not None:
             raise ConfigError(f"--preset {preset} names benchmark and method; leave them out")
-        name, method, words = planned.benchmark, planned.method, {**planned.options, **words}
-        settings = with_fields(
-            settings, method, {**planned.fields, **settings.methods.get(method, {})}
-        )
-        asking = replace(asking, casting=_cast(planned, asking.casting))
+        name, method, parts = planned.benchmark, planned.method, {**planned.options, **parts}
+        # the user's own settings go before the paper's
+        fields = {**planned.fields, **session.settings.methods.get(method, {})}
+        session = session.with_fields(method, fields)
+        session = replace(session, casting=_cast(planned, session.casting))
     if name is None:
         raise ConfigError("name a benchmark (see 'longtake benchmarks') or a --preset")
     method = method or DEFAULT_METHOD
-    benchmark = draw(load(name, data, words), limit, sample, asking.seed)
+    benchmark = load(name, data, parts).draw(limit=limit, sample=sample, seed=session.seed)
     kept = out / "traces" if traces else None
     # a reply that another run paid for would be free here, and cost nothing in the report
-    casting = replace(asking.casting, replies=False)
-    solver = Solver(method, settings, casting, asking.seed, asking.prompts, kept, preset)
-    name_hosts(asking, methods.get(method).roles, settings)
+    session = replace(session, casting=replace(session.casting, replies=False))
+    solver = Solver(method, session, kept, preset)
+    name_hosts(session, methods.get(method).roles)
     folder = RunFolder(out)
     if resume and not folder.results():
         say(f"{out}: nothing to go on with; a new run begins")
@@ -152,24 +150,6 @@ def _cast(planned: Preset, casting: Casting) -> Casting:
             f"{planned.name}: name models with --model or --team; the paper used {planned.used}"
         )
     return replace(casting, models=planned.models)
-
-
-def draw(benchmark: Benchmark, limit: int | None, sample: int | None, seed: int) -> Benchmark:
-    """The first questions, or some drawn at random, in the benchmark's order."""
-    items = list(benchmark.items)
-    if sample is not None and sample < len(items):
-        kept = set(random.Random(seed).sample(range(len(items)), sample))
-        items = [item for number, item in enumerate(items) if number in kept]
-    settings = {**benchmark.settings, "limit": limit, "sample": sample}
-    return replace(benchmark, items=items[:limit], settings=settings)
-
-
-def words_of(chosen: tuple[str, ...]) -> dict[str, str]:
-    """``--of KEY=VALUE``, given several times."""
-    pairs = [text.partition("=") for text in chosen]
-    if bad := [text for text, (_, equals, _) in zip(chosen, pairs, strict=True) if not equals]:
-        raise ConfigError(f"--of {bad[0]}: write KEY=VALUE")
-    return {key: value for key, _, value in pairs}
 
 
 def _running(benchmark: Benchmark, done: int) -> Callable[[Mapping[str, Any]], None]:

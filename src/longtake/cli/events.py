@@ -16,8 +16,8 @@ from longtake.index.blocks import partition
 from longtake.index.film import Film
 from longtake.methods.a4vl.method import A4VL
 from longtake.methods.base import configure
-from longtake.opening import open_film
 from longtake.plots import events as plots
+from longtake.session.films import open_film
 from longtake.timecode import clock
 
 THUMBNAIL = 192

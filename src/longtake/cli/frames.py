@@ -11,7 +11,7 @@ from longtake.cli.output import emit_json
 from longtake.config import Settings
 from longtake.errors import ConfigError
 from longtake.media.images import save_png
-from longtake.opening import open_film
+from longtake.session.films import open_film
 from longtake.timecode import clock, parse_time
 
 

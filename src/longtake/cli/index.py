@@ -13,7 +13,7 @@ from longtake.config import Settings
 from longtake.errors import MediaError, RunError
 from longtake.index.film import Film
 from longtake.index.tasks import TASKS, Task, tasks
-from longtake.opening import open_film, open_store
+from longtake.session.films import open_film, open_store
 from longtake.timecode import clock
 
 

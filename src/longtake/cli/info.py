@@ -13,7 +13,7 @@ from longtake.cli.output import emit_json, human_bytes, rows
 from longtake.config import Settings
 from longtake.index.film import Film
 from longtake.media.video import StreamInfo
-from longtake.opening import open_film
+from longtake.session.films import open_film
 from longtake.timecode import clock
 
 

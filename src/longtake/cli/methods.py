@@ -10,12 +10,12 @@ from typing import Any
 
 import click
 
-from longtake.build import open_method
 from longtake.cli.options import common
 from longtake.cli.output import emit_json
 from longtake.config import Settings
 from longtake.methods.base import bounds_of, fields_of
 from longtake.registry import methods as registered
+from longtake.session.asking import Session
 from longtake.types import Question
 
 HOUR = 3600.0
@@ -46,7 +46,7 @@ def methods(name: str | None, settings: Settings, as_json: bool) -> None:
 
 def _facts(name: str, settings: Settings) -> dict[str, Any]:
     kind = registered.get(name)
-    method = open_method(name, settings)
+    method = Session(settings).method(name)
     notes = field_notes(kind)
     types = {f.name: str(f.type) for f in dataclasses.fields(kind)}
     most = bounds_of(method, HOUR, EXAMPLE)

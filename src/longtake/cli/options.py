@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from longtake import config, registry
+from longtake.errors import ConfigError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -74,3 +75,14 @@ full_hash = click.option(
     is_flag=True,
     help="Tell films apart by every byte, not by head, middle and tail.",
 )
+
+
+def read_parts(assignments: tuple[str, ...]) -> dict[str, str]:
+    """``--of KEY=VALUE``, which part of a benchmark is asked, given several times."""
+    parts = {}
+    for text in assignments:
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise ConfigError(f"--of {text}: write KEY=VALUE")
+        parts[key] = value
+    return parts

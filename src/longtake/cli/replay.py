@@ -12,7 +12,6 @@ import click
 
 from longtake import prompts
 from longtake import trace as traces
-from longtake.build import open_method, with_fields
 from longtake.cli.answers import exit_code, plain, show
 from longtake.cli.options import common
 from longtake.cli.output import emit_json, say
@@ -20,10 +19,10 @@ from longtake.config import BudgetSettings, Settings
 from longtake.errors import BudgetSpent, ConfigError, ModelError, RunError, unknown
 from longtake.events import Answered, ChatCalled, Failed, RunStarted, Stream
 from longtake.index.film import Film
-from longtake.methods.base import solve, with_option_text
 from longtake.models.backends.recorded import RecordedChat, Recording, card_from
-from longtake.opening import open_film
 from longtake.registry import methods
+from longtake.session.asking import Session, solve, with_option_text
+from longtake.session.films import open_film
 from longtake.sinks.console import ConsoleSink
 from longtake.steps.run import Agent, Run, settle
 from longtake.steps.wording import wording
@@ -133,7 +132,8 @@ def _subtitles(started: RunStarted, given: Path | None) -> Path | None:
 
 def _again(recorded: Trace, film: Film, settings: Settings, console: ConsoleSink) -> Result:
     started = next(event for event in recorded.events if isinstance(event, RunStarted))
-    method = open_method(started.method, with_fields(settings, started.method, started.fields))
+    session = Session(settings).with_fields(started.method, started.fields)
+    method = session.method(started.method)
     calls = [event for event in recorded.events if isinstance(event, ChatCalled)]
     recording = Recording(calls, reworded=started.wording != wording())
     chats = {name: RecordedChat(card_from(card), recording) for name, card in started.cards.items()}

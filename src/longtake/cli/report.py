@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from longtake.cli.eval import draw
 from longtake.cli.options import common
 from longtake.cli.output import emit_json, say
 from longtake.config import Settings
@@ -84,7 +83,10 @@ def read(path: Path, data: Sequence[Path]) -> Report:
         try:
             benchmark = load(asked["name"], files, asked["options"])
             return reports.read(
-                folder, draw(benchmark, asked.get("limit"), asked.get("sample"), spec["seed"])
+                folder,
+                benchmark.draw(
+                    limit=asked.get("limit"), sample=asked.get("sample"), seed=spec["seed"]
+                ),
             )
         except (ConfigError, RunError) as problem:
             problems.append(problem)

@@ -13,7 +13,7 @@ from longtake.config import Settings
 from longtake.display import visible
 from longtake.index.search import Search, check_text, stretch_of
 from longtake.index.search import search as find
-from longtake.opening import open_film
+from longtake.session.films import open_film
 from longtake.timecode import clock, parse_range
 
 

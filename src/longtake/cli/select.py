@@ -11,19 +11,17 @@ from typing import Any
 
 import click
 
-from longtake.build import Asking
 from longtake.cli.asking import asking_options, name_hosts
-from longtake.cli.estimate import show_estimates
-from longtake.cli.eval import draw, words_of
-from longtake.cli.options import common
+from longtake.cli.options import common, read_parts
 from longtake.cli.output import emit_json, human_seconds, on_terminal, say
-from longtake.config import Settings
+from longtake.cli.tables import show_estimates
 from longtake.display import visible
 from longtake.errors import ConfigError
 from longtake.evals import selection
 from longtake.evals.benchmarks import load
 from longtake.evals.items import Benchmark
-from longtake.evals.selection import Manner, Ranked, Selection
+from longtake.evals.selection import Ranked, Selection
+from longtake.session.asking import Session
 from longtake.steps.team import read_team, write_team
 
 
@@ -101,8 +99,7 @@ def select(
     yes: bool,
     options: tuple[str, ...],
     subtitles: Path | None,
-    asking: Asking,
-    settings: Settings,
+    session: Session,
     as_json: bool,
 ) -> None:
     """Choose a team from a library of agents, without labels.
@@ -121,23 +118,27 @@ def select(
     members = read_team(library)
     if top > len(members):
         raise ConfigError(f"--top {top}: {library} holds {len(members)} agents")
-    benchmark = draw(load(name, data, words_of(chosen)), None, sample, asking.seed)
-    manner = Manner(asking.casting, asking.seed, asking.prompts, workers, retry_errors)
-    bounds = selection.estimates(members, benchmark, settings, manner)
+    benchmark = load(name, data, read_parts(chosen)).draw(sample=sample, seed=session.seed)
+    bounds = selection.estimates(members, benchmark, session)
     if only_estimate and as_json:
         emit_json({"benchmark": name, "estimates": [asdict(each) for each in bounds]})
         return
     show_estimates(bounds, err=not only_estimate)
     if only_estimate:
         return
-    name_hosts(
-        replace(asking, casting=replace(asking.casting, roster=members)), ("team",), settings
-    )
+    with_library = replace(session.casting, roster=members)
+    name_hosts(replace(session, casting=with_library), ("team",))
     if not yes and any(each.paid for each in bounds) and sys.stdin.isatty() and on_terminal():
         click.confirm("go on?", abort=True, err=True)
     folder = runs or out.with_suffix(".runs")
     found = selection.select(
-        members, benchmark, settings, folder, manner, progress=_running(len(benchmark.items))
+        members,
+        benchmark,
+        session,
+        folder,
+        workers=workers,
+        retry_errors=retry_errors,
+        progress=_running(len(benchmark.items)),
     )
     write_team(out, found.team(top), notes_of(found, top, benchmark))
     if as_json:

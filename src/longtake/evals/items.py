@@ -6,8 +6,9 @@ this one's memory, and are handed :class:`Asked`: what a person who takes the te
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from longtake.footage.protocol import Footage
@@ -56,3 +57,14 @@ class Benchmark:
     """Whatever else decides what is asked: the split, a profile's hash."""
     options: Mapping[str, str] = field(default_factory=dict)
     """The words it was loaded with, so that it can be loaded again."""
+
+    def draw(
+        self, *, limit: int | None = None, sample: int | None = None, seed: int = 0
+    ) -> Benchmark:
+        """The first questions, or some drawn at random, in the benchmark's order."""
+        items = list(self.items)
+        if sample is not None and sample < len(items):
+            kept = sorted(random.Random(seed).sample(range(len(items)), sample))
+            items = [items[number] for number in kept]
+        settings = {**self.settings, "limit": limit, "sample": sample}
+        return replace(self, items=items[:limit], settings=settings)

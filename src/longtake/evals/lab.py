@@ -17,8 +17,8 @@ from longtake.lab.grammar import sentence
 from longtake.lab.profile import PROFILE
 from longtake.lab.questions import make_questions
 from longtake.lab.world import make_script
-from longtake.opening import open_film
 from longtake.perception.senses import Senses
+from longtake.session.films import open_film
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from longtake import __version__, build, prompts
+from longtake import __version__, prompts
 from longtake.config import Settings
 from longtake.evals.items import Benchmark, Item
 from longtake.evals.runs import RunFolder
@@ -49,27 +49,27 @@ def mean(rows: Sequence[Mapping[str, Any]], what: str) -> float:
 
 def specify(solver: Solver, benchmark: Benchmark) -> dict[str, Any]:
     """Everything that decides the results, and no secret."""
-    method = build.open_method(solver.method, solver.settings)
-    names = solver.casting.names(method.roles)
+    session = solver.session
+    settings = session.settings
+    method = session.method(solver.method)
+    names = session.casting.names(method.roles)
     team = (
-        [member.model_dump() for member in solver.casting.members()]
+        [member.model_dump() for member in session.casting.members()]
         if "team" in method.roles
         else []
     )
-    with prompts.override(solver.prompts):
+    with prompts.override(session.prompts):
         words = dict(prompts.digests())
     return {
         "longtake": __version__,
         "preset": solver.preset,
         "method": {"name": solver.method, "fields": fields_of(method)},
         "models": names | ({"team": team} if team else {}),
-        "entries": _entries(
-            solver.settings, [*names.values(), *(member["model"] for member in team)]
-        ),
-        "budget": solver.settings.budget,
-        "index": solver.settings.index,
-        "perception": solver.settings.perception,
-        "seed": solver.seed,
+        "entries": _entries(settings, [*names.values(), *(member["model"] for member in team)]),
+        "budget": settings.budget,
+        "index": settings.index,
+        "perception": settings.perception,
+        "seed": session.seed,
         "prompts": words,
         "benchmark": {
             "name": benchmark.name,

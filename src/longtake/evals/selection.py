@@ -7,23 +7,23 @@ read: the answer that most agents give stands for it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from longtake import build
 from longtake.algorithms.voting import agreement
-from longtake.build import Casting, with_fields
-from longtake.config import BudgetSettings, Settings
+from longtake.config import BudgetSettings
 from longtake.errors import RunError
-from longtake.estimate import Estimate, estimate
 from longtake.evals.items import Asked, Benchmark
 from longtake.evals.runner import collect
 from longtake.evals.runs import RunFolder
 from longtake.evals.scoring import Difference, Rate, accuracy, paired
 from longtake.evals.solving import Solver, file_name
+from longtake.footage.protocol import Footage
 from longtake.models.chat import Chat
+from longtake.session.asking import Session
+from longtake.session.estimate import Estimate, estimate, total
 from longtake.steps.team import Member, Opinion, by_meaning
 
 METHOD = "lvagent"
@@ -32,7 +32,6 @@ ALONE = {"team_size": 1, "max_rounds": 1, "reflection": False, "reasons": False}
 LONG = 86_400.0
 """Seconds of film that an estimate presumes."""
 
-N = TypeVar("N", int, float)
 Progress = Callable[[str, Mapping[str, Any]], None]
 """Called with an agent's name and each new result of it."""
 
@@ -76,43 +75,32 @@ class Selection:
         return paired(self.ranking[size - 1].agrees, self.ranking[size].agrees, self.videos)
 
 
-@dataclass(frozen=True)
-class Manner:
-    """How agents are asked, apart from who they are."""
-
-    casting: Casting = field(default_factory=Casting)
-    seed: int = 0
-    prompts: Path | None = None
-    workers: int = 1
-    retry_errors: bool = False
-
-
 def select(
     library: Sequence[Member],
     benchmark: Benchmark,
-    settings: Settings,
+    session: Session,
     folder: Path,
-    manner: Manner | None = None,
     *,
+    workers: int = 1,
+    retry_errors: bool = False,
     progress: Progress | None = None,
 ) -> Selection:
-    """Ask every agent what it has not answered yet, take the vote, rank the agents; of equals the first stays first.
+    """Ask every agent what it has not answered yet, take the vote, and rank the agents.
 
-    ``folder`` keeps a run per agent; the same call goes on where it was.
+    ``folder`` keeps a run per agent, so that the same call continues where it stopped.
     """
-    manner = manner or Manner()
-    found = {}
+    results = {}
     for member in library:
-        found[member.name] = collect(
-            solver_of(member, settings, manner),
+        results[member.name] = collect(
+            solver_of(member, session),
             benchmark,
             RunFolder(folder / file_name(member.name)),
-            workers=manner.workers,
+            workers=workers,
             resume=True,
-            retry_errors=manner.retry_errors,
+            retry_errors=retry_errors,
             progress=partial(progress, member.name) if progress else None,
         )
-    return rank(library, benchmark, found, lambda: judge_of(library, benchmark, settings, manner))
+    return rank(library, benchmark, results, lambda: judge_of(library, benchmark, session))
 
 
 def rank(
@@ -140,12 +128,14 @@ def rank(
     return Selection(sorted(ranking, key=lambda ranked: -sum(ranked.agrees)), videos)
 
 
-def solver_of(member: Member, settings: Settings, manner: Manner) -> Solver:
+def solver_of(member: Member, session: Session) -> Solver:
     """One agent alone, through perception and action."""
-    alone = with_fields(settings, METHOD, ALONE)
-    return Solver(
-        METHOD, alone, replace(manner.casting, roster=(member,)), manner.seed, manner.prompts
-    )
+    return Solver(METHOD, _alone(member, session))
+
+
+def _alone(member: Member, session: Session) -> Session:
+    casting = replace(session.casting, roster=(member,))
+    return replace(session, casting=casting).with_fields(METHOD, ALONE)
 
 
 def votes_of(
@@ -168,47 +158,30 @@ def votes_of(
     return votes
 
 
-def judge_of(
-    library: Sequence[Member], benchmark: Benchmark, settings: Settings, manner: Manner
-) -> Chat | None:
-    """The first agent of the library, who says which answers in words mean the same; a question's budget is not its."""
-    settings = replace(settings, budget=BudgetSettings())
-    footage = benchmark.source.footage(benchmark.items[0].asked.video)
-    with_team = replace(manner.casting, roster=tuple(library[:1]))
-    return (
-        build.open_run(build.open_method(METHOD, settings), footage, settings, with_team)
-        .team[0]
-        .chat
-    )
+def judge_of(library: Sequence[Member], benchmark: Benchmark, session: Session) -> Chat | None:
+    """The first agent of the library, who says which answers in words mean the same.
+
+    It works outside the budget, which is for one question.
+    """
+    casting = replace(session.casting, roster=tuple(library[:1]))
+    settings = replace(session.settings, budget=BudgetSettings())
+    judging = replace(session, casting=casting, settings=settings)
+    run = judging.run(judging.method(METHOD), _first_footage(benchmark))
+    return run.team[0].chat
 
 
-def estimates(
-    library: Sequence[Member], benchmark: Benchmark, settings: Settings, manner: Manner
-) -> list[Estimate]:
-    """The most that each agent can use on the whole sample; one film is opened for it, and nothing is sent."""
-    alone = with_fields(settings, METHOD, ALONE)
-    method = build.open_method(METHOD, alone)
-    footage = benchmark.source.footage(benchmark.items[0].asked.video)
-    found = []
+def estimates(library: Sequence[Member], benchmark: Benchmark, session: Session) -> list[Estimate]:
+    """The most that each agent can use on the whole sample; opens one film and sends nothing."""
+    footage = _first_footage(benchmark)
+    totals = []
     for member in library:
-        run = build.open_run(method, footage, alone, replace(manner.casting, roster=(member,)))
+        alone = _alone(member, session)
+        method = alone.method(METHOD)
+        run = alone.run(method, footage)
         each = [estimate(method, LONG, item.asked.question, run) for item in benchmark.items]
-        found.append(
-            Estimate(
-                member.name,
-                total([one.calls for one in each]),
-                total([one.frames for one in each]),
-                total([one.tokens_in for one in each]),
-                total([one.tokens_out for one in each]),
-                total([one.cost for one in each]),
-                total([one.steps for one in each]),
-                paid=any(one.paid for one in each),
-            )
-        )
-    return found
+        totals.append(total(member.name, each))
+    return totals
 
 
-def total(figures: Sequence[N | None]) -> N | None:
-    """The sum of some figures; unknown if any of them is."""
-    known = [figure for figure in figures if figure is not None]
-    return sum(known) if len(known) == len(figures) else None
+def _first_footage(benchmark: Benchmark) -> Footage:
+    return benchmark.source.footage(benchmark.items[0].asked.video)

@@ -1,7 +1,7 @@
 """Solvers in processes of their own, which never hold a label.
 
-Each worker is started afresh (not forked: a fork would inherit the labels in this process's memory) and talks
-through a pipe. When either end dies the other notices.
+Each worker is spawned, not forked, because a fork would inherit the labels in this process's
+memory. Parent and worker talk through a pipe; when either dies the other notices.
 """
 
 from __future__ import annotations
@@ -20,18 +20,15 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
-from longtake import build, prompts
-from longtake.build import Casting
-from longtake.config import Settings
 from longtake.errors import LongtakeError
 from longtake.evals.items import Asked, Source
-from longtake.events import Sink, Stream
-from longtake.methods.base import solve
+from longtake.events import Sink
+from longtake.session.asking import Session
 from longtake.sinks.jsonl import JsonlSink
 from longtake.sinks.meter import Meter
+from longtake.types import Result
 
-FULL = (errno.ENOSPC, errno.EDQUOT)
-"""A full disk is nothing that a question could be blamed for."""
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 @dataclass(frozen=True)
@@ -39,10 +36,7 @@ class Solver:
     """How questions are answered: everything a worker needs, and nothing that tells it the answer."""
 
     method: str
-    settings: Settings
-    casting: Casting = field(default_factory=Casting)
-    seed: int = 0
-    prompts: Path | None = None
+    session: Session = field(default_factory=Session)
     traces: Path | None = None
     """Folder for one trace per question."""
     preset: str | None = None
@@ -50,35 +44,36 @@ class Solver:
 
 
 def answer_one(solver: Solver, source: Source, asked: Asked) -> dict[str, Any]:
-    """One question's result as plain data; an error is a result."""
+    """One question's result as plain data; an error is a result, too."""
     meter = Meter()
     sinks: list[Sink] = [meter]
     if solver.traces is not None:
-        sinks.append(JsonlSink(solver.traces / f"{file_name(asked.id)}.jsonl", pictures=False))
-    stream = Stream(*sinks)
+        trace = solver.traces / f"{file_name(asked.id)}.jsonl"
+        sinks.append(JsonlSink(trace, pictures=False))
     row: dict[str, Any] = {"id": asked.id, "video": asked.video}
     try:
-        with prompts.override(solver.prompts), stream.active():
+        with solver.session.under_way(*sinks):
             footage = source.footage(asked.video)
-            method = build.open_method(solver.method, solver.settings)
-            run = build.open_run(method, footage, solver.settings, solver.casting, seed=solver.seed)
-            result = solve(method, footage, asked.question, run)
+            result = solver.session.answer(solver.method, footage, asked.question)
     except Exception as error:
-        if isinstance(error, OSError) and error.errno in FULL:
+        # a full disk is not this question's fault: it ends the run
+        if isinstance(error, OSError) and error.errno in DISK_FULL:
             raise
-        said = f"{type(error).__name__}: {error}"
-        return row | {"status": "error", "error": said, "usage": dataclasses.asdict(meter.total)}
-    finally:
-        stream.close()
+        message = f"{type(error).__name__}: {error}"
+        usage = dataclasses.asdict(meter.total)
+        return row | {"status": "error", "error": message, "usage": usage}
+    return row | _plain(result) | {"notes": meter.notes}
+
+
+def _plain(result: Result) -> dict[str, Any]:
     answer = result.answer
-    return row | {
+    return {
         "status": answer.status,
         "choice": answer.choice,
         "text": answer.text,
         "confidence": answer.confidence,
-        "evidence": [[e.segment.start, e.segment.end] for e in answer.evidence],
+        "evidence": [[cited.segment.start, cited.segment.end] for cited in answer.evidence],
         "usage": dataclasses.asdict(result.usage),
-        "notes": meter.notes,
     }
 
 

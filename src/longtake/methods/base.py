@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
-from longtake import events, prompts, registry
 from longtake.config import overlay
-from longtake.errors import BudgetSpent, LongtakeError, unknown
+from longtake.errors import unknown
 from longtake.footage.protocol import Footage
-from longtake.steps.run import Run, settle
-from longtake.steps.wording import wording
-from longtake.types import Answer, Question, Result
+from longtake.steps.run import Run
+from longtake.types import Answer, Question
 
 
 @dataclass(frozen=True)
@@ -82,63 +80,6 @@ def bounds_of(method: Method, duration: float, question: Question) -> Bounds | N
 def fields_of(method: Method) -> dict[str, Any]:
     """The method's settings as plain data."""
     return dataclasses.asdict(method)  # type: ignore[call-overload, no-any-return]
-
-
-def solve(method: Method, footage: Footage, question: Question, run: Run) -> Result:
-    """Run a method on one question: its answer, marked where the budget ended it, and what was used."""
-    name = found_as(method)
-    events.emit(
-        events.RunStarted(
-            method=name,
-            question=question.text,
-            options=question.options,
-            film=footage.name,
-            fields=fields_of(method),
-            models=run.names,
-            cards=run.cards,
-            seed=run.seed,
-            budget={
-                key: value for key, value in vars(run.ledger.limits).items() if value is not None
-            },
-            prompts=own_prompts(),
-            subtitles=_subtitles_of(footage),
-            wording=wording(),
-        )
-    )
-    try:
-        answer = with_option_text(method.answer(footage, question, run), question)
-    except BudgetSpent as spent:
-        events.note("budget_spent", why=str(spent))
-        answer = with_option_text(settle(spent), question)
-    except LongtakeError as error:
-        events.emit(events.Failed(error=type(error).__name__, message=str(error)))
-        raise
-    events.emit(events.Answered(answer=answer, usage=run.usage))
-    return Result(answer, run.usage, name, run.names)
-
-
-def found_as(method: Method) -> str:
-    """The name that finds a method again, in a later run of its trace; its own where nothing does."""
-    return registry.methods.name_of(type(method)) or method.name
-
-
-def own_prompts() -> dict[str, str]:
-    """The texts of the prompts that stand in for ours here and now."""
-    with prompts.override(None):
-        ours = {name: prompts.load(name) for name in prompts.names()}
-    return {name: own.text for name in ours if (own := prompts.load(name)) is not ours[name]}
-
-
-def _subtitles_of(footage: Footage) -> str:
-    """The file that a film's lines come from, where one was given; films alone have one."""
-    return str(footage.given_subtitles or "")
-
-
-def with_option_text(answer: Answer, question: Question) -> Answer:
-    """A letter with the option it stands for."""
-    if answer.choice is None or answer.text:
-        return answer
-    return replace(answer, text=question.options[question.letters.index(answer.choice)])
 
 
 def words(texts: Sequence[str]) -> int:

@@ -8,7 +8,6 @@ used unless it is named: keys and servers that happen to exist are suggested and
 from __future__ import annotations
 
 import os
-import re
 import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -49,7 +48,6 @@ SERVERS: Mapping[int, str] = {
     30000: "SGLang",
 }
 """Ports of this machine where servers usually listen."""
-_ROLE = re.compile(r"[a-z][a-z_]*")
 
 
 class Catalogue:
@@ -237,21 +235,6 @@ class Catalogue:
                 if (own.scheme, own.host, own.port) == (url.scheme, url.host, url.port):
                     return entry.api_key_env
         return KEYS.get(url.host, "") if url.scheme == "https" and url.port in (None, 443) else ""
-
-
-def assign_roles(needed: Sequence[str], assignments: Sequence[str], default: str) -> dict[str, str]:
-    """Role to model name from ``--model X`` (all roles) and ``--model ROLE=X`` (one), later ones first."""
-    roles = dict.fromkeys(needed, default)
-    single: dict[str, str] = {}
-    for text in assignments:
-        role, equals, name = text.partition("=")
-        if equals and _ROLE.fullmatch(role):
-            if role not in needed:
-                raise unknown("role", role, needed, where=f"--model {text}")
-            single[role] = name
-        else:
-            roles = dict.fromkeys(needed, text)
-    return roles | single
 
 
 def suggestions() -> list[str]:

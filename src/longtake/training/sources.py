@@ -14,11 +14,11 @@ from typing import Any
 from longtake.config import Settings, cache_folder
 from longtake.errors import ConfigError
 from longtake.index.film import Film
-from longtake.opening import open_store
 from longtake.perception.cardencoder import CardImageTextEncoder
 from longtake.perception.minilm import LONGEST, bert_tokenizer
 from longtake.perception.protocols import ImageTextEncoder
 from longtake.perception.senses import Senses
+from longtake.session.films import open_store
 from longtake.training import pairs as stored
 from longtake.training.captions import Count, Dropped, Rules, keep, read_list
 from longtake.training.pairs import Pairs, embed

@@ -11,7 +11,7 @@ from films import FILMS, Recipe
 from PIL import Image
 
 from longtake import prompts, registry
-from longtake.cli.estimate import first_column
+from longtake.cli.tables import first_column
 from longtake.errors import MissingExtra
 from longtake.perception.senses import Senses
 
@@ -124,9 +124,12 @@ def test_an_unreachable_model_is_exit_4(run, film):
         (["Which?", "--method", "videoagnt"], "did you mean 'videoagent'"),
         (["Which?", "--model", "gpt-9"], "unknown model"),
         (["Which?", "--model", "vml=test/obliging"], "unknown role"),
-        (["Which?", "--max-calls", "0"], "more than nothing"),
-        (["Which?", "--max-cost", "nan"], "--max-cost nan: a budget must be finite"),
-        (["Which?", "--max-seconds", "inf"], "--max-seconds inf: a budget must be finite"),
+        (["Which?", "--max-calls", "0"], "positive and finite"),
+        (["Which?", "--max-cost", "nan"], "--max-cost nan: a budget must be positive and finite"),
+        (
+            ["Which?", "--max-seconds", "inf"],
+            "--max-seconds inf: a budget must be positive and finite",
+        ),
         (["Which?", "--set", "budget.cost=nan"], "budget.cost = nan"),
         (["Which?", "--model", "test/obliging", "--prompts", "nowhere"], "no such folder"),
         (

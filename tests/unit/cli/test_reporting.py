@@ -125,7 +125,9 @@ def test_nothing_to_resume_is_said_and_noise_must_be_a_number(run, tmp_path):
 def test_earlier_replies_are_not_used(run, tmp_path, monkeypatch):
     seen = []
     monkeypatch.setattr(
-        eval_module, "evaluate", lambda solver, *_, **__: seen.append(solver.casting) or 1 / 0
+        eval_module,
+        "evaluate",
+        lambda solver, *_, **__: seen.append(solver.session.casting) or 1 / 0,
     )
     run("eval", *LAB, "--method", "blind", "--model", "lab/acuity=1", "--out", tmp_path / "r")
     assert seen[0].replies is False

@@ -14,13 +14,14 @@ from pathlib import Path
 import pytest
 from processes import SECRET, Captions, masked
 
-from longtake.build import Casting, with_fields
 from longtake.config import ModelEntry, Settings
 from longtake.errors import RunError
 from longtake.evals.items import Asked, Benchmark, Item
 from longtake.evals.runner import evaluate, specify
 from longtake.evals.runs import RunFolder, differences
 from longtake.evals.solving import Solver, _no_ctrl_c
+from longtake.session.asking import Session
+from longtake.session.casting import Casting
 from longtake.types import Question
 
 OPTIONS = ("one", "two")
@@ -43,7 +44,7 @@ def benchmark(count=6, videos=3, labels="AB", broken=False):
 
 
 def solver(method="processes:FirstOption", **fields):
-    return Solver(method, with_fields(Settings(), method, fields))
+    return Solver(method, Session().with_fields(method, fields))
 
 
 def test_every_question_is_asked_once_and_scored(tmp_path):
@@ -100,7 +101,7 @@ def test_another_spec_is_refused_and_the_difference_named(tmp_path):
     folder = RunFolder(tmp_path / "run")
     evaluate(solver(), benchmark(), folder)
     with pytest.raises(RunError, match=r"seed was 0, is 5"):
-        evaluate(replace(solver(), seed=5), benchmark(), folder, resume=True)
+        evaluate(replace(solver(), session=Session(seed=5)), benchmark(), folder, resume=True)
     with pytest.raises(RunError, match="pass --resume"):
         evaluate(solver(), benchmark(), folder)
     assert differences({"a": {"b": 1}}, {"a": {"b": 2}, "c": 3}) == [
@@ -111,23 +112,26 @@ def test_another_spec_is_refused_and_the_difference_named(tmp_path):
 
 def test_what_decides_results_is_in_the_spec(tmp_path):
     folder, asked = RunFolder(tmp_path / "run"), benchmark(count=1)
-    first = Solver(
-        "blind", Settings(models={"mine": ModelEntry(model="a")}), Casting(("lab/acuity=1",))
-    )
+    settings = Settings(models={"mine": ModelEntry(model="a")})
+    first = Solver("blind", Session(settings, Casting(("lab/acuity=1",))))
+
+    def changed(solver, **changes):
+        return replace(solver, session=replace(solver.session, **changes))
+
     evaluate(first, asked, folder)
     words = tmp_path / "prompts" / "baselines"
     words.mkdir(parents=True)
     (words / "blind.md").write_text("$question\n\nGuess. $manner\n")
     with pytest.raises(RunError, match=r"prompts\.baselines/blind was"):
-        evaluate(replace(first, prompts=words.parent), asked, folder, resume=True)
-    coarse = replace(first.settings, index=replace(first.settings.index, fps=0.2))
+        evaluate(changed(first, prompts=words.parent), asked, folder, resume=True)
+    coarse = replace(settings, index=replace(settings.index, fps=0.2))
     with pytest.raises(RunError, match=r"index was .*fps=1.0.*fps=0.2"):
-        evaluate(replace(first, settings=coarse), asked, folder, resume=True)
-    named = replace(first, casting=Casting(("mine",)))
+        evaluate(changed(first, settings=coarse), asked, folder, resume=True)
+    named = changed(first, casting=Casting(("mine",)))
     spec = specify(named, asked)
-    slower = replace(named, settings=Settings(models={"mine": ModelEntry(model="a", timeout=9.0)}))
+    slower = changed(named, settings=Settings(models={"mine": ModelEntry(model="a", timeout=9.0)}))
     assert differences(spec, specify(slower, asked)) == []
-    other = replace(
+    other = changed(
         named, settings=Settings(models={"mine": ModelEntry(model="b", temperature=1.5)})
     )
     assert differences(spec, specify(other, asked)) == [
@@ -137,7 +141,7 @@ def test_what_decides_results_is_in_the_spec(tmp_path):
 
 
 def test_a_fault_in_a_method_is_a_result_with_what_it_used(tmp_path):
-    faulty = Solver("processes:Faulty", Settings(), Casting(("lab/acuity=1",)))
+    faulty = Solver("processes:Faulty", Session(casting=Casting(("lab/acuity=1",))))
     scored = evaluate(faulty, benchmark(), RunFolder(tmp_path / "run"))
     assert [row["status"] for row in scored.rows] == ["answered", "error", "answered"] * 2
     assert scored.rows[1]["error"] == "ZeroDivisionError: division by zero"
@@ -147,11 +151,8 @@ def test_a_fault_in_a_method_is_a_result_with_what_it_used(tmp_path):
 
 def test_a_full_disk_ends_the_run_as_such_and_no_question_is_blamed(tmp_path):
     folder = RunFolder(tmp_path / "run")
-    faulty = Solver(
-        "processes:Faulty",
-        with_fields(Settings(), "processes:Faulty", {"full": "v2"}),
-        Casting(("lab/acuity=1",)),
-    )
+    session = Session(casting=Casting(("lab/acuity=1",)))
+    faulty = Solver("processes:Faulty", session.with_fields("processes:Faulty", {"full": "v2"}))
     with pytest.raises(OSError, match="No space left"):
         evaluate(faulty, benchmark(), folder)
     assert {row["video"] for row in folder.results().values()} == {"v0", "v1"}
@@ -227,13 +228,13 @@ def test_killed_and_resumed_equals_unbroken(tmp_path):
         "from longtake.evals.runs import RunFolder\n"
         "from longtake.evals.items import Asked, Benchmark, Item\n"
         "from longtake.evals.solving import Solver\n"
-        "from longtake.config import Settings\n"
+        "from longtake.session.asking import Session\n"
         "from longtake.types import Question\n"
         "from processes import Captions\n"
         "def go(folder):\n"
         "    ask = lambda i: Asked(f'q{i}', f'v{i % 20}', Question(f'Question {i}?', ('a', 'b')))\n"
         "    items = [Item(ask(i), 'A') for i in range(800)]\n"
-        "    evaluate(Solver('processes:FirstOption', Settings(), seed=3), Benchmark('toy', items, Captions()),\n"
+        "    evaluate(Solver('processes:FirstOption', Session(seed=3)), Benchmark('toy', items, Captions()),\n"
         "             RunFolder(Path(folder)), workers=2, resume=True)\n"
         "if __name__ == '__main__':\n"
         "    import sys\n"

@@ -8,11 +8,11 @@ import pytest
 from processes import Captions
 
 from longtake import registry
-from longtake.config import Settings
 from longtake.errors import RunError
 from longtake.evals.items import Asked, Benchmark, Item
 from longtake.evals.runs import RunFolder
-from longtake.evals.selection import Manner, estimates, select
+from longtake.evals.selection import estimates, select
+from longtake.session.asking import Session
 from longtake.steps.team import Member, read_team, write_team
 from longtake.types import Question
 
@@ -57,7 +57,7 @@ def test_a_team_file_reads_as_it_was_written(tmp_path):
 
 
 def test_answers_are_needed_and_labels_are_not(tmp_path):
-    found = select(LIBRARY, unlabelled(), Settings(), tmp_path / "runs")
+    found = select(LIBRARY, unlabelled(), Session(), tmp_path / "runs")
     assert len(found.ranking) == 4
     assert all(ranked.answered == 4 for ranked in found.ranking)
     assert found.team(2) == [ranked.member for ranked in found.ranking[:2]]
@@ -72,7 +72,7 @@ def test_a_selection_goes_on_where_it_was(tmp_path):
     first = select(
         LIBRARY[:2],
         unlabelled(),
-        Settings(),
+        Session(),
         tmp_path,
         progress=lambda name, row: asked.append(name),
     )
@@ -83,18 +83,18 @@ def test_a_selection_goes_on_where_it_was(tmp_path):
     again = select(
         LIBRARY[:2],
         unlabelled(),
-        Settings(),
+        Session(),
         tmp_path,
         progress=lambda name, row: asked.append(name),
     )
     assert asked == ["ann"]
     assert [r.agrees for r in again.ranking] == [r.agrees for r in first.ranking]
     with pytest.raises(RunError, match="seed was 0, is 3"):
-        select(LIBRARY[:2], unlabelled(), Settings(), tmp_path, Manner(seed=3))
+        select(LIBRARY[:2], unlabelled(), Session(seed=3), tmp_path)
 
 
 def test_each_agent_is_asked_alone_through_perception_and_action(tmp_path):
-    select(LIBRARY[:1], unlabelled(2), Settings(), tmp_path)
+    select(LIBRARY[:1], unlabelled(2), Session(), tmp_path)
     fields = RunFolder(tmp_path / "dim").spec()["method"]["fields"]
     assert (fields["team_size"], fields["max_rounds"], fields["reasons"], fields["chunks"]) == (
         1,
@@ -110,20 +110,20 @@ def test_answers_in_words_are_compared_by_meaning(tmp_path, monkeypatch):
     monkeypatch.setitem(registry.chats._targets, "test", "support.models:make")
     library = [Member(name=name, model="lab/acuity=1") for name in ("ann", "bob")]
     said = unlabelled(2, "What does the narrator say {}?", ())
-    found = select(library, said, Settings(), tmp_path)
+    found = select(library, said, Session(), tmp_path)
     assert [ranked.agreement.value for ranked in found.ranking] == [1.0, 1.0]
 
 
 def test_where_nobody_can_answer_the_error_is_shown(tmp_path):
     items = [Item(Asked("q0", "broken", Question("Which?", OPTIONS)), None)]
     with pytest.raises(RunError, match="no captions"):
-        select(LIBRARY[:2], Benchmark("toy", items, Captions()), Settings(), tmp_path)
+        select(LIBRARY[:2], Benchmark("toy", items, Captions()), Session(), tmp_path)
 
 
 def test_the_estimate_covers_what_is_used(tmp_path):
     benchmark = unlabelled(3)
-    bounds = estimates(LIBRARY[:2], benchmark, Settings(), Manner())
-    found = select(LIBRARY[:2], benchmark, Settings(), tmp_path)
+    bounds = estimates(LIBRARY[:2], benchmark, Session())
+    found = select(LIBRARY[:2], benchmark, Session(), tmp_path)
     for bound in bounds:
         ranked = next(r for r in found.ranking if r.member.name == bound.method)
         used = [row["usage"] for row in ranked.results]

@@ -9,7 +9,7 @@ from longtake.errors import ConfigError, ModelError
 from longtake.models.backends.local import LocalChat, Weights
 from longtake.models.backends.scripted import ScriptedChat
 from longtake.models.cache import ReplyStore
-from longtake.models.catalogue import KEYS, Catalogue, assign_roles, suggestions
+from longtake.models.catalogue import KEYS, Catalogue, suggestions
 from longtake.models.chat import Card, Options, say
 from longtake.models.prices import HERE, price_of
 
@@ -126,17 +126,6 @@ def test_keys_that_are_found_are_suggested_by_name_and_not_used(
     assert "$OPENAI_API_KEY is set" in found
     assert "sk-marked" not in found
     assert "api.openai.com" not in catalogue().hosts(catalogue().names())
-
-
-def test_roles() -> None:
-    needed = ("llm", "vlm")
-    assert assign_roles(needed, [], "d") == {"llm": "d", "vlm": "d"}
-    assert assign_roles(needed, ["x"], "d") == {"llm": "x", "vlm": "x"}
-    assert assign_roles(needed, ["vlm=y", "x"], "d") == {"llm": "x", "vlm": "y"}
-    assert assign_roles(needed, ["lab/acuity=0.8"], "d")["llm"] == "lab/acuity=0.8"
-    assert assign_roles(needed, ["vlm=http://h/v1?a=b#m"], "d")["vlm"] == "http://h/v1?a=b#m"
-    with pytest.raises(ConfigError, match="did you mean 'vlm'"):
-        assign_roles(needed, ["vml=y"], "d")
 
 
 def test_families_make_their_own(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,11 +16,11 @@ from longtake.config import PerceptionSettings, Settings
 from longtake.errors import ConfigError, ModelError
 from longtake.index.film import Film
 from longtake.index.store import Store
-from longtake.methods.base import solve
 from longtake.methods.lvagent.method import LVAgent
 from longtake.perception.headfile import Shape, initial, network
 from longtake.perception.pooling import MeanPooling
 from longtake.perception.retrieval import RetrievalHead
+from longtake.session.asking import solve
 from longtake.steps.run import Run
 from longtake.types import Question
 

@@ -15,9 +15,9 @@ from longtake.config import Settings, cache_folder
 from longtake.errors import ConfigError
 from longtake.footage.captioned import CaptionedFootage
 from longtake.footage.protocol import Footage
-from longtake.opening import open_film
 from longtake.perception.minilm import MiniLM
 from longtake.perception.senses import Senses
+from longtake.session.films import open_film
 from longtake.types import LETTERS
 
 VIDEO_SUFFIXES = (".mp4", ".mkv", ".webm", ".avi", ".mov")

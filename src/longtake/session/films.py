@@ -1,4 +1,4 @@
-"""Films and the store from settings: all that commands need which ask no model."""
+"""The store and films, from settings: what the commands need that ask no model."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ def open_film(
     subtitles_begin: float = 0.0,
     full_hash: bool = False,
 ) -> Film:
-    """A film with its part of the user's store; ``subtitles_begin`` is the time in them at which the film begins."""
+    """A film with its part of the user's store.
+
+    ``subtitles_begin`` is the time in the subtitle file at which the film begins.
+    """
     store = open_store(settings)
     return Film(
         path,
@@ -39,5 +42,5 @@ def open_film(
 
 @lru_cache(maxsize=1)
 def _senses(settings: PerceptionSettings, cache: Path) -> Senses:
-    """Models are loaded once for all films of a process, and kept until other settings are asked for."""
+    """Loading models takes seconds, so all films of a process share one set until settings change."""
     return Senses(settings, cache)

@@ -1,24 +1,31 @@
-"""What a question will cost, before it is asked: from the method's own bounds and the models' prices."""
+"""What a question can cost at most, from the method's own bounds and the models' prices."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
-from longtake.methods.base import Method, bounds_of, found_as, words
+from longtake.footage.protocol import Footage
+from longtake.methods.base import Method, bounds_of, words
 from longtake.models import tokens
 from longtake.models.chat import Chat
 from longtake.prompts import show_question
+from longtake.session.asking import Session, registered_name
 from longtake.steps.run import Run
 from longtake.types import Question
 
+N = TypeVar("N", int, float)
 TOKENS_PER_WORD = 1.4
-"""English text in the usual vocabularies; an estimate, as the whole is."""
+"""Typical of English text; a rough figure, like the whole estimate."""
 PICTURE_TOKENS = 765
-"""Where an endpoint does not say: four tiles of 512 pixels at 170 tokens, plus 85 (OpenAI's vision guide, GPT-4o)."""
+"""For endpoints that do not say: four tiles of 512 pixels at 170 tokens each, plus 85 (GPT-4o in
+OpenAI's vision guide)."""
 FORM_TOKENS = 60
-"""What a call holds beside its prompt: the rule about material, and the form of the reply, which is one long word."""
+"""Tokens of each call beyond the words of its prompt: the rule about material, and the JSON of the
+reply's form, which counts as one word."""
 TIME_TOKENS = 6
-"""The time that stands before a picture."""
+"""The time written before each picture."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +56,7 @@ def estimate(method: Method, duration: float, question: Question, run: Run) -> E
         # models that are free stay free, however often they are called
         free = _cost(chats, 1, 1) == 0
         cost = 0.0 if free else None
-        return Estimate(found_as(method), None, None, None, None, cost, None, paid=not free)
+        return Estimate(registered_name(method), None, None, None, None, cost, None, paid=not free)
     picture = max((chat.card.picture_tokens or PICTURE_TOKENS for chat in chats), default=0)
     written = most.prompt_words * TOKENS_PER_WORD + most.calls * (
         FORM_TOKENS + _beyond_words(question)
@@ -58,7 +65,7 @@ def estimate(method: Method, duration: float, question: Question, run: Run) -> E
     tokens_out = round(most.reply_words * TOKENS_PER_WORD)
     cost = _cost(chats, tokens_in, tokens_out)
     return Estimate(
-        found_as(method),
+        registered_name(method),
         most.calls,
         most.frames,
         tokens_in,
@@ -69,14 +76,46 @@ def estimate(method: Method, duration: float, question: Question, run: Run) -> E
     )
 
 
+def total(name: str, estimates: Sequence[Estimate]) -> Estimate:
+    """Several questions together; a figure is unknown if it is unknown for one of them."""
+    return Estimate(
+        name,
+        calls=_sum([each.calls for each in estimates]),
+        frames=_sum([each.frames for each in estimates]),
+        tokens_in=_sum([each.tokens_in for each in estimates]),
+        tokens_out=_sum([each.tokens_out for each in estimates]),
+        cost=_sum([each.cost for each in estimates]),
+        steps=_sum([each.steps for each in estimates]),
+        paid=any(each.paid for each in estimates),
+    )
+
+
+def _sum(figures: Sequence[N | None]) -> N | None:
+    known = [figure for figure in figures if figure is not None]
+    return sum(known) if len(known) == len(figures) else None
+
+
+def estimate_all(
+    session: Session, footage: Footage, question: Question, methods: Sequence[str]
+) -> list[Estimate]:
+    """One question to several methods that share one set of models."""
+    shared = replace(session, casting=session.casting.among(methods))
+    estimates = []
+    for name in methods:
+        method = shared.method(name)
+        run = shared.run(method, footage)
+        estimates.append(estimate(method, footage.duration, question, run))
+    return estimates
+
+
 def _beyond_words(question: Question) -> float:
-    """Tokens of a question that its words do not count: a script without spaces is a word a sentence."""
+    """Tokens that a word count misses: in scripts without spaces a sentence is one word."""
     counted = words([question.text, *question.options]) * TOKENS_PER_WORD
     return max(0.0, tokens.estimate(show_question(question)) - counted)
 
 
 def _cost(chats: list[Chat], tokens_in: int, tokens_out: int) -> float | None:
-    """The price of all tokens at the dearest of the models: an upper bound."""
+    """All tokens at the price of the most expensive model: an upper bound."""
     prices = [chat.card.price for chat in chats]
     if any(price is None for price in prices):
         return None

@@ -1,0 +1,175 @@
+"""A method on laboratory worlds, beside uniform frames of the same number."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from longtake import prompts
+from longtake.errors import ConfigError, ModelError
+from longtake.evals.items import Benchmark
+from longtake.evals.runner import Scored, evaluate
+from longtake.evals.scoring import Difference, Rate, by_tag, paired
+from longtake.evals.solving import Solver
+from longtake.lab.acuity import parse
+from longtake.lab.profile import PROFILE
+from longtake.session.casting import Assignment, Casting
+
+BASELINE = "uniform"
+LAB = "lab/"
+"""What the names of simulated models begin with."""
+ACUITIES = (0.4, 0.6, 0.8, 1.0)
+NOISES = (0.0, 1.0, 2.0, 4.0)
+ERRORS_SHOWN = 3
+"""Distinct errors that are listed; the rest are counted."""
+
+Worlds = Callable[[float | None], Benchmark]
+"""Makes the worlds for a noise of the simulated encoder; ``None`` is the profile's."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A method on some worlds, beside uniform frames of the same number."""
+
+    method: str
+    models: tuple[str, ...]
+    scored: Scored
+    uniform: Scored
+    uniform_frames: int
+
+    @property
+    def lead(self) -> Difference:
+        """The method minus uniform, on the same questions."""
+        videos = [item.asked.video for item in self.scored.items]
+        return paired(self.scored.right, self.uniform.right, videos)
+
+    @property
+    def tokens(self) -> float:
+        """Tokens a question, in and out."""
+        return self.scored.mean("tokens_in") + self.scored.mean("tokens_out")
+
+    def types(self) -> dict[str, Rate]:
+        """Accuracy by kind of question."""
+        return dict(by_tag(self.scored.items, self.scored.right, "type"))
+
+    def plain(self) -> dict[str, Any]:
+        """As ``--json`` prints it."""
+        accuracy = self.scored.accuracy
+        return {
+            "profile": PROFILE.hash,
+            "method": self.method,
+            "models": list(self.models),
+            "questions": len(self.scored.items),
+            "accuracy": accuracy.value,
+            "interval": [accuracy.low, accuracy.high],
+            "by_type": {kind: vars(rate) for kind, rate in self.types().items()},
+            "frames": self.scored.mean("frames"),
+            "calls": self.scored.mean("calls"),
+            "tokens": self.tokens,
+            "critical_path_s": self.scored.mean("seconds"),
+            "uniform": {"frames": self.uniform_frames, "accuracy": self.uniform.accuracy.value},
+            "lead": vars(self.lead),
+            "errors": dict(count_errors(self.scored)),
+        }
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One measurement of a sweep."""
+
+    acuity: float
+    noise: float
+    measured: Measured
+
+    def plain(self) -> dict[str, Any]:
+        """As ``--json`` prints it."""
+        return {"acuity": self.acuity, "noise": self.noise, **self.measured.plain()}
+
+
+def with_profile_model(casting: Casting, method: str) -> Casting:
+    """Whoever is named, and the profile's simulated model in the other roles."""
+    if not casting.everyone:
+        simulated = f"{LAB}acuity={PROFILE.model.acuity:g}"
+        casting = replace(casting, models=(simulated, *casting.models))
+    return casting.among((method, BASELINE))
+
+
+def check(solver: Solver, benchmark: Benchmark, *, all_films: bool) -> None:
+    """Open what the first question needs, so that unknown names are rejected before anything runs."""
+    session = solver.session
+    videos = list(dict.fromkeys(item.asked.video for item in benchmark.items))
+    with prompts.override(session.prompts):
+        for video in videos if all_films else videos[:1]:
+            footage = benchmark.source.footage(video)
+            for name in (solver.method, BASELINE):
+                session.run(session.method(name), footage)
+
+
+def measure(solver: Solver, benchmark: Benchmark, workers: int) -> Measured:
+    """The method, then uniform with as many frames as the method used on average."""
+    scored = _scored(solver, benchmark, workers)
+    frames = max(1, round(scored.mean("frames")))
+    session = solver.session.with_fields(BASELINE, {"frames": frames})
+    uniform = _scored(replace(solver, method=BASELINE, session=session), benchmark, workers)
+    return Measured(solver.method, tuple(session.casting.models), scored, uniform, frames)
+
+
+def sweep(solver: Solver, worlds: Worlds, workers: int) -> Iterator[Cell]:
+    """Every acuity with every noise."""
+    for acuity in ACUITIES:
+        casting = with_acuity(solver.session.casting, acuity)
+        swept = replace(solver, session=replace(solver.session, casting=casting))
+        for noise in NOISES:
+            yield Cell(acuity, noise, measure(swept, worlds(noise), workers))
+
+
+def with_acuity(casting: Casting, acuity: float) -> Casting:
+    """The same simulated models with this acuity; other models cannot be swept."""
+    models = []
+    for role, name in casting.assignments:
+        if not name.startswith(LAB):
+            raise ConfigError(
+                f"--sweep sets the acuity of simulated models, and {name} is not one; write {LAB}…",
+                key=name,
+            )
+        model = parse(name.removeprefix(LAB))
+        if model.acuity != PROFILE.model.acuity:
+            raise ConfigError(
+                f"--sweep sets the acuity itself; leave it out of --model {Assignment(role, name)}",
+                key=name,
+            )
+        models.append(str(Assignment(role, replace(model, acuity=acuity).name)))
+    return replace(casting, models=tuple(models))
+
+
+def count_errors(scored: Scored) -> Counter[str]:
+    """How many questions ended in which error."""
+    return Counter(row["error"] for row in scored.rows if row["status"] == "error")
+
+
+def list_errors(errors: Counter[str]) -> list[str]:
+    """Errors with their counts, the most frequent first."""
+    shown = errors.most_common(ERRORS_SHOWN)
+    lines = [f"{count} × {text}" for text, count in shown]
+    rest = errors.total() - sum(count for _, count in shown)
+    return [*lines, f"{rest} × something else"] if rest else lines
+
+
+def statuses(rows: Sequence[Any]) -> list[str]:
+    """How the questions without an answer ended, with counts."""
+    ended = Counter(row["status"] for row in rows if row["status"] != "answered")
+    return [f"{ended[status]} {status}" for status in sorted(ended)]
+
+
+def _scored(solver: Solver, benchmark: Benchmark, workers: int) -> Scored:
+    """The results of a method; a run in which every question failed is an error."""
+    scored = evaluate(solver, benchmark, workers=workers)
+    errors = count_errors(scored)
+    if scored.rows and errors.total() == len(scored.rows):
+        listed = "; ".join(list_errors(errors))
+        models = ", ".join(solver.session.casting.models)
+        detail = f"{solver.method}: every question ended in an error ({listed})"
+        raise ModelError(models, "unavailable", detail)
+    return scored

@@ -1,0 +1,161 @@
+"""From settings to an answer: the method, its models, and one question's run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from longtake import events, prompts, registry
+from longtake.config import Settings
+from longtake.errors import BudgetSpent, LongtakeError
+from longtake.events import Sink, Stream
+from longtake.footage.protocol import Footage
+from longtake.methods.base import Method, configure, fields_of
+from longtake.models.cache import ReplyStore
+from longtake.models.catalogue import Catalogue
+from longtake.models.chat import Chat
+from longtake.session.casting import TEAM, Casting
+from longtake.sinks.recorder import Recorder
+from longtake.steps.run import Agent, Run, settle
+from longtake.steps.team import open_team
+from longtake.steps.wording import wording
+from longtake.types import Answer, Question, Result
+
+DEFAULT_METHOD = "videoagent"
+
+
+@dataclass(frozen=True)
+class Session:
+    """Settings, and who answers, ready to be asked."""
+
+    settings: Settings = field(default_factory=Settings)
+    casting: Casting = field(default_factory=Casting)
+    seed: int = 0
+    prompts: Path | None = None
+    """A folder whose prompts replace ours."""
+
+    def with_fields(self, method: str, fields: Mapping[str, Any]) -> Session:
+        """The same session with a method's fields set."""
+        return replace(self, settings=with_fields(self.settings, method, fields))
+
+    def method(self, name: str) -> Method:
+        """The method of that name with its settings."""
+        values = self.settings.methods.get(name, {})
+        method: Method = configure(registry.methods.get(name), values, source="settings")
+        return method
+
+    def hosts(self, roles: Sequence[str]) -> list[str]:
+        """The hosts beyond this machine that pictures and words would go to."""
+        models = list(self.casting.names(roles).values())
+        if TEAM in roles:
+            models += [member.model for member in self.casting.members()]
+        return self._catalogue().hosts(models)
+
+    def run(self, method: Method, footage: Footage) -> Run:
+        """The models that a method needs, under the budget of one question."""
+        catalogue = self._catalogue()
+        witness, folder = footage.witness(), footage.replies_folder
+        replies = ReplyStore(folder) if folder and self.casting.replies else None
+        names = self.casting.names(method.roles, pictures="pictures" in footage.has)
+        models: dict[str, Chat] = {}
+        for role, name in names.items():
+            models[role] = catalogue.open(name, witness=witness, replies=replies)
+        team: Sequence[Agent] = ()
+        if TEAM in method.roles:
+            members = self.casting.members()
+            team = open_team(catalogue, members, witness=witness, replies=replies)
+        return Run(models, team=team, budget=self.settings.budget, seed=self.seed)
+
+    def ask(
+        self,
+        footage: Footage,
+        question: Question,
+        method: str = DEFAULT_METHOD,
+        *,
+        sinks: Sequence[Sink] = (),
+        pictures: bool = False,
+    ) -> Result:
+        """Put one question to one method; ``pictures`` keeps the frames it saw in the trace."""
+        recorder = Recorder(pictures=pictures)
+        with self.under_way(recorder, *sinks):
+            result = self.answer(method, footage, question)
+        return replace(result, trace=recorder.trace)
+
+    def answer(self, method: str, footage: Footage, question: Question) -> Result:
+        """Open the method and its models, and solve the question; events go to the active stream."""
+        opened = self.method(method)
+        return solve(opened, footage, question, self.run(opened, footage))
+
+    @contextmanager
+    def under_way(self, *sinks: Sink) -> Iterator[None]:
+        """Inside the block, events go to these sinks and the session's prompts are in force."""
+        stream = Stream(*sinks)
+        try:
+            with prompts.override(self.prompts), stream.active():
+                yield
+        finally:
+            stream.close()
+
+    def _catalogue(self) -> Catalogue:
+        return Catalogue(self.settings, offline=self.casting.offline)
+
+
+def with_fields(settings: Settings, method: str, fields: Mapping[str, Any]) -> Settings:
+    """Settings with a method's fields set."""
+    merged = {**settings.methods.get(method, {}), **fields}
+    return replace(settings, methods={**settings.methods, method: merged})
+
+
+def solve(method: Method, footage: Footage, question: Question, run: Run) -> Result:
+    """Run a method on one question: its answer, marked if the budget ended it, and its usage."""
+    name = registered_name(method)
+    limits = vars(run.ledger.limits).items()
+    events.emit(
+        events.RunStarted(
+            method=name,
+            question=question.text,
+            options=question.options,
+            film=footage.name,
+            fields=fields_of(method),
+            models=run.names,
+            cards=run.cards,
+            seed=run.seed,
+            budget={key: limit for key, limit in limits if limit is not None},
+            prompts=replaced_prompts(),
+            subtitles=str(footage.given_subtitles or ""),
+            wording=wording(),
+        )
+    )
+    try:
+        answer = with_option_text(method.answer(footage, question, run), question)
+    except BudgetSpent as spent:
+        events.note("budget_spent", why=str(spent))
+        answer = with_option_text(settle(spent), question)
+    except LongtakeError as error:
+        events.emit(events.Failed(error=type(error).__name__, message=str(error)))
+        raise
+    events.emit(events.Answered(answer=answer, usage=run.usage))
+    return Result(answer, run.usage, name, run.names)
+
+
+def registered_name(method: Method) -> str:
+    """The name by which a later run of the trace finds the method again; else its own name."""
+    return registry.methods.name_of(type(method)) or method.name
+
+
+def replaced_prompts() -> dict[str, str]:
+    """The prompts in force that are not the shipped ones, by name."""
+    with prompts.override(None):
+        shipped = {name: prompts.load(name) for name in prompts.names()}
+    in_force = {name: prompts.load(name) for name in shipped}
+    return {name: prompt.text for name, prompt in in_force.items() if prompt is not shipped[name]}
+
+
+def with_option_text(answer: Answer, question: Question) -> Answer:
+    """An answer by letter, with the text of its option."""
+    if answer.choice is None or answer.text:
+        return answer
+    return replace(answer, text=question.options[question.letters.index(answer.choice)])

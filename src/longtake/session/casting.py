@@ -1,0 +1,127 @@
+"""Who answers: a model for each role, and a team.
+
+``--model X`` names a model for all roles, ``--model ROLE=X`` for one; ``team`` is a role like any
+other. :func:`read_assignment` is the only place that reads this notation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+from longtake import registry
+from longtake.errors import ConfigError, unknown
+from longtake.steps.team import DEFAULT_TEAM, Member, read_team
+
+TEAM = "team"
+DEFAULT_MODELS = {
+    "llm": "local/qwen2.5-1.5b",
+    "vlm": "socratic/qwen2.5-1.5b",
+    "captioner": "senses",
+}
+"""The models that fill roles for which none is named; all of them run on this machine."""
+TEAM_SIZE = 3
+"""Agents in a team that is made of one model."""
+_ROLE = re.compile(r"[a-z][a-z_]*")
+
+
+class Assignment(NamedTuple):
+    """One ``--model`` option."""
+
+    role: str
+    """Empty: every role."""
+    model: str
+
+    def __str__(self) -> str:
+        return f"{self.role}={self.model}" if self.role else self.model
+
+
+def read_assignment(text: str) -> Assignment:
+    """``vlm=lab/acuity=0.8`` is a model for one role, ``lab/acuity=0.8`` one for all."""
+    role, equals, model = text.partition("=")
+    if equals and _ROLE.fullmatch(role):
+        return Assignment(role, model)
+    return Assignment("", text)
+
+
+def roles_of(methods: Sequence[str]) -> tuple[str, ...]:
+    """The roles of all these methods, each once."""
+    return tuple(
+        dict.fromkeys(role for name in methods for role in registry.methods.get(name).roles)
+    )
+
+
+@dataclass(frozen=True)
+class Casting:
+    """Models by role, and a team."""
+
+    models: Sequence[str] = ()
+    """Assignments, as ``--model`` takes them."""
+    team: Path | None = None
+    """A team file."""
+    offline: bool = False
+    """Refuse models that are not on this machine."""
+    replies: bool = True
+    """Keep replies in the film's folder and use them again."""
+    roster: tuple[Member, ...] = ()
+    """A team given outright; it goes before any file."""
+    beside: tuple[str, ...] = ()
+    """Roles of other methods in the same comparison: a model may be named for them as well."""
+
+    @property
+    def assignments(self) -> list[Assignment]:
+        """The models as named, in order."""
+        return [read_assignment(text) for text in self.models]
+
+    @property
+    def everyone(self) -> str:
+        """The model named for all roles; empty: none is."""
+        return self._last("")
+
+    def among(self, methods: Sequence[str]) -> Casting:
+        """The same casting for methods that share one set of models."""
+        return replace(self, beside=roles_of(methods))
+
+    def names(self, roles: Sequence[str], *, pictures: bool = True) -> dict[str, str]:
+        """Role to model name, except for the team.
+
+        Footage without pictures is read, not seen: there the text model fills every role.
+        """
+        self._check_roles(roles)
+        defaults = DEFAULT_MODELS
+        if not pictures:
+            defaults = dict.fromkeys(DEFAULT_MODELS, DEFAULT_MODELS["llm"])
+        names = {}
+        for role in roles:
+            if role == TEAM:
+                continue
+            name = self._last(role) or self.everyone or defaults.get(role, "")
+            if not name:
+                raise ConfigError(f"no model fills the role {role}; name one: --model {role}=NAME")
+            names[role] = name
+        return names
+
+    def members(self) -> Sequence[Member]:
+        """The team: the given one, else the file's, else three agents of one model, else ours."""
+        if self.roster:
+            return self.roster
+        if self.team is not None:
+            return read_team(self.team)
+        if model := self._last(TEAM) or self.everyone:
+            numbers = range(1, TEAM_SIZE + 1)
+            return [Member(name=f"agent {number}", model=model) for number in numbers]
+        return DEFAULT_TEAM
+
+    def _last(self, role: str) -> str:
+        """The model that was named last for a role; later options go before earlier ones."""
+        named = [assignment.model for assignment in self.assignments if assignment.role == role]
+        return named[-1] if named else ""
+
+    def _check_roles(self, roles: Sequence[str]) -> None:
+        known = list(dict.fromkeys((*roles, *self.beside)))
+        for assignment in self.assignments:
+            if assignment.role not in ("", TEAM, *known):
+                raise unknown("role", assignment.role, known, where=f"--model {assignment}")
