@@ -1,4 +1,4 @@
-"""One suite over every kind of film: the right picture with the right time, whatever the container."""
+"""One suite for every kind of film: the right picture at the right time in every container."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def video(film, film_folder):
 
 
 def truth_at(film, time):
-    """Number of the frame on screen at ``time``."""
+    """Return the number of the frame on screen at ``time``."""
     return max(0, int(np.searchsorted(film.truth, time + 1e-6, side="right")) - 1)
 
 
@@ -38,11 +38,11 @@ def test_every_frame_has_its_true_time(film, video):
     assert np.all(np.diff(video.table.times) > 0)
 
 
-def test_length_reaches_the_end_of_the_last_frame(film, video):
+def test_duration_includes_the_last_frame(film, video):
     assert film.truth[-1] < video.duration <= film.truth[-1] + 0.5
 
 
-def test_at_gives_the_frame_on_screen(film, video):
+def test_at_returns_the_frame_on_screen(film, video):
     rng = random.Random(7)
     times = [rng.uniform(0, film.truth[-1]) for _ in range(12)]
     frames = video.at(times)
@@ -51,7 +51,7 @@ def test_at_gives_the_frame_on_screen(film, video):
         assert frame.time <= asked + 1e-3 or read_number(frame.pixels) == 0
 
 
-def test_at_gives_the_exact_frame_at_its_own_time(film, video):
+def test_at_returns_the_exact_frame_at_its_own_time(film, video):
     wanted = [0, film.count // 3, film.count - 1]
     frames = video.at([film.truth[n] + 1e-3 for n in wanted])
     assert [read_number(f.pixels) for f in frames] == wanted
@@ -70,14 +70,14 @@ def test_sampling_equals_a_linear_decode(film, video, fps):
     assert [read_number(f.pixels) for f in frames] == [truth_at(film, t) for t in ticks]
 
 
-def test_sampling_a_stretch(film, video):
+def test_sampling_a_segment(film, video):
     middle = Segment(video.duration * 0.41, video.duration * 0.63)
     first = math.ceil(middle.start * 5)
     for number, frame in enumerate(video.sample(5.0, within=middle), start=first):
         assert read_number(frame.pixels) == truth_at(film, number / 5)
 
 
-def test_keyframes_carry_their_own_time(film, video):
+def test_keyframes_have_their_own_time(film, video):
     asked = [video.duration * share for share in (0.0, 0.3, 0.9)]
     for frame in video.keyframes(asked):
         assert read_number(frame.pixels) == truth_at(film, frame.time)
@@ -85,14 +85,15 @@ def test_keyframes_carry_their_own_time(film, video):
 
 def test_one_worker_and_many_agree(film, film_folder):
     path = film.make(film_folder)
-    numbers = [
-        [read_number(f.pixels) for f in Video(path, limits=MediaSettings(workers=n)).sample(3.0)]
-        for n in (1, 4)
-    ]
-    assert numbers[0] == numbers[1]
+
+    def numbers(workers):
+        video = Video(path, limits=MediaSettings(workers=workers))
+        return [read_number(frame.pixels) for frame in video.sample(3.0)]
+
+    assert numbers(1) == numbers(4)
 
 
-def test_scaled_frames_keep_their_shape(film, video):
+def test_scaled_frames_keep_their_aspect_ratio(film, video):
     frame = video.at([0.0], width=64)[0]
     assert frame.pixels.shape == (48, 64, 3)
     assert video.at([0.0], width=4000)[0].pixels.shape == (96, 128, 3)
@@ -106,15 +107,13 @@ def test_plan_decodes_less_than_everything_for_one_late_frame(film, video):
     assert decoded <= len(table.pts) / groups * 3 + 8
 
 
-def test_our_times_are_those_of_a_full_linear_decode(film, film_folder):
+def test_our_times_equal_those_of_a_full_linear_decode(film, film_folder):
     path = film.make(film_folder)
     with av.open(str(path)) as container:
-        stamps = [
-            None if f.pts is None else float(f.pts * f.time_base) for f in container.decode(video=0)
-        ]
+        decoded = [(frame.pts, frame.time_base) for frame in container.decode(video=0)]
     table = Video(path).table
-    assert len(stamps) == len(table)
+    assert len(decoded) == len(table)
     if table.timed:
-        assert stamps == pytest.approx(
-            [(t + table.origin) * table.tick for t in sorted(table.pts[table.order])]
-        )
+        expected = [float(pts * time_base) for pts, time_base in decoded]
+        ours = [(pts + table.origin) * table.tick for pts in sorted(table.pts[table.order])]
+        assert ours == pytest.approx(expected)

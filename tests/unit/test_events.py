@@ -72,7 +72,7 @@ class Keeper:
         pass
 
 
-def test_every_kind_of_event_is_covered_here():
+def test_every_kind_of_event_is_covered():
     assert {type(e) for e in EVERY_KIND} == set(events.Event.__args__)
 
 
@@ -91,7 +91,7 @@ def test_a_trace_reads_back_as_written(tmp_path):
 
 
 @pytest.mark.filterwarnings("error")
-def test_names_that_are_no_text_do_not_end_a_trace(tmp_path):
+def test_invalid_utf8_in_names_does_not_end_a_trace(tmp_path):
     stream = Stream(JsonlSink(tmp_path / "run.jsonl"))
     stream.emit(RunStarted(method="m", question="Which?", film="a\udcff.mp4"))
     stream.close()
@@ -100,7 +100,7 @@ def test_names_that_are_no_text_do_not_end_a_trace(tmp_path):
 
 
 @given(cut=st.integers(1, 400))
-def test_a_trace_cut_off_anywhere_after_its_first_line_still_reads(tmp_path_factory, cut):
+def test_a_trace_truncated_after_its_first_line_is_readable(tmp_path_factory, cut):
     path = tmp_path_factory.mktemp("t") / "run.jsonl"
     stream = Stream(JsonlSink(path))
     for number in range(5):
@@ -123,7 +123,7 @@ def test_a_trace_cut_off_anywhere_after_its_first_line_still_reads(tmp_path_fact
         b'{"longtake_trace": 1}\n{"kind": "nonsense"}\n',
     ],
 )
-def test_other_files_are_refused(tmp_path, content):
+def test_other_files_are_rejected(tmp_path, content):
     (tmp_path / "x").write_bytes(content)
     with pytest.raises(RunError):
         trace.read(tmp_path / "x")

@@ -36,9 +36,9 @@ def test_questions_have_no_options_or_two_to_26():
 
 
 def test_usage_adds_and_an_unknown_cost_stays_unknown():
-    total = Usage(calls=1, tokens_in=10, cost=0.5) + Usage(
-        calls=2, tokens_in=5, seconds=1.5, cost=0.25
-    )
+    first = Usage(calls=1, tokens_in=10, cost=0.5)
+    second = Usage(calls=2, tokens_in=5, seconds=1.5, cost=0.25)
+    total = first + second
     assert total == Usage(calls=3, tokens_in=15, seconds=1.5, cost=0.75)
     assert (total + Usage(calls=1, cost=None)).cost is None
 
@@ -65,13 +65,13 @@ def test_times_as_people_write_them(text, seconds):
 
 
 @pytest.mark.parametrize("text", ["", "soon", "-3", "1:75", "1:75:00", "1:2:3:4", "1e3", "nan"])
-def test_no_times(text):
+def test_invalid_times(text):
     with pytest.raises(ConfigError, match="not a time"):
         parse_time(text)
 
 
 @given(st.floats(0, 1e6))
-def test_clock_reads_back(seconds):
+def test_formatted_times_parse_back(seconds):
     assert parse_time(clock(seconds, millis=True)) == pytest.approx(seconds, abs=6e-4)
 
 
@@ -95,17 +95,16 @@ def test_uniform_includes_both_ends():
     assert sampling.uniform(9, 1).tolist() == [4]
 
 
-def test_unknown_names_suggest():
-    assert "did you mean 'videoagent'" in str(
-        unknown("method", "videoagnet", ["a4vl", "videoagent"])
-    )
-    assert "known: a4vl, symphony" in str(unknown("method", "zzz", ["symphony", "a4vl"]))
+def test_unknown_names_suggest_the_nearest():
+    near = unknown("method", "videoagnet", ["a4vl", "videoagent"])
+    assert "did you mean 'videoagent'" in str(near)
+    far = unknown("method", "zzz", ["symphony", "a4vl"])
+    assert "known: a4vl, symphony" in str(far)
 
 
 def test_registry_imports_late_and_names_the_nearest():
-    registry = Registry(
-        "thing", "longtake.nothing", {"path": "pathlib:Path", "broken": "no_such_module:x"}
-    )
+    targets = {"path": "pathlib:Path", "broken": "no_such_module:x"}
+    registry = Registry("thing", "longtake.nothing", targets)
     assert registry.get("path").__name__ == "Path"
     assert "broken" in registry
     with pytest.raises(ConfigError, match="did you mean 'path'"):

@@ -12,7 +12,7 @@ from longtake.algorithms.keyframes import FrameRule
 
 
 def apart(count):
-    """Frames that have nothing in common."""
+    """Frames with nothing in common."""
     return np.eye(count, dtype=np.float32)
 
 
@@ -21,31 +21,31 @@ def test_uniform_frames_then_four_of_each_package():
     assert chosen == [0, 20, 21, 22, 23, 50, 53, 56, 59, 99]
 
 
-def test_the_best_packages_come_first():
+def test_frames_of_the_best_packages_come_first():
     chosen = FrameRule()(apart(100), [(50, 60), (20, 24)], np.zeros(100), count=5, uniform=1)
     assert chosen == [49, 50, 53, 56, 59]
 
 
-def test_frames_too_like_a_chosen_one_are_passed_over_then_admitted_up_to_the_relaxed_limit():
+def test_near_duplicates_are_skipped_then_admitted_up_to_the_relaxed_limit():
     rows = np.zeros((8, 3), np.float32)
     for row, cosine in enumerate([1.0, 0.93, 0.96, 0.5]):
         rows[row] = [cosine, np.sqrt(1 - cosine**2), 0]
     rows[4:] = [0, 0, 1]
     rule = FrameRule()
-    # 0, then 3; 1 is too close to 0 at first (0.93) and passes the second time, 2 (0.96) does not
+    # 0, then 3; 1 is too close to 0 in the first pass (0.93) but not in the second; 2 (0.96) is
     assert rule(rows, [(0, 4)], np.zeros(8), count=2, uniform=0) == [0, 3]
     assert rule(rows, [(0, 4)], np.zeros(8), count=3, uniform=0) == [0, 1, 3]
     assert rule(rows, [(0, 4)], np.zeros(8), count=4, uniform=0) == [0, 1, 3, 4]
 
 
-def test_what_is_left_goes_by_diversity_and_relevance():
+def test_remaining_frames_are_chosen_by_diversity_and_relevance():
     rows = np.array([[1, 0, 0], [0.8, 0.6, 0], [0.6, 0.8, 0], [0.6, 0, 0.8]], np.float32)
     # 0.7·(1 − cosine) + 0.3·relevance: 0.44, 0.28, 0.28
     assert FrameRule()(rows, [(0, 1)], np.array([0, 1.0, 0, 0]), count=2, uniform=0) == [0, 1]
     assert FrameRule()(rows, [(0, 1)], np.zeros(4), count=2, uniform=0) == [0, 2]
 
 
-def test_where_all_frames_are_alike_the_rest_is_spread_evenly():
+def test_if_all_frames_are_alike_the_rest_is_spread_evenly():
     rows = np.ones((101, 1), np.float32)
     assert FrameRule()(rows, [(40, 50)], np.zeros(101), count=5, uniform=1) == [0, 33, 50, 67, 100]
 
@@ -58,7 +58,7 @@ def test_where_all_frames_are_alike_the_rest_is_spread_evenly():
     st.integers(0, 2**32 - 1),
     st.booleans(),
 )
-def test_exactly_as_many_as_wanted_whatever_the_film(length, count, uniform, seed, alike):
+def test_exactly_as_many_frames_as_asked_for(length, count, uniform, seed, alike):
     random = np.random.default_rng(seed)
     rows = random.normal(size=(length, 4)) + 10 * alike
     rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
@@ -95,5 +95,5 @@ def test_kinds_of_questions(text, kinds):
         ("What is in the knot?", False),
     ],
 )
-def test_questions_for_what_is_not_so(text, odd):
+def test_negated_questions(text, odd):
     assert negated(text) is odd

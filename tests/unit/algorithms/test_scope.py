@@ -39,7 +39,7 @@ HOUR = 3600.0
         ("Who appears after minute 5 in the first half?", 300, 1800),
     ],
 )
-def test_what_a_question_says_of_its_place(text, start, end):
+def test_questions_that_name_a_part_of_the_film(text, start, end):
     assert scope(text, HOUR) == Segment(start, end)
 
 
@@ -54,18 +54,18 @@ def test_what_a_question_says_of_its_place(text, start, end):
         "What did he do for the first time?",
         "What happens in the first half hour of the party?",
         "Who is in the middle of the road?",
-        "Who comes after minute 90?",  # not in the film
-        "What happens at the beginning and at the end?",  # nowhere at once
+        "Who comes after minute 90?",  # outside the film
+        "What happens at the beginning and at the end?",  # no overlap
         "He runs from beginning to end; why?",
         "Which end does she hold?",
     ],
 )
-def test_what_says_nothing_of_the_film(text):
+def test_questions_that_name_no_part_of_the_film(text):
     assert scope(text, HOUR) is None
 
 
 @given(st.text(max_size=60), st.floats(0.1, 20_000))
-def test_a_scope_lies_in_the_film(text, duration):
+def test_a_scope_lies_inside_the_film(text, duration):
     for phrase in (text, f"{text} in the last 5 minutes", f"after minute 2 {text}"):
         found = scope(phrase, duration)
         assert found is None or (0 <= found.start < found.end <= duration)

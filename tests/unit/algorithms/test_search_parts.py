@@ -1,4 +1,4 @@
-"""Fusion, coverage, phrases: by hand-made numbers, and by what must always hold."""
+"""Fusion, coverage and phrases: examples worked out by hand, and invariants."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_no_score_exceeds_a_first_place_in_every_ranking(rankings):
     assert all(0 < score <= len(rankings) / (K + 1) + 1e-12 for _, score in fused)
 
 
-def test_sources_that_agree_on_a_moment_lift_it():
+def test_sources_that_agree_on_a_moment_raise_its_score():
     fused = by_moment({"frame": [10.0, 50.0], "speech": [51.0, 90.0], "onscreen": [10.5]}, apart=2)
     assert [moment[0] for moment in fused] == [10.0, 51.0, 90.0]
     assert fused[0][2] == {"frame": 10.0, "onscreen": 10.5}
@@ -55,22 +55,22 @@ def test_a_source_counts_once_for_a_moment():
     ]
 
 
-def test_union_joins_what_overlaps_or_touches():
+def test_union_merges_overlapping_and_touching_segments():
     segments = [Segment(5, 7), Segment(0, 2), Segment(2, 3), Segment(6, 9), Segment(4, 4)]
     assert union(segments) == [Segment(0, 3), Segment(5, 9)]
 
 
 def test_coverage_by_hand():
-    assert coverage(
-        [Segment(0, 2), Segment(1, 4), Segment(8, 20)], Segment(0, 10)
-    ) == pytest.approx(0.6)
+    segments = [Segment(0, 2), Segment(1, 4), Segment(8, 20)]
+    assert coverage(segments, Segment(0, 10)) == pytest.approx(0.6)
     assert coverage([], Segment(0, 10)) == 0
     assert coverage([], Segment(3, 3)) == 1
 
 
-@given(
-    st.lists(st.tuples(st.floats(0, 100), st.floats(0, 100)).map(lambda p: Segment(min(p), max(p))))
-)
+pairs_of_times = st.tuples(st.floats(0, 100), st.floats(0, 100))
+
+
+@given(st.lists(pairs_of_times.map(lambda pair: Segment(min(pair), max(pair)))))
 def test_coverage_is_a_share_and_grows(segments):
     within = Segment(20, 80)
     shares = [coverage(segments[:n], within) for n in range(len(segments) + 1)]
@@ -92,14 +92,13 @@ def test_coverage_is_a_share_and_grows(segments):
         ("kitten", "sitting", 1 - 2 / 6),
     ],
 )
-def test_phrases_match_as_they_should(phrase, text, score):
+def test_phrase_scores(phrase, text, score):
     assert match(phrase, text) == pytest.approx(score)
 
 
 def test_the_place_of_a_phrase_tells_when_in_a_line_it_was_said():
-    line = Line(
-        Segment(120, 130), "You refine it, so it works for you. Welcome where colaboration rules."
-    )
+    text = "You refine it, so it works for you. Welcome where colaboration rules."
+    line = Line(Segment(120, 130), text)
     assert find("collaboration rules", line.text).score == pytest.approx(1 - 1 / 18)
     assert said_at("welcome", line) == pytest.approx(124.8, abs=0.2)
     assert said_at("collaboration rules", line) == pytest.approx(126.9, abs=0.3)
@@ -109,29 +108,28 @@ def test_the_place_of_a_phrase_tells_when_in_a_line_it_was_said():
 
 
 @given(st.text(max_size=30), st.text(max_size=60))
-def test_a_match_is_a_share_and_every_text_holds_itself(phrase, text):
+def test_a_score_is_between_0_and_1_and_every_text_contains_itself(phrase, text):
     assert 0 <= match(phrase, text) <= 1
     if len(squeeze(text)) >= 3:
         assert match(text, f"x{text}y") == 1
 
 
 def slowly(needle: str, hay: str) -> tuple[int, int]:
-    """Sellers' table of edits, column by column."""
+    """Sellers' edit table, column by column."""
     column = list(range(len(needle) + 1))
     fewest, best = column[-1], 0
     for position, letter in enumerate(hay, start=1):
         before, column[0] = column[:], 0
         for row, wanted in enumerate(needle, start=1):
-            column[row] = min(
-                before[row - 1] + (letter != wanted), before[row] + 1, column[row - 1] + 1
-            )
+            substituted = before[row - 1] + (letter != wanted)
+            column[row] = min(substituted, before[row] + 1, column[row - 1] + 1)
         if column[-1] < fewest:
             fewest, best = column[-1], position
     return fewest, best
 
 
 @given(st.text("abc", min_size=SHORTEST, max_size=80), st.text("abcd", min_size=1, max_size=40))
-def test_edits_in_bits_are_the_edits_of_the_table(needle, hay):
+def test_the_bit_vector_algorithm_agrees_with_the_edit_table(needle, hay):
     edits, end = slowly(needle, hay)
     score = 1 - edits / len(needle)
     found = find(needle, hay)

@@ -1,4 +1,4 @@
-"""Which frames get the expensive look."""
+"""Selection of the frames worth an expensive look."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_one_frame_per_distinct_shot():
     assert found.stands.tolist() == [1, 1, 1, 4, 4, 4, 1, 1, 8]
 
 
-def test_share_counts_what_a_frame_stands_for():
+def test_share_counts_the_frames_that_a_frame_represents():
     found = survey(plain(RED, RED, GREEN, RED))
     assert found.share(found.chosen) == 1
     assert found.share(found.chosen[:1]) == pytest.approx(3 / 4)
@@ -38,37 +38,36 @@ def test_share_counts_what_a_frame_stands_for():
     assert found.spans(int(found.chosen[0])) == [(0, 2), (3, 4)]
 
 
-def test_cards_of_text_on_one_ground_are_told_apart():
+def test_cards_of_text_on_one_background_are_distinct():
     cards = [card("MUSIC AND SOUND"), card("The John Foundation"), card("VERY SPECIAL THANKS")]
     film = np.stack([thumbnail(picture) for picture in cards for _ in range(3)])
     assert distinct(film).tolist() == [1, 4, 7]
 
 
-def test_a_caption_on_a_still_picture_is_a_new_look():
+def test_a_caption_on_a_still_picture_is_distinct():
     film = plain(*[BLUE] * 8)
     film[4:, 30:33, 20:44] = 255
     assert distinct(film).tolist() == [2, 6]
 
 
-def test_a_moving_thing_on_a_moving_picture_is_not_a_new_look():
+def test_movement_in_a_moving_picture_is_not_distinct():
     random = np.random.default_rng(0)
-    film = np.stack(
-        [np.clip(plain(GREEN)[0] + random.normal(0, 12, (36, 64, 3)), 0, 255) for _ in range(9)]
-    )
+    noisy = plain(GREEN)[0] + random.normal(0, 12, (9, 36, 64, 3))
+    film = np.clip(noisy, 0, 255)
     for number, frame in enumerate(film):
         frame[10:16, 4 + number * 5 : 10 + number * 5] = 240
     assert len(distinct(film.astype(np.uint8))) == 1
 
 
 def restless(count: int) -> np.ndarray:
-    """A still ground on the left half of which something moves all the time."""
+    """A still background with something constantly moving on its left half."""
     film = plain(*[BLUE] * count).copy()
     for number in range(count):
         film[number, 14:20, 2 + 5 * (number * 7 % 5) :][:, :6] = 230
     return film
 
 
-def test_a_sign_beside_something_that_moves_is_a_new_look():
+def test_a_sign_beside_movement_is_distinct():
     film = restless(24)
     assert len(survey(film).chosen) == 1
     film[8:16, 20:26, 48:56] = 240
@@ -76,27 +75,27 @@ def test_a_sign_beside_something_that_moves_is_a_new_look():
     assert len(found.chosen) == 2
     assert 8 <= found.chosen[1] < 16
     assert set(found.stands[8:16].tolist()) == {int(found.chosen[1])}
-    assert set(found.stands[16:].tolist()) == {int(found.chosen[0])}  # the ground again, and known
+    assert set(found.stands[16:].tolist()) == {
+        int(found.chosen[0])
+    }  # known already
 
 
-def test_what_passes_by_is_no_sign():
+def test_something_that_passes_quickly_is_not_distinct():
     film = restless(24)
-    film[8:10, 20:26, 48:56] = 240  # two pictures are less than it takes to read
+    film[8:10, 20:26, 48:56] = 240  # two pictures are too few to read
     assert len(survey(film).chosen) == 1
 
 
-def test_a_still_card_does_not_stand_for_what_moves_on_a_like_ground():
+def test_a_still_card_does_not_represent_movement_on_a_similar_background():
     random = np.random.default_rng(1)
     still = [thumbnail(card("TITLE"))] * 4
-    moving = [
-        np.clip(thumbnail(card()) + random.normal(0, 20, (36, 64, 3)), 0, 255).astype(np.uint8)
-        for _ in range(5)
-    ]
+    noisy = thumbnail(card()) + random.normal(0, 20, (5, 36, 64, 3))
+    moving = np.clip(noisy, 0, 255).astype(np.uint8)
     found = survey(np.stack([*still, *moving]))
     assert set(found.stands[:4].tolist()) & set(found.stands[4:].tolist()) == set()
 
 
-def test_the_settled_frame_is_read_not_the_fade():
+def test_the_settled_frame_is_chosen_not_the_fade():
     film = plain(*[(20, 20, 20 + min(step, 4) * 2) for step in range(9)])
     assert distinct(film).tolist()[0] >= 5
 
@@ -114,13 +113,13 @@ def test_most_keeps_the_frames_that_differ_most():
     assert [int(film[number, 0, 0].argmax()) for number in kept] == [0, 1, 2]
 
 
-def test_no_frames_and_one_frame():
+def test_films_of_no_frames_and_of_one():
     assert distinct(np.zeros((0, 36, 64, 3), np.uint8)).tolist() == []
     assert survey(np.zeros((0, 36, 64, 3), np.uint8)).share(np.zeros(0, np.int64)) == 1
     assert distinct(plain(RED)).tolist() == [0]
 
 
-def test_what_is_no_film_is_refused():
+def test_arrays_of_the_wrong_shape_are_rejected():
     with pytest.raises(ValueError, match="frames × height"):
         distinct(np.zeros((4, 36, 64), np.uint8))
     with pytest.raises(ValueError, match="too small"):
@@ -129,7 +128,7 @@ def test_what_is_no_film_is_refused():
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.sampled_from([RED, GREEN, BLUE, (0, 0, 0), (250, 250, 250)]), max_size=40))
-def test_every_frame_has_one_that_stands_for_it_and_looks_like_it(colours):
+def test_every_frame_has_a_representative_that_looks_like_it(colours):
     film = plain(*colours) if colours else np.zeros((0, 36, 64, 3), np.uint8)
     found = survey(film)
     assert set(found.stands.tolist()) == set(found.chosen.tolist())

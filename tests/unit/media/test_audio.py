@@ -17,7 +17,7 @@ BEEPS = (2.0, 5.5, 9.25)
 
 
 def beeping(seconds=12.0, rate=RATE):
-    """Silence with a beep of 0.2 s at each of BEEPS."""
+    """Silence with a beep of 0.2 s at each time in BEEPS."""
     sound = np.zeros(int(seconds * rate), dtype=np.float32)
     for start in BEEPS:
         tone = np.sin(2 * np.pi * 880 * np.arange(int(0.2 * rate)) / rate)
@@ -26,7 +26,7 @@ def beeping(seconds=12.0, rate=RATE):
 
 
 def onsets(slices):
-    """Film times at which loudness rises out of silence."""
+    """Times in the film at which sound begins after silence."""
     found = []
     for sound in slices:
         loud = np.abs(sound.samples) > 0.3
@@ -58,11 +58,11 @@ def heard(path, **options):
     return list(listen(path, origin=Video(path).origin, **options))
 
 
-def test_sounds_are_where_they_are_in_the_film(beeps):
+def test_sounds_have_the_right_times(beeps):
     assert onsets(heard(beeps)) == pytest.approx(BEEPS, abs=0.03)
 
 
-def test_slices_are_bounded_and_join_without_gaps(beeps):
+def test_slices_are_bounded_and_contiguous(beeps):
     slices = heard(beeps, slice_seconds=2.5)
     assert all(len(s.samples) <= 2.5 * RATE for s in slices)
     for before, after in pairwise(slices):
@@ -70,24 +70,24 @@ def test_slices_are_bounded_and_join_without_gaps(beeps):
     assert sum(len(s.samples) for s in slices) / RATE == pytest.approx(12.0, abs=0.15)
 
 
-def test_a_stretch_begins_and_ends_where_asked(beeps):
+def test_a_segment_begins_and_ends_exactly_as_requested(beeps):
     slices = heard(beeps, within=Segment(5.0, 6.5))
     assert slices[0].start == 5.0
     assert sum(len(s.samples) for s in slices) == 1.5 * RATE
     assert onsets(slices) == pytest.approx([5.5], abs=0.03)
 
 
-def test_sound_that_begins_late_is_preceded_by_silence(tmp_path):
+def test_a_late_track_is_preceded_by_silence(tmp_path):
     write_film(tmp_path / "late.mkv", pictures(150), x264(), sound=beeping(), audio_start=3.0)
     assert onsets(heard(tmp_path / "late.mkv")) == pytest.approx([b + 3 for b in BEEPS], abs=0.03)
 
 
-def test_silent_film(film_folder):
+def test_a_film_without_sound(film_folder):
     with pytest.raises(MediaError) as caught:
         heard(FILMS[0].make(film_folder))
     assert caught.value.problem == "no_audio"
 
 
-def test_unknown_language_names_the_known(beeps):
+def test_an_unknown_language_lists_the_known_ones(beeps):
     with open_container(beeps) as container, pytest.raises(MediaError, match="it has"):
         audio_stream(beeps, container, "tlh")

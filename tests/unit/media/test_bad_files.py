@@ -1,4 +1,4 @@
-"""Files that are no films: one clear error each, and nothing else opened."""
+"""Files that are not films: one clear error each, and no other file is opened."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_missing(tmp_path):
     assert problem(tmp_path / "nowhere.mp4") == "not_found"
 
 
-def test_address_is_not_opened():
+def test_url_is_not_opened():
     assert problem("http://127.0.0.1:9/film.mp4") == "not_found"
 
 
@@ -61,32 +61,27 @@ def test_noise(tmp_path):
     assert problem(tmp_path / "film.mkv") == "not_a_video"
 
 
-def test_sound_alone(tmp_path):
+def test_sound_only(tmp_path):
     with av.open(str(tmp_path / "song.mp4"), "w") as file:
         stream = file.add_stream("aac", rate=16_000)
-        frame = av.AudioFrame.from_ndarray(
-            np.zeros((1, 1024), np.int16), format="s16", layout="mono"
-        )
+        silence = np.zeros((1, 1024), np.int16)
+        frame = av.AudioFrame.from_ndarray(silence, format="s16", layout="mono")
         frame.sample_rate = 16_000
         file.mux([*stream.encode(frame), *stream.encode(None)])
     assert problem(tmp_path / "song.mp4") == "no_video"
 
 
-def test_music_with_a_cover_picture_is_no_film(tmp_path):
+def test_music_with_cover_art_is_not_a_film(tmp_path):
     path = tmp_path / "song.mp3"
     with av.open(str(path), "w") as file:
         sound = file.add_stream("mp3", rate=44_100)
         cover = file.add_stream("png", rate=1)
         cover.width, cover.height, cover.pix_fmt = 64, 64, "rgb24"
         cover.disposition = av.stream.Disposition.attached_pic
-        file.mux(
-            cover.encode(
-                av.VideoFrame.from_ndarray(np.zeros((64, 64, 3), np.uint8), format="rgb24")
-            )
-        )
-        frame = av.AudioFrame.from_ndarray(
-            np.zeros((1, 1152 * 20), np.int16), format="s16", layout="mono"
-        )
+        picture = av.VideoFrame.from_ndarray(np.zeros((64, 64, 3), np.uint8), format="rgb24")
+        file.mux(cover.encode(picture))
+        silence = np.zeros((1, 1152 * 20), np.int16)
+        frame = av.AudioFrame.from_ndarray(silence, format="s16", layout="mono")
         frame.sample_rate = 44_100
         file.mux([*sound.encode(frame), *sound.encode(None)])
     assert problem(path) == "no_video"
@@ -98,17 +93,18 @@ def test_music_with_a_cover_picture_is_no_film(tmp_path):
         "ffconcat version 1.0\nfile '{other}'\n",
         "#EXTM3U\n#EXT-X-TARGETDURATION:10\n#EXTINF:10,\n{other}\n#EXT-X-ENDLIST\n",
         "v=0\no=- 0 0 IN IP4 127.0.0.1\ns=x\nc=IN IP4 127.0.0.1\nt=0 0\nm=video 5004 RTP/AVP 96\n",
-        '<MPD xmlns="urn:mpeg:dash:schema:mpd:2011"><Period><BaseURL>{other}</BaseURL></Period></MPD>',
+        '<MPD xmlns="urn:mpeg:dash:schema:mpd:2011">'
+        "<Period><BaseURL>{other}</BaseURL></Period></MPD>",
     ],
     ids=["concat", "hls", "sdp", "dash"],
 )
-def test_scripts_that_name_other_files_are_refused(tmp_path, plain, text):
+def test_scripts_that_name_other_files_are_rejected(tmp_path, plain, text):
     script = tmp_path / "film.mp4"
     script.write_text(text.format(other=plain))
     assert problem(script) == "not_a_video"
 
 
-def test_a_name_that_reads_like_a_protocol_is_a_name(tmp_path, plain, monkeypatch):
+def test_a_file_name_that_looks_like_a_protocol_is_a_file_name(tmp_path, plain, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert problem(f"concat:{plain}") == "not_found"
     tricky = tmp_path / "file:film.mp4"
@@ -122,7 +118,7 @@ def test_too_many_pixels(plain):
 
 
 @pytest.mark.parametrize("name", ["many.mkv", "many.mp4"])
-def test_no_more_streams_than_allowed(tmp_path, name):
+def test_too_many_streams(tmp_path, name):
     path = tmp_path / name
     with av.open(str(path), "w") as file:
         streams = [file.add_stream("libx264", rate=10) for _ in range(4)]
@@ -133,7 +129,7 @@ def test_no_more_streams_than_allowed(tmp_path, name):
             file.mux([*stream.encode(picture), *stream.encode(None)])
     try:
         with open_container(path, MediaSettings(max_streams=3)) as container:
-            assert len(container.streams) == 3  # a container that can leave the rest out does
+            assert len(container.streams) == 3  # some demuxers leave out the rest
     except MediaError as error:
         assert error.problem == "too_large"  # noqa: PT017
     with open_container(path, MediaSettings(max_streams=4)) as container:
@@ -151,7 +147,7 @@ def test_mp4_without_its_index(tmp_path, plain):
     ("name", "options"),
     [("cut.mkv", {}), ("cut.mp4", {"movflags": "faststart"}), ("cut.ts", {}), ("cut.avi", {})],
 )
-def test_cut_off_films_are_as_long_as_what_is_left(tmp_path, name, options):
+def test_truncated_films_are_as_long_as_what_is_left(tmp_path, name, options):
     codec = "mjpeg" if name.endswith("avi") else "libx264"
     film = Recipe(name, x264(container=options, codec=codec, options={}), count=200)
     path = film.make(tmp_path)
@@ -165,7 +161,7 @@ def test_cut_off_films_are_as_long_as_what_is_left(tmp_path, name, options):
         assert frame.time <= asked < frame.time + 0.3
 
 
-def test_truncation_is_noticed(tmp_path):
+def test_truncation_is_detected(tmp_path):
     path = Recipe("cut.mp4", x264(container={"movflags": "faststart"}), count=200).make(tmp_path)
     assert not Video(path).truncated
     data = path.read_bytes()
@@ -173,7 +169,7 @@ def test_truncation_is_noticed(tmp_path):
     assert Video(path).truncated
 
 
-def test_damage_in_the_middle_leaves_the_rest(tmp_path):
+def test_the_rest_of_a_damaged_film_is_decoded(tmp_path):
     path = Recipe("hurt.mkv", x264(gop=20), count=200).make(tmp_path)
     data = bytearray(path.read_bytes())
     middle = len(data) // 2
@@ -191,7 +187,7 @@ def test_times_outside_the_film(plain):
             video.at([time])
 
 
-def test_rotation_and_pixel_shape_are_honoured(tmp_path):
+def test_rotation_and_pixel_aspect_ratio_are_applied(tmp_path):
     picture = numbered(5)
     picture[:, -20:] = (250, 0, 0)  # a red stripe along the right edge
     write_film(tmp_path / "turned.mp4", [picture] * 3, Encoding(rotation=90))
@@ -199,7 +195,7 @@ def test_rotation_and_pixel_shape_are_honoured(tmp_path):
     assert (turned.info.width, turned.info.height) == (96, 128)
     pixels = turned.at([0.0])[0].pixels
     assert pixels.shape == (128, 96, 3)
-    assert pixels[5, 48, 0] > 200  # turned anticlockwise, the right edge is on top
+    assert pixels[5, 48, 0] > 200  # rotated anticlockwise, the right edge is on top
     write_film(tmp_path / "wide.mp4", pictures(3), x264(pixel_aspect=Fraction(4, 3)))
     wide = Video(tmp_path / "wide.mp4")
     assert (wide.info.width, wide.info.height) == (171, 96)

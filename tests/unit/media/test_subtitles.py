@@ -13,8 +13,14 @@ from longtake.media.subtitles import embedded_subtitles, read_subtitles, sidecar
 from longtake.media.video import Video
 from longtake.types import Line, Segment
 
-SRT = "1\n00:00:01,000 --> 00:00:02,500\n<i>Hello</i>,\nyou there.\n\n2\n00:01:00,000 --> 00:01:04,000\nBye.\n"
-VTT = "WEBVTT\n\n00:01.000 --> 00:02.500\n<v Ann>Hello, you there.</v>\n\n01:00.000 --> 01:04.000\nBye.\n"
+SRT = (
+    "1\n00:00:01,000 --> 00:00:02,500\n<i>Hello</i>,\nyou there.\n\n"
+    "2\n00:01:00,000 --> 00:01:04,000\nBye.\n"
+)
+VTT = (
+    "WEBVTT\n\n00:01.000 --> 00:02.500\n<v Ann>Hello, you there.</v>\n\n"
+    "01:00.000 --> 01:04.000\nBye.\n"
+)
 ASS = (
     "[Script Info]\nScriptType: v4.00+\n\n[Events]\n"
     "Format: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text\n"
@@ -70,7 +76,7 @@ def test_not_subtitles(tmp_path, name):
 @pytest.mark.parametrize(
     "time", ["NaN", "Infinity", "-Infinity", "1" + "0" * 400, "1e999", '"soon"', "null"]
 )
-def test_times_of_a_benchmark_line_that_are_none(tmp_path, time):
+def test_invalid_times_in_a_benchmark_line(tmp_path, time):
     (tmp_path / "a.json").write_text(f'[{{"start": {time}, "end": 2.0, "line": "Hello"}}]')
     with pytest.raises(MediaError, match=r"a\.json: is not a list of subtitle lines") as caught:
         read_subtitles(tmp_path / "a.json")
@@ -84,14 +90,14 @@ def test_size_limit(tmp_path):
     assert caught.value.problem == "too_large"
 
 
-def test_bytes_that_are_not_utf8_do_not_end_the_film(tmp_path):
+def test_invalid_utf8_is_replaced(tmp_path):
     (tmp_path / "a.srt").write_bytes(SRT.replace("Bye", "Adieu, p\xe9ch\xe9").encode("latin-1"))
     assert read_subtitles(tmp_path / "a.srt")[1].text.startswith("Adieu")
 
 
 @pytest.fixture
 def film_with_subtitles(tmp_path):
-    """A Matroska film with two text streams, its clock starting at five seconds."""
+    """A Matroska film with two text streams, whose time stamps start at five seconds."""
     path = tmp_path / "film.mkv"
     (tmp_path / "one.srt").write_text(SRT)
     (tmp_path / "two.srt").write_text(SRT.replace("Hello", "Hallo"))
@@ -116,7 +122,7 @@ def film_with_subtitles(tmp_path):
     return path
 
 
-def test_streams_inside_the_film_share_its_clock(film_with_subtitles):
+def test_embedded_streams_use_film_times(film_with_subtitles):
     video = Video(film_with_subtitles)
     assert video.origin == pytest.approx(5.0)
     assert embedded_subtitles(film_with_subtitles, origin=video.origin) == EXPECTED
