@@ -1,1 +1,1 @@
-"""Pictures of results (extra ``plot``)."""
+"""Plots of results (needs the extra ``plot``)."""

@@ -1,4 +1,4 @@
-"""Event partition as a picture: the four cues, the fused signal, the cuts, a thumbnail per block."""
+"""Plot of an event partition: four cues, the fused signal, the cuts, one thumbnail per block."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from longtake.algorithms.partition import Partition
 from longtake.errors import ConfigError, MissingExtra
+from longtake.plots.text import plain
 from longtake.timecode import clock
 from longtake.types import Frame, Segment
 
@@ -15,20 +16,19 @@ CUES = ("colour", "motion", "sharpness", "embedding")
 
 
 def check(path: Path) -> None:
-    """Raise before any work is done where a plot could not be written."""
+    """Raise if a plot cannot be written to a path; called before any work is done."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
     except ImportError as error:
         raise MissingExtra("plot", "drawing a plot") from error
     known = set(FigureCanvasAgg.get_supported_filetypes())
     if path.suffix.removeprefix(".").lower() not in known:
-        raise ConfigError(
-            f"{path}: a plot is a file such as out.png; known endings: {', '.join(sorted(known))}"
-        )
+        endings = ", ".join(sorted(known))
+        raise ConfigError(f"{path}: a plot is a file such as out.png; known endings: {endings}")
 
 
 def draw(partition: Partition, thumbnails: Sequence[Frame], path: Path, *, title: str = "") -> None:
-    """Write the plot; ``thumbnails`` are one per block, in order."""
+    """Write the plot; ``thumbnails`` holds one frame per block, in order."""
     check(path)
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter
@@ -37,10 +37,10 @@ def draw(partition: Partition, thumbnails: Sequence[Frame], path: Path, *, title
     figure = Figure(figsize=(12, 2.2 + 1.1 * len(shown)), layout="constrained")
     rows = figure.subplots(len(shown) + 1, 1, sharex=True, height_ratios=[1] * len(shown) + [2])
     for axes, name in zip(rows, shown, strict=False):
-        values = partition.fused if name == "fused" else partition.cues[name]
-        axes.plot(
-            partition.times, values, color="black" if name == "fused" else "tab:blue", linewidth=1
-        )
+        is_fused = name == "fused"
+        values = partition.fused if is_fused else partition.cues[name]
+        colour = "black" if is_fused else "tab:blue"
+        axes.plot(partition.times, values, color=colour, linewidth=1)
         axes.set_ylabel(name, rotation=0, ha="right", va="center")
     for axes in rows:
         for cut in partition.cuts:
@@ -52,18 +52,16 @@ def draw(partition: Partition, thumbnails: Sequence[Frame], path: Path, *, title
     strip.set_yticks([])
     strip.set_xlim(0, partition.duration)
     strip.xaxis.set_major_formatter(FuncFormatter(lambda second, _: clock(max(0.0, second))))
-    # a file name may hold "$", which would be read as mathematics
-    figure.suptitle(title.replace("$", r"\$"))
+    figure.suptitle(plain(title))
     figure.savefig(path, dpi=110)
 
 
 def _thumbnail(axes: Any, block: Segment, frame: Frame, duration: float) -> None:
     from matplotlib.offsetbox import AnnotationBbox, OffsetImage
 
-    room = 720 * block.duration / max(duration, 1e-9)  # points that the block spans in the plot
-    tall, wide = frame.pixels.shape[:2]
-    picture = OffsetImage(frame.pixels, zoom=min(0.95 * room / wide, 110.0 / wide, 75.0 / tall))
-    place = AnnotationBbox(
-        picture, (block.middle, 0.58), xycoords=("data", "axes fraction"), frameon=False
-    )
-    axes.add_artist(place)
+    block_width = 720 * block.duration / max(duration, 1e-9)  # in points
+    height, width = frame.pixels.shape[:2]
+    zoom = min(0.95 * block_width / width, 110.0 / width, 75.0 / height)
+    picture = OffsetImage(frame.pixels, zoom=zoom)
+    centre, units = (block.middle, 0.58), ("data", "axes fraction")
+    axes.add_artist(AnnotationBbox(picture, centre, xycoords=units, frameon=False))

@@ -1,4 +1,4 @@
-"""A method's lead over uniform frames, over acuity and noise."""
+"""Plot of a method's lead over uniform frames, by acuity and encoder noise."""
 
 from __future__ import annotations
 
@@ -12,19 +12,25 @@ from longtake.plots.events import check
 
 
 def draw(cells: Sequence[Mapping[str, Any]], path: Path, *, title: str) -> None:
-    """Write the grid; each cell has ``acuity``, ``noise`` and ``lead`` with ``value``, ``low`` and ``high``."""
+    """Write the grid.
+
+    Each cell has ``acuity``, ``noise``, and ``lead`` with ``value``, ``low`` and ``high``.
+    """
     check(path)
     from matplotlib.figure import Figure
 
-    rows, columns = (sorted({cell[name] for cell in cells}) for name in ("acuity", "noise"))
+    rows = sorted({cell["acuity"] for cell in cells})
+    columns = sorted({cell["noise"] for cell in cells})
     leads = np.full((len(rows), len(columns)), np.nan)
     figure = Figure(figsize=(2 + 1.6 * len(columns), 1.5 + 0.9 * len(rows)), layout="constrained")
     axes = figure.subplots()
     for cell in cells:
-        row, column, lead = rows.index(cell["acuity"]), columns.index(cell["noise"]), cell["lead"]
-        leads[row, column] = 100 * lead["value"]
-        text = f"{100 * lead['value']:+.1f}\n[{100 * lead['low']:+.1f}, {100 * lead['high']:+.1f}]"
+        row, column = rows.index(cell["acuity"]), columns.index(cell["noise"])
+        lead, low, high = (100 * cell["lead"][name] for name in ("value", "low", "high"))
+        leads[row, column] = lead
+        text = f"{lead:+.1f}\n[{low:+.1f}, {high:+.1f}]"
         axes.text(column, row, text, ha="center", va="center", fontsize=8)
+    # symmetric limits, so that a lead of zero has the neutral colour
     reach = max(1.0, float(np.nanmax(np.abs(leads))))
     axes.imshow(leads, cmap="RdYlGn", vmin=-reach, vmax=reach, aspect="auto", origin="lower")
     axes.set_xticks(range(len(columns)), [f"{value:g}" for value in columns])

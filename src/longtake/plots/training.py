@@ -1,4 +1,4 @@
-"""How a training went: its loss, and what it finds among held-out clips."""
+"""Plot of a training run: loss, and recall on held-out clips."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Protocol
 
 from longtake.plots.events import check
+from longtake.plots.text import plain
 
 
 class Curves(Protocol):
-    """What is drawn, epoch by epoch."""
+    """The values to draw, epoch by epoch."""
 
     @property
     def losses(self) -> Sequence[float]:
@@ -26,7 +27,7 @@ class Curves(Protocol):
 
 
 def draw(curves: Curves, path: Path, *, title: str) -> None:
-    """Write the curves; mean pooling is the dashed line of the same colour."""
+    """Write the curves; dashed lines of the same colour are mean pooling."""
     check(path)
     from matplotlib.figure import Figure
 
@@ -36,19 +37,15 @@ def draw(curves: Curves, path: Path, *, title: str) -> None:
     left.plot(epochs, curves.losses, marker=".", color="black")
     left.set_ylabel("loss")
     for number, k in enumerate(curves.pooled):
-        right.plot(
-            epochs,
-            [found[k] for found in curves.recalls],
-            marker=".",
-            color=f"C{number}",
-            label=f"recall@{k}",
-        )
-        right.axhline(curves.pooled[k], linestyle="--", color=f"C{number}", linewidth=1)
+        colour = f"C{number}"
+        values = [recall[k] for recall in curves.recalls]
+        right.plot(epochs, values, marker=".", color=colour, label=f"recall@{k}")
+        right.axhline(curves.pooled[k], linestyle="--", color=colour, linewidth=1)
     right.set_ylim(0, 1)
     right.set_ylabel("recall (dashed: mean pooling)")
     right.legend()
     for axes in (left, right):
         axes.set_xlabel("epoch")
         axes.xaxis.get_major_locator().set_params(integer=True)
-    figure.suptitle(title.replace("$", r"\$"))
+    figure.suptitle(plain(title))
     figure.savefig(path, dpi=110)

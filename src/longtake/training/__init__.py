@@ -1,1 +1,1 @@
-"""Training of what longtake can be given: the head that scores clips against texts. Needs the extra ``train``."""
+"""Training of the retrieval head, which scores clips against texts (needs the extra ``train``)."""

@@ -1,7 +1,8 @@
-"""From captioned stretches of films to pairs worth training on, as LVAgent's LongVR was made.
+"""Selects captioned clips worth training on, as LVAgent's LongVR dataset does.
 
-Stretches of 5 seconds to 12 minutes whose captions have at least 20 tokens stay; captions that are longer than the text
-encoder takes in are shortened by whole sentences (the authors let a model rewrite them). Nothing is dropped unsaid.
+Clips of 5 seconds to 12 minutes with captions of at least 20 tokens are kept. Captions longer than
+the text encoder's limit are shortened by whole sentences (the authors let a model rewrite them).
+Whatever is dropped is reported.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,24 +21,24 @@ from longtake.types import Segment
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 Count = Callable[[str], int]
-"""Tokens of a text."""
+"""Counts the tokens of a text."""
 
 
 @dataclass(frozen=True)
 class Rules:
-    """Which captioned stretches stay."""
+    """Which captioned clips are kept."""
 
     shortest: float = 5.0
     """Seconds."""
     longest: float = 720.0
     """Seconds."""
     least_tokens: int = 20
-    """Of a caption; a shorter one cannot tell a long clip from another."""
+    """Minimum per caption; a shorter one cannot distinguish long clips."""
 
 
 @dataclass(frozen=True)
 class Clip:
-    """A captioned stretch of a film."""
+    """A captioned segment of a video."""
 
     video: str
     segment: Segment
@@ -46,29 +47,30 @@ class Clip:
 
 @dataclass
 class Dropped:
-    """What was left out, by reason, and what was changed."""
+    """Counts of dropped clips by reason, and of shortened captions."""
 
     reasons: Counter[str] = field(default_factory=Counter)
     shortened: int = 0
     examples: dict[str, str] = field(default_factory=dict)
-    """For each reason the first case."""
+    """The first case for each reason."""
 
     def add(self, reason: str, case: str) -> None:
-        """Count one."""
+        """Count one dropped clip."""
         self.reasons[reason] += 1
         self.examples.setdefault(reason, case)
 
     def lines(self) -> list[str]:
-        """One line a reason, with its first case."""
-        found = [
-            f"dropped {count}: {reason} ({self.examples[reason]})"
-            for reason, count in self.reasons.most_common()
-        ]
-        return [*found, f"shortened {self.shortened} captions"] if self.shortened else found
+        """One line per reason, with its first case."""
+        lines = []
+        for reason, count in self.reasons.most_common():
+            lines.append(f"dropped {count}: {reason} ({self.examples[reason]})")
+        if self.shortened:
+            lines.append(f"shortened {self.shortened} captions")
+        return lines
 
 
 def read_list(path: Path) -> list[Mapping[str, Any]]:
-    """Rows with ``video, start, end, caption``: JSON lines, a JSON list, or CSV with a header."""
+    """Rows with ``video, start, end, caption`` from JSON lines, a JSON list, or CSV."""
     try:
         text = path.read_text(encoding="utf-8-sig")
         if path.suffix == ".csv":
@@ -78,50 +80,44 @@ def read_list(path: Path) -> list[Mapping[str, Any]]:
         else:
             rows = [json.loads(line) for line in text.splitlines() if line.strip()]
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(
-            f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})"
-        ) from error
+        reason = getattr(error, "strerror", None) or error
+        raise ConfigError(f"{path}: cannot be read ({reason})") from error
     except json.JSONDecodeError as error:
         raise ConfigError(f"{path}: not valid JSON (line {error.lineno}: {error.msg})") from error
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise ConfigError(f"{path}: holds no list of objects with video, start, end and caption")
+        raise ConfigError(f"{path}: not a list of objects with video, start, end and caption")
     return rows
 
 
 def keep(
     rows: Iterable[Mapping[str, Any]], rules: Rules, count: Count, most_tokens: int
 ) -> tuple[list[Clip], Dropped]:
-    """The stretches that the rules let through, and what was dropped."""
+    """The clips that the rules accept, and what was dropped."""
     kept: list[Clip] = []
     dropped = Dropped()
     for number, row in enumerate(rows, start=1):
         clip = _clip(row)
         if clip is None:
             dropped.add("no video, start, end and caption", f"row {number}")
-        elif clip.segment.duration < rules.shortest:
-            dropped.add(
-                f"shorter than {rules.shortest:g} s", f"row {number}, {clip.segment.duration:g} s"
-            )
-        elif clip.segment.duration > rules.longest:
-            dropped.add(
-                f"longer than {rules.longest:g} s", f"row {number}, {clip.segment.duration:g} s"
-            )
-        elif (tokens := count(clip.caption)) < rules.least_tokens:
-            dropped.add(
-                f"caption of fewer than {rules.least_tokens} tokens",
-                f"row {number}, {tokens} tokens",
-            )
+            continue
+        seconds, tokens = clip.segment.duration, count(clip.caption)
+        if seconds < rules.shortest:
+            dropped.add(f"shorter than {rules.shortest:g} s", f"row {number}, {seconds:g} s")
+        elif seconds > rules.longest:
+            dropped.add(f"longer than {rules.longest:g} s", f"row {number}, {seconds:g} s")
+        elif tokens < rules.least_tokens:
+            reason = f"caption of fewer than {rules.least_tokens} tokens"
+            dropped.add(reason, f"row {number}, {tokens} tokens")
+        elif tokens > most_tokens:
+            kept.append(replace(clip, caption=shorten(clip.caption, most_tokens, count)))
+            dropped.shortened += 1
         else:
-            caption = (
-                clip.caption if tokens <= most_tokens else shorten(clip.caption, most_tokens, count)
-            )
-            dropped.shortened += caption != clip.caption
-            kept.append(Clip(clip.video, clip.segment, caption))
+            kept.append(clip)
     return kept, dropped
 
 
 def shorten(caption: str, most_tokens: int, count: Count) -> str:
-    """The first sentences that fit; where not even one does, as many words as fit."""
+    """As many sentences as fit; if not even the first fits, as many of its words as fit."""
     sentences = _SENTENCE.split(caption)
     return _first(sentences, most_tokens, count) or _first(sentences[0].split(), most_tokens, count)
 
@@ -142,6 +138,7 @@ def _clip(row: Mapping[str, Any]) -> Clip | None:
         segment = Segment(float(row["start"]), float(row["end"]))
     except (KeyError, TypeError, ValueError):
         return None
-    if not isinstance(video, str) or not isinstance(caption, str) or not video or segment.start < 0:
+    named = isinstance(video, str) and isinstance(caption, str) and video
+    if not named or segment.start < 0:
         return None
     return Clip(video, segment, " ".join(caption.split()))

@@ -1,4 +1,4 @@
-"""The retrieval head of :mod:`longtake.perception.headfile` in torch, a batch of clips at a time."""
+"""The retrieval head of :mod:`longtake.perception.headfile` in torch, for batches of clips."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PURPOSE = "training a retrieval head"
 
 
 def need_torch() -> Any:
-    """Torch, or the line that installs it."""
+    """The torch module; raises MissingExtra, which says how to install it."""
     try:
         import torch
     except ImportError as error:
@@ -21,7 +21,7 @@ def need_torch() -> Any:
 
 
 def tokens(weights: Mapping[str, Any], shape: Shape, frames: Any, mask: Any) -> Any:
-    """Temporal tokens ``z`` of clips ``b × t × d``; ``mask`` is true where there is a frame."""
+    """Temporal tokens ``z`` of clips ``b × t × d``; ``mask`` is true for existing frames."""
     torch = need_torch()
     functional = torch.nn.functional
     batch, length, dim = frames.shape
@@ -30,9 +30,8 @@ def tokens(weights: Mapping[str, Any], shape: Shape, frames: Any, mask: Any) -> 
         return rows @ weights[f"{name}.weight"] + weights[f"{name}.bias"]
 
     def norm(rows: Any, name: str) -> Any:
-        return functional.layer_norm(
-            rows, (dim,), weights[f"{name}.weight"], weights[f"{name}.bias"], EPSILON
-        )
+        weight, bias = weights[f"{name}.weight"], weights[f"{name}.bias"]
+        return functional.layer_norm(rows, (dim,), weight, bias, EPSILON)
 
     def split(rows: Any) -> Any:
         return rows.view(batch, length, shape.heads, dim // shape.heads).transpose(1, 2)
@@ -44,10 +43,10 @@ def tokens(weights: Mapping[str, Any], shape: Shape, frames: Any, mask: Any) -> 
         query, key, value = (
             split(linear(normed, f"{at}.{part}")) for part in ("query", "key", "value")
         )
-        mixed = functional.scaled_dot_product_attention(
-            query, key, value, attn_mask=mask[:, None, None, :]
-        )
-        hidden = hidden + linear(mixed.transpose(1, 2).reshape(batch, length, dim), f"{at}.mix")
+        visible = mask[:, None, None, :]
+        mixed = functional.scaled_dot_product_attention(query, key, value, attn_mask=visible)
+        merged = mixed.transpose(1, 2).reshape(batch, length, dim)
+        hidden = hidden + linear(merged, f"{at}.mix")
         wide = functional.gelu(linear(norm(hidden, f"{at}.norm2"), f"{at}.wide"))
         hidden = hidden + linear(wide, f"{at}.narrow")
     return functional.normalize(frames + linear(norm(hidden, "norm"), "out"), dim=-1)
@@ -62,9 +61,10 @@ def scores(
     *,
     half: bool = False,
 ) -> Any:
-    """Cosines of every clip with every text, ``b × n``; ``half``: the transformer, and only it, in bfloat16.
+    """Cosines of every clip with every text, ``b × n``.
 
-    A cosine in bfloat16 is right to a few thousandths, which is a few tenths of a logit.
+    With ``half``, only the transformer runs in bfloat16: cosines in bfloat16 are accurate to a few
+    thousandths, which is a few tenths of a logit.
     """
     torch = need_torch()
     functional = torch.nn.functional
@@ -74,7 +74,8 @@ def scores(
     texts = functional.normalize(texts, dim=-1)
     near = torch.einsum("btd,nd->bnt", z, texts).masked_fill(~mask[:, None, :], float("-inf"))
     closest = near.argmax(dim=-1, keepdim=True)
-    # a clip pooled with each of its tokens added: b × j × d, from which every text takes the one of its token
+    # each clip pooled once per token j, with that token added (b × j × d);
+    # every text then takes the version of its closest token
     summed = functional.normalize(frames[:, None] + z[:, :, None], dim=-1) * mask[:, None, :, None]
     pooled = functional.normalize(summed.sum(dim=2), dim=-1)
     return torch.einsum("bjd,nd->bnj", pooled, texts).gather(-1, closest).squeeze(-1)

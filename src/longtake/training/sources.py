@@ -1,4 +1,4 @@
-"""Training data from a list of captioned stretches of films: what is kept, what is dropped, vectors of the rest."""
+"""Prepares training data from a list of captioned clips and caches their vectors."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ from longtake.perception.minilm import LONGEST, bert_tokenizer
 from longtake.perception.protocols import ImageTextEncoder
 from longtake.perception.senses import Senses
 from longtake.session.films import open_store
-from longtake.training import pairs as stored
 from longtake.training.captions import Count, Dropped, Rules, keep, read_list
-from longtake.training.pairs import Pairs, embed
+from longtake.training.pairs import Pairs, embed, load
 
 PAIRS = "pairs.npz"
 
@@ -35,18 +34,22 @@ def prepare(
     folder: Path,
     advance: Callable[[float], None] = lambda share: None,  # noqa: ARG005
 ) -> tuple[Pairs, list[str], ImageTextEncoder]:
-    """The pairs of a list, what was dropped, and the encoder; kept in ``folder`` for as long as nothing changes."""
+    """The pairs of a list, a report of what was dropped, and the encoder.
+
+    Pairs are cached in ``folder`` until the list, the films, the encoder or the rules change.
+    """
     senses = Senses(settings.perception, cache_folder(settings))
     listed = read_list(data)
     identity = _identity(data, _files(listed, videos), senses.encoder, rules, frames)
-    kept, note = folder / PAIRS, folder / f"{PAIRS}.json"
-    if (known := _known(kept, note, identity)) is not None:
-        return *known, senses.encoder
+    file, note = folder / PAIRS, folder / f"{PAIRS}.json"
+    cached = _cached(file, note, identity)
+    if cached is not None:
+        return *cached, senses.encoder
     count, most = tokens_of(senses.encoder)
     clips, dropped = keep(listed, rules, count, most)
     store = open_store(settings)
     try:
-        found = embed(
+        pairs = embed(
             clips,
             dropped,
             lambda video: Film(videos / video, store, settings, senses=senses),
@@ -57,23 +60,26 @@ def prepare(
         why = "; ".join(dropped.lines()) or f"{data} lists none"
         raise ConfigError(f"{error} ({why})") from error
     folder.mkdir(parents=True, exist_ok=True)
-    found.save(kept)
-    said = _said(found, dropped)
-    note.write_text(json.dumps({"identity": identity, "dropped": said}, indent=2), encoding="utf-8")
-    return found, said, senses.encoder
+    pairs.save(file)
+    report = _report(pairs, dropped)
+    record = {"identity": identity, "dropped": report}
+    note.write_text(json.dumps(record, indent=2), encoding="utf-8")
+    return pairs, report, senses.encoder
 
 
-def _known(kept: Path, note: Path, identity: str) -> tuple[Pairs, list[str]] | None:
-    """The pairs that were kept under this identity; what cannot be read is made anew."""
+def _cached(file: Path, note: Path, identity: str) -> tuple[Pairs, list[str]] | None:
+    """The cached pairs with this identity; ``None``, so they are rebuilt, if unreadable."""
     try:
-        known = json.loads(note.read_text(encoding="utf-8"))
-        return (stored.load(kept), known["dropped"]) if known["identity"] == identity else None
+        record = json.loads(note.read_text(encoding="utf-8"))
+        if record["identity"] != identity:
+            return None
+        return load(file), record["dropped"]
     except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
         return None
 
 
 def tokens_of(encoder: ImageTextEncoder) -> tuple[Count, int]:
-    """How the encoder's text side counts tokens, and how many it takes in."""
+    """How the encoder's text side counts tokens, and how many it accepts."""
     if isinstance(encoder, CardImageTextEncoder) and encoder.card.text is not None:
         return encoder.count, encoder.card.text.length
     tokenizer = bert_tokenizer()
@@ -81,29 +87,24 @@ def tokens_of(encoder: ImageTextEncoder) -> tuple[Count, int]:
     return lambda text: len(tokenizer.encode(text).ids), LONGEST
 
 
-def _said(found: Pairs, dropped: Dropped) -> list[str]:
-    films = len(set(found.videos.tolist()))
-    return [f"kept {len(found)} clips of {films} films", *dropped.lines()]
+def _report(pairs: Pairs, dropped: Dropped) -> list[str]:
+    films = len(set(pairs.videos.tolist()))
+    return [f"kept {len(pairs)} clips of {films} films", *dropped.lines()]
 
 
 def _files(listed: Sequence[Mapping[str, Any]], videos: Path) -> list[Any]:
-    """Which films the list names: where they lie, and what tells whether they were replaced."""
+    """The films that the list names, with size and modification time to detect replacements."""
     films = []
     for name in sorted({str(row.get("video")) for row in listed}):
         with contextlib.suppress(OSError, ValueError):
-            found = (videos / name).stat()
-            films.append([name, found.st_size, found.st_mtime_ns])
+            status = (videos / name).stat()
+            films.append([name, status.st_size, status.st_mtime_ns])
     return [str(videos.resolve()), films]
 
 
 def _identity(
     data: Path, films: list[Any], encoder: ImageTextEncoder, rules: Rules, frames: int
 ) -> str:
-    facts = [
-        encoder.key,
-        asdict(rules),
-        frames,
-        hashlib.blake2b(data.read_bytes()).hexdigest(),
-        films,
-    ]
+    content = hashlib.blake2b(data.read_bytes()).hexdigest()
+    facts = [encoder.key, asdict(rules), frames, content, films]
     return hashlib.blake2b(json.dumps(facts).encode(), digest_size=16).hexdigest()

@@ -93,7 +93,7 @@ def test_lists_in_three_forms(tmp_path):
     ("name", "text", "says"),
     [
         ("a.jsonl", "{", "not valid JSON"),
-        ("a.json", '{"a": 1}', "no list of objects"),
+        ("a.json", '{"a": 1}', "not a list of objects"),
         ("b.jsonl", None, "cannot be read"),
     ],
 )

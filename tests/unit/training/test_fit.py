@@ -14,9 +14,10 @@ from longtake import cli
 from longtake.errors import ConfigError, MissingExtra, RunError
 from longtake.perception.headfile import Shape, initial
 from longtake.training import pairs, sources
-from longtake.training.fit import Schedule, export, fit, order_of, recalls, scale_of
+from longtake.training.fit import Schedule, export, fit, order_of
 from longtake.training.head import need_torch, scores
 from longtake.training.pairs import stack
+from longtake.training.scoring import recalls, scale_of
 
 try:
     import torch
@@ -122,7 +123,7 @@ def test_that_no_clip_is_left_says_why(tmp_path, capsys):
     ]
     assert cli.run(command) == 2
     err = capsys.readouterr().err
-    assert "no clip is left to train on (dropped 2: shorter than 5 s" in err
+    assert "no clips left to train on (dropped 2: shorter than 5 s" in err
     assert "dropped 1: film cannot be read" in err
     (tmp_path / "clips.json").write_text("[]")
     assert cli.run(command) == 2
