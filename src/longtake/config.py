@@ -1,12 +1,12 @@
 """Settings from defaults, files and the command line.
 
-Later wins: dataclass defaults < ``config.toml`` in the user's config folder < ``longtake.toml`` in the
-working folder < ``--config FILE`` < ``--set key=value``. An unknown key is an error that names the nearest
-valid one.
+Later sources win: dataclass defaults < ``config.toml`` in the user's config folder <
+``longtake.toml`` in the working folder < ``--config FILE`` < ``--set key=value``. Unknown keys are
+rejected with the nearest valid one.
 
-A ``longtake.toml`` that came along with a folder of films is somebody else's file: it may tune a run, but
-fields marked ``trusted`` (where frames are sent, and with which key) are refused there unless the user says
-``--trust-config``.
+A ``longtake.toml`` that comes with a folder of films is somebody else's file. It may tune a run,
+but fields marked ``trusted`` (where frames are sent, and with which key) are refused there unless
+the user passes ``--trust-config``.
 """
 
 from __future__ import annotations
@@ -19,23 +19,12 @@ import typing
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import platformdirs
 
 from longtake.errors import ConfigError, unknown
-
-T = TypeVar("T")
-
-
-def trusted(default: Any) -> Any:
-    """A field that only the user's own configuration may set."""
-    return field(default=default, metadata={"trusted": True})
-
-
-def number(default: float | None, *, trusted: bool = False, **bounds: float) -> Any:
-    """A field with bounds, of ``least``, ``above`` and ``most``; infinite only where ``most`` is."""
-    return field(default=default, metadata={"trusted": trusted, **bounds})
+from longtake.overlay import as_table, number, overlay, trusted
 
 
 @dataclass(frozen=True)
@@ -43,21 +32,21 @@ class CacheSettings:
     """``[cache]``: where derived data lives and how much of it is kept."""
 
     folder: str = trusted("")
-    """The store's folder; empty: ``$LONGTAKE_CACHE``, else the platform's cache folder."""
+    """The store's folder; empty: ``$LONGTAKE_CACHE``, or else the platform's cache folder."""
     limit_gb: float = number(20.0, least=0, most=math.inf)
-    """Films that were not used for longest are dropped above this size; ``inf``: never."""
+    """Above this size the least recently used films are dropped; ``inf``: never."""
 
 
 @dataclass(frozen=True)
 class MediaSettings:
-    """``[media]``: limits on what a film may ask of this machine."""
+    """``[media]``: limits on what a film may demand of this machine."""
 
     max_pixels: int = number(8192 * 4608, least=1)
-    """Pixels of one frame; a larger film is refused (default: 8K and a little more)."""
+    """Pixels per frame; larger films are refused (default: 8K and a little more)."""
     max_streams: int = number(64, least=1)
-    """Streams in one file."""
+    """Streams per file."""
     max_subtitle_mb: float = number(16.0, above=0)
-    """Size of one subtitle file."""
+    """Size of a subtitle file."""
     workers: int = number(0, least=0)
     """Decoding threads; 0: one per core, at most 8."""
 
@@ -67,7 +56,7 @@ class IndexSettings:
     """``[index]``: what ``longtake index`` computes."""
 
     fps: float = number(1.0, above=0, most=1000)
-    """Frames looked at per second of film."""
+    """Frames analysed per second of film."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +150,7 @@ BUILTIN_MODELS: Mapping[str, ModelEntry] = {
 
 @dataclass(frozen=True)
 class BudgetSettings:
-    """``[budget]``: the most that one question may use; unset: no limit."""
+    """``[budget]``: limits per question; unset: no limit."""
 
     cost: float | None = number(None, above=0)
     """US dollars."""
@@ -175,7 +164,7 @@ class BudgetSettings:
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that can be configured, as it stands after all layers."""
+    """Everything that can be configured, after all layers are merged."""
 
     cache: CacheSettings = CacheSettings()
     media: MediaSettings = MediaSettings()
@@ -189,11 +178,13 @@ class Settings:
 
 @dataclass(frozen=True)
 class Layer:
-    """One source of settings: a nested mapping, where it came from, and whether it is the user's own."""
+    """One source of settings."""
 
     values: Mapping[str, Any]
     source: str
+    """What error messages call it."""
     trusted: bool = True
+    """Whether it is the user's own."""
 
 
 def user_config_file() -> Path:
@@ -208,7 +199,7 @@ def load(
     trust_working_folder: bool = False,
     method_names: Iterable[str] = (),
 ) -> Settings:
-    """All layers, merged and checked."""
+    """Read all layers, merge them and check the result."""
     layers = []
     user = user_config_file()
     if user.is_file():
@@ -218,115 +209,38 @@ def load(
         layers.append(Layer(_read(working), str(working), trusted=trust_working_folder))
     if config is not None:
         layers.append(Layer(_read(config), str(config)))
-    layers.extend(Layer(parse_assignment(text), f"--set {text}") for text in assignments)
+    for text in assignments:
+        layers.append(Layer(parse_assignment(text), f"--set {text}"))
     return merge(layers, method_names=method_names)
 
 
 def merge(layers: Iterable[Layer], *, method_names: Iterable[str] = ()) -> Settings:
-    """Defaults with each layer laid over them in turn."""
+    """Lay each layer over the defaults in turn."""
     settings = Settings()
     names = set(method_names)
     for layer in layers:
-        sections = {key: value for key, value in layer.values.items() if key not in names}
-        if (
-            "methods" in sections
-        ):  # methods are written by their own names: [videoagent], not [methods.videoagent]
-            raise unknown(
-                "key", "methods", _keys(Settings) - {"methods"} | names, where=layer.source
-            )
+        sections = dict(layer.values)
+        methods = {name: sections.pop(name) for name in names & sections.keys()}
+        if "methods" in sections:
+            # a method's section is its own name: [videoagent], not [methods.videoagent]
+            known = {each.name for each in dataclasses.fields(Settings)} - {"methods"} | names
+            raise unknown("key", "methods", known, where=layer.source)
         settings = overlay(
             settings, sections, source=layer.source, trusted=layer.trusted, also=names
         )
-        fields = {
-            key: _mapping(layer.values[key], key, layer.source)
-            for key in names & layer.values.keys()
-        }
-        merged = {
-            name: {**settings.methods.get(name, {}), **values} for name, values in fields.items()
-        }
-        settings = dataclasses.replace(settings, methods={**settings.methods, **merged})
+        merged = dict(settings.methods)
+        for name, value in methods.items():
+            fields = as_table(value, name, layer.source)
+            merged[name] = {**merged.get(name, {}), **fields}
+        settings = dataclasses.replace(settings, methods=merged)
     return settings
 
 
-def overlay(
-    base: T,
-    values: Mapping[str, Any],
-    *,
-    source: str,
-    trusted: bool = True,
-    path: str = "",
-    also: Iterable[str] = (),
-) -> T:
-    """A copy of a dataclass with ``values`` laid over it; keys and types are checked."""
-    hints = typing.get_type_hints(type(base))
-    fields = {f.name: f for f in dataclasses.fields(base)}  # type: ignore[arg-type]
-    changes: dict[str, Any] = {}
-    for key, value in values.items():
-        name = f"{path}{key}"
-        if key not in fields:
-            raise unknown("key", name, {f"{path}{k}" for k in fields} | set(also), where=source)
-        if fields[key].metadata.get("trusted") and not trusted:
-            raise ConfigError(
-                f"{name} in {source} is not taken from a working folder; "
-                "put it in your own configuration, or pass --trust-config",
-                key=name,
-            )
-        old = getattr(base, key)
-        entry = _entry_type(hints[key])
-        if dataclasses.is_dataclass(old):
-            changes[key] = overlay(
-                old, _mapping(value, name, source), source=source, trusted=trusted, path=f"{name}."
-            )
-        elif entry is not None:
-            table = dict(old)
-            for item, fields_of_item in _mapping(value, name, source).items():
-                table[item] = overlay(
-                    table.get(item) or entry(),
-                    _mapping(fields_of_item, f"{name}.{item}", source),
-                    source=source,
-                    trusted=trusted,
-                    path=f"{name}.{item}.",
-                )
-            changes[key] = table
-        else:
-            changes[key] = coerce(hints[key], value, name=name, source=source)
-            _check_number(name, changes[key], fields[key].metadata, source)
-    return dataclasses.replace(base, **changes)  # type: ignore[type-var]
-
-
-def coerce(hint: Any, value: Any, *, name: str, source: str) -> Any:
-    """``value`` as the type a field declares, or an error that names the field."""
-    from pydantic import (
-        TypeAdapter,
-        ValidationError,
-    )  # late: half of the start-up time of a small command
-
-    try:
-        return TypeAdapter(hint).validate_python(value)
-    except ValidationError as error:
-        problem = error.errors()[0]["msg"]
-        raise ConfigError(f"{name} = {value!r} in {source}: {problem}", key=name) from error
-
-
-def _check_number(name: str, value: Any, bounds: Mapping[str, Any], source: str) -> None:
-    """Refuse what lies outside a field's bounds, and what is no number at all."""
-    if not isinstance(value, int | float):
-        return
-    problem = ""
-    if isinstance(value, float) and not math.isfinite(value) and value != bounds.get("most"):
-        problem = "must be a finite number"
-    elif "least" in bounds and value < bounds["least"]:
-        problem = f"must be {bounds['least']:g} or more"
-    elif "above" in bounds and value <= bounds["above"]:
-        problem = f"must be more than {bounds['above']:g}"
-    elif "most" in bounds and value > bounds["most"]:
-        problem = f"must be {bounds['most']:g} or less"
-    if problem:
-        raise ConfigError(f"{name} = {value} in {source}: {problem}", key=name)
-
-
 def parse_assignment(text: str) -> dict[str, Any]:
-    """``a.b=3`` as ``{"a": {"b": 3}}``; the value is read as TOML, and as plain text where it is none."""
+    """Parse ``a.b=3`` into ``{"a": {"b": 3}}``.
+
+    The value is read as TOML, or taken as plain text if it is not valid TOML.
+    """
     key, equals, raw = text.partition("=")
     parts = _key_parts(key)
     if not equals or not parts:
@@ -341,7 +255,7 @@ def parse_assignment(text: str) -> dict[str, Any]:
 
 
 def _key_parts(key: str) -> list[str]:
-    """``a.b`` as its parts; a part with dots of its own is quoted, as in TOML. Empty: not a key."""
+    """The parts of ``a.b``, empty for an invalid key; a part with dots is quoted, as in TOML."""
     try:
         node: Any = tomllib.loads(f"{key} = 0")
     except tomllib.TOMLDecodeError:
@@ -367,22 +281,4 @@ def _read(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror or error})") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: not valid TOML ({error})") from error
-
-
-def _keys(kind: Any) -> set[str]:
-    return {f.name for f in dataclasses.fields(kind)}
-
-
-def _mapping(value: Any, name: str, source: str) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise ConfigError(f"{name} in {source} is a table; write {name}.KEY = value", key=name)
-    return value
-
-
-def _entry_type(hint: Any) -> Any:
-    """The dataclass of the entries of a ``Mapping[str, Entry]`` field, if it is one."""
-    if typing.get_origin(hint) is not Mapping:
-        return None
-    kind = typing.get_args(hint)[1]
-    return kind if dataclasses.is_dataclass(kind) else None
+        raise ConfigError(f"{path}: invalid TOML ({error})") from error

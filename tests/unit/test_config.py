@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from longtake import config
 from longtake.config import Layer, load, merge, parse_assignment, user_config_file
 from longtake.errors import ConfigError
+from longtake.overlay import overlay, renamed
 
 
 def write_user_config(text):
@@ -78,6 +80,19 @@ def test_numbers_out_of_bounds_name_the_key(text, says):
     assert says in str(caught.value)
 
 
+@dataclass(frozen=True)
+class Renamed:
+    size: int = renamed(1, was="length")
+
+
+def test_the_former_name_of_a_field_still_works():
+    assert overlay(Renamed(), {"length": 3}, source="a file") == Renamed(size=3)
+    with pytest.raises(ConfigError, match="did you mean 'size'"):
+        overlay(Renamed(), {"siz": 3, "": 4}, source="a file")
+    with pytest.raises(ConfigError, match="unknown key ''"):
+        overlay(Renamed(), {"": 4}, source="a file")
+
+
 def test_a_cache_may_be_without_limit():
     assert load(assignments=["cache.limit_gb=inf"]).cache.limit_gb == float("inf")
 
@@ -90,7 +105,7 @@ def test_prices_stay_the_users_own():
 def test_not_toml(tmp_path):
     bad = tmp_path / "bad.toml"
     bad.write_text("cache = [")
-    with pytest.raises(ConfigError, match="not valid TOML"):
+    with pytest.raises(ConfigError, match="invalid TOML"):
         load(config=bad)
     with pytest.raises(ConfigError, match="cannot be read"):
         load(config=tmp_path / "none.toml")

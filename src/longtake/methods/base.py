@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
-from longtake.config import overlay
 from longtake.errors import unknown
 from longtake.footage.protocol import Footage
+from longtake.overlay import overlay
 from longtake.steps.run import Run
 from longtake.types import Answer, Question
 
