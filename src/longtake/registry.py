@@ -119,6 +119,24 @@ def _no_method(found: Any) -> str:
     return f"it has no {', '.join(missing)}" if missing else ""
 
 
+benchmarks = Registry(
+    "benchmark",
+    "longtake.benchmarks",
+    {
+        "egoschema": "longtake.evals.benchmarks.egoschema:ABOUT",
+        "egoschema-captions": "longtake.evals.benchmarks.egoschema:CAPTIONS",
+        "nextqa": "longtake.evals.benchmarks.nextqa:ABOUT",
+        "nextqa-captions": "longtake.evals.benchmarks.nextqa:CAPTIONS",
+        "videomme": "longtake.evals.benchmarks.videomme:ABOUT",
+        "longvideobench": "longtake.evals.benchmarks.longvideobench:ABOUT",
+        "mlvu": "longtake.evals.benchmarks.mlvu:ABOUT",
+        "lvbench": "longtake.evals.benchmarks.lvbench:ABOUT",
+        "lab": "longtake.evals.benchmarks.lab:ABOUT",
+        "lab-captions": "longtake.evals.benchmarks.lab:CAPTIONS",
+    },
+)
+"""Questions with labels, each described by an ``About`` of :mod:`longtake.evals.benchmarks`."""
+
 methods = Registry(
     "method",
     "longtake.methods",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import click
 
@@ -10,7 +11,8 @@ from longtake.cli.options import common
 from longtake.cli.output import emit_json
 from longtake.config import Settings
 from longtake.evals import presets
-from longtake.evals.benchmarks import NAMES, about
+from longtake.evals.benchmarks import About, about
+from longtake.registry import benchmarks as registered
 
 
 @click.command()
@@ -24,24 +26,17 @@ def benchmarks(settings: Settings, as_json: bool) -> None:  # noqa: ARG001
     Example:
       longtake benchmarks
     """
-    found = [about(name) for name in NAMES]
+    described = {name: about(name) for name in registered.names()}
     planned = [presets.read(name) for name in presets.names()]
     if as_json:
-        keys = ("name", "title", "get", "layout", "licence", "verified")
+        plain = [_plain(name, each) for name, each in described.items()]
         emit_json(
-            {
-                "benchmarks": [
-                    {k: getattr(b, k) for k in keys} | {"options": dict(b.options)} for b in found
-                ],
-                "presets": [dataclasses.asdict(preset) for preset in planned],
-            }
+            {"benchmarks": plain, "presets": [dataclasses.asdict(preset) for preset in planned]}
         )
         return
-    for each in found:
-        click.echo(
-            f"{each.name}: {each.title}"
-            + ("" if each.verified else " (loader not held against real files)")
-        )
+    for name, each in described.items():
+        note = "" if each.verified else " (loader not tested on the real files)"
+        click.echo(f"{name}: {each.title}{note}")
         click.echo(f"  get      {each.get}")
         click.echo(f"  layout   {each.layout}")
         click.echo(f"  licence  {each.licence}")
@@ -53,3 +48,9 @@ def benchmarks(settings: Settings, as_json: bool) -> None:  # noqa: ARG001
         click.echo(f"  used     {preset.used}")
         for figure in preset.published:
             click.echo(f"  published  {figure.accuracy:.1f} % {figure.system} ({figure.where})")
+
+
+def _plain(name: str, each: About) -> dict[str, Any]:
+    keys = ("title", "get", "layout", "licence", "verified")
+    facts = {key: getattr(each, key) for key in keys}
+    return {"name": name, **facts, "options": dict(each.options)}

@@ -8,8 +8,9 @@ import pytest
 from films import pictures, x264
 
 from longtake.errors import ConfigError
-from longtake.evals.benchmarks import NAMES, about, load
+from longtake.evals.benchmarks import about, load
 from longtake.media.writer import write_film
+from longtake.registry import benchmarks
 
 
 def items(name, folder, **options):
@@ -184,13 +185,13 @@ def test_lvbench_options_stand_in_the_question(tmp_path):
     ]
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if not about(name).made])
+@pytest.mark.parametrize("name", [name for name in benchmarks if not about(name).made])
 def test_missing_files_are_named(name, tmp_path):
     with pytest.raises(ConfigError, match=str(tmp_path)):
         load(name, tmp_path, {})
     with pytest.raises(ConfigError, match="--data"):
         load(name, None, {})
-    with pytest.raises(ConfigError, match="no folder"):
+    with pytest.raises(ConfigError, match="is not a folder"):
         load(name, tmp_path / "absent", {})
     with pytest.raises(ConfigError, match="colour"):
         load(name, tmp_path, {"colour": "red"})

@@ -1,76 +1,66 @@
-"""Benchmarks, one short file each, read in their native formats."""
+"""Benchmarks, one short module each, read in the formats their authors publish.
+
+To add one, write a module with an :class:`About` and register it under a name: in
+:data:`longtake.registry.benchmarks`, or from another package through an entry point::
+
+    [project.entry-points."longtake.benchmarks"]
+    mybenchmark = "mypackage.mybenchmark:ABOUT"
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from pathlib import Path
 
 from longtake.errors import ConfigError, unknown
 from longtake.evals.items import Benchmark
+from longtake.registry import benchmarks
 
 
 @dataclass(frozen=True)
 class About:
     """What a user needs to know to run a benchmark."""
 
-    name: str
     title: str
     get: str
     """What to download, and from whom."""
     layout: str
-    """What must lie in the folder."""
+    """The files that the data folder must contain."""
     licence: str
     verified: bool
-    """Whether the loader was held against real files; otherwise it is written from the documentation."""
+    """Whether the loader was tested on the real files; if not, it follows the documentation."""
     load: Callable[[Path, Mapping[str, str]], Benchmark]
-    """Reads the folder; options such as the split come as words."""
+    """Reads the data folder; options such as the split are passed as strings."""
     options: Mapping[str, str] = field(default_factory=dict)
-    """Options it takes, each with what it means."""
+    """The options it accepts, each with its meaning."""
     made: bool = False
-    """Whether it is made here, and has no files."""
+    """Whether it is generated here and needs no files."""
     submission: tuple[str, str] | None = None
-    """Columns of the file its authors score, question and number of the option from 0; ``None``: they take none."""
-
-
-NAMES = (
-    "egoschema",
-    "egoschema-captions",
-    "nextqa",
-    "nextqa-captions",
-    "videomme",
-    "longvideobench",
-    "mlvu",
-    "lvbench",
-    "lab",
-    "lab-captions",
-)
+    """Columns of the file that its authors score: the question and the number of the option,
+    counted from 0. ``None`` if they accept no such file."""
 
 
 def about(name: str) -> About:
-    """The benchmark of that name."""
-    if name not in NAMES:
-        raise unknown("benchmark", name, NAMES)
-    family, _, variant = name.partition("-")
-    module = import_module(f"longtake.evals.benchmarks.{family}")
-    found: About = getattr(module, variant.upper() or "ABOUT")
-    return found
+    """The description of a registered benchmark."""
+    described = benchmarks.get(name)
+    if not isinstance(described, About):
+        raise ConfigError(f"{name} is not a benchmark: expected an About", key=name)
+    return described
 
 
 def load(name: str, folder: Path | None, options: Mapping[str, str]) -> Benchmark:
-    """Read a benchmark's files; a missing one is named."""
+    """Read a benchmark's files; errors name what is missing."""
     described = about(name)
     for option in options:
         if option not in described.options:
             raise unknown("option", option, described.options, where=name)
     if not described.made:
+        needed = f"{described.layout} ({described.get})"
         if folder is None:
-            raise ConfigError(
-                f"{name}: name the folder of its files with --data: {described.layout} ({described.get})"
-            )
+            raise ConfigError(f"{name}: name the folder of its files with --data: {needed}")
         if not folder.is_dir():
-            raise ConfigError(
-                f"{name}: {folder} is no folder; it must hold {described.layout} ({described.get})"
-            )
-    return replace(described.load(folder or Path(), options), options=dict(options))
+            raise ConfigError(f"{name}: {folder} is not a folder; it must contain {needed}")
+    benchmark = described.load(folder or Path(), options)
+    # a report loads the benchmark again, by the name and the options in the run's spec
+    return replace(benchmark, name=name, options=dict(options))

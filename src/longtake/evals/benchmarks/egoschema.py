@@ -47,7 +47,6 @@ def load_captions(folder: Path, options: Mapping[str, str]) -> Benchmark:
 OPTIONS = {"split": "subset (default, 500 with labels) or full (5,000, for submission)"}
 SUBMISSION = ("q_uid", "answer")
 ABOUT = About(
-    "egoschema",
     "EgoSchema",
     "questions.json, subset_answers.json and the videos from its authors",
     "questions.json and subset_answers.json (or subset_anno.json), videos/<q_uid>.mp4",
@@ -58,7 +57,6 @@ ABOUT = About(
     submission=SUBMISSION,
 )
 CAPTIONS = About(
-    "egoschema-captions",
     "EgoSchema from LaViLa captions",
     "annotations, and captions as VideoAgent's authors gave",
     "subset_anno.json, lavila_subset.json (one caption a second)",

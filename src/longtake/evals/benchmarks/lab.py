@@ -50,7 +50,6 @@ OPTIONS = {
     "noise": "noise of the simulated encoder (the profile's)",
 }
 ABOUT = About(
-    "lab",
     "Laboratory worlds",
     "nothing: they are made from their seeds",
     "no files",
@@ -61,7 +60,6 @@ ABOUT = About(
     made=True,
 )
 CAPTIONS = About(
-    "lab-captions",
     "Laboratory worlds as captions at 1 fps",
     "nothing: they are made from their seeds",
     "no files",

@@ -48,7 +48,6 @@ def load(folder: Path, options: Mapping[str, str]) -> Benchmark:
 
 
 ABOUT = About(
-    "longvideobench",
     "LongVideoBench (validation)",
     "annotations, videos and subtitles from its authors",
     "lvb_val.json, videos/<video_path>, subtitles/<video_id>_en.json",

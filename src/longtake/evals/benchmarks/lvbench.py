@@ -34,7 +34,6 @@ def load(folder: Path, options: Mapping[str, str]) -> Benchmark:  # noqa: ARG001
 
 
 ABOUT = About(
-    "lvbench",
     "LVBench",
     "video_info.meta.jsonl and the videos from its authors",
     "video_info.meta.jsonl, videos/<key>.mp4",

@@ -36,7 +36,6 @@ def load(folder: Path, options: Mapping[str, str]) -> Benchmark:
 
 
 ABOUT = About(
-    "mlvu",
     "MLVU (multiple choice)",
     "annotations and videos from its authors",
     "1_plotQA.json … 7_topic_reasoning.json (dev) or test_multi_choice_tasks.json (test), videos/<video>",

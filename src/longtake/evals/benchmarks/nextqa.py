@@ -47,7 +47,6 @@ def load_captions(folder: Path, options: Mapping[str, str]) -> Benchmark:
 
 OPTIONS = {"split": "val (default) or test, by the name of its CSV file"}
 ABOUT = About(
-    "nextqa",
     "NExT-QA (multiple choice)",
     "the annotations and videos of the NExT-QA authors",
     f"val.csv, videos/<id>.mp4, and {HARD} (video_qid a line) for the ATP-hard subset",
@@ -57,7 +56,6 @@ ABOUT = About(
     options=OPTIONS,
 )
 CAPTIONS = About(
-    "nextqa-captions",
     "NExT-QA from captions at 1 fps",
     "annotations, and captions as VideoAgent's authors gave",
     "val.csv, captions_1fps.json (video → second → caption)",

@@ -41,7 +41,6 @@ def load(folder: Path, options: Mapping[str, str]) -> Benchmark:
 
 
 ABOUT = About(
-    "videomme",
     "Video-MME",
     "the annotations as JSON, videos and subtitles from its authors",
     "videomme.json, videos/<videoID>.mp4, subtitle/<videoID>.srt",

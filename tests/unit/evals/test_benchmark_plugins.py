@@ -1,0 +1,88 @@
+"""A benchmark from another package: found by its entry point, listed, run and reported."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from longtake import registry
+from longtake.errors import ConfigError
+from longtake.evals.benchmarks import about
+
+MODULE = """
+from longtake.evals.benchmarks import About
+from longtake.evals.items import Asked, Benchmark, Item
+from longtake.types import Question
+from processes import Captions
+
+
+def load(folder, options):
+    question = Question("What is in the file?", ("red", "green"))
+    label = (folder / "label.txt").read_text().strip()
+    return Benchmark("whatever", [Item(Asked("q0", "v0", question), label)], Captions())
+
+
+ABOUT = About(
+    "A benchmark of one question",
+    "nothing: the test writes it",
+    "label.txt",
+    "none",
+    verified=True,
+    load=load,
+    options={"split": "all"},
+)
+"""
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """An installed package with one benchmark."""
+    site = tmp_path / "site"
+    metadata = site / "onequestion-1.0.dist-info"
+    metadata.mkdir(parents=True)
+    (site / "onequestion.py").write_text(MODULE)
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: onequestion\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text(
+        "[longtake.benchmarks]\none-question = onequestion:ABOUT\n"
+    )
+    monkeypatch.syspath_prepend(site)
+    # the registry has read its plug-ins already if another test used it
+    monkeypatch.setattr(registry.benchmarks, "_targets", dict(registry.benchmarks._targets))
+    monkeypatch.setattr(registry.benchmarks, "_plugins_read", False)
+
+
+@pytest.mark.usefixtures("package")
+def test_a_benchmark_of_another_package_is_listed_run_and_reported(run, tmp_path):
+    code, out, err = run("benchmarks", "--json")
+    assert code == 0, err
+    listed = {row["name"]: row for row in json.loads(out)["benchmarks"]}
+    assert listed["one-question"]["title"] == "A benchmark of one question"
+    assert listed["one-question"]["options"] == {"split": "all"}
+    _, out, _ = run("benchmarks")
+    assert "one-question: A benchmark of one question\n" in out
+
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "label.txt").write_text("A\n")
+    folder = tmp_path / "run"
+    method = ("--method", "processes:FirstOption")
+    code, out, err = run("eval", "one-question", "--data", data, *method, "--out", folder)
+    assert code == 0, err
+    assert "| run | one-question |" in out
+    assert "100.0%" in out
+    # the report loads the benchmark by the name it was run under
+    code, out, err = run("report", folder, "--data", data)
+    assert code == 0, err
+    assert "| run | one-question |" in out
+
+
+@pytest.mark.usefixtures("package")
+def test_an_address_is_a_name_and_must_lead_to_a_benchmark():
+    assert about("onequestion:ABOUT").layout == "label.txt"
+    with pytest.raises(ConfigError, match="onequestion:MODULE"):
+        about("onequestion:MODULE")
+    with pytest.raises(ConfigError, match="is not a benchmark: expected an About"):
+        about("onequestion:load")
+    with pytest.raises(ConfigError, match="did you mean 'videomme'"):
+        about("videome")
