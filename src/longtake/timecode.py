@@ -20,7 +20,7 @@ def clock(seconds: float, *, millis: bool = False) -> str:
     Without ``millis`` the fraction is dropped, as in the display of a player.
     """
     if not math.isfinite(seconds):
-        return "--:--:--"
+        return "--:--:--"  # as players show an unknown time
     sign = "-" if seconds < 0 else ""
     # round first, so that 59.9996 becomes 00:01:00.000 and not 00:00:59.1000
     thousandths = round(abs(seconds) * 1000)

@@ -65,7 +65,7 @@ def read(path: Path) -> Trace:
     complete = lines[-1] == b""
     events: list[Event] = []
     pictures: dict[str, bytes] = {}
-    for number, line in enumerate(lines[1:-1], start=2):
+    for number, line in enumerate(lines[1:-1], start=2):  # line numbers as editors show them
         raw = _json(line)
         if not isinstance(raw, dict):
             raise RunError(f"{path}:{number}: not a JSON object")
@@ -73,6 +73,7 @@ def read(path: Path) -> Trace:
             if raw.get("kind") == "picture":
                 pictures[raw["digest"]] = base64.b64decode(raw["jpeg"], validate=True)
             else:
+                # not strict: JSON has lists where events have tuples
                 events.append(_adapter.validate_python(raw, strict=False))
         except (ValidationError, KeyError, ValueError) as error:
             raise RunError(f"{path}:{number}: not an event of trace version {VERSION}") from error

@@ -25,6 +25,7 @@ _NEGATED = re.compile(
     r"|\bexcept\b",
     re.IGNORECASE,
 )
+# in capitals it is the point of the question, wherever it stands
 _SHOUTED = re.compile(r"\bNOT\b")
 
 

@@ -23,6 +23,7 @@ def equal(duration: float, count: int) -> list[Segment]:
 
 def draw(rows: Sequence[int], n: int, chance: Random) -> list[int]:
     """Draw ``n`` different rows at random, in ascending order; all if there are fewer."""
+    # sample() rejects a size larger than the population
     return sorted(chance.sample(list(rows), min(n, len(rows))))
 
 
@@ -30,7 +31,7 @@ def minmax(similarity: NDArray[np.floating]) -> NDArray[np.float64]:
     """Rescale the similarities of all chunks with one text to [0, 1]; 0.5 each if all are equal."""
     low, high = float(similarity.min()), float(similarity.max())
     if high - low <= FLAT:
-        return np.full(len(similarity), 0.5)
+        return np.full(len(similarity), 0.5)  # no chunk is better or worse than another
     return np.asarray((similarity - low) / (high - low), np.float64)
 
 

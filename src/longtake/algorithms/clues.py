@@ -65,6 +65,7 @@ def distrust(
     """Return why the observed scores cannot single out relevant scenes; ``None`` if they can."""
     if not scores:
         return "nothing was observed"
+    # nothing relevant seen, too little of it, nothing that stands out, or mostly irrelevant scenes
     values = np.asarray(scores, np.float64)
     if values.max() < peak:
         return f"no score reaches {peak:g}"

@@ -151,7 +151,7 @@ def graph_nms(
             break  # the rest is irrelevant
         chosen.append(best)
         neighbours, _ = weights.of(best)
-        damped[neighbours] *= eta
+        damped[neighbours] *= eta  # similar scenes add little
     return chosen
 
 

@@ -16,6 +16,7 @@ UNKNOWN_IDF = 1.5
 """Weight of a word that is not in the table: a name, or a misreading."""
 
 _CLOCK = re.compile(r"\[\d+:\d\d(?::\d\d)?\]")
+# letters and digits, with an apostrophe inside: "don't"
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
 STOP = frozenset(
     _WORD.findall(

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 SUFFIXES = (".srt", ".vtt", ".ass", ".ssa")
 """Suffixes of sidecar files, in order of preference."""
 
+# HTML tags and ASS overrides; bounded, so that stray brackets cannot make matching slow
 _TAGS = re.compile(r"<[^<>]{0,200}>|\{\\[^{}]{0,200}\}")
 _BREAKS = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _ASS_FIELDS = 8
@@ -51,6 +52,7 @@ def read_subtitles(
     import pysubs2  # late: searching an indexed film does not need it
 
     _check_size(path, limits or MediaSettings())
+    # an odd character is better than no subtitles
     text = path.read_bytes().decode("utf-8-sig", errors="replace")
     if path.suffix.lower() == ".json":
         return _tidy(_benchmark_lines(path, text), begin)

@@ -102,12 +102,13 @@ class Video:
     def truncated(self) -> bool:
         """Whether the file contains clearly less than its header claims."""
         claimed = self.info.claimed_duration
+        # headers round, and sound may outlast the picture; tolerate 2 % and a second
         return claimed is not None and self.duration < 0.98 * claimed - 1.0
 
     def at(self, times: Sequence[float], *, width: int | None = None) -> list[Frame]:
         """Return the frame on screen at each given time."""
         for time in times:
-            if not 0 <= time <= self.duration:
+            if not 0 <= time <= self.duration:  # NaN fails too
                 end = clock(self.duration, millis=True)
                 detail = f"{time:g} s is outside the film (0 to {end})"
                 raise MediaError(self.path, "out_of_range", detail)
@@ -147,6 +148,7 @@ class Video:
             raise MediaError(self.path, "unreadable", "none of its frames can be decoded")
         lost = 0
         for position in positions:
+            # hold the last picture that is due by now
             while upcoming is not None and table.pts[upcoming[0]] <= table.pts[position]:
                 held, upcoming = upcoming, next(pictures, None)
             shown = held or upcoming
@@ -160,6 +162,7 @@ class Video:
     def _shape(self, width: int | None) -> FrameShape:
         info = self.info
         shown_width = min(width or info.width, info.width)
+        # three bytes per pixel at the height that keeps the aspect ratio
         frame_bytes = round(3 * shown_width**2 * info.height / info.width)
         return FrameShape(width, info.rotation, info.aspect, frame_bytes)
 
@@ -169,6 +172,7 @@ def sample_times(duration: float, fps: float, within: Segment | None = None) -> 
     start, end = 0.0, duration
     if within is not None:
         start, end = max(start, within.start), min(end, within.end)
+    # with slack, so that a boundary on a multiple is not lost to rounding
     first, last = int(np.ceil(start * fps - 1e-9)), int(np.ceil(end * fps - 1e-9))
     ticks = np.arange(first, max(last, first)) / fps
     return ticks if len(ticks) else np.array([min(start, duration)])
@@ -176,6 +180,7 @@ def sample_times(duration: float, fps: float, within: Segment | None = None) -> 
 
 def probe(path: Path, limits: MediaSettings) -> VideoInfo:
     """Read the headers, and the first frame, because only frames know their rotation."""
+    # anything but a file is reported by open_container
     size = path.stat().st_size if path.is_file() else 0
     with open_container(path, limits) as container:
         stream = video_stream(path, container)

@@ -77,6 +77,7 @@ def _add_picture(
     stream = file.add_stream(encoding.codec, rate=encoding.fps)
     assert isinstance(stream, VideoStream)
     stream.height, stream.width = pixels.shape[:2]
+    # MJPEG uses the full range of luma
     stream.pix_fmt = "yuvj420p" if encoding.codec == "mjpeg" else "yuv420p"
     context = stream.codec_context
     context.time_base = tick

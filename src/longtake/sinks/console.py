@@ -52,6 +52,7 @@ class ConsoleSink:
 
     def handle(self, event: Event) -> None:
         """Write a line for one event, if it has one."""
+        # the events inside a step are one level deeper than its own line
         if isinstance(event, StepBegan):
             self._depth[event.id] = self._depth.get(event.parent, 0) + 1
         line = _line(event)
