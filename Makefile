@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: help demo test lint bench wheel-check clean
+.PHONY: help demo test lint docs bench wheel-check clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -27,6 +27,17 @@ lint: $(VENV)/.ready  ## ruff, mypy strict, import contracts
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+
+# The site's tools live apart: nothing of longtake needs them, and it is read, not imported.
+build/docs-tools/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv build/docs-tools
+	build/docs-tools/bin/python -m pip --quiet --disable-pip-version-check install --constraint constraints.txt \
+		"mkdocs-material>=9.8,<10" "mkdocstrings-python>=2,<3"
+	touch $@
+
+docs: build/docs-tools/.ready  ## the documentation as a site in build/site; warnings are errors
+	NO_MKDOCS_2_WARNING=1 build/docs-tools/bin/mkdocs build --quiet
+	@echo "build/site/index.html"
 
 # An editable install hides missing package data, so the wheel is built and run from outside the repository.
 wheel-check: $(VENV)/.ready
