@@ -75,9 +75,7 @@ def test_a_sign_beside_movement_is_distinct():
     assert len(found.chosen) == 2
     assert 8 <= found.chosen[1] < 16
     assert set(found.stands[8:16].tolist()) == {int(found.chosen[1])}
-    assert set(found.stands[16:].tolist()) == {
-        int(found.chosen[0])
-    }  # known already
+    assert set(found.stands[16:].tolist()) == {int(found.chosen[0])}  # known already
 
 
 def test_something_that_passes_quickly_is_not_distinct():
