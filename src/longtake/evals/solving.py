@@ -1,15 +1,17 @@
-"""Solvers in processes of their own, which never hold a label.
+"""Solvers in separate processes, which never hold a label.
 
-Each worker is spawned, not forked, because a fork would inherit the labels in this process's
-memory. Parent and worker talk through a pipe; when either dies the other notices.
+Workers are spawned, not forked: a fork would inherit the labels in this process's memory. Parent
+and worker talk through a pipe, and each notices when the other dies.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import errno
+import hashlib
 import multiprocessing
 import os
+import re
 import signal
 import threading
 from collections import deque
@@ -17,6 +19,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import Any
 
@@ -29,22 +32,28 @@ from longtake.sinks.meter import Meter
 from longtake.types import Result
 
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+LONGEST_NAME = 120
+"""Characters of an identity that are kept in a file name."""
+DIGEST = 12
+"""Hexadecimal digits of an identity's digest in a file name."""
+# a leading dot is unsafe too: such files are hidden, and ".." is another folder
+_UNSAFE = re.compile(r"^\.|[^A-Za-z0-9_.-]")
 
 
 @dataclass(frozen=True)
 class Solver:
-    """How questions are answered: everything a worker needs, and nothing that tells it the answer."""
+    """How questions are answered: everything that a worker needs, and no label."""
 
     method: str
     session: Session = field(default_factory=Session)
     traces: Path | None = None
     """Folder for one trace per question."""
     preset: str | None = None
-    """The paper's experiment that this is, for the record."""
+    """The preset that this comes from, for the run's spec."""
 
 
 def answer_one(solver: Solver, source: Source, asked: Asked) -> dict[str, Any]:
-    """One question's result as plain data; an error is a result, too."""
+    """The result of one question as plain data; an error is a result too."""
     meter = Meter()
     sinks: list[Sink] = [meter]
     if solver.traces is not None:
@@ -56,7 +65,7 @@ def answer_one(solver: Solver, source: Source, asked: Asked) -> dict[str, Any]:
             footage = source.footage(asked.video)
             result = solver.session.answer(solver.method, footage, asked.question)
     except Exception as error:
-        # a full disk is not this question's fault: it ends the run
+        # a full disk is not the fault of this question: it ends the run
         if isinstance(error, OSError) and error.errno in DISK_FULL:
             raise
         message = f"{type(error).__name__}: {error}"
@@ -80,34 +89,23 @@ def _plain(result: Result) -> dict[str, Any]:
 def run_all(
     solver: Solver, source: Source, questions: Sequence[Asked], *, workers: int = 1
 ) -> Iterator[dict[str, Any]]:
-    """Results as they come; all questions of a video go to one worker, so that its index is built once."""
+    """Results in the order in which they arrive.
+
+    One worker gets all questions about a video, so that its index is built once.
+    """
     queue = deque(_by_video(questions))
-    context = multiprocessing.get_context("spawn")
-    crew: dict[Connection, Any] = {}
+    crew: dict[Connection, SpawnProcess] = {}
     try:
         for _ in range(min(workers, len(queue))):
-            here, there = context.Pipe()
-            process = context.Process(target=_work, args=(there, solver, source), daemon=True)
-            with _no_ctrl_c():
-                process.start()
-            there.close()
-            crew[here] = process
-            here.send(queue.popleft())
+            started, process = _start_worker(solver, source)
+            crew[started] = process
+            started.send(queue.popleft())
         while crew:
             for pipe in wait(list(crew)):
                 assert isinstance(pipe, Connection)
-                try:
-                    message = pipe.recv()
-                except EOFError:
-                    process = crew.pop(pipe)
-                    process.join()
-                    raise LongtakeError(
-                        f"a worker died (exit code {process.exitcode}); run again to go on"
-                    ) from None
-                if isinstance(message, OSError):
-                    raise message
-                if message is not None:
-                    yield message
+                row = _receive(pipe, crew[pipe])
+                if row is not None:
+                    yield row
                 elif queue:
                     pipe.send(queue.popleft())
                 else:
@@ -118,8 +116,35 @@ def run_all(
             process.terminate()
 
 
+def _start_worker(solver: Solver, source: Source) -> tuple[Connection, SpawnProcess]:
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_work, args=(theirs, solver, source), daemon=True)
+    with _no_ctrl_c():
+        process.start()
+    # with our copy closed, reading from the pipe ends when the worker dies
+    theirs.close()
+    return ours, process
+
+
+def _receive(pipe: Connection, process: SpawnProcess) -> dict[str, Any] | None:
+    """The next result of a worker, or ``None`` when it wants more questions."""
+    try:
+        message: dict[str, Any] | OSError | None = pipe.recv()
+    except EOFError:
+        process.join()
+        told = f"a worker died (exit code {process.exitcode}); run the command again to continue"
+        raise LongtakeError(told) from None
+    if isinstance(message, OSError):
+        raise message
+    return message
+
+
 def _work(pipe: Connection, solver: Solver, source: Source) -> None:
-    """A worker's life: a video's questions in, a result each out, ``None`` when it wants more."""
+    """The main loop of a worker: receives the questions about a video, sends a result for each.
+
+    ``None`` asks for more questions, and received it means that there are none.
+    """
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         while (batch := pipe.recv()) is not None:
@@ -127,14 +152,15 @@ def _work(pipe: Connection, solver: Solver, source: Source) -> None:
                 pipe.send(answer_one(solver, source, asked))
             pipe.send(None)
     except (EOFError, ConnectionError):
-        return  # whoever asked is gone; what was finished is written
+        return  # the parent is gone; it has written every result that it received
     except OSError as error:
-        pipe.send(error)  # the disk is full: no question can be answered, and whoever asked says so
+        # the disk is full: no question can be answered, and the parent reports it
+        pipe.send(error)
 
 
 @contextmanager
 def _no_ctrl_c() -> Iterator[None]:
-    """Processes started here never hear of Ctrl-C: who started them does, and ends them."""
+    """Processes started in the block ignore Ctrl-C; their parent receives it and ends them."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -143,7 +169,10 @@ def _no_ctrl_c() -> Iterator[None]:
 
 
 def _end_with_parent() -> None:
-    """A parent that was killed cannot say so; a model at work for nobody must not go on for minutes."""
+    """End this process when its parent dies: a killed parent cannot tell its workers to stop.
+
+    A model can be busy for minutes with a reply that nobody would read.
+    """
     parent = multiprocessing.parent_process()
     if parent is not None:
         wait([parent.sentinel])
@@ -158,5 +187,13 @@ def _by_video(questions: Sequence[Asked]) -> list[list[Asked]]:
 
 
 def file_name(identity: str) -> str:
-    """An identity, of a question or an agent, as the name of a file."""
-    return "".join(c if c.isalnum() or c in "-_." else "_" for c in identity)[:120]
+    """A file name for a question or an agent, different for different identities.
+
+    Characters that are unsafe in file names are replaced and long identities are cut. What that
+    loses, a digest of the whole identity makes up for: ``a/b`` and ``a_b`` get different names.
+    """
+    safe = _UNSAFE.sub("_", identity)[:LONGEST_NAME]
+    if safe and safe == identity:
+        return identity
+    digest = hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{safe}-{digest[:DIGEST]}"
