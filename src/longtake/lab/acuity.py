@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from longtake import events
 from longtake.errors import ConfigError, unknown
 from longtake.lab.eyes import Eyes
 from longtake.lab.facts import KINDS
@@ -163,9 +164,9 @@ class LabChat:
         if options.tools and not self.model.tools:
             raise Unsupported(self._card.name, "tools")
         if options.tools and wants_tool(mind):
-            calls = (self._call(mind, options.tools),)
+            calls = (self._call(mind, options.tools, options),)
         elif options.schema is None and shown.worded_tools and wants_tool(mind):
-            wanted = self._call(mind, shown.worded_tools)
+            wanted = self._call(mind, shown.worded_tools, options)
             request = {"tool": wanted.name, "arguments": json.loads(wanted.arguments)}
             text = json.dumps(request, ensure_ascii=False)
         else:
@@ -179,19 +180,17 @@ class LabChat:
         schema = options.schema if options.schema is not None else mind.shown.form
         if schema is None:
             return mind.describe() if mind.shown.moments else _plain(mind)
-        text = json.dumps(Filler(mind, schema).fill(), ensure_ascii=False)
-        if (
-            self.model.json_faults == 0
-        ):  # hashing a request encodes its pictures: do it only if needed
-            return text
+        text = json.dumps(_filled(mind, schema, options), ensure_ascii=False)
+        if self.model.json_faults == 0:
+            return text  # saves hashing the request, which encodes its pictures
         request = request_hash(self._card, messages, options)
         return spoil(text, self.model.json_faults, self.model.seed, request)
 
-    def _call(self, mind: Mind, tools: Sequence[ToolSpec]) -> ToolCall:
+    def _call(self, mind: Mind, tools: Sequence[ToolSpec], options: Options) -> ToolCall:
         tool = pick_tool(mind, tools)
         number = sum(len(message.tool_calls) for message in mind.shown.messages)
         takes_arguments = bool(tool.parameters.get("properties"))
-        arguments = Filler(mind, tool.parameters).fill() if takes_arguments else {}
+        arguments = _filled(mind, tool.parameters, options) if takes_arguments else {}
         return ToolCall(f"call-{number}", tool.name, json.dumps(arguments, ensure_ascii=False))
 
     def _usage(self, messages: Sequence[Message], text: str, calls: Sequence[ToolCall]) -> Usage:
@@ -209,6 +208,15 @@ class LabChat:
         assert self._card.price is not None
         cost = self._card.price.of(tokens_in, 0, tokens_out)
         return Usage(1, tokens_in, 0, tokens_out, pictures, round(seconds, 4), cost)
+
+
+def _filled(mind: Mind, schema: Mapping[str, Any], options: Options) -> Any:
+    """A reply in the shape of a schema; an event reports each field that no skill could fill."""
+    filler = Filler(mind, schema)
+    reply = filler.fill()
+    for field_name in filler.neutral:
+        events.note("neutral_value", field=field_name, prompt=options.prompt)
+    return reply
 
 
 def _length(calls: Sequence[ToolCall]) -> int:
