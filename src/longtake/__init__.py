@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from longtake.errors import (
@@ -17,6 +18,11 @@ from longtake.types import Answer, Evidence, Frame, Line, Question, Result, Segm
 
 if TYPE_CHECKING:
     from longtake.api import OpenFilm, open  # noqa: A004
+
+# onnxruntime (1.31) sends usage data unless this is set before anybody imports it, rapidocr
+# included; worker processes inherit it. The hub's client then leaves machine details out, too.
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
 
 __version__ = "0.1.0.dev0"
 

@@ -1,0 +1,126 @@
+"""No command opens a connection that the user did not name, and no dependency reports home.
+
+The telemetry of onnxruntime (1.31) is native code: it writes a device id under the user's cache folder
+when it is imported, and looks up its collector's name after about a minute. Python's audit hooks do not
+see that, so the commands also run under strace, where there is one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from films import Recipe
+
+SECONDS = float(os.environ.get("ATTACK_PROCESS_SECONDS", "0"))
+"""How long the watched process lives after its last command; ``make attack`` sets 100."""
+
+WATCHED = Path(__file__).parent / "watched.py"
+CONNECTIONS = re.compile(r"(?:connect|sendto|sendmsg)\(.*sa_family=AF_INET6?.*")
+LOOPBACK = ("127.0.0.1", '"::1"')
+
+
+def commands(film: Path, folder: Path) -> list[list[str]]:
+    """Every command that works on a film or makes one, with every kind of perception."""
+    model = ("--model", "lab/acuity=1")
+    asked = ("What is on the sign?", "--option", "red", "--option", "green")
+    trace, run = folder / "trace.jsonl", folder / "run"
+    worlds = ("--of", "seeds=0-0", "--of", "minutes=3", "--of", "questions=2")
+    lines = [
+        ("info", film),
+        ("frames", film, "--at", "1", "--out", folder / "stills"),
+        ("estimate", film, *asked, *model),
+        ("index", film),
+        ("search", film, "a sign"),
+        ("events", film),
+        ("ask", film, *asked, *model, "--method", "uniform", "--trace", trace),
+        ("compare", film, *asked, *model, "--method", "blind", "--method", "uniform", "--yes"),
+        ("replay", trace),
+        ("methods",),
+        ("benchmarks",),
+        ("models", "list"),
+        ("doctor",),
+        (
+            "eval",
+            "lab-captions",
+            *worlds,
+            *model,
+            "--method",
+            "blind",
+            "--workers",
+            1,
+            "--out",
+            run,
+        ),
+        ("report", run),
+        ("lab", "make", "--minutes", 1, "--questions", 1, "--out", folder / "world"),
+        ("cache", "list"),
+        ("cache", "clear", "--all"),
+    ]
+    return [[str(word) for word in line] for line in lines]
+
+
+@pytest.fixture(scope="module")
+def watched(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict, str, Path]:
+    """What the commands did: the report, strace's log (empty without strace) and the cache folder."""
+    folder = tmp_path_factory.mktemp("watched")
+    film = Recipe("film.mkv", sound_from=0.0, count=15).make(folder)
+    listed, report, log = folder / "commands.json", folder / "report.json", folder / "strace"
+    listed.write_text(json.dumps(commands(film, folder)))
+    line = [sys.executable, str(WATCHED), str(report), str(listed), str(SECONDS)]
+    if shutil.which("strace"):
+        # the filter runs in the kernel, so that all other calls cost nothing
+        traced_calls = ("--seccomp-bpf", "-e", "trace=connect,sendto,sendmsg")
+        line = ["strace", "-f", "-qq", *traced_calls, "-o", str(log), *line]
+    places = {"HOME": folder / "home", "XDG_CACHE_HOME": folder / "xdg"}
+    own = {**places, "LONGTAKE_CACHE": folder / "cache", "XDG_CONFIG_HOME": folder / "config"}
+    environment = {**os.environ, **{name: str(path) for name, path in own.items()}}
+    environment.pop("ORT_DISABLE_TELEMETRY", None)  # importing this package set it here
+    done = subprocess.run(line, env=environment, cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    traced = log.read_text(errors="replace") if log.exists() else ""
+    return json.loads(report.read_text()), traced, folder
+
+
+def test_every_command_works_without_a_network(watched):
+    report, _, folder = watched
+    lines = json.loads((folder / "commands.json").read_text())
+    failed = [line for line, code in zip(lines, report["codes"], strict=True) if code not in (0, 3)]
+    assert failed == []
+
+
+def test_no_python_code_reaches_out(watched):
+    assert watched[0]["attempts"] == []
+
+
+def test_no_native_code_reaches_out(watched):
+    if not shutil.which("strace"):
+        pytest.skip("strace is not installed")
+    outside = [
+        line
+        for line in CONNECTIONS.findall(watched[1])
+        if not any(place in line for place in LOOPBACK)
+    ]
+    assert outside == []
+
+
+def test_no_device_id_and_no_queue_are_written(watched):
+    folder = watched[2]
+    homes = [path for path in (folder / "home", folder / "xdg") if path.exists()]
+    assert [file for home in homes for file in home.rglob("*onnxruntime*")] == []
+
+
+def test_importing_the_package_is_enough(tmp_path):
+    """As from Python, where onnxruntime may be imported by somebody else afterwards."""
+    places = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "xdg")}
+    environment = {**os.environ, **places}
+    environment.pop("ORT_DISABLE_TELEMETRY", None)
+    code = "import longtake, onnxruntime"
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True, cwd=tmp_path)
+    assert list(tmp_path.rglob("*onnxruntime*")) == []

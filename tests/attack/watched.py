@@ -1,0 +1,42 @@
+"""Run as a program: carry out commands in one process and report every attempt to reach a network.
+
+``python watched.py REPORT COMMANDS [SECONDS]``: COMMANDS is a JSON file with one list of arguments per
+command, SECONDS how long the process lives afterwards. The report is JSON: exit codes and attempts.
+Native code does not pass Python's audit hooks, so the test also runs this program under strace.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+
+REACHING = ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto")
+LOCAL = ("127.0.0.1", "::1", "localhost", "", None)
+
+attempts: list[str] = []
+
+
+def note(event: str, arguments: tuple[object, ...]) -> None:
+    """Remember an address outside this machine."""
+    if event not in REACHING:
+        return
+    address = arguments[-1] if event in ("socket.connect", "socket.sendto") else arguments[0]
+    host = address[0] if isinstance(address, tuple) else address
+    if host not in LOCAL:
+        attempts.append(f"{event} {address}")
+
+
+def main(report: Path, commands: Path, seconds: float) -> None:
+    """Carry out the commands, wait, and write the report."""
+    sys.addaudithook(note)
+    from longtake import cli
+
+    codes = [cli.run(arguments) for arguments in json.loads(commands.read_text())]
+    time.sleep(seconds)
+    report.write_text(json.dumps({"codes": codes, "attempts": attempts}))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]), float(sys.argv[3]) if len(sys.argv) > 3 else 0.0)
