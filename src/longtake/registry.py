@@ -127,6 +127,8 @@ benchmarks = Registry(
         "egoschema-captions": "longtake.evals.benchmarks.egoschema:CAPTIONS",
         "nextqa": "longtake.evals.benchmarks.nextqa:ABOUT",
         "nextqa-captions": "longtake.evals.benchmarks.nextqa:CAPTIONS",
+        "nextgqa": "longtake.evals.benchmarks.nextgqa:ABOUT",
+        "nextgqa-captions": "longtake.evals.benchmarks.nextgqa:CAPTIONS",
         "videomme": "longtake.evals.benchmarks.videomme:ABOUT",
         "longvideobench": "longtake.evals.benchmarks.longvideobench:ABOUT",
         "mlvu": "longtake.evals.benchmarks.mlvu:ABOUT",
