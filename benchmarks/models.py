@@ -23,7 +23,8 @@ from pathlib import Path
 import httpx
 from pydantic import BaseModel
 
-from longtake.config import BudgetSettings, ModelEntry, Settings
+from longtake.config import BudgetSettings, Settings
+from longtake.entries import OpenAIEntry
 from longtake.events import Stream
 from longtake.models.cache import ReplyStore
 from longtake.models.catalogue import Catalogue
@@ -57,7 +58,7 @@ def server(delay: float) -> Iterator[str]:
 def opened(url: str, concurrency: int) -> Iterator[Run]:
     """A run with every layer: trace file, budget, reply cache, retries, limit."""
     with tempfile.TemporaryDirectory() as folder:
-        settings = Settings(models={"m": ModelEntry(base_url=url, concurrency=concurrency)})
+        settings = Settings(models={"m": OpenAIEntry(base_url=url, concurrency=concurrency)})
         store = ReplyStore(Path(folder))
         run = Run(
             {"llm": Catalogue(settings).open("m", replies=store)},

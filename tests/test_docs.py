@@ -41,7 +41,7 @@ def test_commands_exist(page):
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_python_runs(page, film_folder, monkeypatch, tmp_path):
     blocks = [code for language, code in BLOCK.findall(page.read_text()) if language == "python"]
-    monkeypatch.setitem(registry.chats._targets, "test", "support.models:make")
+    monkeypatch.setitem(registry.backends._targets, "test", "support.models:TestBackend")
     monkeypatch.setattr(
         casting, "DEFAULT_MODELS", dict.fromkeys(casting.DEFAULT_MODELS, "test/obliging")
     )

@@ -23,8 +23,9 @@ from typing import Any, Literal
 
 import platformdirs
 
+from longtake.entries import BUILTIN_MODELS, ModelEntry, field_names, overlay_entry
 from longtake.errors import ConfigError, unknown
-from longtake.overlay import as_table, number, overlay, trusted
+from longtake.overlay import Layer, as_table, number, overlay, trusted
 
 
 @dataclass(frozen=True)
@@ -83,72 +84,6 @@ class PerceptionSettings:
 
 
 @dataclass(frozen=True)
-class ModelEntry:
-    """``[models.NAME]``: a model one can ask, and where it runs.
-
-    What decides where pictures go, with which key, and at which price, is ``trusted``.
-    """
-
-    backend: Literal["openai", "local", "socratic", "senses"] = trusted("openai")
-    """An OpenAI-compatible server, a GGUF file run here, a text model that sees through perception, or
-    perception alone, which can describe a picture and do nothing else."""
-    model: str = ""
-    """The model's name at the endpoint; empty: the entry's own name."""
-    base_url: str = trusted("")
-    """Where the server is, up to and with ``/v1``."""
-    api_key_env: str = trusted("")
-    """The environment variable that holds the key; it is sent to ``base_url`` and nowhere else."""
-    file: str = trusted("")
-    """``local``: the GGUF file."""
-    mmproj: str = trusted("")
-    """``local``: the projector that lets it see pictures."""
-    llm: str = trusted("")
-    """``socratic``: the entry of the text model that does the talking."""
-    channels: tuple[str, ...] = ()
-    """``socratic``: what it perceives, of ``tags``, ``onscreen``, ``speech``; empty: all."""
-    context: int = number(0, least=0)
-    """Tokens of prompt and reply together; 0: what the model or the endpoint says, else unknown."""
-    max_tokens: int = number(1024, least=1)
-    """Most tokens of one reply."""
-    temperature: float = number(0.0, least=0)
-    max_pixels: int = number(768 * 768, least=1)
-    """Pictures are scaled down to this many pixels before they are sent."""
-    concurrency: int = number(0, least=0)
-    """Most calls at once; fewer after an endpoint says it is overloaded. 0: eight, and one for ``local``."""
-    timeout: float = number(120.0, above=0)
-    """Seconds that one try may take."""
-    threads: int = number(0, least=0)
-    """``local``: threads; 0: one per core."""
-    gpu_layers: int = number(-1, least=-1)
-    """``local``: layers put on the GPU, where the installed runtime can use one; -1: as many as fit."""
-    price_in: float | None = number(None, trusted=True, least=0)
-    """US dollars per million prompt tokens; unset: unknown."""
-    price_cached: float | None = number(None, trusted=True, least=0)
-    """The same for prompt tokens that a prefix cache served; unset: as ``price_in``."""
-    price_out: float | None = number(None, trusted=True, least=0)
-    """US dollars per million tokens of the reply."""
-    price_source: str = ""
-    """Where the price was read, and when."""
-
-
-BUILTIN_MODELS: Mapping[str, ModelEntry] = {
-    "local/qwen2.5-1.5b": ModelEntry(backend="local", context=8192, max_tokens=512, timeout=900.0),
-    "local/smollm2-135m": ModelEntry(backend="local", context=4096, max_tokens=256, timeout=300.0),
-    "socratic/qwen2.5-1.5b": ModelEntry(backend="socratic", llm="local/qwen2.5-1.5b"),
-    "senses": ModelEntry(backend="senses"),
-    "senses/words": ModelEntry(backend="senses", channels=("onscreen", "speech")),
-    "socratic/reader": ModelEntry(
-        backend="socratic", llm="local/qwen2.5-1.5b", channels=("onscreen",)
-    ),
-    "socratic/listener": ModelEntry(
-        backend="socratic", llm="local/qwen2.5-1.5b", channels=("speech",)
-    ),
-    "socratic/looker": ModelEntry(backend="socratic", llm="local/qwen2.5-1.5b", channels=("tags",)),
-}
-"""What can be used with nothing configured; everything here runs on this machine."""
-
-
-@dataclass(frozen=True)
 class BudgetSettings:
     """``[budget]``: limits per question; unset: no limit."""
 
@@ -171,20 +106,10 @@ class Settings:
     index: IndexSettings = IndexSettings()
     perception: PerceptionSettings = PerceptionSettings()
     models: Mapping[str, ModelEntry] = field(default_factory=lambda: dict(BUILTIN_MODELS))
+    """Models by name; the class of an entry is that of its backend."""
     budget: BudgetSettings = BudgetSettings()
     methods: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Fields per method, as written; the method's own class checks them."""
-
-
-@dataclass(frozen=True)
-class Layer:
-    """One source of settings."""
-
-    values: Mapping[str, Any]
-    source: str
-    """What error messages call it."""
-    trusted: bool = True
-    """Whether it is the user's own."""
 
 
 def user_config_file() -> Path:
@@ -215,25 +140,45 @@ def load(
 
 
 def merge(layers: Iterable[Layer], *, method_names: Iterable[str] = ()) -> Settings:
-    """Lay each layer over the defaults in turn."""
+    """Return the defaults with each layer laid over them in turn."""
     settings = Settings()
     names = set(method_names)
     for layer in layers:
-        sections = dict(layer.values)
-        methods = {name: sections.pop(name) for name in names & sections.keys()}
-        if "methods" in sections:
-            # a method's section is its own name: [videoagent], not [methods.videoagent]
-            known = {each.name for each in dataclasses.fields(Settings)} - {"methods"} | names
-            raise unknown("key", "methods", known, where=layer.source)
-        settings = overlay(
-            settings, sections, source=layer.source, trusted=layer.trusted, also=names
-        )
-        merged = dict(settings.methods)
-        for name, value in methods.items():
-            fields = as_table(value, name, layer.source)
-            merged[name] = {**merged.get(name, {}), **fields}
-        settings = dataclasses.replace(settings, methods=merged)
+        settings = _overlay_sections(settings, layer, names)
+        settings = _overlay_models(settings, layer)
+        settings = _overlay_methods(settings, layer, names)
     return settings
+
+
+def _overlay_sections(settings: Settings, layer: Layer, methods: set[str]) -> Settings:
+    """Every section whose fields are fixed: all but the models and the methods."""
+    if "methods" in layer.values:
+        # a method's section has the method's own name: [videoagent], not [methods.videoagent]
+        valid = field_names(Settings) - {"methods"} | methods
+        raise unknown("key", "methods", valid, where=layer.source)
+    elsewhere = methods | {"models"}
+    sections = {key: value for key, value in layer.values.items() if key not in elsewhere}
+    return overlay(settings, sections, source=layer.source, trusted=layer.trusted, also=methods)
+
+
+def _overlay_models(settings: Settings, layer: Layer) -> Settings:
+    """``[models.NAME]``: the fields of an entry depend on its backend."""
+    entries = dict(settings.models)
+    for name, value in as_table(layer.values.get("models", {}), "models", layer.source).items():
+        values = as_table(value, f"models.{name}", layer.source)
+        entries[name] = overlay_entry(
+            entries.get(name), name, Layer(values, layer.source, layer.trusted)
+        )
+    return dataclasses.replace(settings, models=entries)
+
+
+def _overlay_methods(settings: Settings, layer: Layer, names: set[str]) -> Settings:
+    """``[METHOD]``: kept as written, for the method's own class to check."""
+    methods = dict(settings.methods)
+    for name in names & layer.values.keys():
+        values = as_table(layer.values[name], name, layer.source)
+        methods[name] = {**methods.get(name, {}), **values}
+    return dataclasses.replace(settings, methods=methods)
 
 
 def parse_assignment(text: str) -> dict[str, Any]:
@@ -281,4 +226,4 @@ def _read(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror or error})") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: invalid TOML ({error})") from error
+        raise ConfigError(f"{path}: not valid TOML ({error})") from error

@@ -1,6 +1,6 @@
 """Lays plain values, as read from TOML or the command line, over a frozen dataclass.
 
-Settings and the fields of methods are both filled in this way. The metadata of a field can hold:
+Settings, model entries and the fields of methods are filled in this way. The metadata of a field can hold:
 
 ``trusted``
     Only the user's own configuration may set the field.
@@ -15,8 +15,8 @@ from __future__ import annotations
 import dataclasses
 import math
 import typing
-from collections.abc import Iterable, Mapping
-from dataclasses import field
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 from longtake.errors import ConfigError, unknown
@@ -34,9 +34,28 @@ def renamed(default: Any, *, was: str) -> Any:
     return field(default=default, metadata={"was": was})
 
 
-def number(default: float | None, *, trusted: bool = False, **bounds: float) -> Any:
+def tunable(default: Any) -> Any:
+    """A field that a ``longtake.toml`` in the working folder may set too."""
+    return field(default=default, metadata={"trusted": False})
+
+
+def number(default: float | None, *, trusted: bool | None = None, **bounds: float) -> Any:
     """A numeric field with bounds: any of ``least``, ``above`` and ``most``."""
-    return field(default=default, metadata={"trusted": trusted, **bounds})
+    rules: dict[str, Any] = dict(bounds)
+    if trusted is not None:
+        rules["trusted"] = trusted
+    return field(default=default, metadata=rules)
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One source of settings."""
+
+    values: Mapping[str, Any]
+    source: str
+    """What error messages call it."""
+    trusted: bool = True
+    """Whether it is the user's own."""
 
 
 class Origin(NamedTuple):
@@ -45,6 +64,8 @@ class Origin(NamedTuple):
     source: str
     """What error messages call it."""
     trusted: bool = True
+    guarded: Collection[str] = ()
+    """Fields that count as trusted unless their metadata says otherwise."""
 
 
 def overlay(
@@ -55,13 +76,14 @@ def overlay(
     trusted: bool = True,
     path: str = "",
     also: Iterable[str] = (),
+    guarded: Collection[str] = (),
 ) -> T:
     """Return a copy of a dataclass with ``values`` laid over it; keys and types are checked.
 
     ``path`` is what precedes each key in error messages; ``also`` lists further keys to suggest
-    when one is unknown.
+    when one is unknown; ``guarded`` lists fields that are trusted unless they say otherwise.
     """
-    return _overlay(base, values, Origin(source, trusted), path, also)
+    return _overlay(base, values, Origin(source, trusted, guarded), path, also)
 
 
 def _overlay(
@@ -81,37 +103,20 @@ def _overlay(
             known = {f"{path}{each}" for each in fields} | set(also)
             raise unknown("key", name, known, where=origin.source)
         metadata = fields[key].metadata
-        if metadata.get("trusted") and not origin.trusted:
+        if not origin.trusted and metadata.get("trusted", key in origin.guarded):
             raise ConfigError(
                 f"{name} in {origin.source} is not taken from a working folder; "
                 "put it in your own configuration, or pass --trust-config",
                 key=name,
             )
         old = getattr(base, key)
-        entry_type = _entry_type(hints[key])
         if dataclasses.is_dataclass(old):
             table = as_table(value, name, origin.source)
             changes[key] = _overlay(old, table, origin, f"{name}.")
-        elif entry_type is not None:
-            table = as_table(value, name, origin.source)
-            changes[key] = _overlay_entries(old, entry_type, table, origin, name)
         else:
             changes[key] = coerce(hints[key], value, name=name, source=origin.source)
             _check_bounds(name, changes[key], metadata, origin.source)
     return dataclasses.replace(base, **changes)  # type: ignore[type-var]
-
-
-def _overlay_entries(
-    old: Mapping[str, Any], entry_type: Any, tables: Mapping[str, Any], origin: Origin, path: str
-) -> dict[str, Any]:
-    """Entries by name, such as ``[models.NAME]``; an unknown name makes a new entry."""
-    entries = dict(old)
-    for key, value in tables.items():
-        name = f"{path}.{key}"
-        base = entries.get(key) or entry_type()
-        table = as_table(value, name, origin.source)
-        entries[key] = _overlay(base, table, origin, f"{name}.")
-    return entries
 
 
 def coerce(hint: Any, value: Any, *, name: str, source: str) -> Any:
@@ -148,11 +153,3 @@ def as_table(value: Any, name: str, source: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise ConfigError(f"{name} in {source} is a table; write {name}.KEY = value", key=name)
     return value
-
-
-def _entry_type(hint: Any) -> Any:
-    """The dataclass of a ``Mapping[str, Entry]`` field's entries; ``None`` for other fields."""
-    if typing.get_origin(hint) is not Mapping:
-        return None
-    kind = typing.get_args(hint)[1]
-    return kind if dataclasses.is_dataclass(kind) else None

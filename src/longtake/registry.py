@@ -1,4 +1,4 @@
-"""Names for things that are loaded only when asked for."""
+"""Named extension points whose implementations are imported on first use."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _ADDRESS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
 class Registry:
-    """Maps a name to ``"module:attribute"``, imported on first use; such an address is itself a name.
+    """Maps names to ``"module:attribute"`` addresses; an address is itself a valid name.
 
-    Packages add their own through an entry-point group of the registry's name, so that a method of
-    yours is found beside ours without a line of configuration.
+    Installed packages add names through the entry-point group of the registry, so a method or backend
+    of yours is found beside the built-in ones without configuration.
     """
 
     def __init__(
@@ -33,12 +33,13 @@ class Registry:
         self.kind = kind
         self.group = group
         self._fault = fault
+        self._builtin = dict(builtin)
         self._targets = dict(builtin)
         self._addresses: dict[str, None] = {}
         self._plugins_read = False
 
     def names(self) -> list[str]:
-        """All names, ours first, then what installed packages add."""
+        """All names: the built-in ones first, then those of installed packages."""
         self._read_plugins()
         return list(self._targets)
 
@@ -49,17 +50,25 @@ class Registry:
         return name in self._targets or name in self.names()
 
     def add(self, name: str, target: str) -> None:
-        """Give ``name`` to ``"module:attribute"``; an existing name is replaced."""
+        """Map ``name`` to ``"module:attribute"``, replacing an existing name."""
         self._targets[name] = target
 
+    def finds(self, name: str) -> bool:
+        """Whether :meth:`get` would look for ``name``: a known name, or an address."""
+        return name in self or _ADDRESS.fullmatch(name) is not None
+
+    def is_builtin(self, name: str) -> bool:
+        """Whether ``name`` is implemented by longtake itself and not by another package."""
+        return name in self._builtin and self._targets[name] == self._builtin[name]
+
     def modules(self) -> list[str]:
-        """The modules behind all names and behind every address that was used, each once."""
+        """The modules behind all names and behind every address used so far, each once."""
         self._read_plugins()
         targets = [*self._targets.values(), *self._addresses]
         return list(dict.fromkeys(target.partition(":")[0] for target in targets))
 
     def get(self, name: str) -> Any:
-        """What ``name`` stands for, imported now; modules in the working folder are found by their address."""
+        """Import and return what ``name`` stands for; addresses may name modules in the working folder."""
         if name not in self:
             if not _ADDRESS.fullmatch(name):
                 raise unknown(self.kind, name, self.names())
@@ -67,26 +76,22 @@ class Registry:
             self._addresses[name] = None
         module, _, attribute = self._targets.get(name, name).partition(":")
         try:
-            found = getattr(import_module(module), attribute)
-        except (ImportError, AttributeError) as error:
-            raise ConfigError(
-                f"{self.kind} {name!r} cannot be loaded: {error}", key=name
-            ) from error
-        except Exception as error:  # whatever a module of somebody else's does when it is imported
-            raise ConfigError(
-                f"{self.kind} {name!r} cannot be loaded: {_told(error)}", key=name
-            ) from error
-        if fault := self._fault(found):
+            target = getattr(import_module(module), attribute)
+        except Exception as error:  # importing a module of another package can raise anything
+            told = str(error)
+            if not isinstance(error, ImportError | AttributeError):
+                told = f"{type(error).__name__}: {error}"
+            raise ConfigError(f"{self.kind} {name!r} cannot be loaded: {told}", key=name) from error
+        if fault := self._fault(target):
             raise ConfigError(f"{name} is not a {self.kind}: {fault}", key=name)
-        return found
+        return target
 
     def name_of(self, kind: type[Any]) -> str:
-        """The name by which :meth:`get` finds a class again: its own, else its address; empty: it finds none."""
+        """The name or address with which :meth:`get` finds a class again; empty if there is none."""
         for name, target in self._targets.items():
             module, _, attribute = target.partition(":")
-            if (
-                getattr(sys.modules.get(module), attribute, None) is kind
-            ):  # what was not imported is not in use
+            # a class in use has been imported, so nothing needs importing here
+            if getattr(sys.modules.get(module), attribute, None) is kind:
                 return name
         address = f"{kind.__module__}:{kind.__qualname__}"
         return address if _ADDRESS.fullmatch(address) and kind.__module__ != "__main__" else ""
@@ -95,27 +100,36 @@ class Registry:
         if not self._plugins_read:
             self._plugins_read = True
             for point in entry_points(group=self.group):
+                # a package cannot take over a built-in name
                 self._targets.setdefault(point.name, point.value)
 
 
 def _find_in_working_folder() -> None:
-    """Let modules be imported from the working folder; last, so that a stray file stands in for no package."""
+    """Make the working folder importable; last on the path, so its files cannot shadow packages."""
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.append(here)
 
 
-def _told(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
-
-
-def _no_method(found: Any) -> str:
-    """What keeps something from being a method; empty: nothing."""
-    if not (isinstance(found, type) and dataclasses.is_dataclass(found)):
+def _no_method(target: Any) -> str:
+    """Say why something is not a method; empty if it is one."""
+    if not (isinstance(target, type) and dataclasses.is_dataclass(target)):
         return "a method is a dataclass (docs/tutorial.md shows one)"
-    missing = [
-        part for part in ("name", "paper", "roles", "presets", "answer") if not hasattr(found, part)
-    ]
+    return _missing(target, ("name", "paper", "roles", "presets", "answer"))
+
+
+def _no_backend(target: Any) -> str:
+    """Say why something is not a backend; empty if it is one."""
+    if not isinstance(target, type):
+        return "a backend is a class (docs/models.md shows one)"
+    if fault := _missing(target, ("name", "settings", "host", "open", "tries", "at_once")):
+        return f"{fault}; derive it from longtake.models.backend.Backend"
+    abstract = sorted(getattr(target, "__abstractmethods__", ()))
+    return f"it does not define {', '.join(abstract)}" if abstract else ""
+
+
+def _missing(target: type[Any], parts: tuple[str, ...]) -> str:
+    missing = [part for part in parts if not hasattr(target, part)]
     return f"it has no {', '.join(missing)}" if missing else ""
 
 
@@ -155,5 +169,21 @@ methods = Registry(
 )
 """Ways to answer a question about a film."""
 
-chats = Registry("model family", "longtake.models", {"lab": "longtake.lab.acuity:make"})
-"""Makers of models whose names begin with the family's: ``lab/acuity=0.8`` is made by ``lab``."""
+backends = Registry(
+    "backend",
+    "longtake.backends",
+    {
+        "openai": "longtake.models.backends.openai:OpenAIBackend",
+        "local": "longtake.models.backends.local:LocalBackend",
+        "socratic": "longtake.models.backends.socratic:SocraticBackend",
+        "senses": "longtake.models.backends.senses:SensesBackend",
+        "scripted": "longtake.models.backends.scripted:ScriptedBackend",
+        "recorded": "longtake.models.backends.recorded:RecordedBackend",
+        "lab": "longtake.lab.backend:LabBackend",
+    },
+    _no_backend,
+)
+"""Ways to reach a model."""
+
+chats = Registry("model family", "longtake.models", {})
+"""Deprecated, use :data:`backends`: functions that make a model from the rest of its name."""

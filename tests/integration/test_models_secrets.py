@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from support.server import Request, Send, completion, serve
 
-from longtake.config import ModelEntry, Settings
+from longtake.config import Settings
+from longtake.entries import OpenAIEntry, SocraticEntry
 from longtake.errors import LongtakeError
 from longtake.events import Stream
 from longtake.models.cache import ReplyStore
@@ -60,8 +61,8 @@ def test_the_key_is_nowhere(
     texts: list[str] = []
     with serve(leaky) as served:
         entries = {
-            "cloud": ModelEntry(base_url=served.url, api_key_env="MARKED_KEY", timeout=0.3),
-            "eyes": ModelEntry(backend="socratic", llm="cloud"),
+            "cloud": OpenAIEntry(base_url=served.url, api_key_env="MARKED_KEY", timeout=0.3),
+            "eyes": SocraticEntry(llm="cloud"),
         }
         settings = Settings(models=entries)
         catalogue = Catalogue(settings)
@@ -79,8 +80,7 @@ def test_the_key_is_nowhere(
         stream.close()
         store.close()
         texts += [
-            repr(value)
-            for value in (chat, catalogue, settings, chat.card, catalogue.backend("cloud"))
+            repr(value) for value in (chat, catalogue, settings, chat.card, catalogue.bare("cloud"))
         ]
     assert len(served.requests) >= 7
     texts.append(caplog.text)

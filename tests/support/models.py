@@ -1,10 +1,12 @@
-"""A family of models for tests of commands: ``test/obliging`` answers whatever it is asked, by the reply's form."""
+"""A backend for tests of commands: ``test/obliging`` answers every question, in the form asked for."""
 
 from __future__ import annotations
 
 import json
 
+from longtake.entries import ModelEntry
 from longtake.errors import ModelError
+from longtake.models.backend import Backend
 from longtake.models.backends.scripted import ScriptedChat
 from longtake.models.chat import Card
 from longtake.models.prices import HERE
@@ -26,9 +28,29 @@ def fill(schema):
     return False if kind == "boolean" else "a plain word"
 
 
+class TestBackend(Backend):
+    """Makes models from names: ``test/NAME``.
+
+    ``obliging`` fits every form and ``mute`` fits none. ``gone`` cannot be reached; ``leaving`` cannot be
+    reached once the pictures are described, and at ``stopped`` somebody presses Ctrl-C then.
+    """
+
+    __test__ = False
+    name = "test"
+    settings = ModelEntry
+
+    def from_name(self, rest):
+        return ModelEntry(backend="test")
+
+    def host(self, model):
+        return ""
+
+    def open(self, model):
+        return make(model.name.partition("/")[2])
+
+
 def make(rest: str) -> ScriptedChat:
-    """``obliging`` fits every form; ``mute`` fits none; ``gone`` cannot be reached, ``leaving`` not once the pictures
-    are described; at ``stopped`` somebody presses Ctrl-C then."""
+    """The model of that name."""
 
     def say(messages, options):
         if rest == "stopped" and "caption" not in options.prompt:

@@ -14,7 +14,7 @@ from longtake.config import CacheSettings, Settings, cache_folder, load
 from longtake.lab.footage import LabFootage
 from longtake.lab.world import make_script
 from longtake.models.backends.scripted import ScriptedChat
-from longtake.models.backends.socratic import SensesChat
+from longtake.models.backends.senses import SensesChat
 from longtake.models.catalogue import Catalogue
 from longtake.models.chat import Card
 from longtake.models.witness import Description

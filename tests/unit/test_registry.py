@@ -48,7 +48,7 @@ def own(tmp_path, monkeypatch):
     monkeypatch.setattr(
         sys, "path", [entry for entry in sys.path if entry not in ("", str(tmp_path))]
     )
-    monkeypatch.setitem(registry.chats._targets, "test", "support.models:make")
+    monkeypatch.setitem(registry.backends._targets, "test", "support.models:TestBackend")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own_methods.py").write_text(OWN)
     (tmp_path / "own_broken.py").write_text("def (")

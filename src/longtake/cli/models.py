@@ -9,15 +9,18 @@ from pathlib import Path
 
 import click
 
-from longtake import config, registry
+from longtake import config
 from longtake.cli.options import common
 from longtake.cli.output import human_bytes, say
 from longtake.config import Settings
-from longtake.errors import ConfigError, ModelError, unknown
+from longtake.errors import ModelError, unknown
+from longtake.models import destinations
 from longtake.models.catalogue import Catalogue, suggestions
 from longtake.models.chat import Chat
+from longtake.models.destinations import HUB
 from longtake.models.probe import Report
 from longtake.models.probe import probe as ask
+from longtake.models.pull import hub_host
 from longtake.models.pull import pull as fetch
 from longtake.models.weights import DOWNLOADS, download_of
 from longtake.perception.cards import CARDS
@@ -106,7 +109,10 @@ def pull(name: str, settings: Settings, as_json: bool) -> None:
 def _pull_encoder(name: str, settings: Settings) -> Path:
     """Fetch the files of an encoder's card; gives their folder."""
     folder = card_folder(name, config.cache_folder(settings))
-    fetch_card(CARDS[name], folder, progress=lambda file, size: say(f"{file}: {human_bytes(size)}"))
+    with destinations.downloading(*HUB, hub_host()):
+        fetch_card(
+            CARDS[name], folder, progress=lambda file, size: say(f"{file}: {human_bytes(size)}")
+        )
     return folder
 
 
@@ -134,30 +140,15 @@ def _pull_weights(name: str, settings: Settings) -> Path:
 
 
 def _bare(catalogue: Catalogue, name: str) -> Chat:
-    """The model itself, without what tries again and keeps replies."""
-    if name not in catalogue.names() and name.partition("/")[0] in registry.chats:
-        return catalogue.open(name)
-    entry = catalogue.entry(name)
-    if entry.backend == "senses":
-        raise ConfigError(
-            f"{name} is a film's perception: it describes pictures and answers no question",
-            key=name,
-        )
-    return catalogue.backend(entry.llm if entry.backend == "socratic" else name)
+    """The model itself, without retries or cached replies; for one that asks another, that other."""
+    needed = catalogue.backend(name).needs(catalogue.opening(name))
+    return catalogue.bare(needed[0] if needed else name)
 
 
 def _row(catalogue: Catalogue, name: str) -> dict[str, str]:
-    entry = catalogue.entry(name)
-    if entry.backend in ("socratic", "senses"):
-        channels = ", ".join(entry.channels) or "all channels"
-        where = entry.llm if entry.backend == "socratic" else "this machine"
-        return {"name": name, "backend": entry.backend, "where": where, "state": f"sees {channels}"}
-    if entry.backend == "local":
-        state = "ready" if catalogue.file(name).is_file() else f"longtake models pull {name}"
-        return {"name": name, "backend": "local", "where": "this machine", "state": state}
-    where = catalogue.host(name) or "this machine"
-    key = f"key from ${entry.api_key_env}" if entry.api_key_env else ""
-    return {"name": name, "backend": "openai", "where": where, "state": key}
+    backend, opening = catalogue.backend(name), catalogue.opening(name)
+    where = ", ".join(backend.needs(opening)) or catalogue.host(name) or "this machine"
+    return {"name": name, "backend": backend.name, "where": where, "state": backend.state(opening)}
 
 
 def _show(report: Report) -> None:

@@ -15,6 +15,7 @@ from longtake.evals.runs import RunFolder
 from longtake.evals.scoring import Rate, accuracy, correct
 from longtake.evals.solving import Solver, run_all
 from longtake.methods.base import fields_of
+from longtake.models.catalogue import Catalogue
 
 Progress = Callable[[Mapping[str, Any]], None]
 """Called with each new result."""
@@ -83,15 +84,16 @@ def specify(solver: Solver, benchmark: Benchmark) -> dict[str, Any]:
 
 def _entries(settings: Settings, names: Sequence[str]) -> dict[str, Any]:
     """The configuration's entries behind the names of models: a name alone does not say who answers."""
-    found: dict[str, Any] = {}
+    catalogue = Catalogue(settings)
+    entries: dict[str, Any] = {}
     queue = list(names)
     while queue:
         name = queue.pop()
-        if name in settings.models and name not in found:
-            entry = dataclasses.asdict(settings.models[name])
-            found[name] = {key: value for key, value in entry.items() if key not in PACE}
-            queue.append(settings.models[name].llm)
-    return found
+        if name in settings.models and name not in entries:
+            fields = dataclasses.asdict(catalogue.entry(name))
+            entries[name] = {key: value for key, value in fields.items() if key not in PACE}
+            queue.extend(catalogue.backend(name).needs(catalogue.opening(name)))
+    return entries
 
 
 def evaluate(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import logging
 import os
@@ -18,6 +17,7 @@ import httpx
 
 from longtake.errors import ConfigError, ModelError
 from longtake.models.chat import Unavailable
+from longtake.models.destinations import is_loopback
 
 MOST_BYTES = 64 * 1024 * 1024
 """A reply larger than this is not one."""
@@ -45,16 +45,6 @@ class Response:
             raise Unavailable(
                 self.model, "the server's reply is not JSON, or was cut off"
             ) from error
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host name stays on this machine without asking anyone."""
-    if host.lower().rstrip(".") == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
 
 
 class Endpoint:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from longtake.config import ModelEntry
+from longtake.entries import ModelEntry
 from longtake.errors import ConfigError
 
 MILLION = 1_000_000

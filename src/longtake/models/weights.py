@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
-from longtake.errors import unknown
+from longtake.entries import LocalEntry
+from longtake.errors import ConfigError, unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,3 +65,13 @@ def download_of(name: str) -> Download:
     if name not in DOWNLOADS:
         raise unknown("model to pull", name, DOWNLOADS)
     return DOWNLOADS[name]
+
+
+def weights_file(name: str, entry: LocalEntry, folder: Path) -> Path:
+    """Where the weights of a model are, or will be once they are downloaded."""
+    if entry.file:
+        return Path(entry.file).expanduser()
+    if name not in DOWNLOADS:
+        key = f"models.{name}.file"
+        raise ConfigError(f"{key} is not set", key=key)
+    return folder / DOWNLOADS[name].file

@@ -18,7 +18,7 @@ from longtake.perception.senses import Senses
 
 @pytest.fixture(autouse=True)
 def test_models(monkeypatch):
-    monkeypatch.setitem(registry.chats._targets, "test", "support.models:make")
+    monkeypatch.setitem(registry.backends._targets, "test", "support.models:TestBackend")
 
 
 @pytest.fixture(scope="module")

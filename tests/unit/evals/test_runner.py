@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 from processes import SECRET, Captions, masked
 
-from longtake.config import ModelEntry, Settings
+from longtake.config import Settings
+from longtake.entries import OpenAIEntry
 from longtake.errors import RunError
 from longtake.evals.items import Asked, Benchmark, Item
 from longtake.evals.runner import evaluate, specify
@@ -112,7 +113,7 @@ def test_another_spec_is_refused_and_the_difference_named(tmp_path):
 
 def test_what_decides_results_is_in_the_spec(tmp_path):
     folder, asked = RunFolder(tmp_path / "run"), benchmark(count=1)
-    settings = Settings(models={"mine": ModelEntry(model="a")})
+    settings = Settings(models={"mine": OpenAIEntry(model="a")})
     first = Solver("blind", Session(settings, Casting(("lab/acuity=1",))))
 
     def changed(solver, **changes):
@@ -129,10 +130,10 @@ def test_what_decides_results_is_in_the_spec(tmp_path):
         evaluate(changed(first, settings=coarse), asked, folder, resume=True)
     named = changed(first, casting=Casting(("mine",)))
     spec = specify(named, asked)
-    slower = changed(named, settings=Settings(models={"mine": ModelEntry(model="a", timeout=9.0)}))
+    slower = changed(named, settings=Settings(models={"mine": OpenAIEntry(model="a", timeout=9.0)}))
     assert differences(spec, specify(slower, asked)) == []
     other = changed(
-        named, settings=Settings(models={"mine": ModelEntry(model="b", temperature=1.5)})
+        named, settings=Settings(models={"mine": OpenAIEntry(model="b", temperature=1.5)})
     )
     assert differences(spec, specify(other, asked)) == [
         'entries.mine.model was "a", is "b"',

@@ -107,7 +107,7 @@ def test_each_agent_is_asked_alone_through_perception_and_action(tmp_path):
 
 
 def test_answers_in_words_are_compared_by_meaning(tmp_path, monkeypatch):
-    monkeypatch.setitem(registry.chats._targets, "test", "support.models:make")
+    monkeypatch.setitem(registry.backends._targets, "test", "support.models:TestBackend")
     library = [Member(name=name, model="lab/acuity=1") for name in ("ann", "bob")]
     said = unlabelled(2, "What does the narrator say {}?", ())
     found = select(library, said, Session(), tmp_path)

@@ -22,7 +22,8 @@ from longtake.models.chat import (
     Unsupported,
     say,
 )
-from longtake.models.http import Endpoint, is_loopback
+from longtake.models.destinations import is_loopback
+from longtake.models.http import Endpoint
 from longtake.models.prices import Price
 from longtake.types import Frame
 

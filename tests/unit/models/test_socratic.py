@@ -6,7 +6,8 @@ import pytest
 
 from longtake.errors import ConfigError
 from longtake.models.backends.scripted import ScriptedChat
-from longtake.models.backends.socratic import SensesChat, SocraticChat
+from longtake.models.backends.senses import SensesChat
+from longtake.models.backends.socratic import SocraticChat
 from longtake.models.chat import Card, Image, Options, Unavailable, request_hash, say
 from longtake.models.tokens import estimate, estimate_messages
 from longtake.models.witness import Description

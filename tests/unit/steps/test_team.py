@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 from support.listening import listening
 
-from longtake.config import ModelEntry, Settings
+from longtake.config import Settings
+from longtake.entries import OpenAIEntry
 from longtake.errors import ConfigError
 from longtake.models.backends.scripted import ScriptedChat
 from longtake.models.catalogue import Catalogue
@@ -112,7 +113,7 @@ def test_team_files(tmp_path: Path) -> None:
     ann, bob = read_team(path)
     assert (ann.temperature, ann.max_new_tokens, ann.channels) == (0.01, 168, ("speech",))
     settings = Settings(
-        models={"mine": ModelEntry(base_url="http://127.0.0.1:9/v1", temperature=0.5)}
+        models={"mine": OpenAIEntry(base_url="http://127.0.0.1:9/v1", temperature=0.5)}
     )
     agents = open_team(Catalogue(settings), [ann, bob])
     assert [(a.name, a.chat.card.options.temperature) for a in agents] == [

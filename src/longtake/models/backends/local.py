@@ -1,9 +1,8 @@
-"""GGUF models run in this process.
+"""GGUF models that run in this process.
 
-``xllamacpp`` is llama.cpp's server inside the process. It is spoken to as any other server is, over
-loopback, with a key made for this process alone: closing a connection is the one way to make it stop
-working on a reply, and so a deadline holds here too. One server is shared by all that use the same file
-with the same settings; all are closed when the process ends.
+``xllamacpp`` is llama.cpp's server as a library. It is asked over loopback like any other server, with a
+key made for this process: closing the connection is the only way to stop a reply, so this is how deadlines
+hold here too. Models with the same file and settings share one server; all are closed when the process ends.
 """
 
 from __future__ import annotations
@@ -17,15 +16,66 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from longtake.entries import LocalEntry
 from longtake.errors import ModelError
+from longtake.models.backend import Backend, Opening
 from longtake.models.backends.openai import OpenAIChat
-from longtake.models.chat import Card, Message, Options, Reply
+from longtake.models.chat import Card, Chat, Message, Options, Reply
 from longtake.models.http import Endpoint
+from longtake.models.prices import HERE, price_of
 from longtake.models.replies.reading import closing
+from longtake.models.weights import weights_file
 
 MAGIC = b"GGUF"
+CONTEXT = 4096
+"""Tokens, unless the entry says otherwise."""
 PROMPT_CACHE_MB = 1024
-"""Memory for prompts that other prompts have displaced, so that agents who take turns keep their prefixes."""
+"""Memory for displaced prompts, so that agents who take turns keep their prefixes."""
+
+
+class LocalBackend(Backend[LocalEntry]):
+    """Models that run in this process."""
+
+    name = "local"
+    settings = LocalEntry
+    # a call that timed out once will time out again
+    tries = 2
+    at_once = 1
+
+    def host(self, model: Opening[LocalEntry]) -> str:  # noqa: ARG002 - nothing leaves
+        """The model runs here."""
+        return ""
+
+    def open(self, model: Opening[LocalEntry]) -> Chat:
+        """The model; it is loaded when first asked."""
+        entry = model.entry
+        file = weights_file(model.name, entry, model.folder)
+        mmproj = Path(entry.mmproj).expanduser() if entry.mmproj else None
+        size = file.stat().st_size if file.is_file() else 0
+        card = Card(
+            model.name,
+            model=file.name,
+            context=entry.context or CONTEXT,
+            max_pixels=entry.max_pixels,
+            vision=mmproj is not None,
+            price=price_of(model.name, entry) or HERE,
+            options=model.options,
+            revision=f"{size}|{mmproj.name if mmproj else ''}",
+        )
+        weights = Weights(
+            file,
+            mmproj,
+            context=entry.context or CONTEXT,
+            slots=max(1, entry.concurrency),
+            threads=entry.threads,
+            gpu_layers=entry.gpu_layers,
+        )
+        return LocalChat(card, weights, timeout=entry.timeout)
+
+    def state(self, model: Opening[LocalEntry]) -> str:
+        """Whether the weights are there."""
+        file = weights_file(model.name, model.entry, model.folder)
+        return "ready" if file.is_file() else f"longtake models pull {model.name}"
 
 
 @dataclass(frozen=True)
@@ -34,14 +84,14 @@ class Weights:
 
     file: Path
     mmproj: Path | None = None
-    """The projector that lets it see pictures."""
-    context: int = 4096
+    """The projector file that lets it see pictures."""
+    context: int = CONTEXT
     slots: int = 1
-    """Replies written at once, each with a context of its own."""
+    """Replies generated at once, each with its own context."""
     threads: int = 0
     """0: one per core."""
     gpu_layers: int = -1
-    """-1: as many as fit, where the installed runtime can use a GPU."""
+    """-1: as many as fit, if the installed runtime supports a GPU."""
 
 
 class LocalChat:
@@ -56,21 +106,22 @@ class LocalChat:
 
     @property
     def card(self) -> Card:
-        """What is known of it."""
+        """What is known about it."""
         return self._card
 
     def complete(self, messages: Sequence[Message], options: Options) -> Reply:
-        """Ask, loading the model first if need be; a reply under a schema is made to end in time."""
+        """Ask, loading the model first if necessary."""
         if options.schema is not None:
+            # texts are bounded, so that the reply ends within its tokens
             options = replace(options, schema=closing(options.schema, options.max_tokens))
         return self._open().complete(messages, options)
 
     def count(self, text: str) -> int | None:
-        """Tokens by the model's own tokenizer."""
+        """Count tokens with the model's own tokenizer."""
         return self._open().count(text)
 
     def offers(self, feature: str) -> bool:
-        """Whether a feature was not yet seen to be refused."""
+        """Whether a feature has not been refused so far."""
         return self._open().offers(feature)
 
     def context(self) -> int | None:
@@ -81,9 +132,8 @@ class LocalChat:
         with self._lock:
             if self._chat is None:
                 url, key = _serve(self._card.name, self._weights)
-                self._chat = OpenAIChat(
-                    self._card, Endpoint(self._card.name, url, key=key, timeout=self._timeout)
-                )
+                endpoint = Endpoint(self._card.name, url, key=key, timeout=self._timeout)
+                self._chat = OpenAIChat(self._card, endpoint)
             return self._chat
 
 
@@ -92,7 +142,7 @@ _lock = threading.Lock()
 
 
 def _serve(name: str, weights: Weights) -> tuple[str, str]:
-    """Address and key of the server for these weights, started if none runs."""
+    """Address and key of the server for these weights, which is started if necessary."""
     with _lock:
         if weights not in _servers:
             _servers[weights] = _start(name, weights)
@@ -101,7 +151,7 @@ def _serve(name: str, weights: Weights) -> tuple[str, str]:
 
 
 def close_all() -> None:
-    """Close every server; using a model again loads it again."""
+    """Close every server; a model that is asked again is loaded again."""
     with _lock:
         _servers.clear()  # the runtime shuts a server down when nothing refers to it
 
@@ -123,26 +173,25 @@ def _start(name: str, weights: Weights) -> tuple[Any, str]:
     if weights.threads:
         params.cpuparams.n_threads = weights.threads
     params.cache_ram_mib = PROMPT_CACHE_MB
-    params.verbosity = -1  # its log would run into the progress display
+    params.verbosity = -1  # its log would mix with the progress display
     params.ui = False
     params.offline = True
-    # other users of this machine can reach its loopback too: without the key they get nothing
+    # other users of this machine can reach its loopback too; without the key they are refused
     key = secrets.token_urlsafe(24)
     params.api_keys = [key]
     params.cors_origins = "http://127.0.0.1"
     try:
         return xllamacpp.Server(params), key
     except Exception as error:
-        raise ModelError(
-            name, "unavailable", f"{weights.file.name} cannot be loaded ({error})"
-        ) from error
+        detail = f"{weights.file.name} cannot be loaded ({error})"
+        raise ModelError(name, "unavailable", detail) from error
 
 
 def _runtime() -> Any:
-    """The runtime, imported late: a hundred megabytes that only this needs.
+    """The runtime, imported late because it takes a hundred megabytes.
 
-    Its threads wait for one another by spinning. Where anything else wants the cores that is ruinous: on two
-    shared cores a 135M model was measured at 1 token/s, and at 28 with waiting that sleeps.
+    Its threads wait for each other by spinning, which is ruinous if anything else wants the cores: on two
+    shared cores a 135M model was measured at 1 token/s, and at 28 tokens/s with threads that sleep.
     """
     chosen = os.environ.get("OMP_WAIT_POLICY")
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
@@ -155,15 +204,12 @@ def _runtime() -> Any:
 
 
 def _check(name: str, file: Path) -> None:
-    """A file that is no GGUF could crash the runtime, and with it this process."""
+    """Reject files that are not GGUF: they could crash the runtime, and with it this process."""
     try:
         with file.open("rb") as opened:
             magic = opened.read(len(MAGIC))
     except OSError as error:
-        raise ModelError(
-            name,
-            "unavailable",
-            f"{file} cannot be read ({error.strerror}); longtake models pull {name}",
-        ) from error
+        detail = f"{file} cannot be read ({error.strerror}); longtake models pull {name}"
+        raise ModelError(name, "unavailable", detail) from error
     if magic != MAGIC:
         raise ModelError(name, "unavailable", f"{file} is not a GGUF file")

@@ -1,20 +1,35 @@
 """Any server that speaks the OpenAI chat-completions protocol.
 
-Servers differ in what they take. What one refuses (a schema, a temperature, a seed) is left out from then
-on, with an event: it is tried once and remembered.
+Servers differ in what they accept. A feature that a server refuses (a schema, a temperature, a seed) is
+left out from then on, with an event: it is tried once and remembered.
 """
 
 from __future__ import annotations
 
 import base64
+import os
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from longtake import events
-from longtake.errors import ModelError
-from longtake.models.chat import Card, Image, Message, Options, Reply, Text, Unsupported
-from longtake.models.http import Endpoint
+from longtake.entries import OpenAIEntry
+from longtake.errors import ConfigError, ModelError
+from longtake.models.backend import Backend, Opening
+from longtake.models.chat import (
+    Card,
+    Chat,
+    Image,
+    Message,
+    Options,
+    Reply,
+    Text,
+    ToolSpec,
+    Unsupported,
+)
+from longtake.models.http import Endpoint, check_url
+from longtake.models.keys import bound_key
+from longtake.models.prices import price_of
 from longtake.models.wire import read_reply
 
 REFUSABLE: Mapping[str, tuple[str, ...]] = {
@@ -25,7 +40,64 @@ REFUSABLE: Mapping[str, tuple[str, ...]] = {
     "stop": ("'stop'", '"stop"', "stop sequences"),
     "tools": ("tool",),
 }
-"""What can be left out or said another way, and the words by which a server's complaint is known."""
+"""Features that can be left out or sent differently, and the words that identify each in a complaint."""
+REFUSALS = (400, 404, 422, 501)
+"""Statuses with which servers refuse a feature."""
+CONTEXT_KEYS = ("max_model_len", "context_length", "context_window", "max_context_length")
+"""What servers call the context length in their list of models."""
+
+
+class OpenAIBackend(Backend[OpenAIEntry]):
+    """Models on OpenAI-compatible servers."""
+
+    name = "openai"
+    settings = OpenAIEntry
+
+    def host(self, model: Opening[OpenAIEntry]) -> str:
+        """The server's host."""
+        return check_url(model.name, _base_url(model), keyed=False).host
+
+    def open(self, model: Opening[OpenAIEntry]) -> Chat:
+        """The model, with the key that is bound to its server."""
+        entry = model.entry
+        base_url = _base_url(model)
+        key_env = entry.api_key_env or bound_key(base_url, model.models.entries.values())
+        if entry.api_key_env and not os.environ.get(key_env):
+            raise ConfigError(
+                f"{model.name}: the environment variable {key_env} holds no key", key=key_env
+            )
+        endpoint = Endpoint(
+            model.name,
+            base_url,
+            key_env=key_env,
+            timeout=entry.timeout,
+            connections=entry.concurrency or self.at_once,
+        )
+        card = Card(
+            model.name,
+            model=entry.model or model.name,
+            host=endpoint.host,
+            context=entry.context or None,
+            max_pixels=entry.max_pixels,
+            price=price_of(model.name, entry),
+            options=model.options,
+        )
+        return OpenAIChat(card, endpoint)
+
+    def endpoint(self, model: Opening[OpenAIEntry]) -> str:
+        """Models of one server share its limit."""
+        return model.entry.base_url
+
+    def state(self, model: Opening[OpenAIEntry]) -> str:
+        """Where the key comes from."""
+        return f"key from ${model.entry.api_key_env}" if model.entry.api_key_env else ""
+
+
+def _base_url(model: Opening[OpenAIEntry]) -> str:
+    key = f"models.{model.name}.base_url"
+    if not model.entry.base_url:
+        raise ConfigError(f"{key} is not set", key=key)
+    return model.entry.base_url
 
 
 class OpenAIChat:
@@ -39,22 +111,23 @@ class OpenAIChat:
 
     @property
     def card(self) -> Card:
-        """What is known of it."""
+        """What is known about it."""
         return self._card
 
     def complete(self, messages: Sequence[Message], options: Options) -> Reply:
-        """Ask; what the server turns out not to take is left out, once and for all."""
+        """Ask; a feature that the server refuses is left out from then on."""
         if options.tools and "tools" in self._refused:
             raise Unsupported(self._card.name, "tools")
         began = time.monotonic()
         while True:
-            left = (
-                None if options.deadline is None else options.deadline - (time.monotonic() - began)
-            )
+            left = None
+            if options.deadline is not None:
+                left = options.deadline - (time.monotonic() - began)
             body = self._body(messages, options)
             response = self._endpoint.post("chat/completions", body, left)
             if response.status < 300:
-                return read_reply(self._card, response.json(), messages, time.monotonic() - began)
+                seconds = time.monotonic() - began
+                return read_reply(self._card, response.json(), messages, seconds)
             feature = self._complaint(response.status, response.text, body)
             if feature is None:
                 raise self._endpoint.failure(response)
@@ -64,44 +137,41 @@ class OpenAIChat:
                 raise Unsupported(self._card.name, "tools")
 
     def count(self, text: str) -> int | None:
-        """Tokens by the server's own tokenizer; llama.cpp and vLLM offer one."""
+        """Count tokens with the server's own tokenizer; llama.cpp and vLLM offer one."""
         if not self._counts:
             return None
+        # llama.cpp reads "content", vLLM reads "prompt" and "model"
+        body = {"content": text, "prompt": text, **self._name()}
         try:
-            response = self._endpoint.post(
-                "../tokenize", {"content": text, "prompt": text, **self._name()}, 10.0
-            )
+            response = self._endpoint.post("../tokenize", body, 10.0)
         except ModelError:
             self._counts = False
             return None
-        found = response.json() if response.status == 200 else None
-        tokens = found.get("tokens") if isinstance(found, dict) else None
+        answer = response.json() if response.status == 200 else None
+        tokens = answer.get("tokens") if isinstance(answer, dict) else None
         if not isinstance(tokens, list):
             self._counts = False
             return None
         return len(tokens)
 
     def offers(self, feature: str) -> bool:
-        """Whether the server was not yet seen to refuse ``schema``, ``tools`` or another feature."""
+        """Whether the server has not refused a feature such as ``schema`` or ``tools`` so far."""
         return feature not in self._refused
 
     def context(self) -> int | None:
-        """The context length the server reports, where it does."""
+        """The context length that the server reports, if it does."""
         listed = self._endpoint.get("models")
-        for entry in listed.get("data") or [] if isinstance(listed, dict) else []:
+        entries = listed.get("data") if isinstance(listed, dict) else None
+        for entry in entries or []:
             if isinstance(entry, dict) and entry.get("id") == self._card.model:
-                for key in (
-                    "max_model_len",
-                    "context_length",
-                    "context_window",
-                    "max_context_length",
-                ):
+                for key in CONTEXT_KEYS:
                     if isinstance(entry.get(key), int):
                         return int(entry[key])
+        # llama.cpp reports it elsewhere
         props = self._endpoint.get("../props")
         defaults = props.get("default_generation_settings") if isinstance(props, dict) else None
-        found = defaults.get("n_ctx") if isinstance(defaults, dict) else None
-        return int(found) if isinstance(found, int) else None
+        size = defaults.get("n_ctx") if isinstance(defaults, dict) else None
+        return int(size) if isinstance(size, int) else None
 
     def close(self) -> None:
         """Close the connections."""
@@ -112,13 +182,13 @@ class OpenAIChat:
 
     def _body(self, messages: Sequence[Message], options: Options) -> dict[str, Any]:
         refused = self._refused
+        # newer OpenAI models refuse max_tokens and take the same number under another name
+        most = "max_completion_tokens" if "max_tokens" in refused else "max_tokens"
         body: dict[str, Any] = {
             **self._name(),
             "messages": [wire_message(message) for message in messages],
+            most: options.max_tokens,
         }
-        body["max_completion_tokens" if "max_tokens" in refused else "max_tokens"] = (
-            options.max_tokens
-        )
         if "temperature" not in refused:
             body["temperature"] = options.temperature
         if options.seed is not None and "seed" not in refused:
@@ -129,27 +199,18 @@ class OpenAIChat:
             named = {"name": "reply", "schema": options.schema}
             body["response_format"] = {"type": "json_schema", "json_schema": named}
         if options.tools:
-            body["tools"] = [
-                {
-                    "type": "function",
-                    "function": {
-                        "name": t.name,
-                        "description": t.description,
-                        "parameters": t.parameters,
-                    },
-                }
-                for t in options.tools
-            ]
+            body["tools"] = [_wire_tool(tool) for tool in options.tools]
         return body
 
     def _complaint(self, status: int, text: str, body: Mapping[str, Any]) -> str | None:
-        """The feature a refusal is about, if it is one that was sent and can be left out."""
-        if status not in (400, 404, 422, 501):
+        """The feature that a refusal is about, if it was sent and can be left out."""
+        if status not in REFUSALS:
             return None
-        sent = {"schema": "response_format"}
-        lower = text.lower()
+        keys = {"schema": "response_format"}
+        complaint = text.lower()
         for feature, words in REFUSABLE.items():
-            if sent.get(feature, feature) in body and any(word in lower for word in words):
+            was_sent = keys.get(feature, feature) in body
+            if was_sent and any(word in complaint for word in words):
                 return feature
         return None
 
@@ -161,15 +222,12 @@ def wire_message(message: Message) -> dict[str, Any]:
         wire["content"] = [_wire_part(part) for part in message.parts]
     else:
         wire["content"] = message.text
-    if message.tool_calls:
-        wire["tool_calls"] = [
-            {
-                "id": call.id,
-                "type": "function",
-                "function": {"name": call.name, "arguments": call.arguments},
-            }
-            for call in message.tool_calls
-        ]
+    calls = []
+    for call in message.tool_calls:
+        function = {"name": call.name, "arguments": call.arguments}
+        calls.append({"id": call.id, "type": "function", "function": function})
+    if calls:
+        wire["tool_calls"] = calls
     if message.role == "tool":
         wire["tool_call_id"] = message.answers
     return wire
@@ -180,3 +238,8 @@ def _wire_part(part: Text | Image) -> dict[str, Any]:
         return {"type": "text", "text": part.text}
     data = base64.b64encode(part.jpeg).decode()
     return {"type": "image_url", "image_url": {"url": f"data:image/jpeg;base64,{data}"}}
+
+
+def _wire_tool(tool: ToolSpec) -> dict[str, Any]:
+    function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    return {"type": "function", "function": function}

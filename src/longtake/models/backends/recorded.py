@@ -6,17 +6,66 @@ import re
 import threading
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter
 
 from longtake import events
-from longtake.errors import ModelError
-from longtake.events import ChatCalled
-from longtake.models.chat import Card, Message, Options, Reply, ToolCall, describe, request_hash
+from longtake import trace as traces
+from longtake.entries import RecordedEntry
+from longtake.errors import ConfigError, ModelError, unknown
+from longtake.events import ChatCalled, RunStarted
+from longtake.models.backend import Backend, Opening
+from longtake.models.chat import Card, Chat, Message, Options, Reply, ToolCall, describe, request_hash
 
 _MATERIAL = re.compile(r'<material name="(?!problem")[^"]*">\n(.*?)\n</material>', re.DOTALL)
 """Quoted material, except for what we ourselves said was wrong with a reply."""
+
+
+class RecordedBackend(Backend[RecordedEntry]):
+    """Models of recorded runs."""
+
+    name = "recorded"
+    settings = RecordedEntry
+    tries = 1
+    at_once = 0
+    # a recording is itself a store of replies
+    keeps_replies = False
+
+    def host(self, model: Opening[RecordedEntry]) -> str:  # noqa: ARG002 - nothing leaves
+        """The replies are in a file on this machine."""
+        return ""
+
+    def open(self, model: Opening[RecordedEntry]) -> Chat:
+        """The model that had the entry's role in the trace."""
+        key = f"models.{model.name}"
+        if not model.entry.trace:
+            raise ConfigError(f"{key}.trace is not set; name a trace file", key=f"{key}.trace")
+        path = Path(model.entry.trace).expanduser()
+        recorded = traces.read(path).events
+        cards: dict[str, Mapping[str, Any]] = {}
+        for event in recorded:
+            if isinstance(event, RunStarted):
+                cards.update(event.cards)
+        card = card_from(_card_of(cards, model.entry.role, f"{key}.role", path))
+        calls = [event for event in recorded if isinstance(event, ChatCalled)]
+        return RecordedChat(card, Recording(calls))
+
+
+def _card_of(
+    cards: Mapping[str, Mapping[str, Any]], role: str, key: str, path: Path
+) -> Mapping[str, Any]:
+    """The card of a role, or the only card; requests are recognised by the card they were made with."""
+    if role:
+        if role not in cards:
+            raise unknown("role", role, cards, where=str(path))
+        return cards[role]
+    distinct = list({str(card): card for card in cards.values()}.values())
+    if len(distinct) != 1:
+        roles = ", ".join(cards) or "none"
+        raise ConfigError(f"{key} is not set; roles in {path}: {roles}", key=key)
+    return distinct[0]
 
 
 class Recording:

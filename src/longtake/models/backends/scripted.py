@@ -1,4 +1,4 @@
-"""A model that says what it was given to say: for tests, examples and replays."""
+"""A model that gives fixed replies: for tests and examples."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
+from longtake.entries import ScriptedEntry
 from longtake.errors import ModelError
-from longtake.models.chat import Card, Message, Options, Reply, images
+from longtake.models.backend import Backend, Opening
+from longtake.models.chat import Card, Chat, Message, Options, Reply, images
+from longtake.models.prices import HERE, price_of
 from longtake.models.replies.thinking import split_thinking
 from longtake.models.tokens import estimate, estimate_messages
 from longtake.types import Usage
@@ -16,10 +19,41 @@ Line: TypeAlias = str | Reply | Exception
 Script: TypeAlias = Callable[[Sequence[Message], Options], Line] | Iterable[Line]
 
 
+class ScriptedBackend(Backend[ScriptedEntry]):
+    """Models whose replies are in the configuration."""
+
+    name = "scripted"
+    settings = ScriptedEntry
+    tries = 1
+    at_once = 0
+    # the same request must get the next reply, not the last one again
+    keeps_replies = False
+
+    def host(self, model: Opening[ScriptedEntry]) -> str:  # noqa: ARG002 - nothing leaves
+        """The replies are here already."""
+        return ""
+
+    def open(self, model: Opening[ScriptedEntry]) -> Chat:
+        """A chat that gives the entry's replies in order."""
+        entry = model.entry
+        card = Card(
+            model.name,
+            context=entry.context or None,
+            max_pixels=entry.max_pixels,
+            price=price_of(model.name, entry) or HERE,
+            options=model.options,
+        )
+        return ScriptedChat(entry.replies, card=card)
+
+    def state(self, model: Opening[ScriptedEntry]) -> str:
+        """How much it can say."""
+        return f"{len(model.entry.replies)} replies"
+
+
 class ScriptedChat:
     """Answers from a function of the messages, or from a list, in order.
 
-    An exception in the script is raised. A list that has run out is an error, never an invented reply.
+    An exception in the script is raised. When a list runs out, asking is an error; no reply is invented.
     """
 
     def __init__(self, script: Script, *, card: Card | None = None) -> None:
@@ -32,22 +66,19 @@ class ScriptedChat:
 
     @property
     def card(self) -> Card:
-        """What is known of it."""
+        """What is known about it."""
         return self._card
 
     def complete(self, messages: Sequence[Message], options: Options) -> Reply:
-        """The next line of the script."""
+        """Return the next line of the script."""
         with self._lock:
             self.asked.append((tuple(messages), options))
             line = next(self._lines, None) if self._lines is not None else None
         if self._act is not None:
             line = self._act(messages, options)
         if line is None:
-            raise ModelError(
-                self._card.name,
-                "unavailable",
-                f"the script ended after {len(self.asked) - 1} replies",
-            )
+            detail = f"the script ended after {len(self.asked) - 1} replies"
+            raise ModelError(self._card.name, "unavailable", detail)
         if isinstance(line, Exception):
             raise line
         return self._reply(messages, line) if isinstance(line, str) else line
