@@ -17,7 +17,16 @@ from longtake.entries import RecordedEntry
 from longtake.errors import ConfigError, ModelError, unknown
 from longtake.events import ChatCalled, RunStarted
 from longtake.models.backend import Backend, Opening
-from longtake.models.chat import Card, Chat, Message, Options, Reply, ToolCall, describe, request_hash
+from longtake.models.chat import (
+    Card,
+    Chat,
+    Message,
+    Options,
+    Reply,
+    ToolCall,
+    describe,
+    request_hash,
+)
 
 _MATERIAL = re.compile(r'<material name="(?!problem")[^"]*">\n(.*?)\n</material>', re.DOTALL)
 """Quoted material, except for what we ourselves said was wrong with a reply."""
