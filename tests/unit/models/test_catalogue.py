@@ -7,7 +7,6 @@ from longtake import config, registry
 from longtake.config import Settings, merge
 from longtake.entries import BUILTIN_MODELS, LocalEntry, ModelEntry, OpenAIEntry, SocraticEntry
 from longtake.errors import ConfigError, ModelError
-from longtake.overlay import Layer
 from longtake.models.backends.local import LocalChat, Weights
 from longtake.models.backends.scripted import ScriptedChat
 from longtake.models.cache import ReplyStore
@@ -15,6 +14,7 @@ from longtake.models.catalogue import Catalogue, suggestions
 from longtake.models.chat import Card, Options, say
 from longtake.models.keys import KEYS, bound_key
 from longtake.models.prices import HERE, price_of
+from longtake.overlay import Layer
 
 HELLO = [say("user", "Hello?")]
 
