@@ -52,7 +52,7 @@ def test_the_command_prints_one_object(capsys):
     )
     out, err = capsys.readouterr()
     assert code == 0, err
-    found = json.loads(out)
+    result = json.loads(out)
     wanted = {
         "schema",
         "profile",
@@ -68,10 +68,10 @@ def test_the_command_prints_one_object(capsys):
         "uniform",
         "lead",
     }
-    assert wanted <= found.keys()
-    assert found["profile"].startswith("lab-1:")
-    assert found["questions"] == 16
-    assert found["uniform"]["frames"] == round(found["frames"])
+    assert wanted <= result.keys()
+    assert result["profile"].startswith("lab-1:")
+    assert result["questions"] == 16
+    assert result["uniform"]["frames"] == round(result["frames"])
 
 
 SMALL = ("lab", "run", "--minutes", "2", "--worlds", "1", "--questions", "2", "--workers", "1")

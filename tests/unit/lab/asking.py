@@ -1,4 +1,4 @@
-"""Putting questions to simulated models, for the tests of this folder."""
+"""Helpers that put questions to simulated models, for the tests in this folder."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ WORDS = {
 
 
 def model(**parameters: Any) -> LabChat:
-    """A model that imagines nothing unless it is told to."""
+    """A model that does not hallucinate unless told to."""
     return LabChat(LabModel(**{"hallucination": 0.0, **parameters}))
 
 
 def shown(question: Any, frames: Any = (), notes: str = "") -> list[Message]:
-    """A question after pictures and notes, as methods put it."""
+    """A question after pictures and notes, as methods present it."""
     parts: list[Any] = []
     for frame in frames:
         parts += [f"[{clock(frame.time)}]", Image(frame)]
@@ -44,11 +44,9 @@ def shown(question: Any, frames: Any = (), notes: str = "") -> list[Message]:
 
 
 def fields(*names: str, **nodes: Any) -> dict[str, Any]:
-    """A schema with these fields, texts unless said otherwise."""
-    return {
-        "type": "object",
-        "properties": {**{name: {"type": "string"} for name in names}, **nodes},
-    }
+    """A schema with these fields; fields given by name alone are strings."""
+    texts = {name: {"type": "string"} for name in names}
+    return {"type": "object", "properties": {**texts, **nodes}}
 
 
 def reply(chat: LabChat, messages: list[Message], schema: Any) -> Any:
@@ -59,19 +57,15 @@ def reply(chat: LabChat, messages: list[Message], schema: Any) -> Any:
 def answered(chat: LabChat, question: Any, frames: Any = (), notes: str = "") -> tuple[bool, int]:
     """Whether the answer is right, and the stated confidence."""
     said = reply(chat, shown(question, frames, notes), CHOICE if question.options else WORDS)
-    right = (
-        said["choice"] == question.answer
-        if question.options
-        else said["answer"] == question.answer_text
-    )
-    return right, said["confidence"]
+    if question.options:
+        return said["choice"] == question.answer, said["confidence"]
+    return said["answer"] == question.answer_text, said["confidence"]
 
 
 def spoken_in(script: Any, segments: Any) -> str:
-    """The narrator's lines of some stretches, as subtitles."""
-    lines = [
-        line
-        for line in script.subtitles()
-        if any(line.segment.overlap(segment) > 0 for segment in segments)
-    ]
-    return "\n".join(f"[{clock(line.segment.start)}] {line.text}" for line in lines)
+    """The narrator's lines within the given segments, as subtitles."""
+    lines = []
+    for line in script.subtitles():
+        if any(line.segment.overlap(segment) > 0 for segment in segments):
+            lines.append(f"[{clock(line.segment.start)}] {line.text}")
+    return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""The instrument is calibrated: what a simulated model knows is what it was shown, in the measure of its acuity."""
+"""Calibration: a simulated model knows what it was shown, as far as its acuity allows."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from longtake.lab.footage import LabFootage
 from longtake.lab.profile import PROFILE, ModelProfile, Profile
 from longtake.models.catalogue import Catalogue
 from longtake.models.chat import Image, Options, request_hash, say
+from longtake.timecode import clock
 from longtake.types import Frame
 
 WORLDS = [make_world(seed, 40, 80) for seed in (0, 1, 2)]
@@ -31,7 +32,7 @@ def footages():
 
 
 def accuracy(chat, footages, pictures, kinds=None):
-    """Share of right answers over all questions of some kinds, and the stated confidences."""
+    """Share of right answers to all questions of the given kinds, and the stated confidences."""
     right, stated = [], []
     for world, footage in zip(WORLDS, footages, strict=True):
         for question in world.questions:
@@ -48,10 +49,12 @@ def evidence(footage, question):
 
 
 def elsewhere(footage, question):
-    """Six moments at which nothing of the evidence is on screen."""
-    seconds = [
-        t for t in footage.times if not any(s.start - 1 <= t <= s.end for s in question.evidence)
-    ]
+    """Six moments at which none of the evidence is on screen."""
+
+    def is_evidence(time):
+        return any(part.start - 1 <= time <= part.end for part in question.evidence)
+
+    seconds = [time for time in footage.times if not is_evidence(time)]
     return footage.at(random.Random(question.id).sample(seconds, 6))
 
 
@@ -134,17 +137,15 @@ def test_a_model_of_one_world_does_not_know_another(footages):
 
 
 def test_words_carry_what_pictures_showed(footages):
-    """A captioner's notes are enough for a model that sees no picture at all."""
+    """A captioner's notes are enough for a model that sees no pictures at all."""
     world, footage = WORLDS[1], footages[1]
     eye, reader = model(acuity=1.0), model(acuity=0.0)
-    for question in [
-        q for q in world.questions if q.kind in ("needle", "onscreen", "order", "multihop", "scope")
-    ]:
+    kinds = ("needle", "onscreen", "order", "multihop", "scope")
+    for question in [q for q in world.questions if q.kind in kinds]:
         notes = []
         for frame in evidence(footage, question):
             caption = eye.complete([say("user", "Describe.", Image(frame))], Options()).text
-            minutes, seconds = divmod(int(frame.time), 60)
-            notes.append(f"[00:{minutes:02d}:{seconds:02d}] {caption}")
+            notes.append(f"[{clock(frame.time)}] {caption}")
         note = "The film is 00:40:00 long.\n" + "\n".join(notes)
         assert answered(reader, question, notes=note) == (True, 3), question
 
@@ -156,10 +157,7 @@ def test_what_ocr_read_completes_a_sign_that_was_seen_unread(footages):
     frames = evidence(footage, question)
     assert answered(half_blind, question, frames)[1] == 1
     lines = footage.onscreen(question.evidence[0])
-    notes = "\n".join(
-        f"[00:{int(frames[0].time) // 60:02d}:{int(frames[0].time) % 60:02d}] {x.text}"
-        for x in lines
-    )
+    notes = "\n".join(f"[{clock(frames[0].time)}] {line.text}" for line in lines)
     assert answered(half_blind, question, frames, notes) == (True, 3)
 
 
@@ -183,33 +181,23 @@ def test_a_sharper_eye_sees_all_that_a_duller_one_sees():
     script, gained = WORLDS[0].script, 0
     for happening in (*script.deeds, *script.signs):
         for second in range(happening.start, happening.end, 4):
-            seen = [
-                {
-                    s.fact
-                    for s in Eyes(0, acuity, hallucination=0.0).look(
-                        Moment(script.seed, script.minutes, second)
-                    )
-                    if s.fact == happening.fact
-                }
-                for acuity in (0.3, 0.6, 1.0)
-            ]
-            assert seen[0] <= seen[1] <= seen[2] == {happening.fact}
-            gained += len(seen[2]) - len(seen[0])
+            moment = Moment(script.seed, script.minutes, second)
+            seen = []
+            for acuity in (0.3, 0.6, 1.0):
+                facts = {s.fact for s in Eyes(0, acuity, hallucination=0.0).look(moment)}
+                seen.append(happening.fact in facts)
+            assert seen[0] <= seen[1] <= seen[2] is True
+            gained += seen[2] - seen[0]
     assert gained > 50
 
 
 def test_nothing_is_kept_between_calls_and_the_same_request_gives_the_same_reply(footages):
     chat, world = model(acuity=0.5, seed=4), WORLDS[0]
-    first = [
-        reply(chat, shown(q, evidence(footages[0], q)), CHOICE)
-        for q in world.questions[:20]
-        if q.options
-    ]
-    again = [
-        reply(model(acuity=0.5, seed=4), shown(q, evidence(footages[0], q)), CHOICE)
-        for q in reversed(world.questions[:20])
-        if q.options
-    ]
+    questions = [q for q in world.questions[:20] if q.options]
+    asked = [shown(question, evidence(footages[0], question)) for question in questions]
+    first = [reply(chat, messages, CHOICE) for messages in asked]
+    fresh = model(acuity=0.5, seed=4)
+    again = [reply(fresh, messages, CHOICE) for messages in reversed(asked)]
     assert first == again[::-1]
 
 
@@ -249,6 +237,7 @@ NAMED = [
     ("lab/onscreen=0.2,people=1", LabModel(by_kind={"onscreen": 0.2, "people": 1.0})),
     ("world=7:60,tools=0,sleep=1", LabModel(world=(7, 60), tools=False, sleep=True)),
     ("lab/", LabModel()),
+    ("context=2000000", LabModel(context=2_000_000)),
 ]
 
 
@@ -261,7 +250,7 @@ def test_names_give_models_and_models_their_names(name, expected):
 @pytest.mark.parametrize(
     "name", ["acuty=1", "acuity=2", "acuity", "seed=x", "latency=-1", "world=7", "spoken=nan"]
 )
-def test_names_that_mean_nothing_are_refused(name):
+def test_invalid_names_are_rejected(name):
     with pytest.raises(ConfigError):
         parse(name)
 
@@ -285,6 +274,5 @@ def test_the_profile_reaches_the_key_of_cached_replies():
     card = model().card
     assert card.revision == PROFILE.hash
     other = replace(card, revision=Profile(model=ModelProfile(acuity=0.81)).hash)
-    assert request_hash(card, [say("user", "x")], Options()) != request_hash(
-        other, [say("user", "x")], Options()
-    )
+    messages = [say("user", "x")]
+    assert request_hash(card, messages, Options()) != request_hash(other, messages, Options())

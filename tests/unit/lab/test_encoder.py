@@ -18,14 +18,14 @@ SCRIPT = make_script(6, 30)
 
 
 def hits(noise, top=1):
-    """Share of deeds that are found by saying them, among the ``top`` best seconds."""
+    """Share of deeds that a search for them finds among the ``top`` best seconds."""
     footage = LabFootage(SCRIPT, encoder=LabEncoder(noise))
     rows = footage.embeddings()
-    found = []
+    hits = []
     for deed in SCRIPT.deeds:
         best = np.argsort(-(rows @ footage.encode([wish(deed.fact)])[0]), kind="stable")[:top]
-        found.append(any(deed.start <= second < deed.end for second in best))
-    return sum(found) / len(found)
+        hits.append(any(deed.start <= second < deed.end for second in best))
+    return sum(hits) / len(hits)
 
 
 def test_without_noise_what_is_said_is_found_and_noise_hides_it():

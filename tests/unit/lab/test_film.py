@@ -1,4 +1,4 @@
-"""Worlds as files: what is drawn is what is filmed, can be read, and can be told without the code."""
+"""Worlds as files: the film shows what was drawn, its signs can be read, the code is optional."""
 
 from __future__ import annotations
 

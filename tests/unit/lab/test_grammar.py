@@ -30,7 +30,7 @@ def test_a_fact_survives_being_said(fact):
         f"[00:01:02] Well, {sentence(fact)} And more.",
         sentence(fact).lower(),
     ):
-        assert [found for _, found in facts_in(text)] == [fact]
+        assert [read for _, read in facts_in(text)] == [fact]
 
 
 @pytest.mark.parametrize("fact", FACTS, ids=sentence)
@@ -41,7 +41,7 @@ def test_a_wish_is_no_fact(fact):
 def test_a_whole_film_survives_being_said():
     script = make_script(4, 30)
     for happening in (*script.deeds, *script.signs, *script.sayings):
-        assert [found for _, found in facts_in(sentence(happening.fact))] == [happening.fact]
+        assert [read for _, read in facts_in(sentence(happening.fact))] == [happening.fact]
 
 
 def test_a_wish_is_understood():

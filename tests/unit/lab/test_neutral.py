@@ -109,15 +109,12 @@ def reply_types():
     """Every pydantic model of methods and steps that is a whole reply, not a part of one."""
     kinds: set[type[BaseModel]] = set()
     for package in (longtake.methods, longtake.steps):
-        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            module = importlib.import_module(found.name)
-            kinds |= {
-                value
-                for value in vars(module).values()
-                if isinstance(value, type)
-                and issubclass(value, BaseModel)
-                and value.__module__ == module.__name__
-            }
+        for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            module = importlib.import_module(info.name)
+            for value in vars(module).values():
+                own = getattr(value, "__module__", "") == module.__name__
+                if own and isinstance(value, type) and issubclass(value, BaseModel):
+                    kinds.add(value)
     parts = {name for kind in kinds for name in kind.model_json_schema().get("$defs", {})}
     whole = [kind for kind in kinds - NOT_REPLIES if kind.__name__ not in parts]
     return sorted(whole, key=lambda kind: (kind.__module__, kind.__name__))

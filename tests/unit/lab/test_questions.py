@@ -24,9 +24,9 @@ def world(request):
 
 
 def asked(text):
-    found = query_in(f"Some words.\nQuestion: {text}\nA. more")
-    assert found is not None
-    return found[1]
+    located = query_in(f"Some words.\nQuestion: {text}\nA. more")
+    assert located is not None
+    return located[1]
 
 
 def deeds(script):
@@ -34,7 +34,7 @@ def deeds(script):
 
 
 def is_right(script, query, option):
-    """Whether an option is true, found out without the solver: by going through the whole script."""
+    """Whether an option is true; checked against the whole script, without the solver."""
     first, part = query.first, wished_in(option)
     moments = {h.fact: h for h in script.deeds}
     match query.form:
@@ -110,29 +110,25 @@ def test_exactly_one_option_is_right(world):
 def test_every_answer_follows_from_its_evidence_alone(world):
     for question in world.questions:
         seen = within(world.script, question.evidence)
-        found = solve(
+        finding = solve(
             asked(question.text), seen, options=question.options, duration=world.script.duration
         )
-        assert found.value == question.answer_text, question
+        assert finding.value == question.answer_text, question
         if question.options:
-            assert option_of(found, question.options) == LETTERS.index(question.answer)
+            assert option_of(finding, question.options) == LETTERS.index(question.answer)
 
 
 def test_no_evidence_can_be_left_out(world):
-    """Without any one of its stretches, the rest of the evidence does not give the answer for sure."""
+    """Without any one of its segments, the rest of the evidence does not settle the answer."""
     for question in world.questions:
         if question.kind == "topic":
             continue
         query = asked(question.text)
         for left_out in question.evidence:
             rest = [segment for segment in question.evidence if segment != left_out]
-            found = solve(
-                query,
-                within(world.script, rest),
-                options=question.options,
-                duration=world.script.duration,
-            )
-            assert found.level < 3 or found.value != question.answer_text, question
+            seen = within(world.script, rest)
+            finding = solve(query, seen, options=question.options, duration=world.script.duration)
+            assert finding.level < 3 or finding.value != question.answer_text, question
 
 
 def test_wrong_options_are_true_of_other_moments(world):

@@ -1,4 +1,4 @@
-"""The server: the same model for any client, and as badly behaved as it is told to be."""
+"""The server: the same model for any client, and as unreliable as configured."""
 
 from __future__ import annotations
 
@@ -216,8 +216,8 @@ def test_the_command_says_where_it_serves_as_json():
         try:
             assert process.stdout is not None
             said = "".join(process.stdout.readline() for _ in range(5))
-            found = json.loads(said)
-            assert found["model"] == f"{found['url']}#lab/acuity=1"
+            served = json.loads(said)
+            assert served["model"] == f"{served['url']}#lab/acuity=1"
         finally:
             process.terminate()
 

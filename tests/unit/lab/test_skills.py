@@ -45,7 +45,7 @@ def frames(asked):
 
 
 def noted(asked):
-    """What a perfect captioner would have noted of the evidence."""
+    """What a perfect captioner would note about the evidence."""
     lines = []
     for frame in frames(asked):
         said = SHARP.complete([say("user", "Describe.", Image(frame))], Options()).text
@@ -106,13 +106,11 @@ def wishes(asked, notes=""):
 
 def test_ask_for_more_names_segments_that_exist_and_what_to_look_for():
     asked = question("needle", "What does the person")
-    found = wishes(asked)
-    assert 1 <= len(found) <= 3
-    assert {wish["segment"] for wish in found} <= set(range(1, 7))
-    assert all(
-        asked.text.split(" do with")[0].split("does ")[1][:20] in wish["description"]
-        for wish in found
-    )
+    wanted = wishes(asked)
+    assert 1 <= len(wanted) <= 3
+    assert {wish["segment"] for wish in wanted} <= set(range(1, 7))
+    person = asked.text.split(" do with")[0].split("does ")[1][:20]
+    assert all(person in wish["description"] for wish in wanted)
 
 
 def test_ask_for_more_keeps_to_the_part_that_is_asked_about():
@@ -200,9 +198,9 @@ def test_timeline():
 def test_observe():
     asked = question("needle")
     form = fields("caption", "missing_keyword", needs_more_info={"type": "boolean"})
-    found = reply(SHARP, shown(asked, frames(asked)), form)
-    assert found["needs_more_info"] is False
-    assert found["missing_keyword"] == ""
+    settled = reply(SHARP, shown(asked, frames(asked)), form)
+    assert settled["needs_more_info"] is False
+    assert settled["missing_keyword"] == ""
     blank = reply(SHARP, shown(asked, FOOTAGE.at([asked.evidence[0].end + 200.0])), form)
     assert blank["needs_more_info"] is True
     assert blank["missing_keyword"]
@@ -369,7 +367,8 @@ def test_tools_are_used_until_the_answer_is_known(native, tmp_path, monkeypatch)
     def global_summary() -> str:
         """Look over the whole film."""
         used.append("summary")
-        return f"Something happens from {clock(asked.evidence[0].start)} to {clock(asked.evidence[0].end)}."
+        where = asked.evidence[0]
+        return f"Something happens from {clock(where.start)} to {clock(where.end)}."
 
     chat = model(acuity=1.0, tools=native)
     said = use_tools(

@@ -1,4 +1,4 @@
-"""Which captioned stretches of films are trained on, and what is said of the others."""
+"""Which captioned clips are used for training, and how the others are reported."""
 
 from __future__ import annotations
 
@@ -81,12 +81,12 @@ def test_lists_in_three_forms(tmp_path):
     (tmp_path / "a.csv").write_text(
         f"video,start,end,caption\na.mp4,0,60,{LONG_ENOUGH}\na.mp4,1,60,{LONG_ENOUGH}\n"
     )
-    found = [
+    kept = [
         keep(read_list(tmp_path / f"a.{kind}"), Rules(), words, 77)[0]
         for kind in ("jsonl", "json", "csv")
     ]
-    assert found[0] == found[1] == found[2]
-    assert len(found[0]) == 2
+    assert kept[0] == kept[1] == kept[2]
+    assert len(kept[0]) == 2
 
 
 @pytest.mark.parametrize(
@@ -115,12 +115,12 @@ def test_clips_are_seen_through_the_index_of_their_film():
         Clip("broken", Segment(0, 5), "f"),
     ]
     dropped = Dropped()
-    found = pairs.embed(clips, dropped, Captions().footage, 3)
+    embedded = pairs.embed(clips, dropped, Captions().footage, 3)
     footage = Captions().footage("v")
-    assert len(found) == 2
-    assert found.counts.tolist() == [3, 3]
-    assert found.clip(0) == pytest.approx(footage.embeddings()[[2, 3, 5]], abs=1e-3)
-    assert np.asarray(found.texts, np.float32) == pytest.approx(
+    assert len(embedded) == 2
+    assert embedded.counts.tolist() == [3, 3]
+    assert embedded.clip(0) == pytest.approx(footage.embeddings()[[2, 3, 5]], abs=1e-3)
+    assert np.asarray(embedded.texts, np.float32) == pytest.approx(
         footage.encode(["a b", "c d"]), abs=1e-3
     )
     assert dropped.reasons == {"beyond the end of its film": 1, "film cannot be read": 1}

@@ -1,4 +1,4 @@
-"""Training the head: where torch is installed, that it learns, continues exactly, and scores as what it writes."""
+"""Training the head: it learns, resumes exactly, and the written head scores as trained."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ def test_the_order_of_an_epoch_follows_from_the_seed_and_keeps_groups_together()
 
 
 def test_the_ends_of_the_scale_are_medians_of_wrong_and_right_pairs():
-    found = np.array([[0.8, 0.1, 0.2], [0.1, 0.6, 0.3], [0.2, 0.2, 0.7]])
-    assert scale_of(found) == (0.2, 0.7)
+    scored = np.array([[0.8, 0.1, 0.2], [0.1, 0.6, 0.3], [0.2, 0.2, 0.7]])
+    assert scale_of(scored) == (0.2, 0.7)
     assert scale_of(np.zeros((3, 3))) is None
 
 
@@ -179,8 +179,8 @@ def test_the_loss_falls_and_order_is_learnt(tmp_path):
     assert made.device.startswith("cpu")
     head = export(tmp_path, SHAPE, weights, test, made, Encoder(), QUICK)
     texts = np.asarray(test.texts, np.float32)
-    found = np.stack([head.scores(test.clip(n), texts) for n in range(len(test))]).T
-    assert recalls(found) == pytest.approx(made.recalls[-1], abs=0.03)
+    written = np.stack([head.scores(test.clip(n), texts) for n in range(len(test))]).T
+    assert recalls(written) == pytest.approx(made.recalls[-1], abs=0.03)
     assert head.thresholds["chunk_low"] < head.thresholds["chunk_high"]
 
 
