@@ -18,6 +18,7 @@ from longtake.evals import presets
 from longtake.evals import report as reports
 from longtake.evals.benchmarks import load
 from longtake.evals.items import Benchmark
+from longtake.evals.markdown import markdown
 from longtake.evals.presets import Preset
 from longtake.evals.runner import evaluate
 from longtake.evals.runs import RunFolder
@@ -131,9 +132,7 @@ def eval_command(
     if as_json:
         emit_json({"reports": reports.plain(found)})
     else:
-        click.echo(
-            reports.markdown(found, {preset: presets.read(preset).published} if preset else None)
-        )
+        click.echo(markdown(found, {preset: presets.read(preset).published} if preset else None))
     return 4 if found[0].counts.keys() == {"error"} else 0
 
 

@@ -17,6 +17,7 @@ from longtake.evals import experiment
 from longtake.evals.experiment import ACUITIES, BASELINE, NOISES, Cell, Measured
 from longtake.evals.items import Benchmark
 from longtake.evals.lab import lab
+from longtake.evals.outcomes import count_statuses, list_errors
 from longtake.evals.solving import Solver
 from longtake.lab.profile import PROFILE
 from longtake.plots.events import check as check_plot
@@ -191,13 +192,16 @@ def _show(measured: Measured) -> None:
     click.echo(f"accuracy  {scored.accuracy}")
     click.echo(
         f"a question: {scored.mean('frames'):.1f} frames, {scored.mean('calls'):.1f} calls, "
-        f"{measured.tokens:,.0f} tokens, {scored.mean('seconds'):.2f} s"
+        f"{scored.tokens:,.0f} tokens, {scored.mean('seconds'):.2f} s"
     )
     for kind, rate in measured.types().items():
         click.echo(f"  {kind:<14}{rate}")
     click.echo(f"uniform with {measured.uniform_frames} frames  {measured.uniform.accuracy}")
     click.echo(f"lead      {measured.lead}")
-    if ended := experiment.statuses(scored.rows):
-        click.echo("not answered: " + ", ".join(ended))
-    for line in experiment.list_errors(experiment.count_errors(scored)):
+    ended = count_statuses(scored.rows)
+    del ended["answered"]
+    if ended:
+        listed = [f"{count} {status}" for status, count in sorted(ended.items())]
+        click.echo("not answered: " + ", ".join(listed))
+    for line in list_errors(scored.errors):
         click.echo(visible(f"  {line}"))

@@ -14,6 +14,7 @@ from longtake.errors import ConfigError, LongtakeError, RunError
 from longtake.evals import presets
 from longtake.evals import report as reports
 from longtake.evals.benchmarks import about, load
+from longtake.evals.markdown import markdown
 from longtake.evals.page import page
 from longtake.evals.report import Report
 from longtake.evals.runs import RunFolder
@@ -70,7 +71,7 @@ def report(
         plain = {name: [vars(figure) for figure in figures] for name, figures in published.items()}
         emit_json({"reports": reports.plain(found), "published": plain})
     else:
-        click.echo(reports.markdown(found, published))
+        click.echo(markdown(found, published))
 
 
 def read(path: Path, data: Sequence[Path]) -> Report:

@@ -1,4 +1,4 @@
-"""Small plots as SVG, for a page that stands alone. Nothing here is interactive; every mark has a title."""
+"""Small static plots as SVG, for a self-contained page; every mark has a title as its tooltip."""
 
 from __future__ import annotations
 
@@ -11,12 +11,19 @@ from longtake.display import visible
 WIDTH, HEIGHT = 420, 260
 LEFT, BOTTOM, TOP, RIGHT = 46, 36, 12, 30
 COLOURS = ("#2b6cb0", "#c05621", "#2f855a", "#6b46c1", "#b83280", "#4a5568", "#975a16", "#0987a0")
-"""One a run, told apart without red against green."""
+"""One per run; no two differ only in red and green."""
+
+ROW, GAP = 16, 10
+"""Height of a bar with its space, and the space between groups of bars."""
+BARS_WIDTH = WIDTH * 1.5
+BARS_LEFT, BARS_RIGHT = 150, 60
+LONGEST_NAME = 24
+"""Characters of a group's name that fit beside its bars."""
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A share at a place, with its interval."""
+    """A proportion with its interval, drawn at ``x``."""
 
     x: float
     y: float
@@ -25,89 +32,103 @@ class Mark:
     name: str
     colour: str
 
+    @property
+    def interval(self) -> str:
+        """The proportion with its interval, for the tooltip."""
+        return f"{self.y:.1%} [{self.low:.1%}, {self.high:.1%}]"
+
 
 def shown(text: object) -> str:
-    """Any text, harmless: control characters visible, markup escaped."""
+    """Escape text for HTML, and make control characters visible."""
     return html.escape(visible(str(text)))
 
 
 def scatter(marks: Sequence[Mark], *, x_name: str, x_max: float, diagonal: bool = False) -> str:
-    """Shares (0 to 1, upwards) against some quantity from 0 on; the diagonal is where stated equals true."""
+    """Proportions on the y axis against a quantity from 0 to ``x_max``.
+
+    ``diagonal`` draws the line from corner to corner.
+    """
     x_max = x_max or 1.0
-
-    def place(x: float, y: float) -> tuple[float, float]:
-        return LEFT + x / x_max * (WIDTH - LEFT - RIGHT), HEIGHT - BOTTOM - y * (
-            HEIGHT - BOTTOM - TOP
-        )
-
     parts = [_axes(x_name, x_max)]
     if diagonal:
-        (x0, y0), (x1, y1) = place(0, 0), place(x_max, 1)
-        parts.append(
-            f'<line x1="{x0:.1f}" y1="{y0:.1f}" x2="{x1:.1f}" y2="{y1:.1f}" class="guide"/>'
-        )
+        x0, y0 = _place(0, 0)
+        x1, y1 = _place(1, 1)
+        ends = f'x1="{x0:.1f}" y1="{y0:.1f}" x2="{x1:.1f}" y2="{y1:.1f}"'
+        parts.append(f'<line {ends} class="guide"/>')
     for mark in marks:
-        (x, y), (_, low), (_, high) = (
-            place(mark.x, mark.y),
-            place(mark.x, mark.low),
-            place(mark.x, mark.high),
-        )
+        x, y = _place(mark.x / x_max, mark.y)
+        _, low = _place(0, mark.low)
+        _, high = _place(0, mark.high)
+        ends = f'x1="{x:.1f}" y1="{low:.1f}" x2="{x:.1f}" y2="{high:.1f}"'
         parts.append(
-            f"<g><title>{shown(mark.name)}: {mark.y:.1%} [{mark.low:.1%}, {mark.high:.1%}] at {mark.x:.4g}</title>"
-            f'<line x1="{x:.1f}" y1="{low:.1f}" x2="{x:.1f}" y2="{high:.1f}" stroke="{mark.colour}"/>'
+            f"<g><title>{shown(mark.name)}: {mark.interval} at {mark.x:.4g}</title>"
+            f'<line {ends} stroke="{mark.colour}"/>'
             f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="{mark.colour}"/></g>'
         )
-    return _svg(HEIGHT, parts, f"share right against {x_name}")
+    return _svg(HEIGHT, parts, f"accuracy against {x_name}")
 
 
 def bars(groups: Sequence[tuple[str, Sequence[Mark]]]) -> str:
-    """Shares from left to right, a row a mark, gathered by group."""
-    row, gap, left, right = 16, 10, 150, 60
-    height = sum(len(marks) * row + gap for _, marks in groups) + BOTTOM
-    reach, y, parts = WIDTH * 1.5 - left - right, 4.0, list[str]()
+    """Proportions as horizontal bars, one row per mark, in named groups."""
+    y = 4.0
+    parts: list[str] = []
     for name, marks in groups:
-        middle = y + len(marks) * row / 2 + 4
-        parts.append(
-            f'<text x="{left - 8}" y="{middle:.1f}" text-anchor="end">{shown(name[:24])}</text>'
-        )
+        middle = y + len(marks) * ROW / 2 + 4
+        parts.append(_text(BARS_LEFT - 8, middle, name[:LONGEST_NAME], anchor="end"))
         for mark in marks:
-            parts.append(
-                f"<g><title>{shown(mark.name)}, {shown(name)}: {mark.y:.1%} [{mark.low:.1%}, {mark.high:.1%}]</title>"
-                f'<rect x="{left}" y="{y:.1f}" width="{max(1.0, mark.y * reach):.1f}" height="{row - 4}" '
-                f'fill="{mark.colour}"/>'
-                f'<line x1="{left + mark.low * reach:.1f}" x2="{left + mark.high * reach:.1f}" y1="{y + 6:.1f}" '
-                f'y2="{y + 6:.1f}" class="whisker"/>'
-                f'<text x="{left + reach + 6:.1f}" y="{y + 10:.1f}">{mark.y:.0%}</text></g>'
-            )
-            y += row
-        y += gap
+            parts.append(_bar(mark, name, y))
+            y += ROW
+        y += GAP
     for share in (0.0, 0.5, 1.0):
-        parts.append(
-            f'<text x="{left + share * reach:.1f}" y="{y + 12:.1f}" text-anchor="middle">{share:.0%}</text>'
-        )
-    return _svg(height, parts, "share right by kind", width=int(WIDTH * 1.5))
+        parts.append(_text(_along(share), y + 12, f"{share:.0%}", anchor="middle"))
+    rows = sum(len(marks) for _, marks in groups)
+    height = rows * ROW + len(groups) * GAP + BOTTOM
+    return _svg(height, parts, "accuracy by kind", width=int(BARS_WIDTH))
+
+
+def _bar(mark: Mark, group: str, y: float) -> str:
+    # a bar of no length would be invisible
+    length = max(1.0, _along(mark.y) - BARS_LEFT)
+    low, high = _along(mark.low), _along(mark.high)
+    return (
+        f"<g><title>{shown(mark.name)}, {shown(group)}: {mark.interval}</title>"
+        f'<rect x="{BARS_LEFT}" y="{y:.1f}" width="{length:.1f}" height="{ROW - 4}" '
+        f'fill="{mark.colour}"/>'
+        f'<line x1="{low:.1f}" x2="{high:.1f}" y1="{y + 6:.1f}" y2="{y + 6:.1f}" class="whisker"/>'
+        f"{_text(_along(1.0) + 6, y + 10, f'{mark.y:.0%}')}</g>"
+    )
+
+
+def _along(share: float) -> float:
+    """The x coordinate of a proportion among bars."""
+    return BARS_LEFT + share * (BARS_WIDTH - BARS_LEFT - BARS_RIGHT)
+
+
+def _place(across: float, up: float) -> tuple[float, float]:
+    """Coordinates of a point, given as proportions of the axes."""
+    x = LEFT + across * (WIDTH - LEFT - RIGHT)
+    y = HEIGHT - BOTTOM - up * (HEIGHT - BOTTOM - TOP)
+    return x, y
 
 
 def _axes(x_name: str, x_max: float) -> str:
     base, end = HEIGHT - BOTTOM, WIDTH - RIGHT
     parts = [f'<path d="M{LEFT} {TOP}V{base}H{end}" class="axis"/>']
     for share in (0.0, 0.25, 0.5, 0.75, 1.0):
-        y = base - share * (base - TOP)
-        parts.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{share:.0%}</text>')
+        _, y = _place(0, share)
+        parts.append(_text(LEFT - 6, y + 4, f"{share:.0%}", anchor="end"))
         parts.append(f'<line x1="{LEFT}" x2="{end}" y1="{y:.1f}" y2="{y:.1f}" class="grid"/>')
     for share in (0.0, 0.5, 1.0):
-        x = LEFT + share * (end - LEFT)
-        parts.append(
-            f'<text x="{x:.1f}" y="{base + 15}" text-anchor="middle">{share * x_max:.4g}</text>'
-        )
-    parts.append(
-        f'<text x="{(LEFT + end) / 2}" y="{HEIGHT - 5}" text-anchor="middle">{shown(x_name)}</text>'
-    )
+        x, _ = _place(share, 0)
+        parts.append(_text(x, base + 15, f"{share * x_max:.4g}", anchor="middle"))
+    parts.append(_text((LEFT + end) / 2, HEIGHT - 5, x_name, anchor="middle"))
     return "".join(parts)
 
 
+def _text(x: float, y: float, text: str, *, anchor: str = "start") -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{shown(text)}</text>'
+
+
 def _svg(height: float, parts: Sequence[str], name: str, width: int = WIDTH) -> str:
-    return (
-        f'<svg viewBox="0 0 {width} {height:.0f}" width="{width}" height="{height:.0f}" role="img" '
-        f'aria-label="{shown(name)}">{"".join(parts)}</svg>'
-    )
+    size = f'viewBox="0 0 {width} {height:.0f}" width="{width}" height="{height:.0f}"'
+    return f'<svg {size} role="img" aria-label="{shown(name)}">{"".join(parts)}</svg>'

@@ -1,15 +1,15 @@
-"""A method on laboratory worlds, beside uniform frames of the same number."""
+"""Measure a method on lab worlds, and compare it with as many uniform frames."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 from longtake import prompts
 from longtake.errors import ConfigError, ModelError
 from longtake.evals.items import Benchmark
+from longtake.evals.outcomes import list_errors
 from longtake.evals.runner import Scored, evaluate
 from longtake.evals.scoring import Difference, Rate, by_tag, paired
 from longtake.evals.solving import Solver
@@ -19,19 +19,17 @@ from longtake.session.casting import Assignment, Casting
 
 BASELINE = "uniform"
 LAB = "lab/"
-"""What the names of simulated models begin with."""
+"""Prefix of the names of simulated models."""
 ACUITIES = (0.4, 0.6, 0.8, 1.0)
 NOISES = (0.0, 1.0, 2.0, 4.0)
-ERRORS_SHOWN = 3
-"""Distinct errors that are listed; the rest are counted."""
 
 Worlds = Callable[[float | None], Benchmark]
-"""Makes the worlds for a noise of the simulated encoder; ``None`` is the profile's."""
+"""Makes the worlds for a noise level of the simulated encoder; ``None``: the profile's."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A method on some worlds, beside uniform frames of the same number."""
+    """The results of a method, and of uniform sampling with as many frames."""
 
     method: str
     models: tuple[str, ...]
@@ -44,11 +42,6 @@ class Measured:
         """The method minus uniform, on the same questions."""
         videos = [item.asked.video for item in self.scored.items]
         return paired(self.scored.right, self.uniform.right, videos)
-
-    @property
-    def tokens(self) -> float:
-        """Tokens a question, in and out."""
-        return self.scored.mean("tokens_in") + self.scored.mean("tokens_out")
 
     def types(self) -> dict[str, Rate]:
         """Accuracy by kind of question."""
@@ -67,11 +60,11 @@ class Measured:
             "by_type": {kind: vars(rate) for kind, rate in self.types().items()},
             "frames": self.scored.mean("frames"),
             "calls": self.scored.mean("calls"),
-            "tokens": self.tokens,
+            "tokens": self.scored.tokens,
             "critical_path_s": self.scored.mean("seconds"),
             "uniform": {"frames": self.uniform_frames, "accuracy": self.uniform.accuracy.value},
             "lead": vars(self.lead),
-            "errors": dict(count_errors(self.scored)),
+            "errors": dict(self.scored.errors),
         }
 
 
@@ -89,7 +82,7 @@ class Cell:
 
 
 def with_profile_model(casting: Casting, method: str) -> Casting:
-    """Whoever is named, and the profile's simulated model in the other roles."""
+    """The casting with the profile's simulated model in every role that has no model."""
     if not casting.everyone:
         simulated = f"{LAB}acuity={PROFILE.model.acuity:g}"
         casting = replace(casting, models=(simulated, *casting.models))
@@ -97,18 +90,21 @@ def with_profile_model(casting: Casting, method: str) -> Casting:
 
 
 def check(solver: Solver, benchmark: Benchmark, *, all_films: bool) -> None:
-    """Open what the first question needs, so that unknown names are rejected before anything runs."""
+    """Open what the first question needs, so that unknown names are rejected before the run."""
     session = solver.session
     videos = list(dict.fromkeys(item.asked.video for item in benchmark.items))
+    # worlds drawn from their scripts can always be opened; encoded films may be missing
+    if not all_films:
+        videos = videos[:1]
     with prompts.override(session.prompts):
-        for video in videos if all_films else videos[:1]:
+        for video in videos:
             footage = benchmark.source.footage(video)
             for name in (solver.method, BASELINE):
                 session.run(session.method(name), footage)
 
 
 def measure(solver: Solver, benchmark: Benchmark, workers: int) -> Measured:
-    """The method, then uniform with as many frames as the method used on average."""
+    """Run the method, then uniform sampling with as many frames as the method used on average."""
     scored = _scored(solver, benchmark, workers)
     frames = max(1, round(scored.mean("frames")))
     session = solver.session.with_fields(BASELINE, {"frames": frames})
@@ -117,7 +113,7 @@ def measure(solver: Solver, benchmark: Benchmark, workers: int) -> Measured:
 
 
 def sweep(solver: Solver, worlds: Worlds, workers: int) -> Iterator[Cell]:
-    """Every acuity with every noise."""
+    """Measure every acuity with every noise level."""
     for acuity in ACUITIES:
         casting = with_acuity(solver.session.casting, acuity)
         swept = replace(solver, session=replace(solver.session, casting=casting))
@@ -126,7 +122,7 @@ def sweep(solver: Solver, worlds: Worlds, workers: int) -> Iterator[Cell]:
 
 
 def with_acuity(casting: Casting, acuity: float) -> Casting:
-    """The same simulated models with this acuity; other models cannot be swept."""
+    """The same simulated models with another acuity; models of other kinds cannot be swept."""
     models = []
     for role, name in casting.assignments:
         if not name.startswith(LAB):
@@ -144,29 +140,10 @@ def with_acuity(casting: Casting, acuity: float) -> Casting:
     return replace(casting, models=tuple(models))
 
 
-def count_errors(scored: Scored) -> Counter[str]:
-    """How many questions ended in which error."""
-    return Counter(row["error"] for row in scored.rows if row["status"] == "error")
-
-
-def list_errors(errors: Counter[str]) -> list[str]:
-    """Errors with their counts, the most frequent first."""
-    shown = errors.most_common(ERRORS_SHOWN)
-    lines = [f"{count} × {text}" for text, count in shown]
-    rest = errors.total() - sum(count for _, count in shown)
-    return [*lines, f"{rest} × something else"] if rest else lines
-
-
-def statuses(rows: Sequence[Any]) -> list[str]:
-    """How the questions without an answer ended, with counts."""
-    ended = Counter(row["status"] for row in rows if row["status"] != "answered")
-    return [f"{ended[status]} {status}" for status in sorted(ended)]
-
-
 def _scored(solver: Solver, benchmark: Benchmark, workers: int) -> Scored:
-    """The results of a method; a run in which every question failed is an error."""
+    """The results of a method; raises if every question ended in an error."""
     scored = evaluate(solver, benchmark, workers=workers)
-    errors = count_errors(scored)
+    errors = scored.errors
     if scored.rows and errors.total() == len(scored.rows):
         listed = "; ".join(list_errors(errors))
         models = ", ".join(solver.session.casting.models)

@@ -1,7 +1,7 @@
 """Questions with labels, and the same questions without.
 
-A label never leaves the process that scores. Solvers run in processes of their own, are started without a copy of
-this one's memory, and are handed :class:`Asked`: what a person who takes the test would see.
+Labels never leave the process that scores. Solvers run in separate processes, without a copy of
+this one's memory, and receive :class:`Asked` only: what a person taking the test would see.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from longtake.types import Question, Segment
 
 @dataclass(frozen=True)
 class Asked:
-    """A question as a solver gets it."""
+    """A question as solvers receive it."""
 
     id: str
     video: str
@@ -26,22 +26,25 @@ class Asked:
 
 @dataclass(frozen=True)
 class Item:
-    """A question with what is needed to score it."""
+    """A question with what scoring needs."""
 
     asked: Asked
     label: str | None
-    """The letter of the right option, or the words of the right answer; ``None`` where labels are not public."""
+    """The letter of the right option or, for an open question, the right answer.
+
+    ``None`` if the label is not public.
+    """
     tags: Mapping[str, str] = field(default_factory=dict)
-    """What scores are broken down by: ``{"type": "causal"}``."""
+    """Groups to break scores down by, such as ``{"type": "causal"}``."""
     evidence: tuple[Segment, ...] = ()
-    """Where the answer is to be seen, where that is known."""
+    """Where the answer is visible, if known."""
 
 
 class Source(Protocol):
-    """Gives videos to solvers. It travels to their processes, so it holds no label."""
+    """Opens videos for solvers. It is pickled and sent to their processes, so it holds no label."""
 
     def footage(self, video: str) -> Footage:
-        """The video of that name."""
+        """The video with that name."""
 
 
 @dataclass(frozen=True)
@@ -52,16 +55,16 @@ class Benchmark:
     items: Sequence[Item]
     source: Source
     files: Mapping[str, str] = field(default_factory=dict)
-    """Hashes of the files that were read, by name."""
+    """Hashes of the files that were read, by file name."""
     settings: Mapping[str, object] = field(default_factory=dict)
-    """Whatever else decides what is asked: the split, a profile's hash."""
+    """Whatever else determines the questions: the split, the hash of a profile."""
     options: Mapping[str, str] = field(default_factory=dict)
-    """The words it was loaded with, so that it can be loaded again."""
+    """The options it was loaded with, so that it can be loaded again."""
 
     def draw(
         self, *, limit: int | None = None, sample: int | None = None, seed: int = 0
     ) -> Benchmark:
-        """The first questions, or some drawn at random, in the benchmark's order."""
+        """The first questions, or random ones, in the benchmark's order."""
         items = list(self.items)
         if sample is not None and sample < len(items):
             kept = sorted(random.Random(seed).sample(range(len(items)), sample))

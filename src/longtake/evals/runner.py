@@ -1,8 +1,9 @@
-"""Running a method over a benchmark."""
+"""Run a method over a benchmark."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -10,23 +11,25 @@ from typing import Any
 
 from longtake import __version__, prompts
 from longtake.config import Settings
+from longtake.evals import outcomes
 from longtake.evals.items import Benchmark, Item
 from longtake.evals.runs import RunFolder
 from longtake.evals.scoring import Rate, accuracy, correct
 from longtake.evals.solving import Solver, run_all
 from longtake.methods.base import fields_of
 from longtake.models.catalogue import Catalogue
+from longtake.session.casting import TEAM
 
 Progress = Callable[[Mapping[str, Any]], None]
 """Called with each new result."""
 
 PACE = ("concurrency", "timeout", "threads", "gpu_layers")
-"""What decides how soon a model answers, not what; it may change between a run and its end."""
+"""What affects how fast a model answers but not what; a run may be resumed with other values."""
 
 
 @dataclass(frozen=True)
 class Scored:
-    """Results beside their labels, question by question."""
+    """Questions with labels, their results, and whether each is right."""
 
     items: Sequence[Item]
     rows: Sequence[Mapping[str, Any]]
@@ -38,40 +41,49 @@ class Scored:
         return accuracy(self.right, [item.asked.video for item in self.items])
 
     def mean(self, what: str) -> float:
-        """Mean of a usage figure per question, errors left out."""
-        return mean(self.rows, what)
+        """Mean of a usage figure per question, without those that ended in an error."""
+        return outcomes.mean(self.rows, what)
 
+    @property
+    def tokens(self) -> float:
+        """Mean tokens per question, in and out."""
+        return outcomes.mean_tokens(self.rows)
 
-def mean(rows: Sequence[Mapping[str, Any]], what: str) -> float:
-    """Mean of a usage figure over results, errors left out."""
-    values = [row["usage"][what] or 0.0 for row in rows if row["status"] != "error"]
-    return sum(values) / len(values) if values else 0.0
+    @property
+    def errors(self) -> Counter[str]:
+        """How many questions ended in which error."""
+        return outcomes.count_errors(self.rows)
+
+    def by_question(self) -> dict[str, bool]:
+        """Whether each question was answered right, by its id."""
+        ids = [item.asked.id for item in self.items]
+        return dict(zip(ids, self.right, strict=True))
 
 
 def specify(solver: Solver, benchmark: Benchmark) -> dict[str, Any]:
-    """Everything that decides the results, and no secret."""
+    """Everything that determines the results; no secrets."""
     session = solver.session
     settings = session.settings
     method = session.method(solver.method)
-    names = session.casting.names(method.roles)
-    team = (
-        [member.model_dump() for member in session.casting.members()]
-        if "team" in method.roles
-        else []
-    )
+    models: dict[str, Any] = session.casting.names(method.roles)
+    names = list(models.values())
+    if TEAM in method.roles:
+        members = session.casting.members()
+        names += [member.model for member in members]
+        models[TEAM] = [member.model_dump() for member in members]
     with prompts.override(session.prompts):
-        words = dict(prompts.digests())
+        digests = dict(prompts.digests())
     return {
         "longtake": __version__,
         "preset": solver.preset,
         "method": {"name": solver.method, "fields": fields_of(method)},
-        "models": names | ({"team": team} if team else {}),
-        "entries": _entries(settings, [*names.values(), *(member["model"] for member in team)]),
+        "models": models,
+        "entries": _entries(settings, names),
         "budget": settings.budget,
         "index": settings.index,
         "perception": settings.perception,
         "seed": session.seed,
-        "prompts": words,
+        "prompts": digests,
         "benchmark": {
             "name": benchmark.name,
             "files": benchmark.files,
@@ -83,7 +95,7 @@ def specify(solver: Solver, benchmark: Benchmark) -> dict[str, Any]:
 
 
 def _entries(settings: Settings, names: Sequence[str]) -> dict[str, Any]:
-    """The configuration's entries behind the names of models: a name alone does not say who answers."""
+    """The configuration of named models: a name alone does not say which model answers."""
     catalogue = Catalogue(settings)
     entries: dict[str, Any] = {}
     queue = list(names)
@@ -92,6 +104,7 @@ def _entries(settings: Settings, names: Sequence[str]) -> dict[str, Any]:
         if name in settings.models and name not in entries:
             fields = dataclasses.asdict(catalogue.entry(name))
             entries[name] = {key: value for key, value in fields.items() if key not in PACE}
+            # one entry can use another, such as a language model
             queue.extend(catalogue.backend(name).needs(catalogue.opening(name)))
     return entries
 
@@ -106,8 +119,8 @@ def evaluate(
     retry_errors: bool = False,
     progress: Progress | None = None,
 ) -> Scored:
-    """Ask every question that has no result yet, and score them all."""
-    found = collect(
+    """Ask every question that has no result yet, and score all of them."""
+    results = collect(
         solver,
         benchmark,
         folder,
@@ -116,7 +129,7 @@ def evaluate(
         retry_errors=retry_errors,
         progress=progress,
     )
-    return score(benchmark, found)
+    return score(benchmark, results)
 
 
 def collect(
@@ -129,7 +142,10 @@ def collect(
     retry_errors: bool = False,
     progress: Progress | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """Ask every question that has no result yet; all results by question, and no label is looked at."""
+    """Ask every question that has no result yet; returns all results by question.
+
+    Labels are not used.
+    """
     with folder.working() if folder else nullcontext():
         done = folder.open(specify(solver, benchmark), resume=resume) if folder else {}
         if retry_errors:
@@ -145,13 +161,15 @@ def collect(
 
 
 def score(benchmark: Benchmark, results: Mapping[str, Mapping[str, Any]]) -> Scored:
-    """Results beside their labels, in the benchmark's order; questions without a result or a label are left out."""
-    items = [
-        item for item in benchmark.items if item.asked.id in results and item.label is not None
-    ]
-    rows = [results[item.asked.id] for item in items]
-    right = [
-        correct(item, row.get("choice"), row.get("text") or "")
-        for item, row in zip(items, rows, strict=True)
-    ]
+    """Score results with their labels, in the benchmark's order.
+
+    Questions without a result or a label are left out.
+    """
+    items, rows, right = [], [], []
+    for item in benchmark.items:
+        row = results.get(item.asked.id)
+        if row is not None and item.label is not None:
+            items.append(item)
+            rows.append(row)
+            right.append(correct(item, row.get("choice"), row.get("text") or ""))
     return Scored(items, rows, right)

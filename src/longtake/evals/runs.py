@@ -1,11 +1,11 @@
-"""A run on disk: what was asked how, and every result, appended as it comes.
+"""A run on disk: its spec, and every result, appended as it arrives.
 
 ::
 
     runs/<name>/
         spec.json        method, fields, models, prompts, benchmark, code version
-        results.jsonl    one line a question, without labels; errors are results
-        traces/          one trace a question, where asked for
+        results.jsonl    one line per question, without labels; errors are results
+        traces/          one trace per question, with --traces
 """
 
 from __future__ import annotations
@@ -23,49 +23,61 @@ from filelock import FileLock, Timeout
 from longtake.errors import RunError
 
 SPEC, RESULTS = "spec.json", "results.jsonl"
+SPEC_KEYS = {"benchmark", "method", "models", "questions", "seed"}
+"""Keys without which a file is not the spec of a run."""
+DIFFERENCES_NAMED = 4
+"""Differences between two specs that an error lists."""
 
 
 @dataclass(frozen=True)
 class RunFolder:
-    """One run's folder."""
+    """The folder of one run."""
 
     path: Path
 
     def open(self, spec: Mapping[str, Any], *, resume: bool) -> dict[str, dict[str, Any]]:
-        """Begin a run, or go on with it; gives the results that are already there, by question.
+        """Start or continue a run; returns the results that it already has, by question.
 
-        A folder that holds another spec is refused, and the difference named.
+        A folder with a different spec is rejected, and the error names the differences.
         """
-        file = self.path / SPEC
+        # the spec on disk has been through JSON, so compare with one that has been, too
         plain = json.loads(json.dumps(spec, default=str))
-        if file.exists():
-            if changed := differences(self.spec(), plain):
-                raise RunError(
-                    f"{self.path}: holds a run with another spec ({'; '.join(changed[:4])})"
-                )
-            if not resume and self.results():
-                raise RunError(
-                    f"{self.path}: holds results; pass --resume to go on, or choose another folder"
-                )
+        if (self.path / SPEC).exists():
+            self._check(plain, resume=resume)
         elif (self.path / RESULTS).exists():
-            raise RunError(
-                f"{self.path}: holds results of which nobody knows how they came about (no {SPEC})"
-            )
+            raise RunError(f"{self.path}: contains results of unknown origin (no {SPEC})")
         else:
-            self.path.mkdir(parents=True, exist_ok=True)
-            draft = self.path / f".{SPEC}"
-            draft.write_text(json.dumps(plain, indent=2, sort_keys=True))
-            draft.rename(file)
-        self._mend()
+            self._write_spec(plain)
+        self._drop_partial_line()
         return self.results()
+
+    def _check(self, spec: Mapping[str, Any], *, resume: bool) -> None:
+        """Reject a run whose spec differs, and results that nobody asked to continue."""
+        changed = differences(self.spec(), spec)
+        if changed:
+            listed = "; ".join(changed[:DIFFERENCES_NAMED])
+            raise RunError(f"{self.path}: contains a run with a different spec ({listed})")
+        if not resume and self.results():
+            advice = "pass --resume to continue, or choose another folder"
+            raise RunError(f"{self.path}: contains results; {advice}")
+
+    def _write_spec(self, spec: Mapping[str, Any]) -> None:
+        self.path.mkdir(parents=True, exist_ok=True)
+        # written beside and renamed, so that a killed run never leaves half a spec
+        draft = self.path / f".{SPEC}"
+        draft.write_text(json.dumps(spec, indent=2, sort_keys=True))
+        draft.rename(self.path / SPEC)
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """Hold the folder, made if need be, so that no question is asked twice; a second process is refused."""
+        """Lock the folder, created if missing, so that no question is asked twice.
+
+        A second process that tries to lock it gets an error.
+        """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError):
-            raise RunError(f"{self.path}: a run needs a folder, and there is a file") from None
+            raise RunError(f"{self.path}: a run needs a folder, and this is a file") from None
         lock = FileLock(self.path / ".lock")
         try:
             lock.acquire(timeout=0)
@@ -77,35 +89,31 @@ class RunFolder:
             lock.release()
 
     def spec(self) -> dict[str, Any]:
-        """What was run."""
+        """What was run, and how."""
         try:
-            found = json.loads((self.path / SPEC).read_text())
+            spec = json.loads((self.path / SPEC).read_text())
         except (OSError, ValueError) as error:
-            raise RunError(f"{self.path}: holds no run ({error})") from error
-        if not isinstance(found, dict) or not found.keys() >= {
-            "benchmark",
-            "method",
-            "models",
-            "questions",
-            "seed",
-        }:
+            raise RunError(f"{self.path}: does not contain a run ({error})") from error
+        if not isinstance(spec, dict) or not spec.keys() >= SPEC_KEYS:
             raise RunError(f"{self.path / SPEC}: is not the spec of a run")
-        return found
+        return spec
 
     def results(self) -> dict[str, dict[str, Any]]:
-        """The last result of each question; a line that was cut off is left out."""
-        found: dict[str, dict[str, Any]] = {}
+        """The last result of each question; an incomplete last line is ignored."""
+        results: dict[str, dict[str, Any]] = {}
         file = self.path / RESULTS
-        if file.exists():
-            for number, line in enumerate(file.read_bytes().split(b"\n")[:-1], start=1):
-                try:
-                    row = json.loads(line)
-                    found[row["id"]] = {"status": row["status"], **row}
-                except (ValueError, TypeError, KeyError) as error:
-                    raise RunError(
-                        f"{file}:{number}: is no result; take the line out to go on without it"
-                    ) from error
-        return found
+        if not file.exists():
+            return results
+        # a complete line ends with a newline, so what follows the last one is incomplete
+        lines = file.read_bytes().split(b"\n")[:-1]
+        for number, line in enumerate(lines, start=1):
+            try:
+                row = json.loads(line)
+                results[row["id"]] = {"status": row["status"], **row}
+            except (ValueError, TypeError, KeyError) as error:
+                advice = "delete the line to continue without it"
+                raise RunError(f"{file}:{number}: is not a result; {advice}") from error
+        return results
 
     def append(self, row: Mapping[str, Any]) -> None:
         """Add a result; it is on disk when this returns."""
@@ -114,18 +122,24 @@ class RunFolder:
             file.flush()
             os.fsync(file.fileno())
 
-    def _mend(self) -> None:
-        """Drop a last line that was cut off in the middle, so that the next one is whole."""
+    def _drop_partial_line(self) -> None:
+        """Remove an incomplete last line, which the next result would be appended to."""
         file = self.path / RESULTS
-        if file.exists() and (data := file.read_bytes()) and not data.endswith(b"\n"):
+        if not file.exists():
+            return
+        data = file.read_bytes()
+        if not data.endswith(b"\n"):
             os.truncate(file, data.rfind(b"\n") + 1)
 
 
 def differences(before: Any, now: Any, path: str = "") -> list[str]:
     """Where two specs differ: ``method.fields.frames was 8, is 16``."""
     if isinstance(before, dict) and isinstance(now, dict):
-        found = []
+        changed = []
         for key in sorted(before.keys() | now.keys()):
-            found += differences(before.get(key), now.get(key), f"{path}.{key}" if path else key)
-        return found
-    return [] if before == now else [f"{path} was {json.dumps(before)}, is {json.dumps(now)}"]
+            place = f"{path}.{key}" if path else key
+            changed += differences(before.get(key), now.get(key), place)
+        return changed
+    if before == now:
+        return []
+    return [f"{path} was {json.dumps(before)}, is {json.dumps(now)}"]

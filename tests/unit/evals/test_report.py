@@ -11,6 +11,7 @@ import pytest
 from longtake.errors import RunError
 from longtake.evals import drawing, report
 from longtake.evals.items import Asked, Benchmark, Item
+from longtake.evals.markdown import markdown
 from longtake.evals.page import page
 from longtake.evals.presets import Published
 from longtake.evals.runs import RunFolder
@@ -117,8 +118,8 @@ def test_the_page_sets_runs_side_by_side(tmp_path):
     assert "+50.0%" in text
     assert text.index("Published, not measured here") < text.index("60.2 %")
     assert text.count("<svg") >= 4  # against frames, tokens, money; by tag; calibration
-    markdown = report.markdown([first, second], {"p": [Published(60.2, "Theirs", "Table 2")]})
-    assert "| published, not measured here |" in markdown
+    tables = markdown([first, second], {"p": [Published(60.2, "Theirs", "Table 2")]})
+    assert "| published, not measured here |" in tables
 
 
 def test_runs_are_compared_with_the_first_on_their_benchmark(tmp_path):
@@ -129,7 +130,7 @@ def test_runs_are_compared_with_the_first_on_their_benchmark(tmp_path):
     ]
     names = [names for names, _ in report.differences(runs)]
     assert names == ["toy-0 − toy-1", "other-0 − other-1"]
-    for text in (page(runs, beside=tmp_path, published={}), report.markdown(runs)):
+    for text in (page(runs, beside=tmp_path, published={}), markdown(runs)):
         assert all(name in text for name in names)
         assert "toy-0 − other-0" not in text
         assert "m/1" in text
@@ -141,13 +142,13 @@ def test_models_are_named_once_and_a_team_by_its_members(tmp_path):
     ]
     found = made(tmp_path / "team", "AB", models={"llm": "m/0", "team": team})
     assert found.models == "m/0, m/1, m/2"
-    assert "| m/0, m/1, m/2 |" in report.markdown([found])
+    assert "| m/0, m/1, m/2 |" in markdown([found])
 
 
 def test_runs_without_labels_are_shown_and_can_be_submitted(tmp_path):
     found = made(tmp_path / "full", ["B", "A", None, "B"], labels="----")
     assert "no public labels" in page([found], beside=tmp_path, published={})
-    assert "no public labels" in report.markdown([found])
+    assert "no public labels" in markdown([found])
     assert report.plain([found])[0]["accuracy"] is None
     assert (
         report.submission(found, ("q_uid", "answer")) == "q_uid,answer\nq0,1\nq1,0\nq2,-1\nq3,1\n"

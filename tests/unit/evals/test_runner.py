@@ -165,7 +165,7 @@ def test_one_process_at_a_time_works_on_a_run(tmp_path):
         evaluate(solver(), benchmark(), RunFolder(folder.path))
     evaluate(solver(), benchmark(), folder)
     (tmp_path / "file").write_text("x")
-    with pytest.raises(RunError, match="there is a file"):
+    with pytest.raises(RunError, match="this is a file"):
         evaluate(solver(), benchmark(), RunFolder(tmp_path / "file"))
 
 
@@ -175,7 +175,7 @@ def test_results_without_a_spec_and_damaged_ones_are_refused_by_name(tmp_path):
     results, spec = folder.path / "results.jsonl", folder.path / "spec.json"
     kept = spec.read_text()
     spec.unlink()
-    with pytest.raises(RunError, match="nobody knows"):
+    with pytest.raises(RunError, match="of unknown origin"):
         evaluate(solver(), benchmark(), folder)
     spec.write_text("{}")
     with pytest.raises(RunError, match=r"spec\.json: is not the spec"):
@@ -183,7 +183,7 @@ def test_results_without_a_spec_and_damaged_ones_are_refused_by_name(tmp_path):
     spec.write_text(kept)
     for damage in (b"\n", b"garbage\n", b"[1]\n", b'{"id": "q9"}\n'):
         results.write_bytes(results.read_bytes().splitlines(keepends=True)[0] + damage)
-        with pytest.raises(RunError, match=r"results\.jsonl:2: is no result"):
+        with pytest.raises(RunError, match=r"results\.jsonl:2: is not a result"):
             evaluate(solver(), benchmark(), folder, resume=True)
 
 

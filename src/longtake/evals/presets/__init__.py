@@ -1,4 +1,4 @@
-"""Reproduction presets: a paper's experiment as a file beside this one, and the figure that the paper printed."""
+"""Presets that repeat a paper's experiment, one TOML file each, with its published figures."""
 
 from __future__ import annotations
 
@@ -13,51 +13,50 @@ from longtake.errors import unknown
 
 @dataclass(frozen=True)
 class Published:
-    """A figure as somebody printed it. It is shown as such and never enters a computation."""
+    """A published figure. It is shown as such and never enters a computation."""
 
     accuracy: float
-    """Per cent."""
+    """In per cent."""
     system: str
     where: str
-    """Which table of which paper."""
+    """The paper and the table."""
 
 
 @dataclass(frozen=True)
 class Preset:
-    """What to run, and what is known of the original."""
+    """What to run, and what is known about the original experiment."""
 
     name: str
     title: str
     benchmark: str
     method: str
     used: str
-    """The models of the paper, in words."""
+    """The models that the paper used."""
     departs: str = ""
-    """In what this cannot be the paper's experiment."""
+    """How this differs from the paper's experiment."""
     options: Mapping[str, str] = field(default_factory=dict)
-    """Which part of the benchmark."""
+    """Options of the benchmark, such as the split."""
     fields: Mapping[str, Any] = field(default_factory=dict)
-    """Settings of the method."""
+    """Fields of the method."""
     models: tuple[str, ...] = ()
-    """Models that can be named outright, as ``--model`` takes them; where there are none the user names some."""
+    """The paper's models in the notation of ``--model``, if a public server offers them.
+
+    If empty, the user has to name models.
+    """
     published: tuple[Published, ...] = ()
 
 
 def names() -> list[str]:
-    """All presets."""
-    return sorted(
-        f.name.removesuffix(".toml")
-        for f in resources.files(__name__).iterdir()
-        if f.name.endswith(".toml")
-    )
+    """The names of all presets."""
+    files = [entry.name for entry in resources.files(__name__).iterdir()]
+    return sorted(file.removesuffix(".toml") for file in files if file.endswith(".toml"))
 
 
 def read(name: str) -> Preset:
-    """The preset of that name."""
+    """Read the preset with that name."""
     if name not in names():
         raise unknown("preset", name, names())
-    data = tomllib.loads(
-        resources.files(__name__).joinpath(f"{name}.toml").read_text(encoding="utf-8")
-    )
+    file = resources.files(__name__) / f"{name}.toml"
+    data = tomllib.loads(file.read_text(encoding="utf-8"))
     published = tuple(Published(**row) for row in data.pop("published", ()))
     return Preset(name=name, models=tuple(data.pop("models", ())), published=published, **data)

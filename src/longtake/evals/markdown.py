@@ -1,0 +1,94 @@
+"""Runs side by side as Markdown tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from longtake.display import on_one_line
+from longtake.evals.outcomes import list_errors
+from longtake.evals.presets import Published
+from longtake.evals.report import Report, differences
+
+ERRORS_LISTED = 5
+"""Distinct errors that are listed per run."""
+COLUMNS = (
+    "run",
+    "benchmark",
+    "method",
+    "models",
+    "accuracy (95 %)",
+    "answered",
+    "frames",
+    "calls",
+    "tokens",
+    "cost",
+    "s",
+)
+
+
+def markdown(
+    reports: Sequence[Report], published: Mapping[str, Sequence[Published]] | None = None
+) -> str:
+    """Accuracy and usage, details of each run, paired differences, and published figures apart."""
+    blocks = [table(COLUMNS, [_summary(report) for report in reports])]
+    for report in reports:
+        blocks += _details(report)
+    pairs = differences(reports)
+    if pairs:
+        head = (
+            "difference on the same questions",
+            "(95 %, bootstrap over videos; McNemar's exact p)",
+        )
+        blocks.append(table(head, [(cell(names), str(gap)) for names, gap in pairs]))
+    rows = []
+    for preset, figures in (published or {}).items():
+        for figure in figures:
+            system = f"{cell(figure.system)} ({cell(preset)})"
+            rows.append((system, f"{figure.accuracy:.1f} %", cell(figure.where)))
+    if rows:
+        blocks.append(table(("published, not measured here", "accuracy", "source"), rows))
+    return "\n\n".join(blocks)
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table of cells that are already escaped."""
+    lines = [head, *rows]
+    texts = [f"| {' | '.join(cells)} |" for cells in lines]
+    texts.insert(1, "|" + "---|" * len(head))
+    return "\n".join(texts)
+
+
+def cell(text: str) -> str:
+    """Escape text that would break out of its cell."""
+    return on_one_line(text).replace("|", "\\|").replace("<", "&lt;")
+
+
+def _summary(report: Report) -> list[str]:
+    return [
+        cell(report.name),
+        cell(report.benchmark),
+        cell(report.method),
+        cell(report.models),
+        report.accuracy,
+        f"{report.counts['answered']} of {report.total}",
+        f"{report.mean('frames'):.1f}",
+        f"{report.mean('calls'):.1f}",
+        f"{report.tokens:,.0f}",
+        report.cost_text,
+        f"{report.mean('seconds'):.1f}",
+    ]
+
+
+def _details(report: Report) -> list[str]:
+    """How the questions of a run ended, accuracy by tag, and calibration."""
+    lines = [f"**{cell(report.name)}**: {report.ended}"]
+    lines += [f"- {cell(line)}" for line in list_errors(report.errors, ERRORS_LISTED)]
+    blocks = ["\n".join(lines)]
+    for tag, rates in report.tags().items():
+        rows = [(cell(value), str(rate)) for value, rate in rates.items()]
+        blocks.append(table((cell(tag), "accuracy (95 %)"), rows))
+    points = report.calibration()
+    if points:
+        rows = [(f"{point.confidence:.2f}", str(point.rate)) for point in points]
+        blocks.append(table(("stated confidence", "accuracy (95 %)"), rows))
+    return blocks
