@@ -17,8 +17,7 @@ from pathlib import Path
 import av
 import numpy as np
 
-from longtake.index.layers import rows_of, width_for
-from longtake.index.pictures import Looks
+from longtake.index.layers import NetworkLayer, rows_of, width_for
 from longtake.media.video import Video
 from longtake.perception.catalogue import image_text_encoder
 from longtake.perception.efficientnet import EfficientNetLite2
@@ -70,7 +69,7 @@ def rates(cache, frames, compute):
 def overlap(cache, film, compute):
     """The pipeline of ``longtake index`` beside the same two halves in turn, and beside what one writes first."""
     eyes = EfficientNetLite2(cache, compute=compute)
-    layer = Looks(eyes)
+    layer = NetworkLayer(eyes)
     video = Video(film)
     width = width_for(video, [layer])
 

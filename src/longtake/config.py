@@ -25,7 +25,7 @@ import platformdirs
 
 from longtake.entries import BUILTIN_MODELS, ModelEntry, field_names, overlay_entry
 from longtake.errors import ConfigError, unknown
-from longtake.overlay import Layer, as_table, number, overlay, trusted
+from longtake.overlay import Layer, as_table, number, overlay, renamed, trusted
 
 
 @dataclass(frozen=True)
@@ -64,21 +64,27 @@ class IndexSettings:
 class PerceptionSettings:
     """``[perception]``: which models see, read and hear."""
 
-    encoder: str = "conse"
-    """Pictures and texts in one space: ``conse`` (built in), or a card such as ``clip-vit-base-patch32``."""
-    encoder_folder: str = trusted("")
-    """Where a card's files lie; empty: where ``longtake models pull`` puts them."""
+    images: str = renamed("conse", was="encoder")
+    """Encoder for search, pictures and texts in one space: ``conse`` (built in), a card such as
+    ``clip-vit-base-patch32``, or one from an installed package."""
+    images_folder: str = trusted("", was="encoder_folder")
+    """Where that encoder's files are; empty: where ``longtake models pull`` puts them."""
+    looks: str = "efficientnet-lite2"
+    """Encoder whose features show where a film changes: the built-in one, or a card such as
+    ``dinov2-small``."""
+    looks_folder: str = trusted("")
+    """Where that encoder's files are; empty: where ``longtake models pull`` puts them."""
     retriever: str = trusted("")
-    """Folder of a head that scores clips against texts, as ``longtake train-retriever`` writes it; empty: the
-    mean of a clip's pictures is compared."""
+    """Folder of a trained head that scores clips against texts (``longtake train-retriever``);
+    empty: a clip is the mean of its frames."""
     listener: Literal["moonshine", "whisper", "none"] = "moonshine"
-    """Who hears speech: built in (extra ``speech``), faster-whisper (extra ``whisper``), or nobody."""
+    """Speech recogniser: built in (extra ``speech``), faster-whisper (extra ``whisper``), or none."""
     whisper_model: str = trusted("")
     """Folder or name of the faster-whisper model."""
     reader: bool = True
-    """Whether on-screen text is read."""
+    """Whether to read on-screen text."""
     threads: int = number(0, least=0)
-    """Threads of one model; 0: one per core, at most 8."""
+    """Threads per model; 0: one per core, at most 8."""
     batch: int = number(0, least=0)
     """Pictures encoded at once; 0: few on a CPU, more on a GPU."""
 

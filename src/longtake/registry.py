@@ -169,6 +169,19 @@ methods = Registry(
 )
 """Ways to answer a question about a film."""
 
+encoders = Registry(
+    "encoder",
+    "longtake.encoders",
+    {
+        "conse": "longtake.perception.conse:open_conse",
+        "efficientnet-lite2": "longtake.perception.efficientnet:open_efficientnet",
+        "clip-vit-base-patch32": "longtake.perception.cardencoder:open_named_card",
+        "siglip2-base-patch16-224": "longtake.perception.cardencoder:open_named_card",
+        "dinov2-small": "longtake.perception.cardencoder:open_named_card",
+    },
+)
+"""Image encoders. An entry is called with an ``EncoderSetup`` (see ``perception.catalogue``)."""
+
 backends = Registry(
     "backend",
     "longtake.backends",

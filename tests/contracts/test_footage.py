@@ -12,6 +12,7 @@ from longtake.index.store import Store
 from longtake.lab.encoder import LabEncoder
 from longtake.lab.film import make_world, write_world
 from longtake.lab.footage import LabFootage
+from longtake.perception.senses import Senses
 from longtake.types import Segment
 
 WITHIN = Segment(10.0, 30.0)
@@ -24,13 +25,9 @@ def footage(request, tmp_path_factory) -> Footage:
         return LabFootage(world.script)
     folder = tmp_path_factory.mktemp("world")
     write_world(world, folder)
-    film = Film(
-        folder / "film.mp4",
-        Store(folder / "cache"),
-        Settings(perception=PerceptionSettings(listener="none")),
-    )
-    film.senses.encoder = LabEncoder()
-    return film
+    settings = Settings(perception=PerceptionSettings(listener="none"))
+    senses = Senses(settings.perception, folder / "cache", images=LabEncoder())
+    return Film(folder / "film.mp4", Store(folder / "cache"), settings, senses=senses)
 
 
 def test_the_grid_is_one_moment_a_second(footage):

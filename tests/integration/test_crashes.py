@@ -57,7 +57,7 @@ def contents(film, cache):
     footage = Film(film, Store(cache))
     layers = footage.folder.path / "layers"
     arrays = {str(p.relative_to(layers)): np.load(p) for p in sorted(layers.glob("*/*.npy"))}
-    return arrays, footage.subtitles()
+    return arrays, footage.words.subtitles.lines()
 
 
 def assert_same(one, two):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from longtake.config import Settings
+from longtake.config import Settings, cache_folder
 from longtake.evals.items import Asked, Benchmark, Item
 from longtake.footage.captioned import CaptionedFootage
 from longtake.footage.protocol import Footage
@@ -35,12 +35,12 @@ class LabSource:
     def footage(self, video: str) -> Footage:
         """The world of that name."""
         if self.films is not None:
-            film = open_film(self.films / video.replace(":", "_") / "film.mp4", self.settings)
-            film.senses = Senses(
-                self.settings.perception, film.store.root
-            )  # of its own: this one sees by other means
-            film.senses.encoder = LabEncoder(self.noise)  # it reads the code in the pictures
-            return film
+            path = self.films / video.replace(":", "_") / "film.mp4"
+            # the lab's encoder reads the code in the pictures
+            senses = Senses(
+                self.settings.perception, cache_folder(self.settings), images=LabEncoder(self.noise)
+            )
+            return open_film(path, self.settings, senses=senses)
         return _captioned(video) if self.captions else _drawn(video, self.noise)
 
 

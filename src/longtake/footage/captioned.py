@@ -1,4 +1,4 @@
-"""Footage made of captions alone: no pictures, one caption per second, as some benchmarks ship it."""
+"""Footage made of captions alone: one caption per second, as some benchmarks ship it."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def fused(footage: Footage, text: str) -> NDArray[np.float32]:
 
 
 def standing_out(values: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Distance from the median in spreads (MAD, else standard deviation); zeros if all are equal."""
+    """Distance from the median in spreads (MAD, else standard deviation); 0 if all are equal."""
     centred = values - np.median(values)
     # 1.4826 makes the MAD of normal data equal to its standard deviation
     spread = 1.4826 * float(np.median(np.abs(centred))) or float(values.std())

@@ -1,4 +1,4 @@
-"""A film's identity: its content, not its name or place."""
+"""A film's identity: its content, not its name or location."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from pathlib import Path
 from longtake.media.container import check_plain_file
 
 PIECE = 2**20
-"""Bytes hashed at head, middle and tail."""
+"""Bytes hashed at the head, middle and tail."""
 
 
 def fingerprint(path: Path, *, full: bool = False) -> str:
-    """Hash of the size and of head, middle and tail; of every byte with ``full``.
+    """Hash of the size, head, middle and tail of a file; of every byte with ``full``.
 
-    A film moved or renamed keeps its store, a film edited in place gets a new one. Two films of equal length
-    that differ only between the hashed pieces would be taken for one; ``full`` tells them apart, at the
-    price of reading the file once.
+    A film that is moved or renamed keeps its store; a film edited in place gets a new one. Two films of
+    equal size that differ only between the hashed pieces share a fingerprint; ``full`` tells them apart
+    at the cost of reading the whole file.
     """
     size = check_plain_file(path)
     hasher = hashlib.blake2b(f"{'full' if full else 'parts'}:{size}:".encode(), digest_size=16)

@@ -1,32 +1,32 @@
-"""Layers: things computed once per film and configuration.
+"""Frame layers: one row of numbers per frame of the grid, computed once per film and configuration.
 
-A *frame layer* turns each frame of the 1 fps grid into a row of numbers. All frame layers that are missing
-share one pass over the film: decoding runs ahead on its threads while the rows are computed. Every
-``CHUNK`` rows are kept as a part, so that a killed run goes on where it stopped.
+All frame layers that are missing share one pass over the film: decoding runs ahead on its own
+threads while rows are computed. Every ``CHUNK`` rows are kept as a part, so that a killed run
+resumes where it stopped.
 """
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from longtake.index.store import UNREADABLE, Arrays, FilmFolder, LayerKey, note_damage
-from longtake.media.packets import PacketTable
-from longtake.media.video import StreamInfo, Video, VideoInfo, sample_times
+from longtake.index.store import FilmFolder, LayerKey
+from longtake.media.video import Video, sample_times
+from longtake.perception.protocols import FrameNetwork, ImageEncoder
 from longtake.types import Frame
 
 BATCH = 8
-"""Frames that are looked at together."""
+"""Frames given to a layer at once."""
 CHUNK = 64
 """Rows in one part: about a minute of film."""
 
 Advance: TypeAlias = Callable[[float], None]
-"""Called with the share of the work that is done, 0 to 1."""
+"""Called with the fraction of the work that is done, 0 to 1."""
 
 
 def ignore(share: float) -> None:
@@ -34,147 +34,139 @@ def ignore(share: float) -> None:
 
 
 class FrameLayer(Protocol):
-    """Rows of numbers, one per frame."""
+    """One row of numbers per frame."""
 
     @property
     def key(self) -> LayerKey:
-        """Identity: the same key means the same rows."""
+        """Identity: equal keys mean equal rows."""
 
     @property
     def side(self) -> int:
-        """How long the shorter side of a picture must be; a larger film is scaled down while it is decoded."""
+        """Shorter side in pixels that frames need; larger films are scaled down when decoded."""
 
     def rows(self, frames: Sequence[Frame]) -> NDArray[Any]:
         """One row per frame."""
 
 
 class Glimpses:
-    """Thumbnails of 64 × 36: enough to see cuts, to draw a strip, to tell a still from a moving picture."""
+    """Thumbnails of 64 × 36: enough to see cuts, draw a strip, and tell stills from movement."""
 
     key = LayerKey("glimpses", 1, {"width": 64, "height": 36})
     side = 144
 
     def rows(self, frames: Sequence[Frame]) -> NDArray[Any]:
         """RGB pictures, n × 36 × 64 × 3."""
-        from PIL import Image
+        from PIL import Image  # late: commands that show no picture start faster
 
-        size = (self.key.params["width"], self.key.params["height"])
-        pictures = [
-            np.asarray(Image.fromarray(f.pixels).resize(size, Image.Resampling.BOX)) for f in frames
-        ]
-        return (
-            np.stack(pictures) if pictures else np.zeros((0, size[1], size[0], 3), dtype=np.uint8)
-        )
+        width, height = self.key.params["width"], self.key.params["height"]
+        rows = np.zeros((len(frames), height, width, 3), dtype=np.uint8)
+        for row, frame in zip(rows, frames, strict=True):
+            picture = Image.fromarray(frame.pixels)
+            row[:] = np.asarray(picture.resize((width, height), Image.Resampling.BOX))
+        return rows
+
+
+class NetworkLayer:
+    """The output of a network, stored once for all encoders derived from it."""
+
+    def __init__(self, network: FrameNetwork) -> None:
+        self._network = network
+        self.key = LayerKey(network.layer, 1, {"model": network.key})
+        self.side = network.size
+
+    def rows(self, frames: Sequence[Frame]) -> NDArray[Any]:
+        """The network's output in half precision."""
+        return self._network.outputs(frames).astype(np.float16)
+
+
+class EmbeddingLayer:
+    """The vectors of an encoder."""
+
+    def __init__(self, encoder: ImageEncoder) -> None:
+        self._encoder = encoder
+        self.key = embedding_key(encoder)
+        self.side = encoder.size
+
+    def rows(self, frames: Sequence[Frame]) -> NDArray[Any]:
+        """Unit rows in half precision."""
+        return self._encoder.images(frames).astype(np.float16)
+
+
+def embedding_key(encoder: ImageEncoder) -> LayerKey:
+    """The key of an encoder's vectors, however they are made."""
+    return LayerKey("embeddings", 1, {"encoder": encoder.key})
 
 
 def with_grid(key: LayerKey, fps: float) -> LayerKey:
-    """A frame layer's key on a grid of ``fps``."""
-    return dataclasses.replace(key, params={**key.params, "fps": fps})
+    """A frame layer's key on a grid of ``fps`` moments per second."""
+    return replace(key, params={**key.params, "fps": fps})
 
 
 def share_built(folder: FilmFolder, layer: FrameLayer, fps: float, count: int) -> float:
-    """How much of an unfinished layer over ``count`` frames exists as parts, 0 to 1."""
+    """The fraction of an unfinished layer over ``count`` frames that exists as parts."""
     return min(1.0, len(folder.parts(with_grid(layer.key, fps))) * CHUNK / max(1, count))
 
 
 def build_frame_layers(
     folder: FilmFolder, video: Video, layers: Sequence[FrameLayer], *, fps: float, advance: Advance
 ) -> None:
-    """Compute whichever of the layers are missing, in one pass; call while the folder is ``building``."""
+    """Compute the layers that are missing in one pass; call while the folder is ``building``."""
     times = sample_times(video.duration, fps)
     chunks = [range(a, min(a + CHUNK, len(times))) for a in range(0, len(times), CHUNK)]
-    missing = [layer for layer in layers if not folder.has(with_grid(layer.key, fps))]
-    todo = {
-        id(layer): set(range(len(chunks))) - set(folder.parts(with_grid(layer.key, fps)))
-        for layer in missing
-    }
-    for layer in missing:
-        folder.sweep(with_grid(layer.key, fps))
-    needed = sorted(set().union(*todo.values()))
-    stream = (
-        _stream(video, np.concatenate([times[chunks[c]] for c in needed]), missing)
-        if needed
-        else iter(())
-    )
-    for done, chunk in enumerate(needed):
-        wanting = [layer for layer in missing if chunk in todo[id(layer)]]
-        for layer, rows in zip(
-            wanting, rows_of(wanting, islice(stream, len(chunks[chunk]))), strict=True
-        ):
-            folder.write_part(with_grid(layer.key, fps), chunk, rows)
-        advance((done + 1) / len(needed))
-    for layer in missing:
+    unfinished = _unfinished(folder, layers, fps, len(chunks))
+    wanted = sorted(set().union(*(each.chunks for each in unfinished)))
+    frames: Iterator[Frame] = iter(())
+    if wanted:
+        moments = np.concatenate([times[chunks[number]] for number in wanted])
+        width = width_for(video, [each.layer for each in unfinished])
+        frames = video.frames(moments, width=width)
+    for done, number in enumerate(wanted, start=1):
+        waiting = [each for each in unfinished if number in each.chunks]
+        parts = rows_of([each.layer for each in waiting], islice(frames, len(chunks[number])))
+        for each, rows in zip(waiting, parts, strict=True):
+            folder.write_part(each.key, number, rows)
+        advance(done / len(wanted))
+    for each in unfinished:
+        finished = [np.load(path) for _, path in sorted(folder.parts(each.key).items())]
+        folder.write(each.key, {"rows": np.concatenate(finished), "times": times}, {"fps": fps})
+
+
+@dataclass(frozen=True)
+class _Unfinished:
+    key: LayerKey
+    layer: FrameLayer
+    chunks: set[int]
+    """Chunks without a part; an earlier run that was killed may have left the others."""
+
+
+def _unfinished(
+    folder: FilmFolder, layers: Sequence[FrameLayer], fps: float, count: int
+) -> list[_Unfinished]:
+    unfinished = []
+    for layer in layers:
         key = with_grid(layer.key, fps)
-        parts = [np.load(path) for _, path in sorted(folder.parts(key).items())]
-        folder.write(key, {"rows": np.concatenate(parts), "times": times}, {"fps": fps})
+        if not folder.has(key):
+            folder.sweep(key)
+            chunks = set(range(count)) - set(folder.parts(key))
+            unfinished.append(_Unfinished(key, layer, chunks))
+    return unfinished
 
 
 def rows_of(layers: Sequence[FrameLayer], frames: Iterable[Frame]) -> list[NDArray[Any]]:
-    """Each layer's rows of the frames, a few at a time: the next are decoded while these are looked at."""
-    pieces: list[list[NDArray[Any]]] = [[] for _ in layers]
+    """Each layer's rows, batch by batch: the next is decoded while this one is computed."""
+    batches: list[list[NDArray[Any]]] = [[] for _ in layers]
     stream = iter(frames)
     while batch := list(islice(stream, BATCH)):
-        for layer, rows in zip(layers, pieces, strict=True):
+        for layer, rows in zip(layers, batches, strict=True):
             rows.append(layer.rows(batch))
     return [
         np.concatenate(rows) if rows else layer.rows([])
-        for layer, rows in zip(layers, pieces, strict=True)
+        for layer, rows in zip(layers, batches, strict=True)
     ]
 
 
-def _stream(
-    video: Video, times: NDArray[np.float64], layers: Sequence[FrameLayer]
-) -> Iterator[Frame]:
-    return video.frames(times, width=width_for(video, layers))
-
-
 def width_for(video: Video, layers: Sequence[FrameLayer]) -> int:
-    """The narrowest picture of a film that serves all of the layers."""
-    info = video.info
-    return -(-max(layer.side for layer in layers) * info.width // min(info.width, info.height))
-
-
-PACKETS = LayerKey("packets", 1)
-"""The packet table and the headers, so that a film is opened without reading it again."""
-
-
-def load_video(folder: FilmFolder, path: Any, limits: Any) -> Video | None:
-    """The film from its stored headers and packet table, if they are there and whole."""
-    stored = folder.read(PACKETS)
-    if stored is None:
-        return None
-    try:
-        return _restored(path, limits, *stored)
-    except UNREADABLE as error:
-        note_damage(folder.path / "layers" / str(PACKETS), error)
-        return None
-
-
-def _restored(path: Any, limits: Any, arrays: Arrays, notes: Mapping[str, Any]) -> Video:
-    info = dict(notes["info"])
-    tracks = {
-        name: tuple(StreamInfo(**track) for track in info[name]) for name in ("audio", "subtitles")
-    }
-    table = PacketTable(
-        *(np.asarray(arrays[name]) for name in ("pts", "dts", "key", "shown")),  # type: ignore[arg-type]
-        **notes["table"],
-    )
-    return Video(path, limits=limits, info=VideoInfo(**{**info, **tracks}), table=table)
-
-
-def save_video(folder: FilmFolder, video: Video) -> None:
-    """Keep a film's headers and packet table."""
-    table = video.table
-    folder.write(
-        PACKETS,
-        {"pts": table.pts, "dts": table.dts, "key": table.key, "shown": table.shown},
-        {
-            "info": dataclasses.asdict(video.info),
-            "table": {
-                "tick": table.tick,
-                "origin": table.origin,
-                "duration": table.duration,
-                "timed": table.timed,
-            },
-        },
-    )
+    """The smallest frame width that serves all of the layers."""
+    shorter = min(video.info.width, video.info.height)
+    side = max(layer.side for layer in layers)
+    return -(-side * video.info.width // shorter)  # rounded up

@@ -1,8 +1,8 @@
 """Finding a moment by words: pictures, on-screen text and speech, fused.
 
-Scores of different sources cannot be compared, only their rankings can, so they are fused by reciprocal rank.
-Each source also says for itself whether it is *sure*, by a yardstick of its own; a nonsense query ranks some
-moment first as well, but no source is sure of it.
+Scores of different sources cannot be compared, but their rankings can, so they are fused by
+reciprocal rank. Each source also decides by its own measure whether it is *sure* of a hit: a
+nonsense query ranks some moment first as well, but no source is sure of it.
 """
 
 from __future__ import annotations
@@ -18,18 +18,19 @@ from longtake.algorithms.fusion import by_moment
 from longtake.errors import ConfigError, MediaError
 from longtake.index.film import Film
 from longtake.index.store import LayerKey
-from longtake.perception.conse import CONFIDENT, ConSE
+from longtake.perception.protocols import CalibratedEncoder
 from longtake.timecode import clock
 from longtake.types import Line, Segment
 
 APART = 3.0
-"""Hits this close in time are one moment."""
+"""Hits within this many seconds are one moment."""
 STANDS_OUT = 5.0
-"""Spreads (MAD) from the film's median by which a picture must stand out, for encoders without a yardstick."""
+"""Spreads (MAD) above the film's median from which a picture is a sure hit, for encoders that have no
+measure of their own."""
 NEAR = 0.6
 """Share of a phrase's letters from which a line is worth showing."""
 KEEP = 50
-"""Hits of one source that are ranked."""
+"""Hits ranked per source."""
 
 
 @dataclass(frozen=True)
@@ -40,25 +41,27 @@ class Hit:
     score: float
     """Reciprocal-rank score; comparable within one search only."""
     sure: bool
-    """Whether a source is sure of it by its own yardstick."""
+    """Whether any source is sure of it by its own measure."""
     sources: dict[str, float]
-    """Each source that found it, with that source's own score."""
+    """The sources that found it, each with its own score."""
     segment: Segment
-    """The matching words' stretch, or just the moment."""
+    """The segment of the matching words, or just the moment."""
     text: str = ""
-    """What is said or shown there, where words matched."""
+    """What is said or shown there, if words matched."""
 
 
 @dataclass(frozen=True)
 class Search:
-    """What was found, and how much of the film each source could know about."""
+    """The hits of a search, and the share of the film that each source knows."""
 
     hits: list[Hit]
     covered: dict[str, float]
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Candidate:
+    """One source's hit."""
+
     time: float
     score: float
     sure: bool
@@ -66,7 +69,7 @@ class _Found:
 
 
 def check_text(text: str) -> None:
-    """Refuse a text that says nothing, which would fit some moment or other, and one that is no text."""
+    """Raise if a text is empty, which would match anything, or not valid UTF-8."""
     if not text.strip():
         raise ConfigError("the text to search for is empty")
     try:
@@ -76,14 +79,13 @@ def check_text(text: str) -> None:
 
 
 def stretch_of(film: Film, within: Segment | None) -> Segment:
-    """The part of ``within`` that is inside the film; all of the film where nothing is given."""
+    """The part of ``within`` that lies inside the film; the whole film if it is not given."""
     if within is None:
         return Segment(0.0, film.duration)
     if within.start >= film.duration:
         asked, end = f"{clock(within.start)}-{clock(within.end)}", clock(film.duration)
-        raise MediaError(
-            film.path, "out_of_range", f"{asked} is outside the film, which ends at {end}"
-        )
+        detail = f"{asked} is outside the film, which ends at {end}"
+        raise MediaError(film.path, "out_of_range", detail)
     return Segment(within.start, min(within.end, film.duration))
 
 
@@ -91,110 +93,123 @@ def search(film: Film, text: str, *, within: Segment | None = None, top: int = 1
     """The moments that fit ``text`` best, among what has been indexed."""
     check_text(text)
     stretch = stretch_of(film, within)
+    speech, onscreen = _line_layers(film)
     found = {
         "image": _images(film, text, stretch),
-        "speech": _lines(film, text, _speech_key(film), stretch),
-        "onscreen": _lines(film, text, film.reading.key if film.reading else None, stretch),
+        "speech": _lines(film, text, speech, stretch),
+        "onscreen": _lines(film, text, onscreen, stretch),
     }
-    # what a source is not sure of must not outvote what another is sure of
-    sure = _fuse({source: [f for f in hits if f.sure] for source, hits in found.items()})
-    rest = [
-        hit for hit in _fuse(found) if all(abs(hit.time - known.time) > APART for known in sure)
-    ]
+    # what one source is unsure of must not outvote what another is sure of
+    sure = _fuse({source: [hit for hit in hits if hit.sure] for source, hits in found.items()})
+    rest = [hit for hit in _fuse(found) if _apart(hit, sure)]
     return Search([*sure, *rest][:top], covered(film, stretch))
 
 
-def _fuse(found: dict[str, list[_Found]]) -> list[Hit]:
-    """Moments by reciprocal rank over the sources that found them."""
-    hits = []
-    for time, score, members in by_moment(
-        {s: [f.time for f in fs] for s, fs in found.items()}, apart=APART
-    ):
-        parts = {s: next(f for f in found[s] if f.time == t) for s, t in members.items()}
-        best = max(
-            (f for f in parts.values() if f.line is not None), key=lambda f: f.score, default=None
-        )
-        line = best.line if best else None
-        hits.append(
-            Hit(
-                best.time if best else time,
-                score,
-                any(f.sure for f in parts.values()),
-                {s: f.score for s, f in parts.items()},
-                line.segment if line else Segment(time, time),
-                line.text if line else "",
-            )
-        )
-    return hits
-
-
 def covered(film: Film, within: Segment | None = None) -> dict[str, float]:
-    """Share of the stretch that each source knows about."""
+    """The share of the film, or of a segment, that each source knows."""
     stretch = within or Segment(0.0, film.duration)
-    speech, reading = _speech_key(film), film.reading
+    speech, onscreen = _line_layers(film)
     return {
         "image": 1.0,
-        "speech": coverage(film.text.covered(speech), stretch) if speech else 0.0,
-        "onscreen": coverage(film.text.covered(reading.key), stretch) if reading else 0.0,
+        "speech": _coverage(film, speech, stretch),
+        "onscreen": _coverage(film, onscreen, stretch),
     }
 
 
-def _speech_key(film: Film) -> LayerKey | None:
-    if (key := film.subtitle_key()) is not None:
-        film.subtitles()
-        return key
-    return film.hearing.key if film.hearing else None
+def _coverage(film: Film, key: LayerKey | None, stretch: Segment) -> float:
+    return 0.0 if key is None else coverage(film.source.text.covered(key), stretch)
 
 
-def _images(film: Film, text: str, stretch: Segment) -> list[_Found]:
+def _line_layers(film: Film) -> tuple[LayerKey | None, LayerKey | None]:
+    """The layers of speech and on-screen text; subtitles, which cost nothing, are read now."""
+    film.words.subtitles.lines()
+    readable = film.words.readable
+    return film.words.speech_key(), readable.key if readable else None
+
+
+def _apart(hit: Hit, others: list[Hit]) -> bool:
+    return all(abs(hit.time - other.time) > APART for other in others)
+
+
+def _fuse(found: dict[str, list[_Candidate]]) -> list[Hit]:
+    """Moments by reciprocal rank over the sources that found them."""
+    times = {source: [hit.time for hit in hits] for source, hits in found.items()}
+    fused = []
+    for time, score, members in by_moment(times, apart=APART):
+        parts = {}
+        for source, own_time in members.items():
+            parts[source] = next(hit for hit in found[source] if hit.time == own_time)
+        fused.append(_hit(time, score, parts))
+    return fused
+
+
+def _hit(time: float, score: float, parts: dict[str, _Candidate]) -> Hit:
+    """One moment from the hits of its sources; the best matching line gives time and text."""
+    sure = any(part.sure for part in parts.values())
+    sources = {source: part.score for source, part in parts.items()}
+    worded = [part for part in parts.values() if part.line is not None]
+    if not worded:
+        return Hit(time, score, sure, sources, Segment(time, time))
+    best = max(worded, key=lambda part: part.score)
+    assert best.line is not None
+    return Hit(best.time, score, sure, sources, best.line.segment, best.line.text)
+
+
+def _images(film: Film, text: str, stretch: Segment) -> list[_Candidate]:
     vectors, query = film.embeddings(), film.encode([text])
-    encoder = film.senses.encoder
-    if isinstance(encoder, ConSE):
-        scores, sure = encoder.surprise(query, vectors)[0], CONFIDENT
+    encoder = film.senses.images
+    if isinstance(encoder, CalibratedEncoder):
+        scores, sure = encoder.surprise(query, vectors)[0], encoder.thresholds["surprise"]
     else:
-        cosines = vectors @ query[0]
-        spread = 1.4826 * float(np.median(np.abs(cosines - np.median(cosines))))
-        scores = (cosines - np.median(cosines)) / spread if spread > 0 else np.zeros_like(cosines)
-        sure = STANDS_OUT
-    inside = np.flatnonzero((film.times >= stretch.start) & (film.times < stretch.end))
+        scores, sure = _standing_out(vectors @ query[0]), STANDS_OUT
+    times = film.times
+    inside = np.flatnonzero((times >= stretch.start) & (times < stretch.end))
     return [
-        _Found(float(film.times[i]), float(scores[i]), bool(scores[i] >= sure))
-        for i in _peaks(scores, inside, film.times)
+        _Candidate(float(times[row]), float(scores[row]), bool(scores[row] >= sure))
+        for row in _peaks(scores, inside, times)
     ]
+
+
+def _standing_out(cosines: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Distance from the median in spreads; zero for all if more than half of them are equal."""
+    centred = cosines - np.median(cosines)
+    spread = 1.4826 * float(np.median(np.abs(centred)))
+    return centred / spread if spread > 0 else np.zeros_like(cosines)
 
 
 def _peaks(
     scores: NDArray[np.float32], inside: NDArray[np.int64], times: NDArray[np.float64]
 ) -> list[int]:
-    """The best moments, none within ``APART`` of a better one: a shot is one hit, not one a second."""
+    """The best rows, none within ``APART`` of a better one: a shot is one hit."""
     chosen: list[int] = []
-    for i in inside[np.argsort(-scores[inside], kind="stable")]:
-        if all(abs(times[i] - times[j]) > APART for j in chosen):
-            chosen.append(int(i))
+    for row in inside[np.argsort(-scores[inside], kind="stable")]:
+        if all(abs(times[row] - times[other]) > APART for other in chosen):
+            chosen.append(int(row))
             if len(chosen) == KEEP:
                 break
     return chosen
 
 
-def _lines(film: Film, text: str, key: LayerKey | None, stretch: Segment) -> list[_Found]:
+def _lines(film: Film, text: str, key: LayerKey | None, stretch: Segment) -> list[_Candidate]:
     if key is None:
         return []
-    shortlist = {m.line: m.score for m in film.text.match(text, [key], within=stretch, limit=KEEP)}
-    # reading drops spaces and mishears letters, which an index of words cannot find
-    lines = film.text.lines(key, stretch)
-    near = {words: phrases.match(text, words) for words in {line.text for line in lines}}
-    best = {line: near[line.text] for line in lines if near[line.text] >= NEAR or line in shortlist}
-    ranked = sorted(
-        best, key=lambda line: (-best[line], -shortlist.get(line, 0.0), line.segment.start)
-    )
+    store = film.source.text
+    matches = store.match(text, [key], within=stretch, limit=KEEP)
+    by_words = {match.line: match.score for match in matches}
+    # readers drop spaces and listeners mishear letters, so an index of words alone is not enough
+    lines = store.lines(key, stretch)
+    similarity = {words: phrases.match(text, words) for words in {line.text for line in lines}}
+    fits = {line: similarity[line.text] for line in lines}
+    worth = [line for line in fits if fits[line] >= NEAR or line in by_words]
+    worth.sort(key=lambda line: (-fits[line], -by_words.get(line, 0.0), line.segment.start))
     return [
-        _Found(_moment(line, text, key), best[line], best[line] >= phrases.SURE, line)
-        for line in ranked[:KEEP]
+        _Candidate(_moment(line, text, key), fits[line], fits[line] >= phrases.SURE, line)
+        for line in worth[:KEEP]
     ]
 
 
 def _moment(line: Line, text: str, key: LayerKey) -> float:
-    """When the words are said, as far as their place in a long line tells; a sign is there all along."""
+    """When the words are said, judging by their place in the line; signs show from the start."""
     if key.name == "onscreen":
         return line.segment.start
     return phrases.said_at(text, line)

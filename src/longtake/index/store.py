@@ -1,17 +1,17 @@
-"""Everything derived from a film, computed once, on disk.
+"""The store: everything derived from films, computed once and kept on disk.
 
 ::
 
     <cache>/films/<fingerprint>/
-        film.json              the film's name and place when last seen; its age is the film's last use
+        film.json              name and path of the film when last seen; its mtime is the last use
         layers/<key>/          a finished layer: meta.json and arrays, read memory-mapped
-        parts/<key>/           finished pieces of a layer that is being built
+        parts/<key>/           finished parts of a layer that is being built
         text.db                lines of text with full-text search
         build.lock             held by the one process that is building
 
-A layer appears by one rename after everything in it reached the disk, so a killed run leaves whole layers,
-whole pieces, and temporary files that the next builder removes. What a failing disk has damaged counts as
-missing, with a note: it is built again.
+A layer appears by a single rename after all of it has reached the disk. A killed run therefore leaves
+whole layers, whole parts, and temporary files that the next builder removes. A damaged layer counts as
+missing: it is noted and built again.
 """
 
 from __future__ import annotations
@@ -26,24 +26,25 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
 from longtake.errors import ConfigError, RunError
-from longtake.events import note_once
+from longtake.events import note, note_once
 
-Arrays = dict[str, NDArray[Any]]
+Arrays: TypeAlias = dict[str, NDArray[Any]]
+Notes: TypeAlias = dict[str, Any]
 
 UNREADABLE = (ValueError, EOFError, KeyError, TypeError)
-"""What reading a damaged JSON or NumPy file raises; mapping an array that was cut off is among it."""
+"""Errors raised by a damaged JSON or NumPy file, including an array that was cut off."""
 
 
 @dataclass(frozen=True)
 class LayerKey:
-    """What a layer holds and how it was made; anything that changes the content changes the key."""
+    """Identity of a layer: whatever changes its content changes its key."""
 
     name: str
     version: int
@@ -60,7 +61,7 @@ class FilmUse:
 
     fingerprint: str
     name: str
-    """The file's name when it was last seen."""
+    """Name of the file when it was last seen."""
     bytes: int
     last_used: float
     """Unix time."""
@@ -74,46 +75,48 @@ class Store:
         self.limit_bytes = limit_bytes
 
     def check(self) -> None:
-        """Refuse a place where no folder can be."""
-        there = next(
-            path for path in (self.root / "films", self.root, *self.root.parents) if path.exists()
-        )
-        if not there.is_dir():
+        """Raise if the store's folder cannot exist."""
+        candidates = (self.root / "films", self.root, *self.root.parents)
+        nearest = next(path for path in candidates if path.exists())
+        if not nearest.is_dir():
             raise ConfigError(
-                f"the cache cannot be at {self.root}: {there} is not a folder; set $LONGTAKE_CACHE or cache.folder",
+                f"the cache cannot be at {self.root}: {nearest} is not a folder; "
+                "set $LONGTAKE_CACHE or cache.folder",
                 key="cache.folder",
             )
 
-    def film(self, fingerprint: str) -> FilmFolder:
-        """The folder of one film; it need not exist yet."""
+    def film(self, fingerprint: str, path: Path | None = None) -> FilmFolder:
+        """The folder of one film, which need not exist yet; ``path`` names the film in notes."""
         self.check()
-        return FilmFolder(self.root / "films" / fingerprint)
+        return FilmFolder(self.root / "films" / fingerprint, path)
 
     def films(self) -> list[FilmUse]:
-        """What the store holds, least recently used first."""
+        """The films in the store, least recently used first."""
         self.check()
         folder = self.root / "films"
-        uses = [_use(path) for path in folder.iterdir() if path.is_dir()] if folder.is_dir() else []
+        if not folder.is_dir():
+            return []
+        uses = [_use(path) for path in folder.iterdir() if path.is_dir()]
         return sorted(uses, key=lambda use: use.last_used)
 
     def clear(self, fingerprint: str) -> int:
-        """Remove everything derived from one film; gives the bytes freed."""
+        """Remove everything derived from one film and return the number of bytes freed."""
         path = self.root / "films" / fingerprint
         if not path.is_dir():
             return 0
         freed = folder_bytes(path)
         with FilmFolder(path).building(wait=False):
-            # renamed first, so that a reader sees all of it or nothing
+            # renamed first, so that readers see all of it or nothing
             grave = Path(tempfile.mkdtemp(prefix=".gone-", dir=path.parent))
             path.rename(grave / path.name)
         shutil.rmtree(grave)
         return freed
 
     def evict(self, *, keep: str | None = None) -> list[FilmUse]:
-        """Drop the films that were not used for longest until the limit holds; films in work stay."""
+        """Drop the least recently used films until the limit holds, except those being built."""
         uses = self.films()
         total = sum(use.bytes for use in uses)
-        gone = []
+        dropped = []
         for use in uses:
             if total <= self.limit_bytes:
                 break
@@ -122,20 +125,24 @@ class Store:
             try:
                 self.clear(use.fingerprint)
             except RunError:
-                continue  # another process is building it: in use by definition
+                continue  # another process is building it, so it is in use
             total -= use.bytes
-            gone.append(use)
-        return gone
+            dropped.append(use)
+        return dropped
 
 
 class FilmFolder:
-    """What is known about one film."""
+    """Everything stored about one film."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, film: Path | None = None) -> None:
         self.path = path
+        self._film = film
+        # one object per folder: a thread that holds it may take it again, so making a layer may
+        # make the layers it is derived from
+        self._lock = FileLock(path / "build.lock", mode=0o600)
 
     def use(self, film: Path) -> None:
-        """Make the folder if need be, and mark the film as used now."""
+        """Create the folder if needed and mark the film as used now."""
         films = self.path.parent
         for folder in (films.parent, films, self.path):
             private_folder(folder)
@@ -143,28 +150,39 @@ class FilmFolder:
         write_atomically(self.path / "film.json", json.dumps(place).encode())
 
     @contextlib.contextmanager
-    def building(
-        self, *, wait: bool = True, on_wait: Callable[[], None] | None = None
-    ) -> Iterator[None]:
-        """Hold the right to build; a second process waits for the first and then finds its layers."""
-        lock = FileLock(self.path / "build.lock", mode=0o600)
+    def building(self, *, wait: bool = True) -> Iterator[None]:
+        """Hold the build lock; a second process waits for the first and then finds its layers."""
+        busy = "another process is working on this film"
         try:
-            lock.acquire(timeout=0)
+            self._lock.acquire(timeout=0)
         except Timeout:
             if not wait:
-                raise RunError(
-                    f"{self.path.name}: another process is working on this film"
-                ) from None
-            if on_wait is not None:
-                on_wait()
-            lock.acquire()
+                raise RunError(f"{self.path.name}: {busy}") from None
+            note("waiting", film=str(self._film or self.path.name), why=busy)
+            self._lock.acquire()
         try:
             yield
         finally:
-            lock.release()
+            self._lock.release()
 
-    def read(self, key: LayerKey) -> tuple[Arrays, dict[str, Any]] | None:
-        """Arrays, memory-mapped, and notes of a finished layer; ``None`` when it is not there or is damaged."""
+    def ensure(self, done: Callable[[], bool], make: Callable[[], None]) -> None:
+        """Run ``make`` under the lock unless ``done``; checked again once the lock is held."""
+        if done():
+            return
+        with self.building():
+            if not done():
+                make()
+
+    def once(self, key: LayerKey, make: Callable[[], tuple[Arrays, Notes]]) -> tuple[Arrays, Notes]:
+        """Arrays and notes of a layer, made and written now unless they are stored already."""
+        self.ensure(lambda: self.has(key), lambda: self.write(key, *make()))
+        stored = self.read(key)
+        if stored is None:
+            raise RunError(f"{self._layer(key)}: was written and cannot be read; check the disk")
+        return stored
+
+    def read(self, key: LayerKey) -> tuple[Arrays, Notes] | None:
+        """Memory-mapped arrays and notes of a layer; ``None`` if it is missing or damaged."""
         folder = self._layer(key)
         file = folder / "meta.json"
         try:
@@ -181,13 +199,13 @@ class FilmFolder:
             return None
 
     def has(self, key: LayerKey) -> bool:
-        """Whether a layer is finished and can be read."""
+        """Whether a layer is finished and readable."""
         return self.read(key) is not None
 
     def write(
         self, key: LayerKey, arrays: Mapping[str, NDArray[Any]], notes: Mapping[str, Any]
     ) -> None:
-        """Finish a layer; call while :meth:`building`."""
+        """Write a finished layer; call while :meth:`building`."""
         layers = private_folder(self.path / "layers")
         draft = Path(tempfile.mkdtemp(prefix=f".{key}.", dir=layers))
         try:
@@ -202,7 +220,8 @@ class FilmFolder:
             }
             _write_synced(draft / "meta.json", json.dumps(meta, default=str).encode())
             _sync_folder(draft)
-            shutil.rmtree(self._layer(key), ignore_errors=True)  # there only where it was damaged
+            # exists only if it was damaged
+            shutil.rmtree(self._layer(key), ignore_errors=True)
             draft.rename(self._layer(key))
         except OSError:
             shutil.rmtree(draft, ignore_errors=True)
@@ -211,7 +230,7 @@ class FilmFolder:
         shutil.rmtree(self.path / "parts" / str(key), ignore_errors=True)
 
     def write_part(self, key: LayerKey, number: int, rows: NDArray[Any]) -> None:
-        """Keep one finished piece of a layer that is being built."""
+        """Keep one finished part of a layer that is being built."""
         folder = private_folder(private_folder(self.path / "parts") / str(key))
         with tempfile.NamedTemporaryFile(dir=folder, prefix=".", delete=False) as file:
             draft = Path(file.name)
@@ -223,14 +242,14 @@ class FilmFolder:
             raise
 
     def sweep(self, key: LayerKey) -> None:
-        """Remove what a killed builder left half-written; call while :meth:`building`."""
-        for left_over in (self.path / "parts" / str(key)).glob(".*"):
-            left_over.unlink()
-        for left_over in (self.path / "layers").glob(f".{key}.*"):
-            shutil.rmtree(left_over)
+        """Remove temporary files of a killed builder; call while :meth:`building`."""
+        for leftover in (self.path / "parts" / str(key)).glob(".*"):
+            leftover.unlink()
+        for leftover in (self.path / "layers").glob(f".{key}.*"):
+            shutil.rmtree(leftover)
 
     def parts(self, key: LayerKey) -> dict[int, Path]:
-        """Finished pieces by number, those that can be read."""
+        """Finished, readable parts by number."""
         folder = self.path / "parts" / str(key)
         return {int(path.stem): path for path in sorted(folder.glob("*.npy")) if _readable(path)}
 
@@ -239,16 +258,15 @@ class FilmFolder:
 
 
 def private_folder(path: Path) -> Path:
-    """A folder for the user's eyes only, made if need be."""
+    """Create a folder that only the user can read, unless it exists."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     return path
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Replace a file by one with ``data`` in it, or leave it as it was."""
-    with tempfile.NamedTemporaryFile(
-        dir=path.parent, prefix=f".{path.name}.", delete=False
-    ) as file:
+    """Replace a file's content, or leave it unchanged on failure."""
+    prefix = f".{path.name}."
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=prefix, delete=False) as file:
         draft = Path(file.name)
     try:
         _write_synced(draft, data)
@@ -259,12 +277,12 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 def note_damage(file: Path, error: Exception) -> None:
-    """Note that a file is useless and will be made again."""
+    """Note that a file is damaged and will be made again."""
     note_once("damaged", file=str(file), why=str(error) or type(error).__name__)
 
 
 def folder_bytes(path: Path) -> int:
-    """Bytes of all files below a folder; files that vanish meanwhile count nothing."""
+    """Total size of all files below a folder; files that vanish meanwhile are skipped."""
     total = 0
     for parent, _, names in os.walk(path):
         for name in names:
@@ -276,16 +294,15 @@ def folder_bytes(path: Path) -> int:
 def _use(path: Path) -> FilmUse:
     info = path / "film.json"
     name, used = "?", time.time()
-    with contextlib.suppress(
-        OSError, *UNREADABLE
-    ):  # a film is listed and cleared without its name too
+    # a film without a readable name must still be listed and cleared
+    with contextlib.suppress(OSError, *UNREADABLE):
         used = info.stat().st_mtime
         name = str(json.loads(info.read_text(encoding="utf-8"))["name"])
     return FilmUse(path.name, name, folder_bytes(path), used)
 
 
 def _readable(path: Path) -> bool:
-    """Whether an array's header is sound and the file as long as it says; the numbers are not read."""
+    """Whether an array's header is valid and the file complete; the values are not read."""
     try:
         np.load(path, mmap_mode="r")
     except UNREADABLE as error:
@@ -298,7 +315,7 @@ def _save(path: Path, array: NDArray[Any]) -> None:
     whole = np.asarray(array, order="C")
     with path.open("wb") as file:
         np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(whole))
-        # not by np.save, whose error does not say that the disk is full
+        # np.save would hide the error number of a full disk
         file.write(whole.reshape(-1).view(np.uint8).data)
         file.flush()
         os.fsync(file.fileno())

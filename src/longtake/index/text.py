@@ -1,4 +1,4 @@
-"""Lines of text of one film in SQLite: what was said, shown or written, and which stretches were covered."""
+"""Lines of text of one film in SQLite: what is said or shown, and which parts are covered."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from longtake.types import Line, Segment
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS layers (key TEXT PRIMARY KEY, covered TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS lines (
-    id INTEGER PRIMARY KEY, layer TEXT NOT NULL, start REAL NOT NULL, end REAL NOT NULL, text TEXT NOT NULL
+    id INTEGER PRIMARY KEY, layer TEXT NOT NULL,
+    start REAL NOT NULL, end REAL NOT NULL, text TEXT NOT NULL
 );
 CREATE INDEX IF NOT EXISTS lines_by_time ON lines (layer, start);
 CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (
@@ -32,12 +33,14 @@ CREATE TRIGGER IF NOT EXISTS line_removed AFTER DELETE ON lines BEGIN
 END;
 """
 _MADE = 1
-"""The file's ``user_version`` once it has the tables above."""
+"""The database's ``user_version`` once it has the tables above."""
+_TOUCHES = "start < ? AND (end > ? OR start >= ?)"
+"""Whether a line overlaps a segment: its end, its start and its start again are the parameters."""
 
 
 @dataclass(frozen=True)
 class Match:
-    """A line that holds words of a query."""
+    """A line that contains words of a query."""
 
     line: Line
     layer: str
@@ -46,45 +49,40 @@ class Match:
 
 
 class TextStore:
-    """One film's lines, layer by layer; every change is one transaction."""
+    """The lines of one film by layer; every change is one transaction."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def add(self, key: LayerKey, lines: Iterable[Line], covered: Iterable[Segment]) -> None:
-        """Add lines to a layer, and the stretches of film that are now known whether or not they held any."""
+        """Add lines to a layer, and mark segments as covered whether or not they have any lines."""
         rows = [(str(key), line.segment.start, line.segment.end, line.text) for line in lines]
+        insert = "INSERT INTO lines (layer, start, end, text) VALUES (?, ?, ?, ?)"
         with self._open() as base, base:
             base.execute("BEGIN IMMEDIATE")
             known = union([*self._covered(base, key), *covered])
-            base.executemany(
-                "INSERT INTO lines (layer, start, end, text) VALUES (?, ?, ?, ?)", rows
-            )
-            base.execute(
-                "INSERT OR REPLACE INTO layers VALUES (?, ?)",
-                (str(key), json.dumps([[s.start, s.end] for s in known])),
-            )
+            base.executemany(insert, rows)
+            encoded = json.dumps([[segment.start, segment.end] for segment in known])
+            base.execute("INSERT OR REPLACE INTO layers VALUES (?, ?)", (str(key), encoded))
 
     def has(self, key: LayerKey) -> bool:
         """Whether anything was ever added to a layer."""
         with self._open() as base:
-            return (
-                base.execute("SELECT 1 FROM layers WHERE key = ?", (str(key),)).fetchone()
-                is not None
-            )
+            row = base.execute("SELECT 1 FROM layers WHERE key = ?", (str(key),)).fetchone()
+            return row is not None
 
     def covered(self, key: LayerKey) -> list[Segment]:
-        """Stretches of film that a layer knows about, merged."""
+        """The segments of the film that a layer covers, merged."""
         with self._open() as base:
             return self._covered(base, key)
 
     def lines(self, key: LayerKey, within: Segment | None = None) -> list[Line]:
-        """A layer's lines by time, those that touch ``within``."""
+        """A layer's lines in time order; only those that overlap ``within`` if given."""
         within = within or Segment(0.0, float("inf"))
         with self._open() as base:
             rows = base.execute(
-                "SELECT start, end, text FROM lines WHERE layer = ? AND start < ? AND (end > ? OR start >= ?)"
-                " ORDER BY start, id",
+                "SELECT start, end, text FROM lines"
+                f" WHERE layer = ? AND {_TOUCHES} ORDER BY start, id",
                 (str(key), within.end, within.start, within.start),
             )
             return [Line(Segment(start, end), text) for start, end, text in rows]
@@ -97,29 +95,29 @@ class TextStore:
         within: Segment | None = None,
         limit: int = 50,
     ) -> list[Match]:
-        """Lines that share words with a query, best first; words match by stem, and rare ones count more."""
+        """Lines that share words with a query, best first.
+
+        Words match by stem, and rare words count more.
+        """
         words = re.findall(r"\w+", query)
         if not words or not keys:
             return []
         within = within or Segment(0.0, float("inf"))
         marks = ", ".join("?" * len(keys))
+        # quoted, so that no word of the query is taken for an operator of the query language
+        pattern = " OR ".join(f'"{word}"' for word in words)
+        window = (within.end, within.start, within.start)
         with self._open() as base:
             rows = base.execute(
                 "SELECT start, end, lines.text, layer, -bm25(words)"
                 " FROM words JOIN lines ON lines.id = words.rowid"
-                f" WHERE words MATCH ? AND layer IN ({marks}) AND start < ? AND (end > ? OR start >= ?)"
+                f" WHERE words MATCH ? AND layer IN ({marks}) AND {_TOUCHES}"
                 " ORDER BY bm25(words), start LIMIT ?",
-                (
-                    " OR ".join(f'"{word}"' for word in words),
-                    *map(str, keys),
-                    within.end,
-                    within.start,
-                    within.start,
-                    limit,
-                ),
+                (pattern, *map(str, keys), *window, limit),
             )
             return [
-                Match(Line(Segment(a, b), text), layer, score) for a, b, text, layer, score in rows
+                Match(Line(Segment(start, end), text), layer, score)
+                for start, end, text, layer, score in rows
             ]
 
     @staticmethod
@@ -134,7 +132,7 @@ class TextStore:
                 yield base
         except sqlite3.DatabaseError as error:
             if type(error) is not sqlite3.DatabaseError and "no such" not in str(error):
-                raise  # a lock or a full disk: the file itself is sound
+                raise  # a lock or a full disk: the file itself is fine
             raise RunError(
                 f"{self._path}: the film's text is damaged ({error}); "
                 f"clear it and index again: longtake cache clear {self._path.parent.name}"
@@ -142,10 +140,10 @@ class TextStore:
 
     @contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
-        # a connection per use: cheap, and safe for threads and forks alike
+        # a connection per use is cheap, and safe with threads and forks
         with closing(sqlite3.connect(self._path, timeout=60, isolation_level=None)) as base:
             if base.execute("PRAGMA user_version").fetchone()[0] < _MADE:
-                # one transaction that others wait for: of several processes that find no tables, one makes them
+                # one transaction: if several processes find no tables, one creates them
                 base.executescript(
                     f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {_MADE}; COMMIT;"
                 )

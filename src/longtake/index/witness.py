@@ -1,4 +1,4 @@
-"""A film's perception as witness for text models."""
+"""A film's perception, describing frames to models that only read."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ if TYPE_CHECKING:
     from longtake.index.film import Film
 
 NEARBY = 5.0
-"""Seconds to either side of a picture within which words are told with it."""
+"""Speech within this many seconds of a frame is told with it."""
 TAGS = 3
 
 
 class FilmWitness:
-    """Tells what the built-in eyes and ears make of a moment; the film's store remembers it."""
+    """Describes moments with the built-in perception; the film's store remembers the result."""
 
     def __init__(self, film: Film) -> None:
         self._film = film
 
     @property
     def revision(self) -> str:
-        """Which models perceive, and which subtitles are read."""
-        film = self._film
-        reading, key = film.reading, film.subtitle_key()
-        speech = key or (film.hearing.key if film.hearing else "")
-        return "|".join(
-            map(
-                str,
-                (film.fingerprint, film.senses.looker.key, reading.key if reading else "", speech),
-            )
-        )
+        """Identity of the models that perceive and of the subtitles in use."""
+        film, readable = self._film, self._film.words.readable
+        onscreen = readable.key if readable else ""
+        speech = film.words.speech_key() or ""
+        return "|".join(map(str, (film.fingerprint, film.senses.tagger.key, onscreen, speech)))
 
     def describe(self, frame: Frame, channels: Sequence[str]) -> Description:
-        """What there is in these channels around a frame."""
-        film, time = self._film, min(frame.time, self._film.duration)
-        around = Segment(max(0.0, time - NEARBY), min(film.duration, time + NEARBY))
-        return Description(
-            tags=tuple(tag.name for tag in film.tags([time], TAGS)[0])
-            if "tags" in channels
-            else (),
-            onscreen=tuple(line.text for line in film.read(time)) if "onscreen" in channels else (),
-            speech=tuple(line.text for line in film.speech(around)) if "speech" in channels else (),
-        )
+        """What the given channels say about a frame."""
+        film = self._film
+        time = min(frame.time, film.duration)
+        tags: tuple[str, ...] = ()
+        onscreen: tuple[str, ...] = ()
+        speech: tuple[str, ...] = ()
+        # a channel that is not asked for must cost nothing
+        if "tags" in channels:
+            tags = tuple(tag.name for tag in film.pictures.tags([time], TAGS)[0])
+        if "onscreen" in channels:
+            onscreen = tuple(line.text for line in film.words.onscreen_at(time))
+        if "speech" in channels:
+            around = Segment(max(0.0, time - NEARBY), min(film.duration, time + NEARBY))
+            speech = tuple(line.text for line in film.speech(around))
+        return Description(tags, onscreen, speech)

@@ -1,4 +1,1 @@
-"""Seeing, reading and hearing.
-
-Importing this package, or any module in it, loads no model runtime; building an encoder does.
-"""
+"""Models that see, read and hear. Nothing is loaded on import."""

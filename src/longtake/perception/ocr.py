@@ -1,9 +1,9 @@
 """On-screen text by RapidOCR (PP-OCRv6 small, weights inside its wheel).
 
-Chinese, English and other Latin-script languages; no network, no display (it depends on the headless OpenCV).
-It costs about a second per frame and core, so which frames to read is decided elsewhere
-(:mod:`longtake.algorithms.shots`); it drops spaces in small print, so matching is done with spaces removed
-(:mod:`longtake.algorithms.phrases`).
+Chinese, English and other Latin-script languages; no network, no display (it depends on the
+headless OpenCV). It costs about a second per frame and core, so which frames to read is decided
+elsewhere (:mod:`longtake.algorithms.shots`); it drops spaces in small print, so matching is done
+with spaces removed (:mod:`longtake.algorithms.phrases`).
 """
 
 from __future__ import annotations

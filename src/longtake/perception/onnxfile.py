@@ -1,9 +1,9 @@
 """Just enough of the ONNX file format to write a feed-forward network.
 
-ONNX is one protocol-buffers message; ``onnxruntime`` reads it, and writing needs only two kinds of field: a
-number and a length-delimited string of bytes. That is a page of code, where the ``onnx`` package would be
-40 MB of every installation. Field numbers are those of ``onnx.proto`` (ONNX IR version 8); the tests hold the
-result against ``onnx.checker``.
+ONNX is one protocol-buffers message; ``onnxruntime`` reads it, and writing needs only two kinds of
+field: a number and a length-delimited string of bytes. That is a page of code, where the ``onnx``
+package would be 40 MB of every installation. Field numbers are those of ``onnx.proto`` (ONNX IR
+version 8); the tests hold the result against ``onnx.checker``.
 """
 
 from __future__ import annotations

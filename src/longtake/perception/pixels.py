@@ -21,8 +21,9 @@ Filter: TypeAlias = Literal["bilinear", "bicubic"]
 class Preprocessing:
     """Resize, crop, normalise.
 
-    ``crop`` scales the shorter side to ``resize`` and takes the middle square of ``side``; ``squash`` scales
-    the whole picture to that square, whatever its shape, so that nothing at a wide frame's edges is lost.
+    ``crop`` scales the shorter side to ``resize`` and takes the middle square of ``side``;
+    ``squash`` scales the whole picture to that square, whatever its shape, so that nothing at a
+    wide frame's edges is lost.
     """
 
     side: int

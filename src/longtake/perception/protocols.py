@@ -1,8 +1,8 @@
-"""What seeing, reading and hearing offer to the rest of longtake.
+"""What perception offers to the rest of longtake: encoders, a reader and a listener.
 
-Every implementer is built once, is safe to call from several threads, gives the same output for the same
-input whatever stands beside it in the batch (within float tolerance), and answers an empty input with an
-empty array of the right width.
+Implementations are built once and may be called from several threads. The same input gives the same
+output whatever else is in the batch (within float tolerance), and an empty input gives an empty
+array of the right width.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class ImageEncoder(Protocol):
-    """Pictures as vectors."""
+    """Turns pictures into vectors."""
 
     @property
     def name(self) -> str:
-        """The name it goes by in a configuration."""
+        """The encoder's name in a configuration."""
 
     @property
     def key(self) -> str:
@@ -39,7 +39,7 @@ class ImageEncoder(Protocol):
 
     @property
     def size(self) -> int:
-        """Shorter side in pixels below which a frame loses detail; larger frames only cost time."""
+        """Shorter side in pixels that frames need; smaller frames lose detail."""
 
     def images(self, frames: Sequence[Frame]) -> Array:
         """One unit row per frame, float32."""
@@ -47,11 +47,11 @@ class ImageEncoder(Protocol):
 
 @runtime_checkable
 class TextEncoder(Protocol):
-    """Texts as vectors."""
+    """Turns texts into vectors."""
 
     @property
     def name(self) -> str:
-        """The name it goes by in a configuration."""
+        """The encoder's name in a configuration."""
 
     @property
     def key(self) -> str:
@@ -67,32 +67,82 @@ class TextEncoder(Protocol):
 
 @runtime_checkable
 class ImageTextEncoder(ImageEncoder, TextEncoder, Protocol):
-    """Pictures and texts in one space: a cosine between the two says how well they fit."""
+    """Pictures and texts in one space: their cosine says how well they fit."""
 
     @property
     def logit_scale(self) -> float | None:
-        """What a cosine is multiplied with to become the logit the model was trained on, where known."""
+        """Factor that turns a cosine into the logit the model was trained on, where known."""
 
     @property
     def logit_bias(self) -> float | None:
-        """What is added to that logit (sigmoid-trained models only)."""
+        """Offset of that logit (sigmoid-trained models only)."""
 
     @property
     def thresholds(self) -> Mapping[str, float]:
-        """Cut-offs on this encoder's own scale, by name; only those with a source or a computation."""
+        """Thresholds on this encoder's scale, by name; only those with a source or a derivation."""
+
+
+class FrameNetwork(Protocol):
+    """A network whose output is stored once per frame for all encoders derived from it."""
+
+    @property
+    def layer(self) -> str:
+        """Name of the stored layer."""
+
+    @property
+    def key(self) -> str:
+        """Identity of model, weights and preprocessing."""
+
+    @property
+    def size(self) -> int:
+        """Shorter side in pixels that frames need."""
+
+    def outputs(self, frames: Sequence[Frame]) -> Array:
+        """One row per frame, containing everything that derived encoders need."""
+
+
+@runtime_checkable
+class DerivedEncoder(Protocol):
+    """An image encoder whose vectors follow from the stored output of a network.
+
+    The film is then decoded and the network run once, however many encoders build on it. Encoders
+    without this have their own vectors stored instead.
+    """
+
+    @property
+    def network(self) -> FrameNetwork:
+        """The network whose output is stored."""
+
+    def from_outputs(self, outputs: Array) -> Array:
+        """The vectors of frames whose network output is given; equal to :meth:`images` of them."""
+
+
+@runtime_checkable
+class CalibratedEncoder(Protocol):
+    """An image–text encoder that can tell a match from the best of many poor fits.
+
+    ``thresholds["surprise"]`` is the value from which a picture counts as showing the text.
+    """
+
+    @property
+    def thresholds(self) -> Mapping[str, float]:
+        """Thresholds by name, ``surprise`` among them."""
+
+    def surprise(self, texts: Array, images: Array) -> Array:
+        """How far each picture stands out for each text (texts × images)."""
 
 
 @runtime_checkable
 class VideoTextEncoder(Protocol):
-    """A stretch of film, given as its frames' vectors, against a text."""
+    """Scores a clip, given as the vectors of its frames, against texts."""
 
     @property
     def key(self) -> str:
-        """Identity of whatever turns frame vectors into scores."""
+        """Identity of what turns frame vectors into scores."""
 
     @property
     def thresholds(self) -> Mapping[str, float]:
-        """Cut-offs on the scale of its scores, by name, where they were measured."""
+        """Thresholds on the scale of the scores, by name, where they were measured."""
 
     def scores(self, frames: Array, texts: Array) -> Array:
         """One score per text for the clip whose frame vectors are the rows of ``frames``."""
@@ -100,48 +150,37 @@ class VideoTextEncoder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """Something a picture shows, by name, with the model's probability."""
+    """Something visible in a picture, with the model's probability."""
 
     name: str
     probability: float
 
 
-class Tagger(Protocol):
-    """Names what pictures show."""
-
-    @property
-    def key(self) -> str:
-        """Identity of model, weights and preprocessing."""
-
-    def tags(self, frames: Sequence[Frame], top: int = 5) -> list[list[Tag]]:
-        """The ``top`` most probable tags of each frame, most probable first."""
-
-
 @dataclass(frozen=True, slots=True)
 class TextBox:
-    """Text on a picture: what it says, where, and how sure the reader is."""
+    """Text in a picture: its content, place and score."""
 
     text: str
     box: tuple[float, float, float, float]
-    """Left, top, right, bottom, each as a share (0..1) of the picture's width or height."""
+    """Left, top, right, bottom, each as a fraction of the picture's width or height."""
     score: float
 
 
 @runtime_checkable
 class Reader(Protocol):
-    """Reads the text on a picture."""
+    """Reads the text in a picture."""
 
     @property
     def key(self) -> str:
-        """Identity of the models and settings."""
+        """Identity of models and settings."""
 
     def read(self, frame: Frame) -> list[TextBox]:
-        """The text on a frame, top to bottom."""
+        """The text in a frame, top to bottom."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unsupported:
-    """A stretch of sound that the listener did not put into words, and why."""
+    """A stretch of sound that was not transcribed, and why."""
 
     segment: Segment
     reason: str
@@ -149,18 +188,18 @@ class Unsupported:
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What a listener made of a piece of sound."""
+    """What a listener recognised in a piece of sound."""
 
     lines: tuple[Line, ...] = ()
     unsupported: tuple[Unsupported, ...] = ()
-    """Speech that was left out because it is not in a language the listener knows."""
+    """Speech left out because it is not in a language the listener knows."""
     language: str | None = None
-    """The language of the lines where the listener can tell (``en``), else ``None``."""
+    """Language of the lines (``en``) if the listener can tell."""
 
 
 @runtime_checkable
 class Listener(Protocol):
-    """Turns sound into words."""
+    """Transcribes speech."""
 
     @property
     def key(self) -> str:
@@ -171,4 +210,4 @@ class Listener(Protocol):
         """Languages it can transcribe, as two-letter codes."""
 
     def listen(self, samples: Samples, start: float = 0.0) -> Heard:
-        """Words in 16 kHz mono float samples; ``start`` is the film time of the first sample."""
+        """Transcribe 16 kHz mono float samples; ``start`` is the film time of the first sample."""

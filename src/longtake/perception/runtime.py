@@ -43,7 +43,8 @@ class Compute:
 class Session:
     """An ONNX model, loaded when first used; :meth:`run` may be called from several threads.
 
-    Late, because a film that is already indexed is searched without ever running most of its models.
+    Late, because a film that is already indexed is searched without ever running most of its
+    models.
     """
 
     def __init__(self, model: Path, compute: Compute) -> None:

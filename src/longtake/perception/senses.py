@@ -1,4 +1,4 @@
-"""The models that see, read and hear, each loaded when first needed and then kept."""
+"""The models that see, read and hear, each loaded on first use and then kept."""
 
 from __future__ import annotations
 
@@ -8,59 +8,66 @@ from pathlib import Path
 from longtake.config import PerceptionSettings
 from longtake.errors import ConfigError
 from longtake.perception.asr import MoonshineListener
-from longtake.perception.catalogue import image_text_encoder
-from longtake.perception.conse import ConSE
+from longtake.perception.catalogue import BuiltIns, open_encoder, open_image_text_encoder
 from longtake.perception.efficientnet import EfficientNetLite2
 from longtake.perception.minilm import MiniLM
 from longtake.perception.ocr import RapidReader
-from longtake.perception.protocols import ImageTextEncoder, Listener, Reader
+from longtake.perception.protocols import ImageEncoder, ImageTextEncoder, Listener, Reader
 from longtake.perception.retrieval import RetrievalHead
 from longtake.perception.runtime import Compute
 from longtake.perception.whisper import WhisperListener
 
 
 class Senses:
-    """What the settings say, made real on demand; shared by every film of a session."""
+    """The models that the settings name; shared by every film of a session."""
 
-    def __init__(self, settings: PerceptionSettings, cache: Path) -> None:
+    def __init__(
+        self, settings: PerceptionSettings, cache: Path, *, images: ImageTextEncoder | None = None
+    ) -> None:
         self.settings = settings
-        self._cache = cache
         self._compute = Compute(threads=settings.threads, batch=settings.batch)
+        self._builtins = BuiltIns(cache, self._compute)
+        self._images = images
 
-    @cached_property
-    def looker(self) -> EfficientNetLite2:
-        """Features and tags of pictures."""
-        return EfficientNetLite2(self._cache, compute=self._compute)
+    @property
+    def tagger(self) -> EfficientNetLite2:
+        """Tags of pictures; always the built-in network."""
+        return self._builtins.tagger
 
-    @cached_property
+    @property
     def sentences(self) -> MiniLM:
-        """Texts by meaning."""
-        return MiniLM(compute=self._compute)
+        """Sentence embeddings."""
+        return self._builtins.sentences
 
     @cached_property
-    def encoder(self) -> ImageTextEncoder:
-        """Pictures and texts in one space."""
-        name = self.settings.encoder
-        if name == ConSE.name:
-            return ConSE(self._cache, images=self.looker, texts=self.sentences)
-        folder = Path(self.settings.encoder_folder) if self.settings.encoder_folder else None
-        return image_text_encoder(name, self._cache, folder=folder, compute=self._compute)
+    def images(self) -> ImageTextEncoder:
+        """Pictures and texts in one space, for search (``perception.images``)."""
+        if self._images is not None:
+            return self._images
+        folder = _folder(self.settings.images_folder)
+        return open_image_text_encoder(self.settings.images, self._builtins, folder=folder)
+
+    @cached_property
+    def looks(self) -> ImageEncoder:
+        """How pictures look, for finding where that changes (``perception.looks``)."""
+        folder = _folder(self.settings.looks_folder)
+        return open_encoder(self.settings.looks, self._builtins, folder=folder)
 
     @cached_property
     def retriever(self) -> RetrievalHead | None:
-        """Who scores clips against texts, where a trained head is named."""
+        """The trained head that scores clips against texts, if one is configured."""
         if not self.settings.retriever:
             return None
-        return RetrievalHead(Path(self.settings.retriever), self.encoder, compute=self._compute)
+        return RetrievalHead(Path(self.settings.retriever), self.images, compute=self._compute)
 
     @cached_property
     def reader(self) -> Reader | None:
-        """Who reads on-screen text, if anybody."""
+        """The reader of on-screen text, unless switched off."""
         return RapidReader(compute=self._compute) if self.settings.reader else None
 
     @cached_property
     def listener(self) -> Listener | None:
-        """Who hears speech, if anybody."""
+        """The speech recogniser, unless switched off."""
         if self.settings.listener == "none":
             return None
         if self.settings.listener == "moonshine":
@@ -71,3 +78,7 @@ class Senses:
                 key="perception.whisper_model",
             )
         return WhisperListener(self.settings.whisper_model)
+
+
+def _folder(setting: str) -> Path | None:
+    return Path(setting) if setting else None

@@ -4,8 +4,9 @@ A ``.pth`` written by ``torch.save`` before 1.6 is five pickles and then the raw
 
     magic · protocol · system info · state dict · storage keys · (int64 count, raw values) per key
 
-A pickle is a program. This reader lets it name five things (an ordered dict, the function that rebuilds a
-tensor, three storage types), gives it harmless stand-ins for the torch ones, and refuses everything else.
+A pickle is a program. This reader lets it name five things (an ordered dict, the function that
+rebuilds a tensor, three storage types), gives it harmless stand-ins for the torch ones, and refuses
+everything else.
 """
 
 from __future__ import annotations

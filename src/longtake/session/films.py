@@ -23,17 +23,19 @@ def open_film(
     subtitles: Path | None = None,
     subtitles_begin: float = 0.0,
     full_hash: bool = False,
+    senses: Senses | None = None,
 ) -> Film:
     """A film with its part of the user's store.
 
-    ``subtitles_begin`` is the time in the subtitle file at which the film begins.
+    ``subtitles_begin`` is the time in the subtitles at which the film begins; ``senses`` take the
+    place of those that the settings name.
     """
     store = open_store(settings)
     return Film(
         path,
         store,
         settings,
-        senses=_senses(settings.perception, store.root),
+        senses=senses or _senses(settings.perception, store.root),
         subtitles=subtitles,
         subtitles_begin=subtitles_begin,
         full_hash=full_hash,

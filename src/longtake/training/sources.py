@@ -40,12 +40,12 @@ def prepare(
     """
     senses = Senses(settings.perception, cache_folder(settings))
     listed = read_list(data)
-    identity = _identity(data, _files(listed, videos), senses.encoder, rules, frames)
+    identity = _identity(data, _files(listed, videos), senses.images, rules, frames)
     file, note = folder / PAIRS, folder / f"{PAIRS}.json"
     cached = _cached(file, note, identity)
     if cached is not None:
-        return *cached, senses.encoder
-    count, most = tokens_of(senses.encoder)
+        return *cached, senses.images
+    count, most = tokens_of(senses.images)
     clips, dropped = keep(listed, rules, count, most)
     store = open_store(settings)
     try:
@@ -64,7 +64,7 @@ def prepare(
     report = _report(pairs, dropped)
     record = {"identity": identity, "dropped": report}
     note.write_text(json.dumps(record, indent=2), encoding="utf-8")
-    return pairs, report, senses.encoder
+    return pairs, report, senses.images
 
 
 def _cached(file: Path, note: Path, identity: str) -> tuple[Pairs, list[str]] | None:

@@ -34,7 +34,7 @@ def run(capsys, model_cache, monkeypatch):
         return code, *capsys.readouterr()
 
     made = EfficientNetLite2(model_cache)  # prepared once for the whole run
-    monkeypatch.setattr("longtake.perception.senses.EfficientNetLite2", lambda *_, **__: made)
+    monkeypatch.setattr("longtake.perception.catalogue.EfficientNetLite2", lambda *_, **__: made)
     return run
 
 

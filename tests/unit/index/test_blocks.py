@@ -27,9 +27,7 @@ class Squinter:
 
 
 def film(path, store):
-    made = Film(path, store)
-    made.senses = SimpleNamespace(looker=Squinter())
-    return made
+    return Film(path, store, senses=SimpleNamespace(looks=Squinter()))
 
 
 @pytest.fixture

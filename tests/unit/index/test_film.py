@@ -9,7 +9,8 @@ from films import FILMS, Recipe, read_number, x264
 from longtake.config import IndexSettings, Settings
 from longtake.index.film import Film
 from longtake.index.fingerprint import PIECE, fingerprint
-from longtake.index.layers import CHUNK, Glimpses, load_video
+from longtake.index.layers import CHUNK, Glimpses
+from longtake.index.packets import load_video
 from longtake.index.store import LayerKey, Store
 from longtake.media import decode
 from longtake.types import Segment
@@ -64,14 +65,14 @@ def test_random_is_repeatable_and_stays_inside(footage):
 
 
 def test_layers_are_computed_once(footage, store, monkeypatch):
-    first = footage.glimpses()
+    first = footage.pictures.glimpses()
     assert first.shape == (200, 36, 64, 3)
 
     def refuse(*args, **kwargs):
         raise AssertionError("decoded again")
 
     monkeypatch.setattr(decode, "Reader", refuse)
-    again = Film(footage.path, store).glimpses()
+    again = Film(footage.path, store).pictures.glimpses()
     assert np.array_equal(first, again)
 
 
@@ -94,35 +95,35 @@ class Counting:
 
 def test_an_interrupted_layer_goes_on_where_it_stopped(footage):
     with pytest.raises(KeyboardInterrupt):
-        footage.layer(Counting("c", dies_after=2 * CHUNK))
+        footage.pictures.rows(Counting("c", dies_after=2 * CHUNK))
     again = Counting("c")
-    rows = footage.layer(again)
+    rows = footage.pictures.rows(again)
     assert rows[:, 0].tolist() == footage.times.tolist()
     assert again.asked == len(footage.times) - 2 * CHUNK
 
 
 def test_what_is_damaged_is_built_again(footage, store):
-    rows, duration = footage.glimpses().copy(), footage.duration
+    rows, duration = footage.pictures.glimpses().copy(), footage.duration
     for file in (footage.folder.path / "layers").glob("*/*.npy"):
         file.write_bytes(file.read_bytes()[:-1])
     again = Film(footage.path, store)
-    assert not again.has_layer(Glimpses())
-    assert np.array_equal(again.glimpses(), rows)
+    assert not again.pictures.has(Glimpses())
+    assert np.array_equal(again.pictures.glimpses(), rows)
     for file in (footage.folder.path / "layers").glob("*/meta.json"):
         file.write_text('{"arrays": [], "notes": {}}' if "packets" in file.parent.name else "{")
     again = Film(footage.path, store)
     assert again.duration == duration
-    assert np.array_equal(again.glimpses(), rows)
+    assert np.array_equal(again.pictures.glimpses(), rows)
     assert load_video(footage.folder, footage.path, None) is not None
 
 
 def test_a_damaged_part_is_built_again(footage):
     with pytest.raises(KeyboardInterrupt):
-        footage.layer(Counting("c", dies_after=2 * CHUNK))
+        footage.pictures.rows(Counting("c", dies_after=2 * CHUNK))
     (part, *_) = (footage.folder.path / "parts").glob("*/*.npy")
     part.write_bytes(part.read_bytes()[:-1])
     again = Counting("c")
-    assert footage.layer(again)[:, 0].tolist() == footage.times.tolist()
+    assert footage.pictures.rows(again)[:, 0].tolist() == footage.times.tolist()
     assert again.asked == len(footage.times) - CHUNK
 
 
@@ -135,23 +136,23 @@ def test_missing_layers_share_one_pass(footage, monkeypatch):
         lambda self, times, **o: passes.append(len(times)) or frames(self, times, **o),
     )
     a, b = Counting("a"), Counting("b")
-    footage.layer(a)
-    footage.frame_layers([a, b, Glimpses()])
+    footage.pictures.rows(a)
+    footage.pictures.build([a, b, Glimpses()])
     assert passes == [200, 200]
     assert (a.asked, b.asked) == (200, 200)
 
 
 def test_progress_reaches_the_end(footage):
     shares = []
-    footage.layer(Counting("p"), shares.append)
+    footage.pictures.rows(Counting("p"), shares.append)
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
 
 
 def test_another_grid_is_another_layer(footage, store):
-    footage.glimpses()
+    footage.pictures.glimpses()
     coarse = Film(footage.path, store, Settings(index=IndexSettings(fps=0.1)))
-    assert len(coarse.glimpses()) == 20
+    assert len(coarse.pictures.glimpses()) == 20
 
 
 def test_subtitles_beside_the_film_are_read_and_followed_when_they_change(
@@ -159,10 +160,10 @@ def test_subtitles_beside_the_film_are_read_and_followed_when_they_change(
 ):
     film = tmp_path / "film.mp4"
     film.write_bytes(FILMS[0].make(film_folder).read_bytes())
-    assert Film(film, store).subtitles() == []
+    assert Film(film, store).words.subtitles.lines() == []
     sidecar = tmp_path / "film.srt"
     sidecar.write_text("1\n00:00:01,000 --> 00:00:02,000\nFirst\n")
-    assert [line.text for line in Film(film, store).subtitles()] == ["First"]
+    assert [line.text for line in Film(film, store).words.subtitles.lines()] == ["First"]
     sidecar.write_text("1\n00:00:01,000 --> 00:00:02,000\nSecond\n")
-    assert [line.text for line in Film(film, store).subtitles()] == ["Second"]
-    assert Film(film, store).subtitles(Segment(5, 6)) == []
+    assert [line.text for line in Film(film, store).words.subtitles.lines()] == ["Second"]
+    assert Film(film, store).words.subtitles.lines(Segment(5, 6)) == []

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from films import FILMS, pictures, x264
 
+from longtake.config import PerceptionSettings
 from longtake.errors import MissingExtra
 from longtake.events import Stream
 from longtake.index.film import Film
 from longtake.index.search import covered, search
 from longtake.index.speech import TILE
 from longtake.index.store import Store
-from longtake.index.witness import FilmWitness
 from longtake.media.audio import RATE
 from longtake.media.writer import write_film
 from longtake.perception.protocols import Heard, TextBox, Unsupported
@@ -62,10 +62,9 @@ def film(tmp_path, model_cache):
     colours = [(200, 30, 30), (30, 200, 30), (30, 30, 200)]
     frames = (np.full((96, 128, 3), colours[i // 250], np.uint8) for i in range(750))
     write_film(path, frames, x264(fps=x264().fps / 2), sound=sound)
-    film = Film(path, Store(tmp_path / "cache"))
-    film.senses = Senses(film.settings.perception, model_cache)
-    film.senses.__dict__.update(listener=Ear(), reader=Eye())
-    return film
+    senses = Senses(PerceptionSettings(), model_cache)
+    senses.__dict__.update(listener=Ear(), reader=Eye())
+    return Film(path, Store(tmp_path / "cache"), senses=senses)
 
 
 def test_speech_is_heard_once_and_nothing_is_lost_at_the_edges_of_tiles(film):
@@ -90,7 +89,8 @@ def test_speech_that_is_not_understood_is_kept_apart(film):
         (), (Unsupported(Segment(5, 9), "not English"),)
     )
     assert film.speech(Segment(0, 10)) == []
-    assert [line.text for line in film.text.lines(film.hearing.unsupported_key)] == ["not English"]
+    key = film.words.recognised.unsupported_key
+    assert [line.text for line in film.source.text.lines(key)] == ["not English"]
 
 
 def test_one_frame_is_read_for_each_distinct_shot_and_stands_for_all_of_it(film):
@@ -108,9 +108,9 @@ def test_one_frame_is_read_for_each_distinct_shot_and_stands_for_all_of_it(film)
 
 def test_a_moment_that_is_asked_for_is_read_itself_even_where_another_stands_for_it(film):
     film.onscreen()
-    assert [line.text for line in film.read(70.0)] == ["SIGN70"]
+    assert [line.text for line in film.words.onscreen_at(70.0)] == ["SIGN70"]
     read = len(film.senses.reader.read_at)
-    assert [line.text for line in film.read(70.4)] == ["SIGN70"]
+    assert [line.text for line in film.words.onscreen_at(70.4)] == ["SIGN70"]
     assert len(film.senses.reader.read_at) == read
 
 
@@ -137,21 +137,21 @@ def test_nonsense_finds_nothing_with_confidence(film):
     assert not any(hit.sure for hit in search(film, "qwzx vbnmp").hits)
 
 
-def test_a_second_search_neither_decodes_nor_encodes(film, monkeypatch):
+def test_a_second_search_neither_decodes_nor_encodes(film, tmp_path, monkeypatch):
     hits = search(film, "red").hits
     monkeypatch.setattr(type(film.video), "frames", lambda *a, **k: pytest.fail("decoded"))
-    monkeypatch.setattr(type(film.senses.looker), "look", lambda *a: pytest.fail("encoded"))
+    monkeypatch.setattr(type(film.senses.tagger), "run", lambda *a: pytest.fail("encoded"))
     monkeypatch.setattr(
         type(film.encoder), "from_probabilities", lambda *a: pytest.fail("derived anew")
     )
-    again = Film(film.path, film.store, senses=film.senses)
+    again = Film(film.path, Store(tmp_path / "cache"), senses=film.senses)
     assert search(again, "red").hits == hits
     assert np.array_equal(again.embeddings(), film.embeddings())
 
 
 def test_a_witness_tells_what_each_channel_holds(film):
     (frame,) = film.at([20.0])
-    witness = FilmWitness(film)
+    witness = film.witness()
     seen = witness.describe(frame, ("tags", "onscreen", "speech"))
     assert len(seen.tags) == 3
     assert seen.onscreen == ("SIGN20",)
@@ -160,9 +160,9 @@ def test_a_witness_tells_what_each_channel_holds(film):
 
 
 def test_a_silent_film_has_no_speech(tmp_path, film_folder, model_cache):
-    film = Film(FILMS[0].make(film_folder), Store(tmp_path / "c"))
-    film.senses = Senses(film.settings.perception, model_cache)
-    assert film.hearing is None
+    senses = Senses(PerceptionSettings(), model_cache)
+    film = Film(FILMS[0].make(film_folder), Store(tmp_path / "c"), senses=senses)
+    assert film.words.recognised is None
     assert film.speech() == []
 
 
@@ -171,7 +171,7 @@ def test_without_a_listener_installed_the_rest_goes_on_with_one_note(film, monke
         raise MissingExtra("speech", "speech recognition")
 
     monkeypatch.setattr(Senses, "listener", property(missing))
-    recorder, witness = Recorder(), FilmWitness(film)
+    recorder, witness = Recorder(), film.witness()
     with Stream(recorder).active():
         assert film.speech() == film.known_lines()[0] == []
         assert witness.describe(film.at([20.0])[0], ("onscreen", "speech")).onscreen == ("SIGN20",)

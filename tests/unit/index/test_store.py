@@ -4,6 +4,7 @@ import errno
 import multiprocessing
 import os
 import stat
+import threading
 
 import numpy as np
 import pytest
@@ -204,3 +205,48 @@ def test_a_film_in_work_is_neither_cleared_nor_evicted(store, tmp_path):
         release.set()
         holder.join()
     assert store.clear("f") > 0
+
+
+def test_a_layer_is_made_once_and_may_be_made_from_another(store, tmp_path):
+    folder = store.film("f")
+    folder.use(tmp_path / "f.mp4")
+    made = []
+
+    def first():
+        made.append("first")
+        return {"rows": np.arange(3)}, {}
+
+    def second():
+        made.append("second")
+        arrays, _ = folder.once(KEY, first)  # while the lock is held
+        return {"rows": arrays["rows"] * 2}, {"why": "twice"}
+
+    for again in (folder, store.film("f")):
+        arrays, notes = again.once(LayerKey("double", 1), second)
+        assert arrays["rows"].tolist() == [0, 2, 4]
+        assert notes == {"why": "twice"}
+    assert made == ["second", "first"]
+
+
+def test_who_waits_for_another_process_says_so_and_finds_its_work(store, tmp_path):
+    path = tmp_path / "f.mp4"
+    folder = filled(store, "f", 10, path)
+    context = multiprocessing.get_context("spawn")
+    held, release = context.Event(), context.Event()
+    holder = context.Process(target=hold_film, args=(store.root, "f", held, release))
+    holder.start()
+    recorder = Recorder()
+    try:
+        assert held.wait(30)
+        waiting = store.film("f", path)
+        answers = iter([False, True])  # the other process finishes the work meanwhile
+        release_soon = threading.Timer(0.2, release.set)
+        release_soon.start()
+        with Stream(recorder).active():
+            waiting.ensure(lambda: next(answers), lambda: pytest.fail("made again"))
+    finally:
+        release.set()
+        holder.join()
+    (said,) = recorder.trace.events
+    assert (said.label, said.data["film"]) == ("waiting", str(path))
+    assert folder.has(KEY)

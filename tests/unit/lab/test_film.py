@@ -95,7 +95,7 @@ def test_footage_of_the_script_and_of_the_film_are_the_same(film, folder):
     )
     assert drawn.speech() == film.speech()
     assert drawn.speech(within) == film.speech(within)
-    film.senses.encoder = LabEncoder()
+    film.senses.images = LabEncoder()
     np.testing.assert_allclose(film.embeddings(), drawn.embeddings(), atol=1e-3)
 
 
@@ -113,9 +113,9 @@ def test_the_real_reader_reads_the_signs_with_and_without_the_code():
 
 def test_tags_and_features_hardly_notice_the_code(tmp_path):
     script = make_world(SEED, MINUTES).script
-    looker = EfficientNetLite2(tmp_path)
+    network = EfficientNetLite2(tmp_path)
     times = [5.0, 40.0, 75.0, 110.0]
-    with_code, without = (looker.look(LabFootage(script, code=c).at(times)) for c in (True, False))
+    with_code, without = (network.run(LabFootage(script, code=c).at(times)) for c in (True, False))
     features = [
         float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
         for a, b in zip(with_code[0], without[0], strict=True)

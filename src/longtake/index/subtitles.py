@@ -1,0 +1,60 @@
+"""Subtitles as a layer of text: a given file, the one beside the film, or the film's own stream."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from longtake.index.source import Source
+from longtake.index.store import LayerKey
+from longtake.media.container import check_plain_file
+from longtake.media.subtitles import embedded_subtitles, read_subtitles, sidecar
+from longtake.types import Line, Segment
+
+
+class Subtitles:
+    """The subtitles of one film, if it has any."""
+
+    def __init__(self, source: Source, given: Path | None, begin: float) -> None:
+        self._source, self.given, self._begin = source, given, begin
+
+    @property
+    def file(self) -> Path | None:
+        """The subtitle file in use: the given one, else the one beside the film."""
+        return self.given or sidecar(self._source.path)
+
+    def key(self) -> LayerKey | None:
+        """The layer that holds the lines; ``None`` if the film has no subtitles.
+
+        Computed anew each time, because a file beside the film may appear or change at any time.
+        """
+        file = self.file
+        if file is not None:
+            check_plain_file(file)
+            content = hashlib.blake2b(file.read_bytes(), digest_size=8).hexdigest()
+            params: dict[str, Any] = {"file": content, "suffix": file.suffix}
+            if self._begin:
+                params["begin"] = self._begin
+            return LayerKey("subtitles", 1, params)
+        streams = self._source.video.info.subtitles
+        return LayerKey("subtitles", 1, {"stream": streams[0].index}) if streams else None
+
+    def lines(self, within: Segment | None = None) -> list[Line]:
+        """The lines of the film or of a segment."""
+        key = self.key()
+        if key is None:
+            return []
+        text = self._source.text
+        whole = Segment(0.0, self._source.video.duration)
+        self._source.ensure(lambda: text.has(key), lambda: text.add(key, self._read(), [whole]))
+        return text.lines(key, within)
+
+    def _read(self) -> list[Line]:
+        source, limits = self._source, self._source.settings.media
+        if self.file is not None:
+            return read_subtitles(self.file, limits, begin=self._begin)
+        stream = source.video.info.subtitles[0].index
+        return embedded_subtitles(
+            source.path, origin=source.video.origin, index=stream, limits=limits
+        )
