@@ -116,7 +116,7 @@ def train_retriever(
     """Train a head that finds the part of a film that a text describes.
 
     DATA lists captioned stretches of films: JSON lines, JSON or CSV with video, start, end and caption. Frames and
-    captions go through perception.encoder, which stays as it is; the head learns their order in time. It is written as
+    captions go through perception.images, which stays as it is; the head learns their order in time. It is written as
     ONNX, and runs without torch. Needs the extra train.
 
     \b

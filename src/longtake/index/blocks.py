@@ -1,4 +1,4 @@
-"""A film's blocks: measurements on sampled frames and the event partition made from them, both stored.
+"""A film's blocks: measurements on sampled frames, and the event partition made from them.
 
 At most 200 frames of a film are fetched and encoded. The 1 fps grid would be 3,600 embeddings for
 an hour, and for a short film it would be too coarse. Measurements and result are separate layers:

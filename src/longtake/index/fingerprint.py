@@ -14,9 +14,9 @@ PIECE = 2**20
 def fingerprint(path: Path, *, full: bool = False) -> str:
     """Hash of the size, head, middle and tail of a file; of every byte with ``full``.
 
-    A film that is moved or renamed keeps its store; a film edited in place gets a new one. Two films of
-    equal size that differ only between the hashed pieces share a fingerprint; ``full`` tells them apart
-    at the cost of reading the whole file.
+    A film that is moved or renamed keeps its store; a film edited in place gets a new one. Two
+    films of equal size that differ only between the hashed pieces share a fingerprint; ``full``
+    tells them apart at the cost of reading the whole file.
     """
     size = check_plain_file(path)
     hasher = hashlib.blake2b(f"{'full' if full else 'parts'}:{size}:".encode(), digest_size=16)

@@ -25,8 +25,8 @@ from longtake.types import Line, Segment
 APART = 3.0
 """Hits within this many seconds are one moment."""
 STANDS_OUT = 5.0
-"""Spreads (MAD) above the film's median from which a picture is a sure hit, for encoders that have no
-measure of their own."""
+"""Spreads (MAD) above the film's median from which a picture is a sure hit, for encoders that have
+no measure of their own."""
 NEAR = 0.6
 """Share of a phrase's letters from which a line is worth showing."""
 KEEP = 50

@@ -9,9 +9,9 @@
         text.db                lines of text with full-text search
         build.lock             held by the one process that is building
 
-A layer appears by a single rename after all of it has reached the disk. A killed run therefore leaves
-whole layers, whole parts, and temporary files that the next builder removes. A damaged layer counts as
-missing: it is noted and built again.
+A layer appears by a single rename after all of it has reached the disk. A killed run therefore
+leaves whole layers, whole parts, and temporary files that the next builder removes. A damaged layer
+counts as missing: it is noted and built again.
 """
 
 from __future__ import annotations

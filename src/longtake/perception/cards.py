@@ -1,8 +1,8 @@
-"""Strong encoders, one card each: where the files are, and how pictures and texts must be given to them.
+"""Strong encoders, one card each: where the files are and how to prepare pictures and texts.
 
-Nothing on a card is guessed. Every number names its source; a hash is not on the card but recorded
-as the hub reports it when the files are fetched; a threshold is there only if a source gives it
-*for this model*, and so far none does: VideoDetective's scene cut-off of 0.82 was set on
+Nothing on a card is guessed: every number names its source. Hashes are not on the card; they are
+recorded as the hub reports them when the files are fetched. A threshold is listed only if a source
+gives it *for this model*, and so far none does: VideoDetective's scene threshold of 0.82 was set on
 SigLIP-SO400M/14-384, not on SigLIP 2 base.
 """
 
@@ -21,32 +21,33 @@ Pool: TypeAlias = Literal["vector", "first"]
 
 @dataclass(frozen=True)
 class Tower:
-    """One ONNX file and which of its outputs is the vector."""
+    """One ONNX file, and the output that is the vector."""
 
     file: str
     outputs: tuple[str, ...]
-    """Names to look for, the first that is there is taken."""
+    """Names of the output in order of preference."""
     pool: Pool = "vector"
-    """``vector``: the output is one already; ``first``: a sequence whose first token stands for the whole."""
+    """``vector``: the output is a vector; ``first``: the first token of a sequence is taken."""
 
 
 @dataclass(frozen=True)
 class TextTower(Tower):
-    """The text side: its tokenizer and how token numbers are laid out."""
+    """The text model: its tokenizer and the layout of token ids."""
 
     tokenizer: str = "tokenizer.json"
     length: int = 77
-    """Most tokens, the end token included; what is longer is cut."""
+    """Maximum number of tokens including the end token; longer texts are truncated."""
     end: int = 0
-    """Number of the token that ends every text."""
+    """Id of the token that ends every text."""
     pad: int | None = None
-    """Token that fills every text to ``length``; ``None``: the end token, to the longest in the batch."""
+    """Token that fills every text to ``length``; ``None``: end tokens, to the longest text of a
+    batch."""
     lowercase: bool = False
 
 
 @dataclass(frozen=True)
 class Threshold:
-    """A cut-off on this encoder's scale and who says so."""
+    """A threshold on this encoder's scale and its source."""
 
     value: float
     source: str
@@ -54,7 +55,7 @@ class Threshold:
 
 @dataclass(frozen=True)
 class Card:
-    """All there is to know about an encoder before its files are here."""
+    """Everything that must be known about an encoder to fetch and run its files."""
 
     name: str
     repo: str
@@ -72,8 +73,10 @@ class Card:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Everything that must be fetched."""
-        return (self.image.file, *((self.text.file, self.text.tokenizer) if self.text else ()))
+        """The files to fetch."""
+        if self.text is None:
+            return (self.image.file,)
+        return (self.image.file, self.text.file, self.text.tokenizer)
 
 
 _MEAN, _STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of ImageNet
@@ -100,9 +103,12 @@ CARDS: dict[str, Card] = {
             languages=("en",),
             sources=(
                 "preprocessing: openai/clip-vit-base-patch32, preprocessor_config.json",
-                "dimension, longest text: the same, config.json (projection_dim, max_position_embeddings)",
-                "end token: openai/CLIP, clip/simple_tokenizer.py (<|endoftext|> is the last of 49,408)",
-                "outputs: transformers.js, CLIPVisionModelWithProjection and CLIPTextModelWithProjection",
+                "dimension, maximum length: the same, config.json (projection_dim,"
+                " max_position_embeddings)",
+                "end token: openai/CLIP, clip/simple_tokenizer.py (<|endoftext|> is the last of"
+                " 49,408)",
+                "outputs: transformers.js, CLIPVisionModelWithProjection and"
+                " CLIPTextModelWithProjection",
                 "logit scale: openai/CLIP, README.md (“cosine similarities … times 100”)",
             ),
         ),
@@ -133,11 +139,12 @@ CARDS: dict[str, Card] = {
             logit_bias=-16.771724700927734,
             languages=("multilingual",),
             sources=(
-                "preprocessing: google/siglip2-base-patch16-224, preprocessor_config.json (resample 2, 0.5)",
-                "texts: google-research/big_vision issue 157 (length 64); huggingface/transformers pull 43101"
-                " (lower case, padding to 64)",
-                "revision, token numbers, outputs, logit scale exp(4.724453449249268) and bias:"
-                " the model page of SortaPhotos/siglip2-base-patch16-224-onnx, a mirror of these files",
+                "preprocessing: google/siglip2-base-patch16-224, preprocessor_config.json"
+                " (resample 2, 0.5)",
+                "texts: google-research/big_vision issue 157 (length 64);"
+                " huggingface/transformers pull 43101 (lower case, padding to 64)",
+                "revision, token ids, outputs, logit scale exp(4.724453449249268) and bias:"
+                " the model page of SortaPhotos/siglip2-base-patch16-224-onnx, a mirror of them",
             ),
         ),
         Card(
@@ -149,9 +156,11 @@ CARDS: dict[str, Card] = {
             pixels=Preprocessing(side=224, resize=256, filter="bicubic", mean=_MEAN, std=_STD),
             image=Tower("onnx/model.onnx", ("last_hidden_state",), pool="first"),
             sources=(
-                "preprocessing: Xenova/dinov2-base, preprocessor_config.json (256, crop 224, resample 3)"
-                " and models derived from dinov2-small (pszemraj/dinov2-small-film-shot-classifier)",
-                "dimension: facebookresearch/dinov2, models/vision_transformer.py (vit_small, embed_dim 384)",
+                "preprocessing: Xenova/dinov2-base, preprocessor_config.json (256, crop 224,"
+                " resample 3), and models derived from dinov2-small"
+                " (pszemraj/dinov2-small-film-shot-classifier)",
+                "dimension: facebookresearch/dinov2, models/vision_transformer.py (vit_small,"
+                " embed_dim 384)",
             ),
         ),
     )
@@ -159,7 +168,7 @@ CARDS: dict[str, Card] = {
 
 
 def card(name: str) -> Card:
-    """The card of that name, or an error that names the nearest."""
+    """The card with the given name; the error for an unknown one suggests the nearest."""
     try:
         return CARDS[name]
     except KeyError:

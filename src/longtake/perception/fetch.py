@@ -1,4 +1,4 @@
-"""A card's files from a model hub, once, on explicit request."""
+"""Fetching a card's files from a model hub, on explicit request only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RECORD = "longtake-fetched.json"
 
 @dataclass(frozen=True)
 class Fetched:
-    """One file as it came: the hash the hub reported, and ours of what lies on disk."""
+    """One fetched file: the hash that the hub reported and our own of the file on disk."""
 
     file: str
     size: int
@@ -34,10 +34,11 @@ def fetch(
     endpoint: str | None = None,
     progress: Callable[[str, int], None] | None = None,
 ) -> list[Fetched]:
-    """Bring a card's files into ``folder`` and record what came; ``progress`` hears each file and its size.
+    """Download a card's files into ``folder`` and record their hashes.
 
-    The hub's client draws its own bars on standard error. A large file whose SHA-256 is not the one the hub
-    reports is deleted and refused. The files are public: no token of the user's is sent.
+    ``progress`` is called with each file's name and size; the hub's client draws its own bars on
+    stderr. A large file whose SHA-256 differs from the one the hub reports is deleted and rejected.
+    The files are public, so the user's token is not sent.
     """
     try:
         from huggingface_hub import get_hf_file_metadata, hf_hub_download, hf_hub_url
@@ -48,24 +49,25 @@ def fetch(
     for file in card.files:
         try:
             url = hf_hub_url(card.repo, file, revision=card.revision, endpoint=endpoint)
-            told = get_hf_file_metadata(url, token=False, endpoint=endpoint)
+            metadata = get_hf_file_metadata(url, token=False, endpoint=endpoint)
             if progress:
-                progress(file, told.size or 0)
-            path = Path(
-                hf_hub_download(
-                    card.repo,
-                    file,
-                    revision=card.revision,
-                    local_dir=folder,
-                    token=False,
-                    endpoint=endpoint,
-                )
+                progress(file, metadata.size or 0)
+            downloaded = hf_hub_download(
+                card.repo,
+                file,
+                revision=card.revision,
+                local_dir=folder,
+                token=False,
+                endpoint=endpoint,
             )
         # unreachable, missing, refused, disk full: the client raises errors of several libraries
         except Exception as error:
-            detail = f"{file} could not be fetched from {card.repo} ({_plain(error)}); copy it to {folder} instead"
+            detail = (
+                f"{file} could not be fetched from {card.repo} ({_plain(error)}); "
+                f"copy it to {folder} instead"
+            )
             raise ModelError(card.name, "unavailable", detail) from error
-        fetched.append(_verified(card, file, path, told))
+        fetched.append(_verified(card, file, Path(downloaded), metadata))
     record = {
         "repo": card.repo,
         "revision": card.revision,
@@ -75,14 +77,14 @@ def fetch(
     return fetched
 
 
-def _verified(card: Card, file: str, path: Path, told: Any) -> Fetched:
-    digest, etag = sha256(path), str(told.etag or "")
+def _verified(card: Card, file: str, path: Path, metadata: Any) -> Fetched:
+    digest, etag = sha256(path), str(metadata.etag or "")
+    # only large files have their SHA-256 as ETag; small ones have a git hash
     if len(etag) == 64 and etag != digest:
         path.unlink()
-        raise ModelError(
-            card.name, "refused", f"{file} is not what the hub says it is (SHA-256 differs)"
-        )
-    return Fetched(file, path.stat().st_size, etag, digest, str(told.commit_hash or ""))
+        detail = f"{file} is not the file that the hub describes (SHA-256 differs)"
+        raise ModelError(card.name, "refused", detail)
+    return Fetched(file, path.stat().st_size, etag, digest, str(metadata.commit_hash or ""))
 
 
 def _plain(error: Exception) -> str:

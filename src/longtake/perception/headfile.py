@@ -1,4 +1,4 @@
-"""The retrieval head as weights by name, and as the ONNX network that scores with them.
+"""The retrieval head: its weights by name, and the ONNX network that computes scores with them.
 
 The head (ASP-CLIP style) is a temporal transformer over a clip's frame vectors ``e_1 … e_t``::
 
@@ -8,8 +8,8 @@ The head (ASP-CLIP style) is a temporal transformer over a clip's frame vectors 
     v   = mean_i unit(e_i + z_j)                     added to every frame, normalised, mean-pooled
     score = cos(v, text)
 
-It is written with :mod:`longtake.perception.onnxfile`, so that exporting needs nothing but NumPy; a
-test holds it against the training code's own arithmetic.
+It is written with :mod:`longtake.perception.onnxfile`, so exporting needs only NumPy; a test
+compares it with the training code.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ Weights = Mapping[str, NDArray[np.float32]]
 
 @dataclass(frozen=True)
 class Shape:
-    """What decides which weights a head has."""
+    """The dimensions that determine a head's weights."""
 
     dim: int
     """Length of the encoder's vectors, and width of the transformer."""
     layers: int = 4
     heads: int = 8
     frames: int = 16
-    """Most frames of a clip."""
+    """Maximum number of frames in a clip."""
 
     def __post_init__(self) -> None:
         if self.dim % self.heads:
             raise ConfigError(
-                f"vectors of {self.dim} numbers cannot be shared by {self.heads} attention heads"
+                f"vectors of length {self.dim} cannot be split among {self.heads} attention heads"
             )
 
     def sizes(self) -> dict[str, tuple[int, ...]]:
-        """Every weight with its shape; matrices are applied from the right."""
+        """The shape of every weight; matrices multiply from the right."""
         d = self.dim
         sizes: dict[str, tuple[int, ...]] = {"positions": (self.frames, d)}
         for layer in range(self.layers):
@@ -65,32 +65,33 @@ class Shape:
         }
 
     def plain(self) -> dict[str, int]:
-        """As a card has it."""
+        """The same as a dictionary, for the head's card."""
         return asdict(self)
 
 
 def initial(shape: Shape, seed: int) -> dict[str, NDArray[np.float32]]:
-    """Weights to begin with: norms neutral, matrices small, the way out almost nothing.
+    """Initial weights: neutral norms, small matrices, an almost zero output.
 
-    So an untrained head scores like the pooled frames with the one closest to the text counted double.
+    An untrained head therefore scores like mean pooling that counts the frame closest to the text
+    twice.
     """
     random = np.random.default_rng(seed)
-    made = {}
+    weights = {}
     for name, size in shape.sizes().items():
         if name.endswith("bias"):
             value = np.zeros(size)
         elif "norm" in name:
             value = np.ones(size)
         elif name == "out.weight":
-            value = (
-                random.normal(size=size) * 0.1 / shape.dim
-            )  # a tenth of a frame's vector, after a norm
+            # after a norm, a tenth of the length of a frame's vector
+            value = random.normal(size=size) * 0.1 / shape.dim
         elif name == "positions":
-            value = random.normal(size=size) / math.sqrt(shape.dim)  # as long as a frame's vector
+            # as long as a frame's vector
+            value = random.normal(size=size) / math.sqrt(shape.dim)
         else:
             value = random.normal(size=size) / math.sqrt(size[0])
-        made[name] = value.astype(np.float32)
-    return made
+        weights[name] = value.astype(np.float32)
+    return weights
 
 
 def network(shape: Shape, weights: Weights) -> bytes:
@@ -124,14 +125,12 @@ class _Writer:
         for layer in range(self.shape.layers):
             hidden = node("Add", hidden, self._attention(hidden, f"layer{layer}"))
             hidden = node("Add", hidden, self._feed_forward(hidden, f"layer{layer}"))
-        tokens = self._unit(
-            node("Add", "frames", self._linear(self._norm(hidden, "norm"), "out")), axis=1
-        )
+        residual = self._linear(self._norm(hidden, "norm"), "out")
+        tokens = self._unit(node("Add", "frames", residual), axis=1)
         closest = node("ArgMax", self._times_transposed("texts", tokens), axis=1, keepdims=0)
         added = node("Unsqueeze", node("Gather", tokens, closest, axis=0), "axis1")  # n × 1 × d
-        pooled = node(
-            "ReduceMean", self._unit(node("Add", "frames", added), axis=2), axes=[1], keepdims=0
-        )
+        shifted = self._unit(node("Add", "frames", added), axis=2)
+        pooled = node("ReduceMean", shifted, axes=[1], keepdims=0)
         product = node("Mul", self._unit(pooled, axis=1), self._unit("texts", axis=1))
         node("ReduceSum", product, "axis1", keepdims=0, output="scores")
         d = self.shape.dim
@@ -140,19 +139,17 @@ class _Writer:
     def _attention(self, hidden: str, at: str) -> str:
         node = self.net.node
         normed = self._norm(hidden, f"{at}.norm1")
-        query, key, value = (
-            node(
-                "Transpose",
-                node("Reshape", self._linear(normed, f"{at}.{part}"), "split"),
-                perm=list(turned),
-            )
-            for part, turned in (("query", (1, 0, 2)), ("key", (1, 2, 0)), ("value", (1, 0, 2)))
-        )
+        query = self._split(normed, f"{at}.query", perm=[1, 0, 2])
+        key = self._split(normed, f"{at}.key", perm=[1, 2, 0])  # transposed, ready to multiply
+        value = self._split(normed, f"{at}.value", perm=[1, 0, 2])
         share = node("Softmax", node("Div", node("MatMul", query, key), "scale"), axis=2)
-        mixed = node(
-            "Reshape", node("Transpose", node("MatMul", share, value), perm=[1, 0, 2]), "joined"
-        )
-        return self._linear(mixed, f"{at}.mix")
+        mixed = node("Transpose", node("MatMul", share, value), perm=[1, 0, 2])
+        return self._linear(node("Reshape", mixed, "joined"), f"{at}.mix")
+
+    def _split(self, rows: str, name: str, *, perm: list[int]) -> str:
+        """A linear layer's output divided among the attention heads."""
+        divided = self.net.node("Reshape", self._linear(rows, name), "split")
+        return self.net.node("Transpose", divided, perm=perm)
 
     def _feed_forward(self, hidden: str, at: str) -> str:
         node = self.net.node

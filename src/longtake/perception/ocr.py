@@ -1,9 +1,9 @@
 """On-screen text by RapidOCR (PP-OCRv6 small, weights inside its wheel).
 
-Chinese, English and other Latin-script languages; no network, no display (it depends on the
-headless OpenCV). It costs about a second per frame and core, so which frames to read is decided
-elsewhere (:mod:`longtake.algorithms.shots`); it drops spaces in small print, so matching is done
-with spaces removed (:mod:`longtake.algorithms.phrases`).
+It reads Chinese, English and other languages in Latin script, and needs neither network nor
+display. A frame takes about a second of one core, so :mod:`longtake.algorithms.shots` decides which
+frames to read. It drops spaces in small print, so :mod:`longtake.algorithms.phrases` matches
+without spaces.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from longtake.perception.runtime import Compute
 from longtake.types import Frame
 
 SCORE = 0.5
-"""Boxes whose text the recogniser trusts less are left out (RapidOCR's own default)."""
+"""Text with a lower score is left out (RapidOCR's own default)."""
 
 
 class RapidReader:
@@ -29,12 +29,12 @@ class RapidReader:
     def __init__(self, *, compute: Compute | None = None, score: float = SCORE) -> None:
         self._threads = (compute or Compute()).threads
         self._score = score
-        self._lock = threading.Lock()  # the engine keeps the last picture's scale in itself
+        self._lock = threading.Lock()  # the engine keeps the scale of the last picture as state
         self.key = f"rapidocr-{metadata.version('rapidocr')}:{score}"
 
     @cached_property
     def _engine(self) -> Any:
-        """Loaded when there is something to read: it takes a second."""
+        """Loaded on first use, because it takes a second."""
         from rapidocr import RapidOCR
 
         return RapidOCR(
@@ -47,18 +47,17 @@ class RapidReader:
         )
 
     def read(self, frame: Frame) -> list[TextBox]:
-        """The text on a frame, top to bottom, then left to right."""
+        """The text in a frame, top to bottom, then left to right."""
         height, width = frame.pixels.shape[:2]
-        picture = np.ascontiguousarray(frame.pixels[:, :, ::-1])  # it expects OpenCV's order
+        picture = np.ascontiguousarray(frame.pixels[:, :, ::-1])  # BGR, as OpenCV orders channels
         with self._lock:
-            found = self._engine(picture)
-        if found.txts is None:
+            result = self._engine(picture)
+        if result.txts is None:
             return []
-        boxes = [
-            TextBox(text, _share(corners, width, height), float(score))
-            for text, corners, score in zip(found.txts, found.boxes, found.scores, strict=True)
-            if text.strip()
-        ]
+        boxes = []
+        for text, corners, score in zip(result.txts, result.boxes, result.scores, strict=True):
+            if text.strip():
+                boxes.append(TextBox(text, _share(corners, width, height), float(score)))
         return sorted(boxes, key=lambda box: (box.box[1], box.box[0]))
 
 

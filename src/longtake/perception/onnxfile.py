@@ -1,9 +1,9 @@
 """Just enough of the ONNX file format to write a feed-forward network.
 
-ONNX is one protocol-buffers message; ``onnxruntime`` reads it, and writing needs only two kinds of
-field: a number and a length-delimited string of bytes. That is a page of code, where the ``onnx``
-package would be 40 MB of every installation. Field numbers are those of ``onnx.proto`` (ONNX IR
-version 8); the tests hold the result against ``onnx.checker``.
+An ONNX file is one protocol-buffers message. Writing one needs only two kinds of field, a number
+and a length-delimited byte string, which is a page of code; the ``onnx`` package would add 40 MB to
+every installation. Field numbers are those of ``onnx.proto`` (ONNX IR version 8); tests check the
+result with ``onnx.checker``.
 """
 
 from __future__ import annotations

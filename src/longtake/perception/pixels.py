@@ -1,4 +1,4 @@
-"""Frames made into what a vision model takes."""
+"""Preparing frames for a vision model."""
 
 from __future__ import annotations
 
@@ -21,9 +21,8 @@ Filter: TypeAlias = Literal["bilinear", "bicubic"]
 class Preprocessing:
     """Resize, crop, normalise.
 
-    ``crop`` scales the shorter side to ``resize`` and takes the middle square of ``side``;
-    ``squash`` scales the whole picture to that square, whatever its shape, so that nothing at a
-    wide frame's edges is lost.
+    ``crop`` scales the shorter side to ``resize`` and takes the central square of ``side``;
+    ``squash`` scales the whole picture to that square, so that the edges of a wide frame are kept.
     """
 
     side: int
@@ -36,13 +35,12 @@ class Preprocessing:
     @property
     def key(self) -> str:
         """Everything that changes the output, as text."""
-        return f"{self.fit}{self.resize}:{self.side}:{self.filter}:{self.mean}:{self.std}".replace(
-            " ", ""
-        )
+        key = f"{self.fit}{self.resize}:{self.side}:{self.filter}:{self.mean}:{self.std}"
+        return key.replace(" ", "")
 
     @property
     def size(self) -> int:
-        """The shorter side that a frame needs."""
+        """Shorter side in pixels that frames need."""
         return self.side if self.fit == "squash" else self.resize
 
     def prepare(self, frames: Sequence[Frame]) -> Array:
@@ -63,7 +61,7 @@ class Preprocessing:
         picture = Image.fromarray(np.ascontiguousarray(pixels))
         if self.fit == "squash":
             return np.asarray(picture.resize((self.side, self.side), filters[self.filter]))
-        # cut on the source and scaled in one step: what is cut away need not be resized
+        # cropping and scaling in one step: what is cropped need not be resized
         span = min(width, height) * self.side / self.resize
         left, top = (width - span) / 2, (height - span) / 2
         box = (left, top, left + span, top + span)

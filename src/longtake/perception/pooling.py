@@ -1,4 +1,4 @@
-"""A clip's score from its frames' vectors."""
+"""A clip's score from the vectors of its frames."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class MeanPooling:
-    """The mean of the frames' vectors, scaled to length one, against each text."""
+    """Compares the mean of the frames' vectors, scaled to unit length, with each text."""
 
     key = "mean"
 
@@ -22,7 +22,7 @@ class MeanPooling:
         self.thresholds: Mapping[str, float] = {}
 
     def scores(self, frames: Array, texts: Array) -> Array:
-        """One cosine per text; a clip without frames scores 0 for every text."""
+        """One cosine per text; 0 for a clip without frames."""
         if len(frames) == 0:
             return np.zeros(len(texts), np.float32)
         return np.asarray(texts @ unit(frames.mean(axis=0, keepdims=True))[0], np.float32)

@@ -1,9 +1,9 @@
-"""A trained video–text head: frames' vectors in their order against texts, run from ONNX without torch.
+"""A trained video–text head: scores the vectors of a clip's frames, in order, against texts.
 
-``longtake train-retriever`` writes its folder::
+It runs from ONNX, without torch. ``longtake train-retriever`` writes its folder::
 
     head.onnx    frames (t × d), texts (n × d) → scores (n)
-    head.json    the encoder it was trained on, its shape, recall on held-out clips, thresholds
+    head.json    the encoder it was trained on, shape, recall on held-out clips, thresholds
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CARD = "head.json"
 
 
 class RetrievalHead:
-    """The head in a folder, for the encoder whose vectors it was trained on."""
+    """The head in a folder, usable with the encoder it was trained on."""
 
     def __init__(
         self, folder: Path, encoder: ImageEncoder, *, compute: Compute | None = None
@@ -38,21 +38,22 @@ class RetrievalHead:
         trained = self.card["encoder"]
         if trained["key"] != encoder.key:
             raise ConfigError(
-                f"{folder}: was trained on the vectors of {trained['name']} ({trained['dim']} numbers), "
-                f"and the encoder in use is {encoder.name} or another version of it; train it again, or set "
-                "perception.encoder",
+                f"{folder}: was trained on vectors of {trained['name']} (length {trained['dim']}), "
+                f"but the encoder in use is {encoder.name} or another version of it; "
+                "train it again, or set perception.images",
                 key="perception.retriever",
             )
         self.longest = int(self.card["frames"])
+        thresholds = self.card.get("thresholds", {})
         self.thresholds: Mapping[str, float] = {
-            k: float(v) for k, v in self.card.get("thresholds", {}).items()
+            name: float(value) for name, value in thresholds.items()
         }
         weights = folder / WEIGHTS
         self._session = Session(weights, compute or Compute())
         self.key = f"head:{identity(weights)}"
 
     def scores(self, frames: Array, texts: Array) -> Array:
-        """One cosine per text; a clip without frames scores 0, one with too many is thinned out evenly."""
+        """One cosine per text; 0 for a clip without frames. A long clip is sampled evenly."""
         if len(frames) == 0 or len(texts) == 0:
             return np.zeros(len(texts), np.float32)
         shown = frames[sampling.uniform(len(frames), self.longest)]
@@ -61,16 +62,16 @@ class RetrievalHead:
 
 
 def read_card(folder: Path) -> dict[str, Any]:
-    """What is known of the head in a folder."""
+    """The card of the head in a folder."""
     try:
         card: dict[str, Any] = json.loads((folder / CARD).read_text(encoding="utf-8"))
         if not (folder / WEIGHTS).is_file():
             raise FileNotFoundError(f"no {WEIGHTS}")
-        int(card["frames"]), card["encoder"]["key"], card["encoder"]["name"], card["encoder"]["dim"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ModelError(
-            str(folder),
-            "unavailable",
-            f"holds no retrieval head ({error}); longtake train-retriever writes one",
-        ) from error
+        int(card["frames"])
+        missing = {"key", "name", "dim"} - card["encoder"].keys()
+        if missing:
+            raise KeyError(*sorted(missing))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        detail = f"contains no retrieval head ({error}); longtake train-retriever writes one"
+        raise ModelError(str(folder), "unavailable", detail) from error
     return card

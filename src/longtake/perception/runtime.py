@@ -1,4 +1,4 @@
-"""One way to run an ONNX file: sessions, batches, unit rows, files that appear whole or not at all."""
+"""Running ONNX models, shaping their output, and writing derived files atomically."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Compute:
-    """How models are run here."""
+    """How models are run."""
 
     threads: int = 0
-    """Threads of one model; 0: one per core, at most 8."""
+    """Threads per model; 0: one per core, at most 8."""
     batch: int = 0
-    """Pictures in one run of a model; 0: 4 on a CPU, whose caches a larger one overflows, 32 on a GPU."""
+    """Pictures per run; 0: 4 on a CPU, because larger batches overflow its caches, 32 on a GPU."""
     providers: tuple[str, ...] = ()
-    """ONNX Runtime providers in order of preference; empty: CUDA where it is installed, then the CPU."""
+    """ONNX Runtime providers in order of preference; empty: CUDA if installed, then the CPU."""
 
     def __post_init__(self) -> None:
         if self.threads < 0 or self.batch < 0:
@@ -41,10 +41,9 @@ class Compute:
 
 
 class Session:
-    """An ONNX model, loaded when first used; :meth:`run` may be called from several threads.
+    """An ONNX model, loaded on first use; :meth:`run` may be called from several threads.
 
-    Late, because a film that is already indexed is searched without ever running most of its
-    models.
+    Loading is lazy because searching an indexed film never runs most of its models.
     """
 
     def __init__(self, model: Path, compute: Compute) -> None:
@@ -61,26 +60,26 @@ class Session:
 
     @cached_property
     def inputs(self) -> dict[str, Any]:
-        """Shapes of what it takes, by name."""
+        """Shapes of the inputs by name."""
         return {node.name: node.shape for node in self._session.get_inputs()}
 
     @cached_property
     def outputs(self) -> dict[str, Any]:
-        """Shapes of what it gives, by name."""
+        """Shapes of the outputs by name."""
         return {node.name: node.shape for node in self._session.get_outputs()}
 
     @cached_property
     def providers(self) -> list[str]:
-        """What runs it, in order of preference."""
+        """The providers in use, in order of preference."""
         return list(self._session.get_providers())
 
     @cached_property
     def batch(self) -> int:
-        """Pictures in one run, where the settings leave it open: a GPU wants many, a CPU's cache few."""
+        """Pictures per run, as configured or as suits the provider."""
         return self._compute.batch or (32 if "CUDAExecutionProvider" in self.providers else 4)
 
     def run(self, outputs: Sequence[str], feed: dict[str, Any]) -> list[Any]:
-        """The named outputs for one batch."""
+        """Run one batch and return the named outputs."""
         return list(self._session.run(list(outputs), feed))
 
 
@@ -92,23 +91,21 @@ def _load(model: Path, compute: Compute) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = compute.threads or min(os.cpu_count() or 1, 8)
     options.log_severity_level = 3
-    # waiting threads sleep: a decoder works beside the encoder, and spinning would take its cores
+    # a decoder works beside the encoder, and spinning threads would take its cores
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     providers = _providers(compute.providers, onnxruntime.get_available_providers())
     try:
         return onnxruntime.InferenceSession(str(model), options, providers=providers)
-    # its exceptions share no base class of their own
+    # ONNX Runtime's exceptions share no base class of their own
     except Exception as error:
-        raise ModelError(
-            str(model), "refused", f"not a usable ONNX model ({_first_line(error)})"
-        ) from error
+        detail = f"not a usable ONNX model ({_first_line(error)})"
+        raise ModelError(str(model), "refused", detail) from error
 
 
 def _providers(wanted: tuple[str, ...], available: list[str]) -> list[str]:
     if not wanted:
-        return [
-            name for name in ("CUDAExecutionProvider", "CPUExecutionProvider") if name in available
-        ]
+        preferred = ("CUDAExecutionProvider", "CPUExecutionProvider")
+        return [name for name in preferred if name in available]
     missing = [name for name in wanted if name not in available]
     if missing:
         raise ConfigError(
@@ -128,17 +125,13 @@ def batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
 
 
 def stack(parts: Iterable[Any], width: int) -> Array:
-    """Rows of all parts as one float32 array, of the right width even when there are none."""
-    rows = list(parts)
-    return (
-        np.concatenate(rows).astype(np.float32, copy=False)
-        if rows
-        else np.zeros((0, width), np.float32)
-    )
+    """The rows of all parts as one float32 array, of the right width even if there are none."""
+    empty = np.zeros((0, width), np.float32)
+    return np.concatenate([empty, *parts]).astype(np.float32, copy=False)
 
 
 def unit(rows: Any) -> Array:
-    """Rows scaled to length one; a row of zeros stays zeros rather than becoming NaN."""
+    """Rows scaled to unit length; a row of zeros stays zero rather than becoming NaN."""
     rows = np.asarray(rows, np.float32)
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows / np.where(norms > 0, norms, 1), np.float32)
@@ -150,13 +143,12 @@ def sha256(path: Path) -> str:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise ModelError(
-            str(path), "unavailable", f"cannot be read ({error.strerror or error})"
-        ) from error
+        detail = f"cannot be read ({error.strerror or error})"
+        raise ModelError(str(path), "unavailable", detail) from error
 
 
 def write_once(path: Path, content: Callable[[], bytes]) -> Path:
-    """``path``, written if it is not there yet; two processes may race, a reader never sees half a file."""
+    """Write ``path`` unless it exists. Processes may race; readers never see a partial file."""
     if path.is_file():
         return path
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,11 +1,11 @@
-"""Weights out of a torch file without torch, and without running what the file says.
+"""Reading the weights in a torch file without torch, and without executing the file.
 
 A ``.pth`` written by ``torch.save`` before 1.6 is five pickles and then the raw storages::
 
     magic · protocol · system info · state dict · storage keys · (int64 count, raw values) per key
 
-A pickle is a program. This reader lets it name five things (an ordered dict, the function that
-rebuilds a tensor, three storage types), gives it harmless stand-ins for the torch ones, and refuses
+A pickle is a program. This reader lets it name only five things (an ordered dict, the function that
+rebuilds a tensor, three storage types), replaces the torch ones by harmless stand-ins, and rejects
 everything else.
 """
 
@@ -84,44 +84,36 @@ class _Unpickler(pickle.Unpickler):
         return _Storage(str(key), kind, int(count))
 
 
+# a hostile or damaged pickle can make the unpickler raise nearly anything
+_REJECTED = (pickle.UnpicklingError, ValueError, TypeError, KeyError, IndexError, AttributeError)
+
+
 def read_weights(path: Path) -> dict[str, NDArray[Any]]:
-    """Tensors by name; :class:`ModelError` for any file that is not plain weights."""
+    """Tensors by name; raises :class:`ModelError` for any file that is not plain weights."""
     try:
         size = path.stat().st_size
         with path.open("rb") as file:
             return _read(file, size)
     except OSError as error:
-        raise ModelError(
-            str(path), "unavailable", f"cannot be read ({error.strerror or error})"
-        ) from error
-    # a hostile or damaged pickle can raise nearly anything from the interpreter of pickles itself
-    except (
-        pickle.UnpicklingError,
-        ValueError,
-        TypeError,
-        KeyError,
-        IndexError,
-        AttributeError,
-    ) as error:
+        detail = f"cannot be read ({error.strerror or error})"
+        raise ModelError(str(path), "unavailable", detail) from error
+    except _REJECTED as error:
         raise ModelError(str(path), "refused", f"not a plain weights file: {error}") from error
     except (EOFError, struct.error, MemoryError, OverflowError) as error:
-        raise ModelError(
-            str(path), "refused", "not a plain weights file: it is cut off or damaged"
-        ) from error
+        detail = "not a plain weights file: it is cut off or damaged"
+        raise ModelError(str(path), "refused", detail) from error
 
 
 def _read(file: IO[bytes], size: int) -> dict[str, NDArray[Any]]:
     if _Unpickler(file).load() != MAGIC or _Unpickler(file).load() != PROTOCOL:
         raise ValueError("it does not begin as one")
-    _Unpickler(
-        file
-    ).load()  # sizes of C types on the machine that wrote it; the storages do not depend on them
+    # sizes of C types on the machine that wrote it; the storages do not depend on them
+    _Unpickler(file).load()
     state = _Unpickler(file).load()
     keys = _Unpickler(file).load()
-    if not isinstance(state, dict) or not all(
-        isinstance(value, _Tensor) for value in state.values()
-    ):
-        raise ValueError("it holds something other than tensors")
+    tensors = list(state.values()) if isinstance(state, dict) else [state]
+    if not all(isinstance(value, _Tensor) for value in tensors):
+        raise ValueError("it contains something other than tensors")
     storages = {tensor.storage.key: tensor.storage for tensor in state.values()}
     values: dict[str, NDArray[Any]] = {}
     for key in keys:

@@ -1,6 +1,6 @@
-"""Speech into words by faster-whisper, where its model is on disk or a hub is reachable (extra ``whisper``).
+"""Speech recognition by faster-whisper (extra ``whisper``): many languages, detected by itself.
 
-Many languages, and it says which one it heard.
+Its model must be on disk, or a hub reachable.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class WhisperListener:
-    """Any CTranslate2 Whisper model: a size such as ``base``, or a folder."""
+    """Any CTranslate2 Whisper model, by size (``base``) or folder."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class WhisperListener:
                 download_root=str(cache) if cache else None,
                 local_files_only=not download,
             )
-        # the hub's and the runtime's errors share no base class
+        # errors of the hub and of the runtime share no base class
         except Exception as error:
             detail = f"cannot be loaded ({error}); give a folder, or allow the download"
             raise ModelError(f"whisper {model}", "unavailable", detail) from error
@@ -51,7 +51,7 @@ class WhisperListener:
 
     @classmethod
     def around(cls, engine: Any, key: str) -> WhisperListener:
-        """A listener around an engine that is already loaded."""
+        """Wrap an engine that is already loaded."""
         listener = cls.__new__(cls)
         listener._set(engine, key)
         return listener
@@ -63,18 +63,16 @@ class WhisperListener:
         self.languages: tuple[str, ...] = tuple(engine.supported_languages)
 
     def listen(self, samples: Samples, start: float = 0.0) -> Heard:
-        """Lines in the language that is spoken, with their film times."""
+        """Lines in the spoken language, with film times."""
         samples = np.ascontiguousarray(samples, np.float32)
         if len(samples) == 0:
             return Heard()
+        lines = []
         with self._lock:  # segments are decoded while they are iterated
-            segments, info = self._engine.transcribe(samples, vad_filter=True)
-            lines = tuple(
-                Line(
-                    Segment(start + part.start, start + max(part.end, part.start)),
-                    part.text.strip(),
-                )
-                for part in segments
-                if part.text.strip()
-            )
-        return Heard(lines, (), info.language if lines else None)
+            parts, info = self._engine.transcribe(samples, vad_filter=True)
+            for part in parts:
+                text = part.text.strip()
+                if text:
+                    end = max(part.end, part.start)
+                    lines.append(Line(Segment(start + part.start, start + end), text))
+        return Heard(tuple(lines), (), info.language if lines else None)

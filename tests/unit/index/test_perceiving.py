@@ -53,7 +53,7 @@ class Eye:
 
 @pytest.fixture
 def film(tmp_path, model_cache):
-    """Two and a half minutes: three scenes of different colour, a loud second at 20, 59.5 and 130."""
+    """150 seconds: three scenes of different colour, a loud second at 20, 59.5 and 130."""
     path = tmp_path / "film.mkv"
     sound = np.zeros(150 * RATE, np.float32)
     for second in (20.0, 59.5, 130.0):

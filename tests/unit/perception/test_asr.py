@@ -125,7 +125,7 @@ def test_a_declared_foreign_language_is_not_for_an_english_listener(listener):
 
 
 class Engine:
-    """Behaves as faster-whisper's model does: lazily decoded segments and what it knows of the language."""
+    """Behaves like faster-whisper's model: lazily decoded segments, and the detected language."""
 
     supported_languages = ("en", "de")
 

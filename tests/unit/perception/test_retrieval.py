@@ -147,7 +147,7 @@ def test_a_head_of_another_encoder_is_refused(tmp_path):
     class Other(Encoder):
         name, key = "other", "other:1"
 
-    with pytest.raises(ConfigError, match="trained on the vectors of tiny"):
+    with pytest.raises(ConfigError, match="trained on vectors of tiny"):
         RetrievalHead(folder, Other())
 
 
@@ -162,7 +162,7 @@ def test_a_folder_without_a_head_is_named(tmp_path, broken):
         (folder / "head.json").write_text('{"encoder": {"key": "x"}}')
     else:
         (folder / "head.json").write_text("hm")
-    with pytest.raises(ModelError, match="holds no retrieval head"):
+    with pytest.raises(ModelError, match="contains no retrieval head"):
         RetrievalHead(folder, Encoder())
 
 
