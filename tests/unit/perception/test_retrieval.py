@@ -167,7 +167,7 @@ def test_a_folder_without_a_head_is_named(tmp_path, broken):
 
 
 def test_vectors_that_heads_cannot_share_are_refused():
-    with pytest.raises(ConfigError, match="cannot be shared"):
+    with pytest.raises(ConfigError, match="cannot be split among"):
         Shape(dim=10, heads=4)
 
 
