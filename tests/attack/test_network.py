@@ -1,8 +1,8 @@
 """No command opens a connection that the user did not name, and no dependency reports home.
 
-The telemetry of onnxruntime (1.31) is native code: it writes a device id under the user's cache folder
-when it is imported, and looks up its collector's name after about a minute. Python's audit hooks do not
-see that, so the commands also run under strace, where there is one.
+The telemetry of onnxruntime (1.31) is native code: it writes a device id under the user's cache
+folder when it is imported, and looks up its collector's name after about a minute. Python's audit
+hooks do not see that, so the commands also run under strace, where there is one.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def commands(film: Path, folder: Path) -> list[list[str]]:
 
 @pytest.fixture(scope="module")
 def watched(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict, str, Path]:
-    """What the commands did: the report, strace's log (empty without strace) and the cache folder."""
+    """What the commands did: the report, the log (empty without strace) and their folder."""
     folder = tmp_path_factory.mktemp("watched")
     film = Recipe("film.mkv", sound_from=0.0, count=15).make(folder)
     listed, report, log = folder / "commands.json", folder / "report.json", folder / "strace"

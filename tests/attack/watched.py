@@ -1,7 +1,8 @@
 """Run as a program: carry out commands in one process and report every attempt to reach a network.
 
-``python watched.py REPORT COMMANDS [SECONDS]``: COMMANDS is a JSON file with one list of arguments per
-command, SECONDS how long the process lives afterwards. The report is JSON: exit codes and attempts.
+``python watched.py REPORT COMMANDS [SECONDS]``: COMMANDS is a JSON file with one list of arguments
+per command, SECONDS how long the process lives afterwards. The report is JSON: exit codes and
+attempts.
 Native code does not pass Python's audit hooks, so the test also runs this program under strace.
 """
 

@@ -11,7 +11,8 @@ from longtake.cli.answers import exit_code, plain, show, telling_what_was_spent
 from longtake.cli.asking import asking_options, name_hosts, read_question
 from longtake.cli.looking import look_through
 from longtake.cli.options import common, film
-from longtake.cli.output import check_place, emit_json, on_terminal, say
+from longtake.cli.output import emit_json, on_terminal, say
+from longtake.cli.places import TRACE, check_place, plot_kind
 from longtake.events import ScoresSet, Sink
 from longtake.index.film import Film
 from longtake.plots import answer as drawing
@@ -75,13 +76,15 @@ def ask(
       longtake ask film.mp4 "What does the sign over the door say?"
       longtake ask film.mp4 "Who leaves first?" --option "the man" --option "the woman" --trace run.jsonl
     """
-    if plot is not None:
-        plots.check(plot)
-    for file in (path for path in (plot, trace) if path is not None):
-        check_place(file)
     asked = read_question(question, options)
     kind = methods.get(method)
     opened = open_film(film, session.settings, subtitles=subtitles)
+    inputs = (film, opened.subtitle_file, session.casting.team)
+    if trace is not None:
+        check_place(trace, TRACE, inputs=inputs)
+    if plot is not None:
+        plots.check(plot)
+        check_place(plot, plot_kind(plot), inputs=(*inputs, trace))
     name_hosts(session, kind.roles)
     look_through(opened)
     meter = Meter()

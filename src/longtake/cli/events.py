@@ -10,7 +10,8 @@ import click
 
 from longtake.algorithms.partition import Partition
 from longtake.cli.options import common, film
-from longtake.cli.output import check_place, emit_json, progress, say
+from longtake.cli.output import emit_json, progress, say
+from longtake.cli.places import check_place, plot_kind
 from longtake.config import Settings
 from longtake.index.blocks import partition
 from longtake.index.film import Film
@@ -50,7 +51,7 @@ def events(
     """
     if plot is not None:
         plots.check(plot)
-        check_place(plot)
+        check_place(plot, plot_kind(plot), inputs=(film,))
     chosen = configure(A4VL, settings.methods.get("a4vl", {})).events
     if max_blocks is not None:
         chosen = dataclasses.replace(chosen, max_blocks=max_blocks)

@@ -8,6 +8,7 @@ import click
 
 from longtake.cli.options import common, film
 from longtake.cli.output import emit_json
+from longtake.cli.places import PICTURE, check_place
 from longtake.config import Settings
 from longtake.errors import ConfigError
 from longtake.media.images import save_png
@@ -56,6 +57,7 @@ def frames(
     saved = []
     for number, (asked, frame) in enumerate(zip(times, pictures, strict=True), start=1):
         path = out / f"{number:03d}_{clock(frame.time, millis=True).replace(':', '-')}.png"
+        check_place(path, PICTURE, inputs=(film,))
         save_png(frame.pixels, path)
         saved.append({"asked": asked, "time": frame.time, "file": str(path)})
         if not as_json:

@@ -13,7 +13,7 @@ import click
 from longtake.cli.lab_run import run_command
 from longtake.cli.output import emit_json, progress, say
 from longtake.lab.acuity import parse
-from longtake.lab.film import make_world, read_script, summary, write_world
+from longtake.lab.film import check_folder, make_world, read_script, summary, write_world
 from longtake.lab.serve import Service, serving
 
 
@@ -72,6 +72,7 @@ def make(minutes: int, seed: int, out: Path, count: int, no_code: bool, as_json:
     Example:
       longtake lab make --minutes 60 --seed 7 --out world
     """
+    check_folder(out)
     began = time.perf_counter()
     world = make_world(seed, minutes, count)
     with progress(f"{world.script.name}") as advance:

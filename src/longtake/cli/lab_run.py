@@ -11,6 +11,7 @@ import click
 from longtake.cli.asking import asking_options, name_hosts
 from longtake.cli.options import common
 from longtake.cli.output import emit_json, say
+from longtake.cli.places import check_place, plot_kind
 from longtake.display import visible
 from longtake.errors import ConfigError
 from longtake.evals import experiment
@@ -165,6 +166,7 @@ def _check_options(
     experiment.with_acuity(session.casting, ACUITIES[0])
     if plot is not None:
         check_plot(plot)
+        check_place(plot, plot_kind(plot))
 
 
 def _show_sweep(method: str, cells: Sequence[Cell], as_json: bool) -> None:

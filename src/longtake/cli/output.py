@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import click
 
 from longtake.display import visible
-from longtake.errors import ConfigError
 
 SCHEMA = 1
 """Version of the ``--json`` output."""
@@ -51,15 +48,6 @@ def rows(pairs: Sequence[tuple[str, str]]) -> None:
 def say(text: str) -> None:
     """A word to the person at the terminal; stays out of pipes and files."""
     click.echo(visible(text), err=True)
-
-
-def check_place(path: Path) -> None:
-    """Refuse a file that could not be written, before any work is done for it."""
-    folder = path.absolute().parent
-    if not folder.is_dir():
-        raise ConfigError(f"{path}: there is no folder {folder}")
-    if not os.access(path if path.exists() else folder, os.W_OK):
-        raise ConfigError(f"{path}: cannot be written")
 
 
 def on_terminal() -> bool:

@@ -9,6 +9,7 @@ import click
 
 from longtake.cli.options import common
 from longtake.cli.output import emit_json, say
+from longtake.cli.places import PAGE, Kind, check_place
 from longtake.config import Settings
 from longtake.errors import ConfigError, LongtakeError, RunError
 from longtake.evals import presets
@@ -18,6 +19,7 @@ from longtake.evals.markdown import markdown
 from longtake.evals.page import page
 from longtake.evals.report import Report
 from longtake.evals.runs import RunFolder
+from longtake.replacing import replacing
 
 _file = click.Path(dir_okay=False, path_type=Path)
 
@@ -58,6 +60,8 @@ def report(
     Example:
       longtake report runs/videoagent runs/uniform --data nextqa --html report.html
     """
+    if html is not None:
+        check_place(html, PAGE, inputs=(submission,))
     found = [read(path, data) for path in runs]
     published = {
         name: presets.read(name).published
@@ -107,12 +111,14 @@ def _submit(found: list[Report], file: Path) -> None:
             if columns
             else f"{name}: its authors take no submission file"
         )
+    check_place(file, Kind("a submission", (",".join(columns).encode(),)))
     _write(file, reports.submission(found[0], columns))
 
 
 def _write(file: Path, text: str) -> None:
     try:
-        file.write_text(text, encoding="utf-8")
+        with replacing(file) as draft:
+            draft.write_text(text, encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"{file}: cannot be written ({error.strerror})") from error
     say(f"wrote {file}")

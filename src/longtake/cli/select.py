@@ -14,6 +14,7 @@ import click
 from longtake.cli.asking import asking_options, name_hosts
 from longtake.cli.options import common, read_parts
 from longtake.cli.output import emit_json, human_seconds, on_terminal, say
+from longtake.cli.places import TEAM, check_place
 from longtake.cli.tables import show_estimates
 from longtake.display import visible
 from longtake.errors import ConfigError
@@ -116,6 +117,8 @@ def select(
     if options or subtitles:
         raise ConfigError("a benchmark brings its own options and subtitles")
     members = read_team(library)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    check_place(out, TEAM, inputs=(library,))
     if top > len(members):
         raise ConfigError(f"--top {top}: {library} holds {len(members)} agents")
     benchmark = load(name, data, read_parts(chosen)).draw(sample=sample, seed=session.seed)

@@ -8,9 +8,11 @@ import click
 
 from longtake.cli.options import common
 from longtake.cli.output import emit_json, human_seconds, on_terminal, progress, say
+from longtake.cli.places import PICTURE, Kind, check_place
 from longtake.config import Settings
 from longtake.errors import MissingExtra
 from longtake.perception.headfile import Shape
+from longtake.perception.retrieval import CARD, WEIGHTS
 from longtake.plots import training as plots
 from longtake.training.captions import Rules
 from longtake.training.fit import Progress, Schedule, Tell, export, fit
@@ -124,6 +126,7 @@ def train_retriever(
       longtake train-retriever clips.jsonl --videos films --out head
       longtake ask film.mp4 "What happens after the goal?" --method lvagent --set perception.retriever=head
     """
+    _check_files(out, data)
     if not only_prepare:
         need_torch()
     rules = Rules(least_tokens=least_tokens)
@@ -167,6 +170,18 @@ def train_retriever(
     for name, found in (("head", made.recalls[-1]), ("mean pooling", made.pooled)):
         click.echo(f"{name:<14}" + "".join(f"{value:<13.3f}" for value in found.values()))
     click.echo(f"use it with --set perception.retriever={out}")
+
+
+def _check_files(out: Path, data: Path) -> None:
+    """Refuse a folder in which a file of the head would overwrite the data or something else."""
+    kinds = {
+        WEIGHTS: Kind("a head", (b"\x08",)),
+        CARD: Kind("a head's card", (b"{",)),
+        CURVES: PICTURE,
+    }
+    for name, kind in kinds.items():
+        if (out / name).exists():
+            check_place(out / name, kind, inputs=(data,))
 
 
 def _draw(made: Progress, path: Path) -> None:

@@ -62,6 +62,31 @@ def write_world(
         unfinished.unlink(missing_ok=True)
 
 
+def check_folder(folder: Path) -> None:
+    """Raise if writing a world would destroy files of any other origin."""
+    files = [folder / name for name in (FILM, SUBTITLES, SCRIPT, QUESTIONS)]
+    for file in files:
+        if file.is_symlink():
+            raise ConfigError(f"{file}: is a link; choose another folder", key=str(folder))
+    there = [file for file in files if file.exists()]
+    # a script is written first, so a folder without one was not made here
+    if there and not _is_script(folder / SCRIPT):
+        raise ConfigError(
+            f"{there[0]}: exists, and {folder} holds no world that may be written again; "
+            "choose another folder",
+            key=str(folder),
+        )
+
+
+def _is_script(path: Path) -> bool:
+    """Whether a file is the script of a world, of whatever version."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(data, dict) and {"seed", "minutes", "scenes"} <= data.keys()
+
+
 def read_script(folder: Path) -> Script:
     """Regenerate the script of a world's folder.
 

@@ -8,6 +8,7 @@ import numpy as np
 from av.video.frame import VideoFrame
 from av.video.reformatter import Interpolation
 
+from longtake.replacing import replacing
 from longtake.types import Pixels
 
 
@@ -41,4 +42,5 @@ def save_png(pixels: Pixels, path: Path) -> None:
     """Write a picture to a PNG file."""
     from PIL import Image
 
-    Image.fromarray(pixels).save(path, "PNG")
+    with replacing(path) as draft:
+        Image.fromarray(pixels).save(draft, "PNG")

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from longtake.events import ScoresSet
 from longtake.plots.events import check
 from longtake.plots.text import plain, title_of
+from longtake.replacing import replacing
 from longtake.timecode import clock
 from longtake.types import Answer, Frame
 
@@ -57,7 +58,8 @@ def draw(
     _draw_evidence(above, answer, frames)
     if strips:
         _draw_strips(below, strips, answer, duration)
-    figure.savefig(path, dpi=110)
+    with replacing(path) as draft:
+        figure.savefig(draft, dpi=110)
 
 
 def _draw_evidence(figure: Any, answer: Answer, frames: Sequence[Frame]) -> None:

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from longtake.events import ScoresSet
 from longtake.plots.events import check
 from longtake.plots.text import title_of
+from longtake.replacing import replacing
 from longtake.timecode import clock
 from longtake.types import Answer, Frame, Segment
 
@@ -87,7 +88,8 @@ def draw(
     whole_minutes = MaxNLocator(nbins=9, steps=[1, 1.2, 1.8, 3, 6, 10])
     final.xaxis.set_major_locator(whole_minutes)
     final.xaxis.set_major_formatter(FuncFormatter(lambda second, _: clock(max(0.0, second))))
-    figure.savefig(path, dpi=110)
+    with replacing(path) as draft:
+        figure.savefig(draft, dpi=110)
 
 
 def _draw_pictures(axes: Any, strip: Sequence[Frame], duration: float) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from longtake.algorithms.partition import Partition
 from longtake.errors import ConfigError, MissingExtra
 from longtake.plots.text import plain
+from longtake.replacing import replacing
 from longtake.timecode import clock
 from longtake.types import Frame, Segment
 
@@ -53,7 +54,8 @@ def draw(partition: Partition, thumbnails: Sequence[Frame], path: Path, *, title
     strip.set_xlim(0, partition.duration)
     strip.xaxis.set_major_formatter(FuncFormatter(lambda second, _: clock(max(0.0, second))))
     figure.suptitle(plain(title))
-    figure.savefig(path, dpi=110)
+    with replacing(path) as draft:
+        figure.savefig(draft, dpi=110)
 
 
 def _thumbnail(axes: Any, block: Segment, frame: Frame, duration: float) -> None:

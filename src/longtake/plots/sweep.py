@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from longtake.plots.events import check
+from longtake.replacing import replacing
 
 
 def draw(cells: Sequence[Mapping[str, Any]], path: Path, *, title: str) -> None:
@@ -38,4 +39,5 @@ def draw(cells: Sequence[Mapping[str, Any]], path: Path, *, title: str) -> None:
     axes.set_xlabel("encoder noise")
     axes.set_ylabel("acuity")
     figure.suptitle(title)
-    figure.savefig(path, dpi=110)
+    with replacing(path) as draft:
+        figure.savefig(draft, dpi=110)

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from longtake.plots.events import check
 from longtake.plots.text import plain
+from longtake.replacing import replacing
 
 
 class Curves(Protocol):
@@ -48,4 +49,5 @@ def draw(curves: Curves, path: Path, *, title: str) -> None:
         axes.set_xlabel("epoch")
         axes.xaxis.get_major_locator().set_params(integer=True)
     figure.suptitle(plain(title))
-    figure.savefig(path, dpi=110)
+    with replacing(path) as draft:
+        figure.savefig(draft, dpi=110)
