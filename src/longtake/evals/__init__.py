@@ -1,1 +1,1 @@
-"""Measuring methods: benchmarks, runs that survive anything, and scores that mean something."""
+"""Evaluation: benchmarks, runs that can be resumed, scores with intervals, and reports."""

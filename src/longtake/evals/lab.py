@@ -1,4 +1,4 @@
-"""The laboratory as a benchmark: worlds with known truth, drawn straight from their scripts or from encoded films."""
+"""The lab as a benchmark: worlds with known truth, drawn from their scripts or as encoded films."""
 
 from __future__ import annotations
 
@@ -23,17 +23,18 @@ from longtake.session.films import open_film
 
 @dataclass(frozen=True)
 class LabSource:
-    """Worlds by name, ``seed:minutes``; ``films`` holds their encoded films where those are to be used."""
+    """Worlds by name, ``seed:minutes``."""
 
     noise: float | None = None
     """Noise of the simulated encoder; ``None``: the profile's."""
     films: Path | None = None
+    """Folder of encoded films, to be used instead of drawing worlds from their scripts."""
     captions: bool = False
-    """Give a caption a second and no pictures: everything that a perfect eye would write."""
+    """Instead of pictures, give one caption per second with everything that is visible."""
     settings: Settings = field(default_factory=Settings)
 
     def footage(self, video: str) -> Footage:
-        """The world of that name."""
+        """The world with that name."""
         if self.films is not None:
             path = self.films / video.replace(":", "_") / "film.mp4"
             # the lab's encoder reads the code in the pictures
@@ -54,9 +55,10 @@ def _drawn(video: str, noise: float | None) -> Footage:
 def _captioned(video: str) -> Footage:
     seed, _, minutes = video.partition(":")
     script = make_script(int(seed), int(minutes))
-    captions = [
-        " ".join(map(sentence, script.visible(second))) for second in range(int(script.duration))
-    ]
+    captions = []
+    for second in range(int(script.duration)):
+        sentences = [sentence(fact) for fact in script.visible(second)]
+        captions.append(" ".join(sentences))
     return CaptionedFootage(script.name, captions, LabEncoder())
 
 
@@ -70,19 +72,16 @@ def lab(
     captions: bool = False,
     opened_with: Settings | None = None,
 ) -> Benchmark:
-    """``questions`` of each world, kinds in turn; encoded films are opened with the settings given."""
+    """``questions`` about each world, of every kind in turn.
+
+    Encoded films are opened with the settings ``opened_with``.
+    """
     items = []
     for seed in seeds:
-        for asked in make_questions(make_script(seed, minutes), questions):
-            label = asked.answer if asked.options else asked.answer_text
-            items.append(
-                Item(
-                    Asked(f"{seed}_{asked.id}", f"{seed}:{minutes}", asked.question),
-                    label,
-                    {"type": asked.kind},
-                    asked.evidence,
-                )
-            )
+        for made in make_questions(make_script(seed, minutes), questions):
+            asked = Asked(f"{seed}_{made.id}", f"{seed}:{minutes}", made.question)
+            label = made.answer if made.options else made.answer_text
+            items.append(Item(asked, label, {"type": made.kind}, made.evidence))
     settings = {
         "profile": PROFILE.name,
         "profile_hash": PROFILE.hash,

@@ -1,7 +1,8 @@
-"""A team chosen from a library without labels: who agrees most often with what most of them say (LVAgent, 3.1).
+"""Choose a team from a library of agents without labels (LVAgent, 3.1).
 
-Each agent answers a sample of questions through perception and action, as a run of its own that resumes. No label is
-read: the answer that most agents give stands for it.
+Each agent answers a sample of questions through perception and action, in a run of its own that can
+be resumed. No label is read: the most frequent answer takes its place, and the agents that agree
+with it most often form the team.
 """
 
 from __future__ import annotations
@@ -28,26 +29,30 @@ from longtake.steps.team import Member, Opinion, by_meaning
 
 METHOD = "lvagent"
 ALONE = {"team_size": 1, "max_rounds": 1, "reflection": False, "reasons": False}
-"""Perception and action of one agent, and nothing that only a discussion needs."""
+"""Perception and action of one agent, without what only a discussion needs."""
 LONG = 86_400.0
-"""Seconds of film that an estimate presumes."""
+"""Length of film in seconds that estimates assume."""
 
 Progress = Callable[[str, Mapping[str, Any]], None]
-"""Called with an agent's name and each new result of it."""
+"""Called with an agent's name and each of its new results."""
+
+Results = Mapping[str, Mapping[str, Any]]
+"""The results of one agent, by question."""
 
 
 @dataclass(frozen=True)
 class Ranked:
-    """An agent, and how often it said what most said."""
+    """An agent, and how often it agreed with the vote."""
 
     member: Member
     agrees: Sequence[bool]
+    """Whether it agreed, for each question."""
     agreement: Rate
     results: Sequence[Mapping[str, Any]]
 
     @property
     def answered(self) -> int:
-        """Questions it answered."""
+        """The number of questions it answered."""
         return sum(row["status"] == "answered" for row in self.results)
 
     def mean(self, what: str) -> float:
@@ -58,7 +63,7 @@ class Ranked:
 
 @dataclass(frozen=True)
 class Selection:
-    """A library, best first."""
+    """The agents of a library, best first."""
 
     ranking: Sequence[Ranked]
     videos: Sequence[str]
@@ -69,7 +74,7 @@ class Selection:
         return [ranked.member for ranked in self.ranking[:size]]
 
     def margin(self, size: int) -> Difference | None:
-        """The last who is in minus the first who is out; ``None`` where everybody is in."""
+        """The last agent in the team minus the first outside; ``None`` if all are in the team."""
         if size >= len(self.ranking):
             return None
         return paired(self.ranking[size - 1].agrees, self.ranking[size].agrees, self.videos)
@@ -85,12 +90,13 @@ def select(
     retry_errors: bool = False,
     progress: Progress | None = None,
 ) -> Selection:
-    """Ask every agent what it has not answered yet, take the vote, and rank the agents.
+    """Ask every agent the questions it has not answered yet, then vote and rank the agents.
 
-    ``folder`` keeps a run per agent, so that the same call continues where it stopped.
+    ``folder`` contains a run per agent, so that the same call continues where it stopped.
     """
-    results = {}
+    results: dict[str, Results] = {}
     for member in library:
+        report = partial(progress, member.name) if progress else None
         results[member.name] = collect(
             solver_of(member, session),
             benchmark,
@@ -98,7 +104,7 @@ def select(
             workers=workers,
             resume=True,
             retry_errors=retry_errors,
-            progress=partial(progress, member.name) if progress else None,
+            progress=report,
         )
     return rank(library, benchmark, results, lambda: judge_of(library, benchmark, session))
 
@@ -106,30 +112,29 @@ def select(
 def rank(
     library: Sequence[Member],
     benchmark: Benchmark,
-    found: Mapping[str, Mapping[str, Mapping[str, Any]]],
+    results: Mapping[str, Results],
     judge: Callable[[], Chat | None],
 ) -> Selection:
-    """The library by how often each agent's results agree with the vote."""
+    """Rank agents by how often their results, given by agent, agree with the vote."""
     asked = [item.asked for item in benchmark.items]
-    if asked and all(row["status"] == "error" for rows in found.values() for row in rows.values()):
-        first = next(iter(found.values()))[asked[0].id]
+    rows = [row for answers in results.values() for row in answers.values()]
+    if asked and all(row["status"] == "error" for row in rows):
+        first = results[library[0].name][asked[0].id]
         raise RunError(f"no agent could answer anything; the first error: {first['error']}")
-    votes = votes_of(asked, found, judge)
-    agrees, videos = agreement(votes), [one.video for one in asked]
-    ranking = [
-        Ranked(
-            member,
-            agrees[member.name],
-            accuracy(agrees[member.name], videos),
-            [found[member.name][a.id] for a in asked],
-        )
-        for member in library
-    ]
-    return Selection(sorted(ranking, key=lambda ranked: -sum(ranked.agrees)), videos)
+    agreements = agreement(votes_of(asked, results, judge))
+    videos = [one.video for one in asked]
+    ranking = []
+    for member in library:
+        agrees = agreements[member.name]
+        answers = [results[member.name][one.id] for one in asked]
+        ranking.append(Ranked(member, agrees, accuracy(agrees, videos), answers))
+    # the sort is stable: ties go to the agent that the library lists first
+    ranking.sort(key=lambda ranked: -sum(ranked.agrees))
+    return Selection(ranking, videos)
 
 
 def solver_of(member: Member, session: Session) -> Solver:
-    """One agent alone, through perception and action."""
+    """A solver with one agent, through perception and action."""
     return Solver(METHOD, _alone(member, session))
 
 
@@ -139,29 +144,29 @@ def _alone(member: Member, session: Session) -> Session:
 
 
 def votes_of(
-    asked: Sequence[Asked],
-    found: Mapping[str, Mapping[str, Mapping[str, Any]]],
-    judge: Callable[[], Chat | None],
+    asked: Sequence[Asked], results: Mapping[str, Results], judge: Callable[[], Chat | None]
 ) -> dict[str, list[str | None]]:
-    """Each agent's vote on each question; answers in words are compared by meaning where there is a judge."""
-    chat = judge() if any(not one.question.options for one in asked) else None
-    votes: dict[str, list[str | None]] = {name: [] for name in found}
+    """Each agent's vote on each question; a judge compares open answers by meaning."""
+    # opening the judge can fail, so it is opened only if there is something to judge
+    open_questions = any(not one.question.options for one in asked)
+    chat = judge() if open_questions else None
+    votes: dict[str, list[str | None]] = {name: [] for name in results}
     for one in asked:
-        said = [
-            Opinion(name, rows[one.id].get("choice"), rows[one.id].get("text") or "")
-            for name, rows in found.items()
-        ]
+        opinions = []
+        for name, answers in results.items():
+            row = answers[one.id]
+            opinions.append(Opinion(name, row.get("choice"), row.get("text") or ""))
         if chat is not None and not one.question.options:
-            said = by_meaning(chat, one.question, said)
-        for opinion in said:
+            opinions = by_meaning(chat, one.question, opinions)
+        for opinion in opinions:
             votes[opinion.agent].append(opinion.vote)
     return votes
 
 
 def judge_of(library: Sequence[Member], benchmark: Benchmark, session: Session) -> Chat | None:
-    """The first agent of the library, who says which answers in words mean the same.
+    """The model of the library's first agent, which decides whether open answers mean the same.
 
-    It works outside the budget, which is for one question.
+    It has no budget: the session's budget is for a single question.
     """
     casting = replace(session.casting, roster=tuple(library[:1]))
     settings = replace(session.settings, budget=BudgetSettings())
@@ -171,7 +176,7 @@ def judge_of(library: Sequence[Member], benchmark: Benchmark, session: Session) 
 
 
 def estimates(library: Sequence[Member], benchmark: Benchmark, session: Session) -> list[Estimate]:
-    """The most that each agent can use on the whole sample; opens one film and sends nothing."""
+    """Upper bounds for each agent on the whole sample; opens one film and sends nothing."""
     footage = _first_footage(benchmark)
     totals = []
     for member in library:

@@ -119,7 +119,7 @@ def test_nothing_to_resume_is_said_and_noise_must_be_a_number(run, tmp_path):
         "eval", "lab", "--of", "noise=nan", "--method", "blind", "--out", tmp_path / "n"
     )
     assert code == 2
-    assert "noise is 0 or more" in err
+    assert "noise must be 0 or more" in err
 
 
 def test_earlier_replies_are_not_used(run, tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""EgoSchema: five options on three-minute egocentric clips; 500 questions have public labels."""
+"""EgoSchema: five options, three-minute egocentric clips; 500 questions have public labels."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from longtake.types import Question
 
 def _item(identity: str, row: Mapping[str, Any], labels: Mapping[str, int]) -> Item:
     question = Question(row["question"], tuple(row[f"option {i}"] for i in range(5)))
+    # one question per video, so its id names the video too
+    asked = Asked(identity, identity, question)
     truth = row.get("truth", labels.get(identity))
-    return Item(Asked(identity, identity, question), None if truth is None else letter(int(truth)))
+    return Item(asked, None if truth is None else letter(int(truth)))
 
 
 def _load(files: Files, options: Mapping[str, str], source: Source, name: str) -> Benchmark:
@@ -25,9 +27,13 @@ def _load(files: Files, options: Mapping[str, str], source: Source, name: str) -
         items = [_item(identity, row, {}) for identity, row in rows.items()]
     else:
         labels = files.json("subset_answers.json")
-        found = {row["q_uid"]: row for row in files.json("questions.json")}
-        chosen = [uid for uid in found if split == "full" or uid in labels]
-        items = [_item(uid, found[uid], labels if split == "subset" else {}) for uid in chosen]
+        rows = {row["q_uid"]: row for row in files.json("questions.json")}
+        if split == "full":
+            # to be scored by its authors as a whole, so known labels are left out as well
+            items = [_item(identity, row, {}) for identity, row in rows.items()]
+        else:
+            labelled = [identity for identity in rows if identity in labels]
+            items = [_item(identity, rows[identity], labels) for identity in labelled]
     return Benchmark(name, items, source, files.hashes, {"split": split})
 
 
@@ -39,9 +45,8 @@ def load(folder: Path, options: Mapping[str, str]) -> Benchmark:
 def load_captions(folder: Path, options: Mapping[str, str]) -> Benchmark:
     """Questions with captions alone."""
     files = Files(folder)
-    return _load(
-        files, options, CaptionSource(files.note("lavila_subset.json")), "egoschema-captions"
-    )
+    source = CaptionSource(files.note("lavila_subset.json"))
+    return _load(files, options, source, "egoschema-captions")
 
 
 OPTIONS = {"split": "subset (default, 500 with labels) or full (5,000, for submission)"}
@@ -58,8 +63,8 @@ ABOUT = About(
 )
 CAPTIONS = About(
     "EgoSchema from LaViLa captions",
-    "annotations, and captions as VideoAgent's authors gave",
-    "subset_anno.json, lavila_subset.json (one caption a second)",
+    "the annotations, and the captions published with VideoAgent",
+    "subset_anno.json, lavila_subset.json (one caption per second)",
     "none stated",
     verified=True,
     load=load_captions,

@@ -11,40 +11,37 @@ from longtake.evals.items import Asked, Benchmark, Item
 from longtake.types import Question
 
 ANNOTATIONS = ("lvb_val.json", "longvideobench_val.json")
+"""Names under which the file has been published."""
 
 
 def load(folder: Path, options: Mapping[str, str]) -> Benchmark:
     """Questions with films and their subtitles."""
     files = Files(folder)
-    name = next((n for n in ANNOTATIONS if files.has(n)), ANNOTATIONS[0])
-    rows = files.json(name)
-    items = [
-        Item(
-            Asked(
-                row["id"], row["video_path"], Question(row["question"], tuple(row["candidates"]))
-            ),
-            letter(int(row["correct_choice"])),
-            {
-                "duration": str(row["duration_group"]),
-                "type": row["question_category"],
-                "level": row["level"],
-            },
-        )
-        for row in rows
-    ]
+    present = [name for name in ANNOTATIONS if files.has(name)]
+    # if there is none, reading the first name raises an error that names it
+    rows = files.json(present[0] if present else ANNOTATIONS[0])
+    items = []
+    begins = {}
+    for row in rows:
+        question = Question(row["question"], tuple(row["candidates"]))
+        asked = Asked(row["id"], row["video_path"], question)
+        tags = {
+            "duration": str(row["duration_group"]),
+            "type": row["question_category"],
+            "level": row["level"],
+        }
+        items.append(Item(asked, letter(int(row["correct_choice"])), tags))
+        # a video can be a part of a longer one, whose subtitles it comes with
+        begins[row["video_path"]] = float(row.get("starting_timestamp_for_subtitles") or 0.0)
     subtitles = folder / "subtitles" if options.get("subtitles", "yes") == "yes" else None
-    begins = {
-        row["video_path"]: float(row.get("starting_timestamp_for_subtitles") or 0.0) for row in rows
-    }
     source = FilmSource(
         folder / "videos",
         subtitles=subtitles,
         subtitle_pattern="{video}_en.json",
         subtitle_begins=begins,
     )
-    return Benchmark(
-        "longvideobench", items, source, files.hashes, {"subtitles": subtitles is not None}
-    )
+    settings = {"subtitles": subtitles is not None}
+    return Benchmark("longvideobench", items, source, files.hashes, settings)
 
 
 ABOUT = About(

@@ -1,4 +1,4 @@
-"""LVBench: four options written into the question, videos of half an hour and more."""
+"""LVBench: four options within the text of the question, videos of half an hour or more."""
 
 from __future__ import annotations
 
@@ -22,14 +22,10 @@ def load(folder: Path, options: Mapping[str, str]) -> Benchmark:  # noqa: ARG001
         for row in video["qa"]:
             text = row["question"].partition("\n(A)")[0].strip()
             choices = tuple(choice.strip() for _, choice in _OPTION.findall(row["question"]))
+            asked = Asked(str(row["uid"]), video["key"], Question(text, choices))
+            # a question can have several types; scores are broken down by the first
             kinds = row.get("question_type") or ["other"]
-            items.append(
-                Item(
-                    Asked(str(row["uid"]), video["key"], Question(text, choices)),
-                    row["answer"],
-                    {"type": kinds[0]},
-                )
-            )
+            items.append(Item(asked, row["answer"], {"type": kinds[0]}))
     return Benchmark("lvbench", items, FilmSource(folder / "videos"), files.hashes)
 
 

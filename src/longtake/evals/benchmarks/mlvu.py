@@ -1,4 +1,4 @@
-"""MLVU: the multiple-choice tasks; dev and test are different questions and are kept apart."""
+"""MLVU: the multiple-choice tasks; the dev and test splits have different questions."""
 
 from __future__ import annotations
 
@@ -12,33 +12,36 @@ from longtake.evals.items import Asked, Benchmark, Item
 from longtake.types import Question
 
 DEV = ("1_plotQA", "2_needle", "3_ego", "4_count", "5_order", "6_anomaly_reco", "7_topic_reasoning")
-"""Files of the dev split with options; sub-scene captioning and summaries are judged by other means."""
+"""Multiple-choice files of the dev split; the others, captions and summaries, have no options."""
+TEST = ("test_multi_choice_tasks",)
+LAYOUT = (
+    "1_plotQA.json … 7_topic_reasoning.json (dev) or test_multi_choice_tasks.json (test), "
+    "videos/<video>"
+)
 
 
 def load(folder: Path, options: Mapping[str, str]) -> Benchmark:
     """Questions with films."""
-    split, files = options.get("split", "dev"), Files(folder)
+    files = Files(folder)
+    split = options.get("split", "dev")
     if split not in ("dev", "test"):
-        raise ConfigError(f"mlvu: split is dev or test, not {split!r}", key="split")
-    names = [f"{name}.json" for name in DEV] if split == "dev" else ["test_multi_choice_tasks.json"]
+        raise ConfigError(f"mlvu: split must be dev or test, not {split!r}", key="split")
     items = []
-    for name in names:
-        for number, row in enumerate(files.json(name)):
+    for name in DEV if split == "dev" else TEST:
+        for number, row in enumerate(files.json(f"{name}.json")):
+            kind, candidates = row["question_type"], row["candidates"]
+            question = Question(row["question"], tuple(candidates))
             answer = row.get("answer")
-            label = letter(row["candidates"].index(answer)) if answer in row["candidates"] else None
-            asked = Asked(
-                f"{row['question_type']}_{number}",
-                row["video"],
-                Question(row["question"], tuple(row["candidates"])),
-            )
-            items.append(Item(asked, label, {"type": row["question_type"]}))
+            label = letter(candidates.index(answer)) if answer in candidates else None
+            asked = Asked(f"{kind}_{number}", row["video"], question)
+            items.append(Item(asked, label, {"type": kind}))
     return Benchmark("mlvu", items, FilmSource(folder / "videos"), files.hashes, {"split": split})
 
 
 ABOUT = About(
     "MLVU (multiple choice)",
     "annotations and videos from its authors",
-    "1_plotQA.json … 7_topic_reasoning.json (dev) or test_multi_choice_tasks.json (test), videos/<video>",
+    LAYOUT,
     "CC BY-NC-SA 4.0",
     verified=True,
     load=load,

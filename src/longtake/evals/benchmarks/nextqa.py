@@ -1,4 +1,4 @@
-"""NExT-QA, multiple choice: five options, causal (C), temporal (T) and descriptive (D) questions."""
+"""NExT-QA, multiple choice: five options; causal, temporal and descriptive questions."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from longtake.evals.items import Asked, Benchmark, Item, Source
 from longtake.types import Question
 
 KINDS = {"C": "causal", "T": "temporal", "D": "descriptive"}
+"""Kinds of questions by the first letter of their type."""
 HARD = "atp_hard.txt"
 
 
@@ -23,9 +24,8 @@ def _items(files: Files, split: str) -> list[Item]:
         tags = {"type": KINDS.get(row["type"][0], "other"), "subtype": row["type"]}
         if hard:
             tags["atp_hard"] = "yes" if identity in hard else "no"
-        items.append(
-            Item(Asked(identity, row["video"], question), letter(int(row["answer"])), tags)
-        )
+        asked = Asked(identity, row["video"], question)
+        items.append(Item(asked, letter(int(row["answer"])), tags))
     return items
 
 
@@ -42,14 +42,15 @@ def load(folder: Path, options: Mapping[str, str]) -> Benchmark:
 def load_captions(folder: Path, options: Mapping[str, str]) -> Benchmark:
     """Questions with captions alone."""
     files = Files(folder)
-    return _load(files, options, CaptionSource(files.note("captions_1fps.json")), "nextqa-captions")
+    source = CaptionSource(files.note("captions_1fps.json"))
+    return _load(files, options, source, "nextqa-captions")
 
 
-OPTIONS = {"split": "val (default) or test, by the name of its CSV file"}
+OPTIONS = {"split": "val (default) or test: the name of the CSV file"}
 ABOUT = About(
     "NExT-QA (multiple choice)",
     "the annotations and videos of the NExT-QA authors",
-    f"val.csv, videos/<id>.mp4, and {HARD} (video_qid a line) for the ATP-hard subset",
+    f"val.csv, videos/<id>.mp4, and {HARD} (a video_qid per line) for the ATP-hard subset",
     "MIT (annotations)",
     verified=True,
     load=load,
@@ -57,7 +58,7 @@ ABOUT = About(
 )
 CAPTIONS = About(
     "NExT-QA from captions at 1 fps",
-    "annotations, and captions as VideoAgent's authors gave",
+    "the annotations, and the captions published with VideoAgent",
     "val.csv, captions_1fps.json (video → second → caption)",
     "MIT (annotations)",
     verified=True,

@@ -1,11 +1,11 @@
-"""What the loaders share: files by name, and where videos come from."""
+"""What loaders share: reading annotation files, and opening videos."""
 
 from __future__ import annotations
 
 import csv
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -25,40 +25,35 @@ VIDEO_SUFFIXES = (".mp4", ".mkv", ".webm", ".avi", ".mov")
 
 @dataclass
 class Files:
-    """Annotation files of one folder; remembers the hash of each that is read."""
+    """Annotation files of a folder; the hash of each file that is read is kept for the spec."""
 
     folder: Path
     hashes: dict[str, str] = field(default_factory=dict)
 
     def json(self, name: str) -> Any:
-        """A JSON file."""
+        """Read a JSON file."""
         return json.loads(self._bytes(name))
 
     def lines(self, name: str) -> list[Any]:
-        """A JSON-lines file."""
-        return [
-            json.loads(line)
-            for line in self._bytes(name).decode("utf-8").splitlines()
-            if line.strip()
-        ]
+        """Read a JSON Lines file."""
+        return [json.loads(line) for line in self.words(name)]
 
     def rows(self, name: str) -> list[dict[str, str]]:
-        """A CSV file with a header."""
+        """Read a CSV file with a header."""
         return list(csv.DictReader(self._bytes(name).decode("utf-8-sig").splitlines()))
 
     def words(self, name: str) -> list[str]:
-        """A list, one a line."""
-        return [
-            line.strip() for line in self._bytes(name).decode("utf-8").splitlines() if line.strip()
-        ]
+        """Read the lines of a text file that are not empty."""
+        lines = self._bytes(name).decode("utf-8").splitlines()
+        return [line.strip() for line in lines if line.strip()]
 
     def note(self, name: str) -> Path:
-        """A file that somebody else will read; its hash is remembered now."""
+        """The path of a file that is read later; its hash is taken now."""
         self._bytes(name)
         return self.folder / name
 
     def has(self, name: str) -> bool:
-        """Whether a file is there."""
+        """Whether a file exists."""
         return (self.folder / name).is_file()
 
     def _bytes(self, name: str) -> bytes:
@@ -66,68 +61,62 @@ class Files:
         try:
             data = path.read_bytes()
         except OSError as error:
-            raise ConfigError(
-                f"{path}: cannot be read ({error.strerror})", key=str(path)
-            ) from error
+            told = f"{path}: cannot be read ({error.strerror})"
+            raise ConfigError(told, key=str(path)) from error
         self.hashes[name] = hashlib.sha256(data).hexdigest()
         return data
 
 
 @dataclass(frozen=True)
 class FilmSource:
-    """Videos as files in a folder, by name with or without their suffix."""
+    """Videos as files in a folder, by file name with or without the suffix."""
 
     folder: Path
     settings: Settings = field(default_factory=Settings)
     subtitles: Path | None = None
-    """Folder of subtitle files, ``<video>.srt`` or as the benchmark names them."""
+    """Folder of subtitle files."""
     subtitle_pattern: str = "{video}.srt"
     subtitle_begins: Mapping[str, float] = field(default_factory=dict)
-    """Where a video is a piece of a longer one whose subtitles came with it: the time in them at which it begins."""
+    """The time in the subtitles at which a video begins, if it is a part of a longer one."""
 
     def footage(self, video: str) -> Footage:
-        """The film of that name."""
-        candidates = [
-            self.folder / video,
-            *(self.folder / f"{video}{suffix}" for suffix in VIDEO_SUFFIXES),
-        ]
-        path = next((p for p in candidates if p.is_file()), None)
-        if path is None:
-            raise ConfigError(f"{self.folder / video}: no such video", key=video)
-        lines = (
-            self.subtitles / self.subtitle_pattern.format(video=path.stem)
-            if self.subtitles
-            else None
-        )
+        """The film with that name."""
+        path = self._path(video)
         begin = self.subtitle_begins.get(video, 0.0)
-        return open_film(
-            path,
-            self.settings,
-            subtitles=lines if lines and lines.is_file() else None,
-            subtitles_begin=begin,
-        )
+        subtitles = self._subtitles_of(path)
+        return open_film(path, self.settings, subtitles=subtitles, subtitles_begin=begin)
+
+    def _path(self, video: str) -> Path:
+        for suffix in ("", *VIDEO_SUFFIXES):
+            path = self.folder / f"{video}{suffix}"
+            if path.is_file():
+                return path
+        raise ConfigError(f"{self.folder / video}: no such video", key=video)
+
+    def _subtitles_of(self, film: Path) -> Path | None:
+        """The subtitle file of a film; some films of a benchmark have none."""
+        if self.subtitles is None:
+            return None
+        path = self.subtitles / self.subtitle_pattern.format(video=film.stem)
+        return path if path.is_file() else None
 
 
 @dataclass(frozen=True)
 class CaptionSource:
-    """Videos known by their captions alone, one a second, from one JSON file."""
+    """Videos given as captions alone, one per second, in one JSON file."""
 
     file: Path
 
     def footage(self, video: str) -> Footage:
-        """The captions of that video."""
+        """The captions of the video with that name."""
         if video not in self._captions:
             raise ConfigError(f"{self.file}: no captions of {video}", key=video)
         return CaptionedFootage(video, self._captions[video], self._sentences)
 
     @cached_property
     def _captions(self) -> dict[str, list[str]]:
-        found = json.loads(self.file.read_text(encoding="utf-8"))
-        # NExT-QA's are keyed by second, EgoSchema's are a list
-        return {
-            video: [c[k] for k in sorted(c, key=int)] if isinstance(c, dict) else list(c)
-            for video, c in found.items()
-        }
+        videos = json.loads(self.file.read_text(encoding="utf-8"))
+        return {video: _in_order(captions) for video, captions in videos.items()}
 
     @cached_property
     def _sentences(self) -> MiniLM:
@@ -135,8 +124,15 @@ class CaptionSource:
         return Senses(settings.perception, cache_folder(settings)).sentences
 
     def __reduce__(self) -> Any:
-        # what was loaded stays behind when a source travels to a worker
+        # a worker loads captions and models itself: sending them would be slower
         return CaptionSource, (self.file,)
+
+
+def _in_order(captions: Mapping[str, str] | Sequence[str]) -> list[str]:
+    """Captions by time: those of NExT-QA are keyed by second, those of EgoSchema are a list."""
+    if isinstance(captions, Mapping):
+        return [captions[second] for second in sorted(captions, key=int)]
+    return list(captions)
 
 
 def letter(index: int) -> str:
@@ -145,6 +141,6 @@ def letter(index: int) -> str:
 
 
 def without_letter(option: str) -> str:
-    """``B. Blue.`` as ``Blue.``: benchmarks that letter their options get ours instead."""
+    """``B. Blue.`` as ``Blue.``: the letters of options are added when a question is shown."""
     head, dot, rest = option.partition(". ")
     return rest if dot and len(head) == 1 and head.isalpha() else option

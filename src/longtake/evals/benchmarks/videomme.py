@@ -12,32 +12,21 @@ from longtake.types import Question
 
 
 def load(folder: Path, options: Mapping[str, str]) -> Benchmark:
-    """Questions with films, and with their subtitles where asked for."""
-    files, length = Files(folder), options.get("duration", "all")
-    items = [
-        Item(
-            Asked(
-                row["question_id"],
-                row["videoID"],
-                Question(
-                    row["question"], tuple(without_letter(option) for option in row["options"])
-                ),
-            ),
-            row["answer"],
-            {"duration": row["duration"], "type": row["task_type"], "domain": row["domain"]},
-        )
-        for row in files.json("videomme.json")
-        if length in ("all", row["duration"])
-    ]
+    """Questions with films and, optionally, their subtitles."""
+    files = Files(folder)
+    duration = options.get("duration", "all")
+    items = []
+    for row in files.json("videomme.json"):
+        if duration not in ("all", row["duration"]):
+            continue
+        choices = tuple(without_letter(option) for option in row["options"])
+        asked = Asked(row["question_id"], row["videoID"], Question(row["question"], choices))
+        tags = {"duration": row["duration"], "type": row["task_type"], "domain": row["domain"]}
+        items.append(Item(asked, row["answer"], tags))
     subtitles = folder / "subtitle" if options.get("subtitles", "no") == "yes" else None
     source = FilmSource(folder / "videos", subtitles=subtitles)
-    return Benchmark(
-        "videomme",
-        items,
-        source,
-        files.hashes,
-        {"duration": length, "subtitles": subtitles is not None},
-    )
+    settings = {"duration": duration, "subtitles": subtitles is not None}
+    return Benchmark("videomme", items, source, files.hashes, settings)
 
 
 ABOUT = About(
