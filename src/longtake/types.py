@@ -103,7 +103,7 @@ class Evidence:
     score: float | None = None
 
 
-Status: TypeAlias = Literal["answered", "abstained", "budget_spent", "not_credible"]
+Status: TypeAlias = Literal["answered", "unsupported", "abstained", "budget_spent", "not_credible"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from longtake.lab.checking import contradicts, supports
 from longtake.lab.facts import Saying
 from longtake.lab.grammar import sentence, wish
 from longtake.lab.mind import Mind, scope_of
@@ -134,6 +135,8 @@ def intervals(mind: Mind) -> list[dict[str, Any]]:
 
 LISTS: Mapping[str, Callable[[Mind], list[Any]]] = {
     "missing": missing,
+    "supports": supports,
+    "contradicts": contradicts,
     "events": timeline,
     "scores": scores,
     "groups": groups,

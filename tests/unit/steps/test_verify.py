@@ -1,0 +1,125 @@
+"""Only what supports an answer is cited, and a check never loses an answer."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from support.talking import TalkingFootage
+
+from longtake.config import BudgetSettings
+from longtake.errors import ModelError
+from longtake.models.backends.scripted import ScriptedChat
+from longtake.models.chat import Reply
+from longtake.steps import verify as checking
+from longtake.steps.run import Run
+from longtake.steps.verify import affordable, by_overlap, gather, verify
+from longtake.types import Answer, Evidence, Question, Segment, Usage
+
+QUESTION = Question("Which animal comes last?", ("the cat", "the dog"))
+CAT = Evidence(Segment(5, 5), "caption", "a cat at 5")
+DOG = Evidence(Segment(70, 70), "caption", "a dog at 0")
+ANSWER = Answer("B", "the dog", "because", 0.9, (CAT, DOG))
+
+
+@pytest.fixture
+def footage():
+    return TalkingFootage([("cat", 50), ("dog", 50)])
+
+
+def marks(supports=(), contradicts=()):
+    return json.dumps({"supports": list(supports), "contradicts": list(contradicts)})
+
+
+def number_of(messages, what):
+    """The number under which a moment with these words is listed."""
+    text = messages[-1].text
+    lines = [line for line in text.splitlines() if what in line and line[0].isdigit()]
+    return int(lines[0].partition(".")[0])
+
+
+def test_only_support_is_cited_in_the_order_the_model_gives(footage):
+    chat = ScriptedChat(lambda messages, _: marks([number_of(messages, "[00:01:10]")]))
+    checked = verify(ANSWER, footage, QUESTION, Run({"llm": chat}))
+    assert checked.status == "answered"
+    assert checked.evidence == (DOG,)
+    assert checked.confidence == 0.9
+
+
+def test_an_answer_that_nothing_supports_stands_marked_and_uncited(footage):
+    run = Run({"llm": ScriptedChat([marks()])})
+    checked = verify(ANSWER, footage, QUESTION, run)
+    assert (checked.status, checked.choice, checked.evidence) == ("unsupported", "B", ())
+    assert checked.confidence == 0.45
+    assert run.usage.calls == 1
+
+
+def test_a_contradiction_is_considered_once_and_may_change_the_answer(footage):
+    replies = iter([marks(contradicts=[1]), json.dumps({"reason": "now I see", "choice": "A"})])
+    checked = verify(ANSWER, footage, QUESTION, Run({"llm": ScriptedChat(replies)}))
+    assert (checked.choice, checked.status) == ("A", "answered")
+    assert len(checked.evidence) == 1
+    same = iter([marks(contradicts=[1]), json.dumps({"reason": "no", "choice": "B"})])
+    checked = verify(ANSWER, footage, QUESTION, Run({"llm": ScriptedChat(same)}))
+    assert (checked.choice, checked.status) == ("B", "unsupported")
+
+
+def test_support_outweighs_a_contradiction_by_the_same_moment(footage):
+    run = Run({"llm": ScriptedChat([marks([1], [1])])})
+    assert verify(ANSWER, footage, QUESTION, run).status == "answered"
+    assert run.usage.calls == 1
+
+
+def test_marks_that_cannot_be_read_are_replaced_by_the_overlap_of_words(footage):
+    run = Run({"llm": ScriptedChat(["?", "?", "?", "?"])})
+    evidence = Evidence(Segment(9, 12), "speech", "and then the dog came in")
+    checked = verify(Answer("B", "the dog", evidence=(CAT, evidence)), footage, QUESTION, run)
+    assert checked.evidence == (evidence,)
+
+
+@pytest.mark.parametrize("number", [0, -1, 99])
+def test_numbers_that_are_not_listed_name_nothing(footage, number):
+    run = Run({"llm": ScriptedChat([marks([number])])})
+    assert verify(ANSWER, footage, QUESTION, run).status == "unsupported"
+
+
+def test_a_failing_check_never_loses_the_answer(footage):
+    broken = ScriptedChat([ModelError("m", "refused", "no")])
+    assert verify(ANSWER, footage, QUESTION, Run({"llm": broken})) == ANSWER
+    spent = Run({"llm": ScriptedChat([marks()])}, budget=BudgetSettings(tokens=10))
+    assert verify(ANSWER, footage, QUESTION, spent) == ANSWER
+
+
+@pytest.mark.parametrize("status", ["abstained", "budget_spent"])
+def test_what_is_no_answer_is_not_checked(footage, status):
+    answer = Answer(status=status)
+    run = Run({"llm": ScriptedChat([])})
+    assert verify(answer, footage, QUESTION, run) is answer
+
+
+def test_candidates_are_apart_and_cited_moments_lead(footage):
+    near = Evidence(Segment(71, 71), "caption", "a dog at 1")
+    answer = Answer("B", "the dog", evidence=(DOG, near))
+    candidates = gather(answer, footage, "the dog", pictures=False)
+    times = [each.evidence.segment.middle for each in candidates]
+    assert times[0] in (70, 71)
+    gaps = [abs(a - b) for i, a in enumerate(times) for b in times[:i]]
+    assert min(gaps) >= checking.APART
+
+
+def test_the_check_may_cost_a_share_of_the_method(footage):
+    candidates = gather(ANSWER, footage, "cat or dog", pictures=False)
+    run = Run({"llm": ScriptedChat([Reply("x", usage=Usage(calls=1, tokens_in=1_000_000))])})
+    assert len(affordable(candidates, run["llm"], run)) < len(candidates) or len(candidates) < 5
+    long = [checking.Candidate(Evidence(Segment(0, 1), "speech", "word " * 500))] * 3
+    assert len(affordable(long, run["llm"], run)) == 1
+    run["llm"].complete([], run["llm"].card.options)
+    assert len(affordable(long, run["llm"], run)) == 3
+
+
+def test_overlap_without_a_model():
+    lines = [
+        checking.Candidate(Evidence(Segment(0, 1), "onscreen", "ALLRIGHTS RESERVED.")),
+        checking.Candidate(Evidence(Segment(0, 1), "speech", "something else")),
+    ]
+    assert by_overlap("all rights reserved", lines).supports == [1]
