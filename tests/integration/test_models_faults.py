@@ -17,7 +17,7 @@ from longtake.models.backends.openai import OpenAIChat
 from longtake.models.chat import Card
 from longtake.models.http import Endpoint
 from longtake.models.layers import Gate, Limited, Retrying
-from longtake.models.replies.reading import Letter
+from longtake.models.replies.forms import Letter
 from longtake.steps.ask import ask
 from longtake.steps.fanout import fanout
 from longtake.steps.run import Run

@@ -22,7 +22,7 @@ from longtake.models.catalogue import Catalogue
 from longtake.models.chat import Card, Chat, Options, Unavailable, say
 from longtake.models.layers import Traced
 from longtake.models.probe import probe
-from longtake.models.replies.reading import Letter
+from longtake.models.replies.forms import Letter
 from longtake.sinks.jsonl import JsonlSink
 from longtake.steps.ask import ask
 from longtake.types import Question

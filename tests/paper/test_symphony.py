@@ -40,10 +40,10 @@ def test_the_planner_never_passes_its_bound_and_may_only_finish_on_the_last_step
     assert Symphony().max_steps == 17
 
 
-def test_a_malformed_plan_is_asked_for_once_more_and_then_ends_the_search():
-    script = Script([plan("subtitles"), "no plan", "still none"])
+def test_a_malformed_plan_is_asked_for_again_then_the_agent_alone_and_then_ends_the_search():
+    script = Script([plan("subtitles"), "no plan", "still none", "nobody"])
     result, heard = play(script)
-    assert len(script.shown["plan"]) == 3
+    assert len(script.shown["plan"]) == 4
     assert len(heard.notes("asked_again")) == 1
     assert result.answer.choice == "C"  # asked for by itself, from the history
     assert "There are no subtitles" in script.shown["finish"][0][-1].text
@@ -70,7 +70,7 @@ def test_what_grounding_claims_is_looked_at_before_the_end():
 
 
 def test_a_plan_that_cannot_be_read_ends_the_search_though_nobody_has_looked():
-    result, heard = play(Script([plan("grounding"), "no plan", "none again"]))
+    result, heard = play(Script([plan("grounding"), "no plan", "none again", "nobody"]))
     assert not heard.notes("finish_refused")
     assert result.answer.choice == "C"  # asked for by itself
 
@@ -132,7 +132,7 @@ def test_not_credible_only_where_steps_run_out_after_a_refusal():
 
 
 def test_an_unreadable_review_accepts_and_says_so():
-    result, heard = play(Script([finish("A")], verdicts=["well", "well"]))
+    result, heard = play(Script([finish("A")], verdicts=["well"] * 3))
     assert (result.answer.choice, result.answer.status) == ("A", "answered")
     assert [event.data["prompt"] for event in heard.notes("default_taken")] == ["symphony/reflect"]
 

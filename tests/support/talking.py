@@ -16,6 +16,8 @@ from longtake.models.chat import Card, Message, Options
 from longtake.steps.run import Agent
 
 WORDS = ("cat", "dog", "car", "boat")
+UNREADABLE = "I cannot say."
+"""A reply in which nothing can be read, not even a text."""
 
 
 class WordSpace:
@@ -94,7 +96,7 @@ class Team:
                 if prompt.endswith("/answer"):
                     self._round[name] += 1
         if prompt in self._mute:
-            return "hm"
+            return UNREADABLE
         return self._reply(name, prompt, text, options)
 
     def _reply(self, name: str, prompt: str, text: str, options: Options) -> str:
@@ -103,14 +105,15 @@ class Team:
         if prompt.endswith("/answer"):
             said = self._answers[name][number - 1]
             given = {"reason": "so it seems"} if "reason" in fields else {}
-            return "hm" if said is None else json.dumps({**given, fields[-1]: said})
+            return UNREADABLE if said is None else json.dumps({**given, fields[-1]: said})
         if prompt == "shared/score":
             if name not in self._scores:
                 return "all are fine"
-            present = re.findall(r'"description":\s*"score of (\w+)"', text)
-            return json.dumps(
-                {f: self._scores[name][who] for f, who in zip(fields, present, strict=True)}
-            )
+            asked = (options.schema or {})["properties"]
+            judged = {
+                field: asked[field]["description"].removeprefix("score of ") for field in fields
+            }
+            return json.dumps({field: self._scores[name][who] for field, who in judged.items()})
         replies = {
             "a4vl/clue": {"clue": f"{name} looks for a dog"},
             "a4vl/refine": {"clue": f"{name} looks for a car"},

@@ -10,6 +10,7 @@ from longtake.lab.facts import Sighting
 from longtake.lab.grammar import facts_in
 from longtake.lab.mind import Mind, scope_of
 from longtake.lab.solving import SPOKEN_FORMS
+from longtake.lab.worded import is_form
 from longtake.models.chat import ToolSpec
 from longtake.timecode import clock
 from longtake.types import Segment
@@ -89,8 +90,8 @@ def best_intervals(mind: Mind) -> list[Segment]:
     start, end = scope_of(mind)
     ranked: list[tuple[float, int, Segment]] = []
     for line in mind.shown.text.splitlines():
-        if line.startswith('{"') and ('"properties"' in line or '"description"' in line):
-            continue  # a reply schema or a tool description, not material
+        if is_form(line):
+            continue
         stated = [Sighting(fact, None) for _, fact in facts_in(line)]
         relevance = mind.relevance(stated)
         for segment in mind.shown.intervals(line):

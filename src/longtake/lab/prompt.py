@@ -6,7 +6,6 @@ words count as times, options or facts, so changing one changes the replies of e
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from longtake.lab.facts import Sighting, Sign
 from longtake.lab.grammar import facts_in, sign_text
 from longtake.lab.queries import Query, query_in
 from longtake.lab.solving import joined
+from longtake.lab.worded import form_in, tools_in
 from longtake.models.chat import Image, Message, Text, ToolSpec
 from longtake.types import Segment
 
@@ -201,35 +201,13 @@ class Shown:
 
     @cached_property
     def worded_tools(self) -> tuple[ToolSpec, ...]:
-        """Tools described in the text, one JSON object per line, for models without tool calls."""
-        tools = []
-        for line in self.text.splitlines():
-            if not line.startswith('{"tool"'):
-                continue
-            try:
-                data = json.loads(line)
-            except ValueError:
-                continue  # other text that merely begins like a tool
-            described = isinstance(data, dict) and "description" in data
-            if described and isinstance(data.get("arguments"), dict):
-                tools.append(
-                    ToolSpec(str(data["tool"]), str(data["description"]), data["arguments"])
-                )
-        return tuple(tools)
+        """Tools that the prompt describes in words, for models without tool calls."""
+        return tuple(tools_in(self.own))
 
     @cached_property
     def form(self) -> Mapping[str, Any] | None:
-        """The last JSON schema in the text, if any."""
-        decoder = json.JSONDecoder()
-        schema = None
-        for match in re.finditer(r"^\s*\{\"", self.text, re.MULTILINE):
-            try:
-                value, _ = decoder.raw_decode(self.text[match.start() :].lstrip())
-            except ValueError:
-                continue  # prose that merely looks like JSON
-            if isinstance(value, dict) and "properties" in value:
-                schema = value
-        return schema
+        """The form of the reply that the prompt describes in words, where it does."""
+        return form_in(self.own)
 
 
 def _times(text: str) -> list[tuple[int, float]]:

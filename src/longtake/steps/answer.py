@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from longtake.models.chat import Chat
-from longtake.models.replies.reading import Letter
+from longtake.models.replies.forms import Brief, Letter
 from longtake.steps.ask import ask
 from longtake.types import Answer, Evidence, Frame, Question
 
@@ -29,14 +29,14 @@ class Words(BaseModel):
 class ReasonedChoice(BaseModel):
     """A reasoned letter."""
 
-    reason: str
+    reason: Brief
     choice: Letter = None
 
 
 class ReasonedWords(BaseModel):
     """A reasoned answer in words."""
 
-    reason: str
+    reason: Brief
     answer: str
 
 

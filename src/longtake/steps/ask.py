@@ -4,16 +4,16 @@
 
     guess = ask(run["llm"], "videoagent/predict", Guess, question=question, seen=story, default=Guess())
 
-The prompt's slots are the keyword arguments that are not named below. A reply that cannot be read is asked
-for once more, with the reason; after that the step's documented default stands, and an event says so. With
-no default the error is raised. Nothing is ever made up in place of a reply.
+The prompt's slots are the keyword arguments that are not named below. A reply that cannot be read is
+asked for again, with the reason, and then one decisive field at a time; after that the step's
+documented default stands. An event notes each of these. With no default an error is raised. Nothing
+is ever made up in place of a reply.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar, overload
 
 from pydantic import BaseModel
@@ -22,21 +22,23 @@ from longtake import events, prompts
 from longtake.errors import ModelError
 from longtake.models.chat import Chat, Image, Message, Options, Reply, say
 from longtake.models.layers import Carded
-from longtake.models.replies.reading import Unreadable, read, schema_for, told
+from longtake.models.replies.reading import Unreadable
 from longtake.prompts import Plain
 from longtake.steps.fit import fit
+from longtake.steps.form import Form, is_cut, said
 from longtake.timecode import clock
-from longtake.types import Frame, Question
+from longtake.types import Frame
 
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
 REQUIRED: Any = object()
 """Stands for "no default": an unreadable reply raises."""
-CUT_OFF = "the reply was cut off before an answer came, because it was too long; think less and answer briefly"
 QUOTED = 2000
 """Characters of an unreadable reply that are shown to the model again …"""
 CUT_QUOTED = 200
 """… and of one that was cut off."""
+FIELD_TOKENS = 160
+"""Tokens of a reply that is one field."""
 
 
 @overload
@@ -80,7 +82,7 @@ def ask(
     """The model's reply as ``reply``, a pydantic model or ``str``.
 
     A :class:`~longtake.types.Question` among the slots decides which letters a
-    :data:`~longtake.models.replies.reading.Letter` may be.
+    :data:`~longtake.models.replies.forms.Letter` may be.
     """
     form = Form.of(reply, slots)
     own = chat.card.options
@@ -93,47 +95,6 @@ def ask(
     )
     messages = compose(chat, prompt, slots, frames, form.instruction, options.max_tokens)
     return converse(chat, messages, options, form, default)
-
-
-@dataclass(frozen=True)
-class Form:
-    """What a reply must look like."""
-
-    kind: type[Any]
-    question: Question | None
-    schema: Mapping[str, Any] | None
-
-    @classmethod
-    def of(cls, kind: type[Any], slots: Mapping[str, Any]) -> Form:
-        """The form of a reply type, given the slots of the prompt."""
-        question = next((value for value in slots.values() if isinstance(value, Question)), None)
-        schema = None if kind is str else schema_for(kind, question)
-        return cls(kind, question, schema)
-
-    @property
-    def instruction(self) -> str:
-        """The words that ask for this form; they close the prompt, also where a schema is enforced."""
-        if self.schema is None:
-            return ""
-        text = Plain(json.dumps(told(self.schema), ensure_ascii=False, separators=(",", ":")))
-        return prompts.load("shared/form").render(schema=text).user[0]
-
-    def read(self, reply: Reply) -> Any:
-        """The reply in this form, or :class:`Unreadable`."""
-        if self.schema is not None:
-            try:
-                return read(reply.text, self.kind, self.question)
-            except Unreadable as error:
-                if (
-                    reply.finish == "length"
-                ):  # what its last words lack would not help; that they were too many does
-                    raise Unreadable(CUT_OFF) from error
-                raise
-        if reply.finish == "length" and not reply.text:
-            raise Unreadable(CUT_OFF)
-        if not reply.text.strip():
-            raise Unreadable("the reply was empty")
-        return reply.text.strip()
 
 
 def compose(
@@ -173,32 +134,36 @@ def compose(
 def converse(
     chat: Chat, messages: list[Message], options: Options, form: Form, default: Any
 ) -> Any:
-    """Ask, read, ask once more with what was wrong, and then take the default."""
+    """Ask, read, and where the reply cannot be read, ask in smaller steps before giving up.
+
+    ::
+
+        the whole form                       the request itself
+        the whole form, with what was wrong  asked_again, unless the first reply was cut off
+        one decisive field at a time         asked_for_field
+        the default, or an error             default_taken
+    """
     reply = chat.complete(messages, options)
     try:
         return form.read(reply)
     except Unreadable as error:
         problem = str(error)
-    events.note("asked_again", prompt=options.prompt, model=chat.card.name, why=problem)
-    again = prompts.load("shared/reask").render(
-        problem=problem, form=Plain(form.instruction or "Write plain text.")
-    )
-    # a model that is shown how it rambled rambles on
-    quoted = reply.text[: CUT_QUOTED if reply.finish == "length" else QUOTED]
-    said = say("assistant", quoted or "(empty)")
     try:
-        reply = chat.complete([*messages, said, say("user", *again.user)], options)
-        return form.read(reply)
+        # a model whose reply ran out of room is likely to ramble on; one that thought too long is not
+        if not (is_cut(reply) and reply.text.strip() and form.lacking({})):
+            reply = _again(chat, messages, options, form, reply, problem)
+            try:
+                return form.read(reply)
+            except Unreadable as error:
+                problem = str(error)
+        return _field_by_field(chat, messages, options, form, reply, problem)
     except (Unreadable, ModelError) as error:
-        # a prompt that just fitted may be too long with the question why
+        # a prompt that just fitted may be too long with another turn
         if isinstance(error, ModelError) and error.problem != "context":
             raise
         if default is REQUIRED:
-            raise ModelError(
-                chat.card.name,
-                "unreadable",
-                f"the reply to {options.prompt} cannot be used: {problem}",
-            ) from error
+            detail = f"the reply to {options.prompt} cannot be used: {problem}"
+            raise ModelError(chat.card.name, "unreadable", detail) from error
         events.note(
             "default_taken",
             prompt=options.prompt,
@@ -207,6 +172,55 @@ def converse(
             default=plain_data(default),
         )
         return default
+
+
+def _again(
+    chat: Chat,
+    messages: Sequence[Message],
+    options: Options,
+    form: Form,
+    reply: Reply,
+    problem: str,
+) -> Reply:
+    """The reply to the same request, put once more with what was wrong."""
+    events.note("asked_again", prompt=options.prompt, model=chat.card.name, why=problem)
+    again = prompts.load("shared/reask").render(
+        problem=problem, form=Plain(form.instruction or "Write plain text.")
+    )
+    return chat.complete([*messages, _quoted(reply), say("user", *again.user)], options)
+
+
+def _field_by_field(
+    chat: Chat,
+    messages: Sequence[Message],
+    options: Options,
+    form: Form,
+    reply: Reply,
+    problem: str,
+) -> Any:
+    """The reply from its decisive fields, each asked for alone; raises :class:`Unreadable`."""
+    members = form.known(reply)
+    names = form.lacking(members)
+    if not names:
+        raise Unreadable(problem)
+    # a model that thinks needs its room for that
+    room = options.max_tokens if reply.thinking else min(options.max_tokens, FIELD_TOKENS)
+    for name in names:
+        events.note(
+            "asked_for_field", prompt=options.prompt, model=chat.card.name, field=name, why=problem
+        )
+        request, single = form.single(name)
+        small = replace(options, schema=single.schema, max_tokens=room)
+        answer = chat.complete([*messages, _quoted(reply), say("user", request)], small)
+        members |= single.read(answer).model_dump()
+    return form.assemble(members)
+
+
+def _quoted(reply: Reply) -> Message:
+    """An unreadable reply as the model's own turn, shortened."""
+    # a model that is shown how it rambled rambles on
+    text = said(reply)[: CUT_QUOTED if is_cut(reply) else QUOTED]
+    return say("assistant", text or "(empty)")
 
 
 def plain_data(value: Any) -> Any:

@@ -30,11 +30,13 @@ from longtake.models.chat import (
     Unsupported,
     say,
 )
+from longtake.models.replies.forms import in_words
 from longtake.models.replies.loose_json import NotJson, objects, parse
 from longtake.models.replies.reading import explain
 from longtake.prompts import Plain
 from longtake.prompts.material import quote
-from longtake.steps.ask import REQUIRED, Form, compose, converse
+from longtake.steps.ask import REQUIRED, compose, converse
+from longtake.steps.form import Form
 from longtake.types import Frame
 
 M = TypeVar("M", bound=BaseModel)
@@ -157,7 +159,7 @@ class _Loop:
         return messages, None
 
     def in_words(self, messages: list[Message]) -> tuple[list[Message], Reply | None]:
-        listed = "\n".join(json.dumps(_plain(one.spec)) for one in self.tools.values())
+        listed = "\n".join(_in_words(one.spec) for one in self.tools.values())
         told = prompts.load("shared/tools").render(tools=Plain(listed), turns=self.turns)
         messages[0] = say("system", f"{messages[0].text}\n\n{told.user[0]}")
         for _ in range(self.turns):
@@ -198,8 +200,11 @@ class _Loop:
         )
 
 
-def _plain(spec: ToolSpec) -> dict[str, Any]:
-    return {"tool": spec.name, "description": spec.description, "arguments": spec.parameters}
+def _in_words(spec: ToolSpec) -> str:
+    """A tool on one line: what it does, and its arguments as replies' fields are described."""
+    described = " ".join(spec.description.split())
+    arguments = in_words(spec.parameters).replace("\n", ", ") or "none"
+    return f"{spec.name}: {described} Arguments: {arguments}"
 
 
 def _call_in(text: str) -> ToolCall | None:

@@ -17,7 +17,7 @@ import longtake.steps
 from longtake.lab.film import make_world
 from longtake.lab.footage import LabFootage
 from longtake.models.chat import Options, ToolSpec, say
-from longtake.models.replies.reading import schema_for
+from longtake.models.replies.forms import schema_for
 from longtake.steps.team import Member
 from longtake.timecode import clock
 from longtake.types import Segment

@@ -17,7 +17,7 @@ from longtake.lab.footage import LabFootage
 from longtake.lab.skill_lists import LISTS
 from longtake.lab.skills import VALUES
 from longtake.models.chat import Image, Options, say
-from longtake.models.replies.reading import Letter, schema_for
+from longtake.models.replies.forms import Letter, schema_for
 from longtake.steps.ask import ask
 from longtake.steps.run import Agent
 from longtake.steps.team import Opinion, group_answers, peer_scores

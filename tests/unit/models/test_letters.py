@@ -25,7 +25,7 @@ QUESTION = Question(
         ("The best option is B, because it barks.", "B"),
         ("Option B", "B"),
         ("Final answer: **C**", "C"),
-        ("\\boxed{D}", None),
+        ("\\boxed{D}", "D"),
         ("The answer is \\boxed{D}", "D"),
         ("B. The red dog", "B"),
         ("B) the red dog", "B"),

@@ -1,4 +1,5 @@
 import json
+import time
 from contextlib import suppress
 
 import pytest
@@ -62,12 +63,11 @@ def test_a_cut_off_tail_is_closed_and_nothing_is_made_up(
 @pytest.mark.parametrize(
     "text",
     [
-        '{"a": maybe}',
-        '{"a": 8/10}',
-        '{"a": 1 "b": {"a": 2}}',
         '{"a": 1, "a": 2}',
-        '{"a": NaN}',
-        '{"a": "x" or "y"}',
+        '{"a": 1, "b": "c" "a": 2}',
+        '{"a": }',
+        '{"a": 1, 2}',
+        '{"a": {"b": 1} {"b": 2}}',
         "{" + '"a":{' * 200,
         '{"a": ' + "9" * 500 + "}",
     ],
@@ -77,6 +77,67 @@ def test_what_is_broken_is_not_mended_by_guessing(text: str) -> None:
         list(objects(text))
     with pytest.raises(NotJson):
         parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"a": maybe}', {"a": "maybe"}),
+        ('{"a": 8/10}', {"a": "8/10"}),
+        ('{"a": 3-4, "b": 1}', {"a": "3-4", "b": 1}),
+        ('{"a": 1 "b": {"a": 2}}', {"a": 1, "b": {"a": 2}}),
+        ('{"a": "x"\n"b": "y"}', {"a": "x", "b": "y"}),
+        ('{"a": "x"\nb: "y"}', {"a": "x", "b": "y"}),
+        ('{"a" = "x", "b" = 2}', {"a": "x", "b": 2}),
+        ('{"a": "x" or "y"}', {"a": 'x" or "y'}),
+        ('{"a": "she says "go" and goes", "b": "B"}', {"a": 'she says "go" and goes', "b": "B"}),
+        ("{'a': 'it's a dog's', 'b': 'B'}", {"a": "it's a dog's", "b": "B"}),
+        ('{"a": the red dog, "b": B}', {"a": "the red dog", "b": "B"}),
+        ('{"a": [{"b": 1}, {"b": 2}}', {"a": [{"b": 1}, {"b": 2}]}),
+        ('{"a": ["x "y" z", "w"], "b": 1 }', {"a": ['x "y" z', "w"], "b": 1}),
+        ('{"a": [one, two]}', {"a": ["one", "two"]}),
+        ('{"a": 1, "b": "x"\n\nHope that helps', {"a": 1, "b": "x"}),
+    ],
+)
+def test_what_is_broken_is_mended_where_it_can_mean_one_thing(text: str, value: object) -> None:
+    (read,) = objects(text)
+    assert read.value == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{/*" * 40_000,
+        "{" * 120_000,
+        "{“" * 60_000,
+        '{"a":"' * 20_000,
+        '{"a": "x" ' * 12_000,
+        '{"a": x, ' * 12_000,
+        '{"a": ' + "[" * 100_000,
+        '{"a": "' + '" ' * 60_000 + '", "a": 1}',
+        '{"a": x' + " " * 120_000 + "y, ",
+        '{"a": "b"' + "\n" * 120_000,
+        "[" * 100_000,
+    ],
+    ids=range(11),
+)
+def test_reading_takes_time_linear_in_the_text(text: str) -> None:
+    began = time.process_time()
+    for read in (parse, lambda text: list(objects(text))):
+        with suppress(NotJson):
+            read(text)
+    assert time.process_time() - began < 2
+
+
+def test_deep_json_is_refused_and_exhausts_nothing() -> None:
+    for depth in (100, 900, 100_000):
+        with pytest.raises(NotJson):
+            parse('{"a":' * depth + "1" + "}" * depth)
+    assert parse("[" * 60 + "]" * 60).value
+
+
+def test_a_lone_surrogate_in_a_string_is_dropped() -> None:
+    assert parse('{"a": "x\\ud83dy"}').value == {"a": "xy"}
 
 
 def test_braces_in_prose_are_not_json() -> None:

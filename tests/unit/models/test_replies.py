@@ -4,7 +4,16 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from longtake.models.replies.reading import Letter, Unreadable, closing, read, schema_for, told
+from longtake.models.replies.forms import (
+    Brief,
+    Letter,
+    closing,
+    decisive,
+    in_words,
+    only,
+    schema_for,
+)
+from longtake.models.replies.reading import Unreadable, read
 from longtake.models.replies.thinking import split_thinking
 from longtake.types import Question
 
@@ -64,10 +73,13 @@ def test_a_bare_letter_is_a_reply_where_nothing_else_is_needed(text: str) -> Non
         ('{"reason": "no idea"}', "exactly one letter"),
         ('{"choice": "B', "cut off inside choice"),
         ('{"choice": "A"} or {"choice": "B"}', "2 different answers"),
-        ('{"choice": "A" "reason": {"choice": "B"}}', "cannot be read"),
-        ('{"properties": {"choice": {"enum": ["A"]}}}', "none of the fields"),
+        ('{"choice": "A" "reason": {"choice": "B"}}', "reason: Input should be a valid string"),
+        ('{"choice": "A", "choice": "B"}', "cannot be read"),
+        ('{"properties": {"choice": {"enum": ["A"]}}}', "exactly one letter"),
+        ('{"tool": "look", "arguments": {"at": 3}}', "none of the fields"),
         ("I would say it is A or B", "exactly one letter"),
-        ('{"choice": 1}', "exactly one letter"),
+        ('{"choice": 4}', "exactly one letter"),
+        ('{"choice": true}', "exactly one letter"),
         ('{"choice": ["A", "B"]}', "exactly one letter"),
     ],
 )
@@ -83,7 +95,7 @@ def test_an_answer_that_was_not_given_is_not_found(text: str, why: str) -> None:
         ('{"choice": "A", "score": 11}', "less than or equal to 10"),
         ('{"choice": "A", "score": 8', "score: Field required"),
         ('{"choice": "A", "mood": "go', "cut off inside mood"),
-        ('{"choice": "A", "score": 8/10}', "cannot be read"),
+        ('{"choice": "A", "score": 8/9}', "score: "),
         ('{"choice": "A", "score": true}', "score: "),
         ("A", "no JSON object"),
     ],
@@ -96,8 +108,10 @@ def test_wrong_types_say_what_is_wrong(text: str, why: str) -> None:
 def test_a_list_that_was_cut_off_keeps_its_whole_items() -> None:
     whole = '{"frames": [{"segment": 1, "what": "a cup"}, {"segment": 2, "what": "a ca'
     assert [wish.what for wish in read(whole, Wishes).frames] == ["a cup", "a ca"]
+    lacking = '{"frames": [{"segment": 1, "what": "a cup"}, {"segment": 2'
+    assert [wish.what for wish in read(lacking, Wishes).frames] == ["a cup"]
     with pytest.raises(Unreadable):
-        read('{"frames": [{"segment": 1, "what": "a cup"}, {"segment": 2', Wishes)
+        read('{"frames": [{"segment": 1', Wishes)
 
 
 def test_open_ended_questions_have_no_letter() -> None:
@@ -148,7 +162,7 @@ def test_a_letter_may_be_described() -> None:
         read('{"choice": null}', Described, QUESTION)
 
 
-def test_a_schema_is_told_in_few_words_and_says_all_that_is_needed():
+def test_a_form_in_words_says_all_that_is_needed():
     class Inner(BaseModel):
         """A part."""
 
@@ -158,22 +172,42 @@ def test_a_schema_is_told_in_few_words_and_says_all_that_is_needed():
     class Outer(BaseModel):
         """The whole."""
 
-        parts: list[Inner]
+        reason: Brief
+        parts: list[Inner] = Field(max_length=5)
+        names: list[str]
+        groups: list[list[int]] = Field(min_length=1)
+        mood: Literal["good", "bad"]
+        when: str | None = Field(None, description="a clock")
+        sure: bool
+        share: float = Field(ge=0)
+        choice: Letter = None
 
-    assert told(schema_for(Outer)) == {
-        "properties": {
-            "parts": {
-                "type": "array",
-                "items": {
-                    "properties": {
-                        "number": {"type": "integer", "minimum": 1, "maximum": 3},
-                        "note": {"type": "string", "description": "why"},
-                    },
-                    "required": ["number"],
-                },
-            }
-        }
-    }
+    assert in_words(schema_for(Outer, QUESTION)).splitlines() == [
+        '"reason": text, at most 25 words',
+        '"parts": a list of at most 5 objects, each with '
+        '"number": a whole number from 1 to 3 and "note": text (why)',
+        '"names": a list of texts',
+        '"groups": a list of at least 1 lists of whole numbers',
+        '"mood": one of "good", "bad"',
+        '"when": text or null (a clock)',
+        '"sure": true or false',
+        '"share": a number, at least 0',
+        '"choice": one of "A", "B", "C"',
+    ]
+
+
+def test_decisive_fields_are_those_without_which_a_reply_says_nothing():
+    class Reasoned(BaseModel):
+        reason: Brief
+        choice: Letter = None
+
+    class Reason(BaseModel):
+        reason: str
+
+    assert decisive(Reasoned, QUESTION) == ["choice"]
+    assert decisive(Reason) == ["reason"]
+    assert decisive(Scored, QUESTION) == ["choice", "score"]
+    assert schema_for(only(Reasoned, "choice"), QUESTION)["required"] == ["choice"]
 
 
 def test_a_schema_that_closes_bounds_its_texts_and_nothing_else():

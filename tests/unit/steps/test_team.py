@@ -72,7 +72,7 @@ def test_an_unreadable_judge_is_left_out_of_the_sum() -> None:
     agents = [
         Agent("ann", judge(9, 3)),
         Agent("bob", judge(2, 10)),
-        Agent("cid", ScriptedChat(["all great!", '{"agent_1": 11, "agent_2": 5}'])),
+        Agent("cid", ScriptedChat(["all great!", '{"agent_1": 11, "agent_2": 5}', "12"])),
     ]
     with listening() as heard:
         scores = peer_scores(agents, [Opinion("ann", "A"), Opinion("bob", "B")], QUESTION)

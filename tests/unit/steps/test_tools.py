@@ -108,7 +108,9 @@ def test_without_native_tools_the_protocol_is_json() -> None:
     ]
     chat = ScriptedChat(lines)
     assert find(chat).place == "shelf"
-    assert '"tool": "look"' in chat.asked[1][0][0].text
+    told = chat.asked[1][0][0].text
+    assert 'look: Look at a moment of the film. Arguments: "at": a number (seconds), ' in told
+    assert '"wide": true or false' in told
     assert "at 7 wide" in chat.asked[2][0][-1].text
     assert "at 8" in chat.asked[3][0][-1].text
 

@@ -23,7 +23,7 @@ from longtake.models.backends.openai import OpenAIChat
 from longtake.models.chat import Card, Chat, Message, Options, Reply
 from longtake.models.http import Endpoint
 from longtake.models.prices import HERE, price_of
-from longtake.models.replies.reading import closing
+from longtake.models.replies.forms import closing
 from longtake.models.weights import weights_file
 
 MAGIC = b"GGUF"

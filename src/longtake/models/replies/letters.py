@@ -1,49 +1,102 @@
 """Option letters in the forms in which models write them.
 
-``B``, ``(B)``, ``**B**``, ``B.``, ``Option B``, ``Answer: B.``, ``The correct answer is (B)``, the letter
-with the option's text, and that text alone are all B. ``A or B`` is no answer, and neither is a sentence that
-begins with the article "A".
+``B``, ``(B)``, ``**B**``, ``B.``, ``Option B``, ``Answer: B.``, ``The correct answer is (B)``,
+``\\boxed{B}``, the letter with the option's text, that text alone, and the option's number are all
+B. ``A or B`` is no answer, and neither is a sentence that begins with the article "A".
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from longtake.types import Question
 
-_WRAPPING = " \t\n*_`\"'“”‘’[](){}<>.:,;!$\\"
+LONGEST = 20_000
+"""Characters of a text that is searched for a letter: its end, where conclusions are."""
+_WRAPPING = " \t\r\n*_`\"'“”‘’[](){}<>.:,;!$\\"
+_OPEN = r"""[\s\[("'“‘*_`{$<\\]{0,12}"""
+
 _STATEMENT = re.compile(
-    r"""\b(?:(?:final|correct|best|right|my)\s+)*(?:answer|choice|option)\b
-        \s*(?:would\s+be|should\s+be|must\s+be|is|are|was)?\s*[:=\-–—]*\s*
-        (?:option|choice|letter)?\s*[\[("'*_`{$\\]*(?:(?:boxed|text)\s*\{)*\s*
-        ([A-Za-z])(?![A-Za-z'’])""",
+    rf"""(?:\b(?:answer|(?:final|correct|best|right|my)\s(?:choice|option|letter))\b
+            [*_`"']{{0,3}}\s{{0,3}}
+            (?:would\s+be|should\s+be|must\s+be|has\s+to\s+be|is|was)?\s{{0,3}}[:=\-–—]{{0,2}}
+         |\bI(?:['’]d|\s+would|\s+will)?\s+(?:choose|pick|select|go\s+with)\b:?
+         |^[\s*_`#>-]{{0,8}}(?:option|choice)\b[*_`"']{{0,3}}\s{{0,3}}[:=]{{0,1}}
+        ){_OPEN}(?:(?:option|choice|letter)\b{_OPEN})?([A-Za-z])(?![A-Za-z'’])""",
+    re.IGNORECASE | re.VERBOSE | re.MULTILINE,
+)
+"""The letter after words that announce an answer."""
+_BOXED = re.compile(
+    r"\\boxed\s{0,3}\{\s{0,3}(?:\\text\w{0,4}\s?\{\s{0,3})?\(?([A-Za-z])\)?[\s}]{0,4}\}"
+)
+_NAMED = re.compile(
+    r"\banswer\b[*_`]{0,3}\s{0,3}(?:is\b|:)[:\s*_`\"'“]{0,8}(\S.{0,300}?)(?:[.!]?[\s*_`\"'”]{0,8}(?:\n|$))",
+    re.IGNORECASE,
+)
+"""Words to the end of the line after "the answer is"."""
+_LEADING = re.compile(
+    r"[\s\[(\"'“*_`]{0,12}([A-Z])[\])\"'”*_`]{0,6}\s{0,3}(?:[.):\-–—,]|\n|$)\s*[*_`]{0,3}(.*)",
+    re.DOTALL,
+)
+_DENIED = re.compile(
+    r"(?:\bnot|n['’]t|\bnever|\bwrong|\bincorrect|\bfalse|\bleast\s+likely|\bunlikely|\bif|\bunless"
+    r"|\bwhether|\bsuppose|\bassum\w+|\bsay|\bclaim\w*|\breads?)\s+(?:that\s+)?(?:the\s+|an?\s+)?$",
+    re.IGNORECASE,
+)
+"""Words before a statement that turn it round, or make it somebody else's."""
+_DOUBTED = re.compile(
+    r"""[\])"'”*_`}$.]{0,6}\s{0,3}(?:\?|/|&|\+|\||(?:or|nor|and|vs|versus)\b
+        |,\s*(?:or|and|[A-Z]\b)
+        |(?:(?:is|was|seems?|looks?)\s+(?!(?:the\s+|clearly\s+)?(?:correct|right|best))\w
+           |is\s*n['’]t|can(?:not)?\b|could\b|would\b|might\b|may\b|does\b|has\b|shows?\b))""",
     re.IGNORECASE | re.VERBOSE,
 )
-_LEADING = re.compile(
-    r"^[\s\[(\"'*_`]*([A-Za-z])[\])\"'*_`]*\s*(?:[.):\-–—,]|\n|$)\s*[*_`]*(.*)$", re.DOTALL
+"""What follows a letter that is not, after all, the answer."""
+_DISMISSED = re.compile(
+    r"(?:\bnot|\brather\s+than|\binstead\s+of|\bunlike|\bthan)\s+(?:option\s+|\()?$", re.IGNORECASE
 )
 
 
-def read_letter(text: str, question: Question) -> str | None:
-    """The letter a text states, or ``None`` where it states none or more than one."""
-    letters = question.letters
-    bare = text.strip(_WRAPPING)
-    if len(bare) == 1 and bare.upper() in letters:
+class _Stated(NamedTuple):
+    letter: str
+    start: int
+    end: int
+
+
+def read_letter(text: str, question: Question, *, cut: bool = False) -> str | None:
+    """The letter a text states, or ``None`` where it states none or more than one.
+
+    ``cut`` says that the text has lost its end: its last word may have been another one.
+    """
+    whole = unicodedata.normalize("NFKC", text[-LONGEST:]).strip()
+    if cut:
+        whole = re.sub(r"\w+$", "", whole)
+    bare = whole.strip(_WRAPPING)
+    if len(bare) == 1 and bare.upper() in question.letters:
         return bare.upper()
-    if named := _option_named(text, question):
+    if bare.isdecimal():
+        return _numbered(bare, question)
+    if named := _option_named(whole, question):
         return named
-    stated = {match.upper() for match in _statements(text)}
-    if len(stated) == 1:
-        letter = stated.pop()
-        return letter if letter in letters and not _rivals(text, letter, letters) else None
+    stated = list(_statements(whole, question))
     if stated:
+        return _agreed(whole, stated, question)
+    if announces(whole):  # an announcement that names no single option
         return None
-    if match := _LEADING.match(text.strip()):
-        letter, rest = match.group(1).upper(), match.group(2)
-        if letter in letters and match.group(1).isupper():
-            return _confirmed(letter, rest, question)
-    return None
+    return _leading(whole, question, cut=cut) or _last_line(whole, question)
+
+
+def stated_letters(text: str, question: Question) -> set[str]:
+    """Every letter that a text announces as the answer, also where they contradict one another."""
+    return {one.letter for one in _statements(unicodedata.normalize("NFKC", text), question)}
+
+
+def announces(text: str) -> bool:
+    """Whether a text has words that announce a letter, be it one of the options or not."""
+    return _STATEMENT.search(text) is not None and not _is_article(text)
 
 
 def plain(text: str) -> str:
@@ -52,61 +105,120 @@ def plain(text: str) -> str:
     return " ".join(re.sub(r"[^\w\s]|_", " ", folded).split())
 
 
+def _is_article(text: str) -> bool:
+    """Whether all that looks like a letter is the article in "the answer is a man"."""
+    return all(_article(text, match) for match in _STATEMENT.finditer(text))
+
+
+def _article(text: str, match: re.Match[str]) -> bool:
+    letter = match.group(1)
+    rest = text[match.end() : match.end() + 3]
+    # a letter that is an answer is not followed by a plain word, except a capital that is no word
+    spaced = rest[:1].isspace() and rest.strip(" *_`\"'")[:1].isalnum()
+    return spaced and (letter.islower() or letter in "AI")
+
+
+def _numbered(digits: str, question: Question) -> str | None:
+    """The option with that text, or with that number where no option speaks of numbers."""
+    if named := _option_named(digits, question):
+        return named
+    number = int(digits[:9])
+    if any(char.isdecimal() for option in question.options for char in option):
+        return None
+    return question.letters[number - 1] if 1 <= number <= len(question.letters) else None
+
+
 def _option_named(text: str, question: Question) -> str | None:
     """The letter of the only option whose text this is."""
     wanted = plain(text)
-    hits = [
+    letters = [
         letter
         for letter, option in zip(question.letters, question.options, strict=True)
         if wanted and plain(option) == wanted
     ]
-    return hits[0] if len(hits) == 1 else None
+    return letters[0] if len(letters) == 1 else None
 
 
-def _statements(text: str) -> list[str]:
-    """Letters in "the answer is B"; a lower-case one counts only where nothing but its end follows."""
-    found = []
+def _statements(text: str, question: Question) -> Iterator[_Stated]:
+    """Letters that are announced: "the answer is B", "\\boxed{B}", "Answer: the dog"."""
     for match in _STATEMENT.finditer(text):
-        letter, rest = match.group(1), text[match.end() : match.end() + 3].strip(" *_`\"'")
-        # "the answer is a man": an article is followed by a word, a letter is not
-        if rest[:1].isalnum() and not (letter.isupper() and letter not in "AI"):
+        if not _article(text, match):
+            yield _Stated(match.group(1).upper(), match.start(), match.end())
+    for match in _BOXED.finditer(text):
+        yield _Stated(match.group(1).upper(), match.start(), match.end())
+    for match in _NAMED.finditer(text):
+        letter = _option_named(match.group(1), question)
+        if letter is not None:
+            yield _Stated(letter, match.start(), match.end())
+
+
+def _agreed(text: str, stated: list[_Stated], question: Question) -> str | None:
+    """The one letter that all statements name, unless the text takes it back."""
+    letter = stated[0].letter
+    if letter not in question.letters or any(one.letter != letter for one in stated):
+        return None
+    for one in stated:
+        if _DENIED.search(text[max(0, one.start - 40) : one.start]):
+            return None
+        if _DOUBTED.match(text, one.end):
+            return None
+    rest = text[max(one.end for one in stated) :]
+    return None if _speaks_for_another(rest, letter, question) else letter
+
+
+def _speaks_for_another(rest: str, letter: str, question: Question) -> bool:
+    """Whether what follows a letter names another option, by its letter or by its text."""
+    for match in re.finditer(r"(?<![\w'’])([A-Z])(?![\w'’])", rest):
+        other = match.group(1)
+        if other == letter or other not in question.letters:
             continue
-        found.append(letter)
-    return found
-
-
-def _rivals(text: str, letter: str, letters: str) -> bool:
-    """Whether a text also holds another letter as an alternative: "B or C", "B/C", "(B) and (C)"."""
-    others = "".join(other for other in letters if other != letter)
-    if not others:
-        return False
-    one = rf"[\[(\"'*_`]*(?:option\s+)?[\[(\"'*_`]*[{others}][\])\"'*_`]*(?![\w'’])"
-    own = rf"[\[(\"'*_`]*(?:option\s+)?[\[(\"'*_`]*{letter}[\])\"'*_`]*"
-    joined = (
-        r"\s*(?:\bor\b|\band\b|/|,|&|\+|\bversus\b|\bvs\b|\|)\s*(?:maybe|perhaps|possibly|also)?\s*"
-    )
-    return bool(
-        re.search(rf"(?<!\w){own}{joined}{one}", text)
-        or re.search(rf"(?<!\w){one}{joined}{own}(?!\w)", text)
+        # "A" and "I" are words unless they stand in brackets or after "option"
+        before, after = rest[max(0, match.start() - 20) : match.start()], rest[match.end() :][:2]
+        marked = re.search(r"(?:[(\[*\"']|option\s)$", before, re.IGNORECASE)
+        if other in "AI" and not marked and after[:1].isspace() and after[1:2].islower():
+            continue
+        if not _DISMISSED.search(before):
+            return True
+    said = f" {plain(rest)} "
+    own = plain(question.options[question.letters.index(letter)])
+    return any(
+        f" {other} " in said
+        for other in map(plain, question.options)
+        if other and other != own and f" {other} " not in f" {own} "
     )
 
 
-def _confirmed(letter: str, rest: str, question: Question) -> str | None:
+def _leading(text: str, question: Question, *, cut: bool) -> str | None:
     """The letter that begins a text, unless what follows speaks for another option."""
+    match = _LEADING.match(text)
+    spaced = re.match(r"([A-Z])\s+(\S.*)", text, re.DOTALL)
+    if match and match.group(1) in question.letters:
+        letter, rest = match.group(1), match.group(2)
+    elif spaced and spaced.group(1) in question.letters:  # "B the dog"
+        letter, rest = spaced.group(1), spaced.group(2)
+        if plain(rest) != plain(question.options[question.letters.index(letter)]):
+            return None
+    else:
+        return None
     own = plain(question.options[question.letters.index(letter)])
     said = plain(rest)
     if not said or said == own:
         return letter
-    if _option_named(rest, question) is not None:
+    if re.match(r"(?:or|and|but|maybe|perhaps|no|wait|not)\b", said) or rest[:1] in "/&|":
         return None
-    others = "".join(other for other in question.letters if other != letter)
-    # a bare capital further on may be another choice; "A" and "I" are words unless they are bracketed
-    capitals = "".join(other for other in others if other not in "AI")
-    bare = rf"|(?<![\w'’])[{capitals}](?![\w'’])" if capitals else ""
-    if others and re.search(rf"\([{others}]\)|\boption\s+[{others}]\b{bare}", rest):
+    if cut and not own.startswith(said) and _begins_another(said, own, question):
         return None
-    if re.match(r"(?:or|and|/|but|maybe|perhaps)\b", said) or _rivals(
-        f"{letter} {rest}", letter, question.letters
-    ):
-        return None
-    return letter
+    return None if _speaks_for_another(rest, letter, question) else letter
+
+
+def _begins_another(said: str, own: str, question: Question) -> bool:
+    return any(plain(option).startswith(said) for option in question.options if option != own)
+
+
+def _last_line(text: str, question: Question) -> str | None:
+    """A letter alone on the last line of a text that has no other such line."""
+    lines = [line.strip(_WRAPPING) for line in text.splitlines() if line.strip(_WRAPPING)]
+    alone = [line for line in lines if len(line) == 1 and line.isalpha()]
+    if len(alone) == 1 and lines[-1] == alone[0] and alone[0].upper() in question.letters:
+        return alone[0].upper()
+    return None

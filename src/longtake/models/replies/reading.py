@@ -1,150 +1,90 @@
-"""Replies with a type: the schema that is asked for, and the reading of what comes back.
+"""What a model wrote, read as a reply type.
 
-A reply type is a pydantic model. A field of type :data:`Letter` holds the option that a multiple-choice
-question is answered with; for an open-ended question it is ``None`` and is not asked for.
+Replies come as JSON, broken JSON, JSON wrapped in other JSON, lines, tags, tables, or as nothing
+but the value that was asked for. All of these are read, under three rules:
+
+- The decisive fields must be in the reply. An explanation that is missing is left empty; nothing
+  else is filled in.
+- Where a reply says a thing more than once, it must say the same each time. Which of two answers
+  was meant is not guessed: a wrong reading is worse than none.
+- What was cut off counts only as far as its missing end could not change it.
 """
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterator, Mapping
-from functools import lru_cache
-from typing import Annotated, Any, TypeAlias, TypeVar
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ValidationError, ValidationInfo, WithJsonSchema
+from pydantic import BaseModel, ValidationError
 
-from longtake.models.replies.letters import read_letter
-from longtake.models.replies.loose_json import Found, NotJson, objects, parse
-from longtake.types import Question
+from longtake import events
+from longtake.models.replies.fields import Fields
+from longtake.models.replies.forms import decisive, letter_fields
+from longtake.models.replies.layouts import Contradiction, layouts
+from longtake.models.replies.letters import plain, stated_letters
+from longtake.models.replies.loose_json import NotJson, Parsed, lists, objects, parse
+from longtake.types import Question, Segment
 
 M = TypeVar("M", bound=BaseModel)
 
-SHORTEST_TEXT = 60
-"""Characters that :func:`closing` leaves a text at least."""
-_MARK = "x-option-letter"
+_FENCED = re.compile(r"```[\w-]*\s*\n(.*?)\n?\s*```", re.DOTALL)
+_DECLINES = re.compile(
+    r"\W{0,3}(?:(?:I['’]?m|I am|we are)\s+(?:very\s+)?(?:sorry|unable|not able)|sorry\b|unfortunately"
+    r"|as an? (?:AI|language model)|I\s+(?:can\s?not|can['’]?t|could not|couldn['’]?t|do not|don['’]?t)\b)",
+    re.IGNORECASE,
+)
 
 
 class Unreadable(ValueError):
     """A reply that does not hold what was asked for; its text says why, for the model to read."""
 
 
-def _letter(value: Any, info: ValidationInfo) -> str | None:
-    question = (info.context or {}).get("question")
-    if question is None or not question.options:
-        return None
-    letter = read_letter(value, question) if isinstance(value, str) else None
-    if letter is None:
-        raise ValueError(f"must be exactly one letter of {', '.join(question.letters)}")
-    return letter
-
-
-Letter: TypeAlias = Annotated[
-    str | None, BeforeValidator(_letter), WithJsonSchema({"type": "string", _MARK: True})
-]
-"""The letter of an option, ``None`` where the question has none. Give such a field the default ``None``."""
-
-
-def schema_for(kind: type[BaseModel], question: Question | None = None) -> dict[str, Any]:
-    """The JSON schema of a reply type, letters narrowed to those of the question."""
-    schema = copy.deepcopy(_plain_schema(kind))
-    letters = question.letters if question else ""
-    for node in _objects(schema):
-        properties: dict[str, Any] = node.get("properties", {})
-        for name, value in list(properties.items()):
-            if _MARK not in value:
-                continue
-            required = [field for field in node.get("required", []) if field != name]
-            if letters:
-                kept = {key: item for key, item in value.items() if key == "description"}
-                properties[name] = {"type": "string", "enum": list(letters), **kept}
-                node["required"] = [field for field in properties if field in {*required, name}]
-            else:
-                del properties[name]
-                node["required"] = required
-        node["additionalProperties"] = False
-    return schema
-
-
-def told(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """A schema as a model reads it: references spelled out, and nothing that does not help to fill it in.
-
-    A small model reads a few dozen tokens a second, and titles and closing clauses would be half of them.
-    """
-    known = schema.get("$defs", {})
-
-    def plain(node: Any) -> Any:
-        if isinstance(node, list):
-            return [plain(item) for item in node]
-        if not isinstance(node, Mapping):
-            return node
-        if "$ref" in node:
-            return plain(known[node["$ref"].rpartition("/")[2]])
-        if "properties" in node:
-            fields = {name: plain(value) for name, value in node["properties"].items()}
-            needed = list(node.get("required", []))
-            return {"properties": fields} | (
-                {} if len(needed) == len(fields) else {"required": needed}
-            )
-        return {
-            key: plain(value)
-            for key, value in node.items()
-            if key not in ("title", "$defs", "default")
-        }
-
-    shown: dict[str, Any] = plain(schema)
-    return shown
-
-
-def closing(schema: Mapping[str, Any], max_tokens: int) -> dict[str, Any]:
-    """A schema under which a reply ends within ``max_tokens``: texts share two characters a token.
-
-    For a model that is held to the schema while it writes. Small ones come to repeat themselves inside a text and never
-    reach the answer that was to follow it. English has four characters a token, so that this cuts at half the room.
-    """
-    bounded = copy.deepcopy(dict(schema))
-    fields = [field for node in _objects(bounded) for field in node.get("properties", {}).values()]
-    texts = [
-        field
-        for field in fields
-        if field.get("type") == "string" and not field.keys() & {"enum", "maxLength"}
-    ]
-    for field in texts:
-        field["maxLength"] = max(SHORTEST_TEXT, 2 * max_tokens // len(texts))
-    return bounded
-
-
-def read(text: str, kind: type[M], question: Question | None = None) -> M:
+def read(
+    text: str,
+    kind: type[M],
+    question: Question | None = None,
+    *,
+    cut: bool = False,
+    numbered: Mapping[int, Segment] | None = None,
+) -> M:
     """The reply in a text, or :class:`Unreadable` with the reason.
 
-    Of several objects that fit, all must say the same: which of two answers was meant is not guessed.
+    ``cut`` says that the text has lost its end. ``numbered`` are the segments that the prompt
+    lists, by which a reply may name one by its time.
     """
     if not text.strip():
         raise Unreadable("the reply was empty")
-    fits: list[M] = []
-    problems: list[str] = []
+    fields = Fields(kind, question, numbered or {}, cut=cut)
     try:
-        candidates = list(_candidates(text, kind, question))
+        candidates, prose = _candidates(text.strip(), fields)
     except NotJson as error:
         raise Unreadable(f"the reply holds a JSON object that cannot be read: {error}") from error
-    for found in candidates:
-        try:
-            value = _validate(found, kind, question)
-        except ValidationError as error:
-            problems.append(explain(error))
-        except Unreadable as error:
-            problems.append(str(error))
-        else:
-            if value not in fits:
-                fits.append(value)
-    if len(fits) == 1:
-        return fits[0]
-    if fits:
-        raise Unreadable(f"the reply holds {len(fits)} different answers; give exactly one")
-    raise Unreadable(problems[-1] if problems else "the reply holds no JSON object")
+    except Contradiction as error:
+        raise Unreadable(f"the reply contradicts itself: {error}") from error
+    value: M = _agreed(candidates, fields)
+    _check_prose(prose, value, fields)
+    return value
+
+
+def glean(text: str, kind: type[BaseModel], question: Question | None = None) -> dict[str, Any]:
+    """The fields of a reply that lacks others; none where what it holds is invalid."""
+    fields = Fields(kind, question, {}, cut=True)
+    try:
+        candidates, _ = _candidates(text.strip(), fields)
+    except (NotJson, Contradiction):
+        return {}
+    return fields.valid_parts(candidates[0]) if len(candidates) == 1 else {}
+
+
+def assemble(members: Mapping[str, Any], kind: type[M], question: Question | None = None) -> M:
+    """A reply from fields that were read one by one, or :class:`Unreadable`."""
+    value: M = _agreed([Parsed(dict(members))], Fields(kind, question, {}))
+    return value
 
 
 def explain(error: ValidationError) -> str:
-    """What is wrong with a reply, one line a field."""
+    """What is wrong with a reply, one line per field."""
     lines = []
     for problem in error.errors(include_url=False, include_input=False)[:5]:
         where = ".".join(str(step) for step in problem["loc"]) or "reply"
@@ -152,102 +92,133 @@ def explain(error: ValidationError) -> str:
     return "\n".join(lines)
 
 
-@lru_cache(maxsize=256)
-def _plain_schema(kind: type[BaseModel]) -> dict[str, Any]:
-    """The schema as pydantic makes it, which takes longer than all else here; not to be changed."""
-    return kind.model_json_schema()
-
-
-def _candidates(text: str, kind: type[BaseModel], question: Question | None) -> Iterator[Found]:
-    """Values that may be the reply: the text itself, the objects in it, or a bare letter."""
-    whole = text.strip()
+def _candidates(text: str, fields: Fields) -> tuple[list[Parsed], str]:
+    """The values that may be the reply, and the prose around them."""
+    body = _only_block(text)
     try:
-        found = parse(whole)
+        whole = parse(body)
     except NotJson:
-        found = None
-    if found is not None and isinstance(found.value, dict):
-        yield found
-        return
+        whole = None
+    if whole is not None and isinstance(whole.value, str) and "{" in whole.value:
+        return _candidates(whole.value.strip(), fields)  # JSON inside a JSON string
+    if whole is not None and isinstance(whole.value, dict | list):
+        return list(_inside(whole, fields)), ""
+    if whole is not None and isinstance(whole.value, str):
+        text = whole.value.strip()
     # a fence is no sign of being meant: a reply that quotes a film can fence what the film shows
-    inside = list(objects(whole))
-    yield from inside
-    if not inside and question is not None and question.options:
-        field = _only_letter(kind)
-        if field is not None:
-            yield Found({field: whole})
+    inside = list(objects(text))
+    if not inside and body.startswith(('"', "'")):
+        inside = _without_brace(body, fields)
+    if fields.sole_list and not any(fields.names(parsed.value) for parsed in inside):
+        inside = [parsed for parsed in lists(text) if parsed.value]
+    if inside:
+        candidates = [found for parsed in inside for found in _inside(parsed, fields)]
+        return candidates or inside, _outside(text, inside)
+    laid_out = [Parsed(members) for members in layouts(text, fields.resolve_line)]
+    if any(fields.sufficient(parsed.value) for parsed in laid_out):
+        return laid_out, text
+    bare = fields.bare(text)
+    if bare is not None and _DECLINES.match(text) is None:
+        return [Parsed(bare)], text
+    return laid_out, text
 
 
-def _only_letter(kind: type[BaseModel]) -> str | None:
-    """The letter field of a type that needs nothing else."""
-    properties = _plain_schema(kind).get("properties", {})
-    letters = [name for name, value in properties.items() if _MARK in value]
-    others = [
-        name
-        for name, field in kind.model_fields.items()
-        if field.is_required() and name not in letters
-    ]
-    return letters[0] if len(letters) == 1 and not others else None
+def _only_block(text: str) -> str:
+    """The inside of a code fence where the text is nothing else."""
+    match = _FENCED.fullmatch(text)
+    return match.group(1).strip() if match and "```" not in match.group(1) else text
 
 
-def _validate(found: Found, kind: type[M], question: Question | None) -> M:
-    if found.cut is not None and not _free_text(kind, found.cut):
-        raise Unreadable(f"the reply was cut off inside {'.'.join(map(str, found.cut))}")
-    if (
-        not found.value.keys() & kind.model_fields.keys()
-    ):  # an echoed schema, or somebody else's object
-        raise Unreadable(f"the object holds none of the fields {', '.join(kind.model_fields)}")
-    schema = _plain_schema(kind)
-    if path := _truth_for_number(schema, schema, found.value):
-        raise Unreadable(f"{path}: must be a number")
-    value = kind.model_validate(found.value, context={"question": question})
-    if question is not None and question.options:
-        for name, field in schema.get("properties", {}).items():
-            if _MARK in field and getattr(value, name) is None:
-                raise Unreadable(
-                    f"{name}: must be exactly one letter of {', '.join(question.letters)}"
-                )
+def _without_brace(text: str, fields: Fields) -> list[Parsed]:
+    """Members of an object whose opening brace is missing."""
+    try:
+        parsed = parse("{" + text)
+    except NotJson:
+        return []
+    return [parsed] if isinstance(parsed.value, dict) and fields.names(parsed.value) else []
+
+
+def _outside(text: str, inside: Sequence[Parsed]) -> str:
+    """A text without the objects in it."""
+    pieces, at = [], 0
+    for parsed in inside:
+        pieces.append(text[at : parsed.start])
+        at = parsed.end
+    return "\n".join([*pieces, text[at:]])
+
+
+def _inside(parsed: Parsed, fields: Fields) -> Iterator[Parsed]:
+    """The objects with our fields in a JSON value: itself, or those that it wraps."""
+    listed = isinstance(parsed.value, list) and not any(map(fields.names, parsed.value))
+    if listed and fields.sole_list:
+        cut = None if parsed.cut is None else (fields.sole_list, *parsed.cut)
+        yield Parsed({fields.sole_list: parsed.value}, cut)
+        return
+    for value, path in fields.unwrapped(parsed.value):
+        cut = parsed.cut
+        if cut is not None:
+            # a string that was cut off elsewhere does not concern this object
+            cut = cut[len(path) :] if cut[: len(path)] == path else None
+        yield Parsed(value, cut)
+
+
+def _agreed(candidates: Sequence[Parsed], fields: Fields) -> Any:
+    """The one reply that all readable candidates give."""
+    fits: dict[tuple[Any, ...], Any] = {}
+    problems: list[str] = []
+    for parsed in candidates:
+        value = _validated(parsed, fields, problems)
+        if value is not None:
+            fits.setdefault(_decisive_values(value, fields), value)
+    if not fits and len(candidates) > 1:
+        # two objects may hold a part each
+        joined = _joined(candidates)
+        value = None if joined is None else _validated(joined, fields, [])
+        if value is not None:
+            return value
+    if len(fits) == 1:
+        return next(iter(fits.values()))
+    if fits:
+        raise Unreadable(f"the reply holds {len(fits)} different answers; give exactly one")
+    raise Unreadable(problems[-1] if problems else "the reply holds no JSON object")
+
+
+def _validated(parsed: Parsed, fields: Fields, problems: list[str]) -> Any:
+    """A candidate as the reply type, or ``None`` with its problem noted."""
+    try:
+        value, dropped = fields.validate(parsed)
+    except ValidationError as error:
+        problems.append(explain(error))
+        return None
+    except ValueError as error:
+        problems.append(str(error))
+        return None
+    if dropped:
+        events.note("entries_dropped", entries=dropped)
     return value
 
 
-def _free_text(kind: type[BaseModel], path: tuple[str | int, ...]) -> bool:
-    """Whether the field at a path takes any text, so that one without its end is true as far as it goes."""
-    schema = _plain_schema(kind)
-    node: Mapping[str, Any] = schema
-    for step in path:
-        node = _follow(schema, node)
-        inner = node.get("items") if isinstance(step, int) else node.get("properties", {}).get(step)
-        if not isinstance(inner, Mapping):
-            return False
-        node = inner
-    node = _follow(schema, node)
-    return node.get("type") == "string" and node.keys() <= {"type", "title", "default"}
+def _joined(candidates: Sequence[Parsed]) -> Parsed | None:
+    """Objects without a key in common as one."""
+    members: dict[str, Any] = {}
+    for parsed in candidates:
+        if not isinstance(parsed.value, dict) or members.keys() & parsed.value.keys():
+            return None
+        members |= parsed.value
+    return Parsed(members, candidates[-1].cut)
 
 
-def _truth_for_number(schema: Mapping[str, Any], node: Any, value: Any, path: str = "") -> str:
-    """Where a reply says true or false and a number is wanted; pydantic would read that as 1 or 0."""
-    node = _follow(schema, node) if isinstance(node, Mapping) else {}
-    if isinstance(value, bool):
-        return path if node.get("type") in ("integer", "number") else ""
-    inner: list[tuple[Any, Any, Any]] = []
-    if isinstance(value, dict):
-        inner = [(name, node.get("properties", {}).get(name), item) for name, item in value.items()]
-    elif isinstance(value, list):
-        inner = [(number, node.get("items"), item) for number, item in enumerate(value)]
-    found = (
-        _truth_for_number(schema, kind, item, f"{path}.{name}".strip("."))
-        for name, kind, item in inner
-    )
-    return next(filter(None, found), "")
+def _decisive_values(value: BaseModel, fields: Fields) -> tuple[Any, ...]:
+    """What two readings must share to be the same; wording apart where it is a text."""
+    values = [getattr(value, name) for name in decisive(fields.kind, fields.question)]
+    return tuple(plain(one) if isinstance(one, str) else repr(one) for one in values)
 
 
-def _follow(schema: Mapping[str, Any], node: Mapping[str, Any]) -> Mapping[str, Any]:
-    while "$ref" in node:
-        node = schema["$defs"][str(node["$ref"]).rpartition("/")[2]]
-    return node
-
-
-def _objects(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The object schemas in a schema, its definitions included."""
-    for node in [schema, *schema.get("$defs", {}).values()]:
-        if node.get("type") == "object" and "properties" in node:
-            yield node
+def _check_prose(prose: str, value: BaseModel, fields: Fields) -> None:
+    """Refuse a reply whose prose announces another letter than its fields do."""
+    question = fields.question
+    if question is None or not question.options or not prose.strip():
+        return
+    letters = {getattr(value, name) for name in letter_fields(fields.kind)}
+    if letters and stated_letters(prose, question) - letters:
+        raise Unreadable("the reply announces more than one answer; give exactly one")

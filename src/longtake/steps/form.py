@@ -1,0 +1,134 @@
+"""The form of a reply: how it is asked for, and how what comes back is read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import BaseModel
+
+from longtake import events, prompts
+from longtake.models.chat import Reply
+from longtake.models.replies.forms import (
+    decisive,
+    field_in_words,
+    in_words,
+    letter_fields,
+    line_in_words,
+    only,
+    schema_for,
+)
+from longtake.models.replies.loops import cut_loop
+from longtake.models.replies.reading import Unreadable, assemble, glean, read
+from longtake.prompts import Plain
+from longtake.timecode import parse_time
+from longtake.types import Question, Segment
+
+CUT_OFF = (
+    "the reply was cut off before an answer came, because it was too long; "
+    "think less and answer briefly"
+)
+MOST_FIELDS = 4
+"""Fields that are asked for one at a time; a type that lacks more is not worth the calls."""
+_CLOCK = r"\d\d:\d\d:\d\d"
+_NUMBERED = re.compile(rf"^(\d{{1,6}})\. ({_CLOCK}) to ({_CLOCK})$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Form:
+    """What a reply must look like."""
+
+    kind: type[Any]
+    question: Question | None
+    schema: Mapping[str, Any] | None
+    numbered: Mapping[int, Segment] = field(default_factory=dict)
+    """The segments that the prompt lists by number."""
+
+    @classmethod
+    def of(cls, kind: type[Any], slots: Mapping[str, Any]) -> Form:
+        """The form of a reply type, given the slots of the prompt."""
+        question = next((value for value in slots.values() if isinstance(value, Question)), None)
+        schema = None if kind is str else schema_for(kind, question)
+        return cls(kind, question, schema, _numbered_segments(slots.values()))
+
+    @property
+    def instruction(self) -> str:
+        """The words that ask for this form; they close the prompt, also where a schema is sent."""
+        if self.schema is None:
+            return ""
+        return prompts.load("shared/form").render(fields=Plain(in_words(self.schema))).user[0]
+
+    def read(self, reply: Reply) -> Any:
+        """The reply in this form, or :class:`Unreadable`."""
+        text = said(reply)
+        if text != reply.text:
+            events.note("reply_looped", model=reply.model, characters=len(reply.text) - len(text))
+        if not text.strip():
+            raise Unreadable(CUT_OFF if reply.finish == "length" else "the reply was empty")
+        if self.schema is None:
+            return text.strip()
+        cut = is_cut(reply)
+        try:
+            return read(text, self.kind, self.question, cut=cut, numbered=self.numbered)
+        except Unreadable as error:
+            # what its last words lack would not help the model; that they were too many does
+            raise Unreadable(CUT_OFF if cut else str(error)) from error
+
+    def known(self, reply: Reply) -> dict[str, Any]:
+        """The fields of an unreadable reply that can be read."""
+        return {} if self.schema is None else glean(said(reply), self.kind, self.question)
+
+    def lacking(self, known: Mapping[str, Any]) -> Sequence[str]:
+        """The decisive fields that are not known; none where they cannot be asked for singly."""
+        if self.schema is None:
+            return ()
+        names = [name for name in decisive(self.kind, self.question) if name not in known]
+        askable = all(self._request(name) is not None for name in names)
+        return names if askable and len(names) <= MOST_FIELDS else ()
+
+    def single(self, name: str) -> tuple[str, Form]:
+        """The words that ask for one field alone, and the form of the reply to them."""
+        whole: type[BaseModel] = self.kind
+        kind = only(whole, name)
+        form = Form(kind, self.question, schema_for(kind, self.question), self.numbered)
+        return self._request(name) or "", form
+
+    def assemble(self, members: Mapping[str, Any]) -> Any:
+        """The reply from its fields, or :class:`Unreadable`."""
+        return assemble(members, self.kind, self.question)
+
+    def _request(self, name: str) -> str | None:
+        """How one field is asked for; ``None`` where it is too intricate for that."""
+        assert self.schema is not None
+        if name in letter_fields(self.kind):
+            return prompts.load("shared/one_letter").render().user[0]
+        line = line_in_words(self.schema, name)
+        if line is not None:
+            listed = prompts.load("shared/one_list").render(name=Plain(name), line=Plain(line))
+            return listed.user[0]
+        words = field_in_words(self.schema, name)
+        if words is None:
+            return None
+        return prompts.load("shared/one_field").render(name=Plain(name), kind=Plain(words)).user[0]
+
+
+def said(reply: Reply) -> str:
+    """The text of a reply, up to the first round of a loop that it ends in."""
+    cut = cut_loop(reply.text)
+    return reply.text if cut is None else cut
+
+
+def is_cut(reply: Reply) -> bool:
+    """Whether a reply lost its end, to its limit of tokens or in a loop."""
+    return reply.finish == "length" or said(reply) != reply.text
+
+
+def _numbered_segments(values: Iterable[Any]) -> dict[int, Segment]:
+    """Segments that a prompt lists as ``3. 00:10:00 to 00:20:00``."""
+    segments: dict[int, Segment] = {}
+    for value in values:
+        for number, start, end in _NUMBERED.findall(value) if isinstance(value, str) else ():
+            segments[int(number)] = Segment(parse_time(start), parse_time(end))
+    return segments

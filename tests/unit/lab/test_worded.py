@@ -1,0 +1,78 @@
+"""Forms and tools in words, read back."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import pytest
+from pydantic import BaseModel, Field
+
+from longtake.lab.worded import form_in, is_form, tools_in
+from longtake.methods.symphony.grounding import Approach, Relevance
+from longtake.methods.symphony.method import Plan, Verdict
+from longtake.methods.symphony.subtitles import Heard
+from longtake.methods.videoagent.method import Trust, Wishes
+from longtake.methods.videodetective.facets import OptionDecomposition, Timeline
+from longtake.methods.videodetective.observing import Report
+from longtake.models.replies.forms import Letter, follow, schema_for
+from longtake.steps.answer import ReasonedChoice
+from longtake.steps.form import Form
+from longtake.steps.team import Groups
+from longtake.types import Question
+
+QUESTION = Question("Who?", ("the man", "the dog"))
+
+
+class Mixed(BaseModel):
+    mood: Literal["good", "bad"]
+    parts: list[str] = Field(max_length=3)
+    share: float = Field(ge=0, le=1)
+    choice: Letter = None
+
+
+KINDS = [
+    Approach, Groups, Heard, Mixed, OptionDecomposition, Plan, ReasonedChoice, Relevance, Report,
+    Timeline, Trust, Verdict, Wishes,
+]  # fmt: skip
+
+
+def shape(schema: Any, node: Any) -> Any:
+    """What a reply needs to know of a schema."""
+    node = follow(schema, node)
+    if "anyOf" in node:
+        node = next(branch for branch in node["anyOf"] if branch.get("type") != "null")
+    if "properties" in node:
+        return {name: shape(schema, inner) for name, inner in node["properties"].items()}
+    if node.get("type") == "array":
+        return [shape(schema, node["items"]), node.get("maxItems")]
+    return [node.get(key) for key in ("type", "enum", "minimum", "maximum")]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_a_form_in_words_holds_the_whole_form(kind: type[BaseModel]) -> None:
+    schema = schema_for(kind, QUESTION)
+    form = Form.of(kind, {"question": QUESTION})
+    read = form_in(f"Look at this.\n\n{form.instruction}")
+    assert read is not None
+    assert shape(read, read) == shape(schema, schema)
+
+
+def test_tools_in_words() -> None:
+    text = (
+        'You may use:\n\nlook: Look closely. Arguments: "at": a number (seconds), '
+        '"spans": a list of objects, each with "start": text and "end": text\n'
+        "survey: Look over 10 to 60 seconds. Arguments: none\n\nTo use one, reply."
+    )
+    look, survey = tools_in(text)
+    assert (look.name, look.description) == ("look", "Look closely.")
+    assert shape(look.parameters, look.parameters) == {
+        "at": ["number", None, None, None],
+        "spans": [{"start": ["string", *[None] * 3], "end": ["string", *[None] * 3]}, None],
+    }
+    assert survey.parameters["properties"] == {}
+
+
+def test_lines_that_describe_a_form_are_no_material() -> None:
+    assert is_form('"reason": text, at most 25 words')
+    assert is_form("survey: Look over 10 to 60 seconds. Arguments: none")
+    assert not is_form("[00:00:10] a dog barks")
