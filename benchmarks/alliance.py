@@ -1,14 +1,19 @@
-"""A4VL with three simulated agents, beside each of them alone and beside their majority vote, at equal total frames.
+"""A4VL with three simulated agents, against each agent alone and against their majority vote.
 
-    python benchmarks/alliance.py [--worlds 5] [--minutes 20] [--questions 60] [--acuity 0.6] [--noise 2] [--grid]
+    python benchmarks/alliance.py [--worlds 5] [--minutes 20] [--questions 60] [--acuity 0.6]
+                                  [--noise 2] [--grid]
 
-The agents have the same acuity and different blind spots: one hardly sees deeds, one hardly people, one hardly what can
-be read. Alone, an agent is shown as many uniform frames as A4VL showed all of them together on that question; in the
-vote each is shown a third of them, and more than half must agree. A4VL shows a frame more than once, for an answer and
-for its reason; in the second vote only different frames count. In the third each agent is shown as many frames as A4VL
-shows for one answer. Beside each stands how much of the evidence was among the frames; A4VL's is that of one answer and
-of all its answers. Differences are paired by question, intervals are over worlds. ``--grid`` prints the leads
-over the votes for every acuity and noise of ``longtake lab run --sweep``; ``--delay`` times slow agents.
+The agents have the same acuity and different blind spots: one hardly sees deeds, one hardly sees
+people, one hardly reads signs. All contenders get equal numbers of frames per question. An agent
+alone gets as many uniform frames as A4VL showed to all agents together. In a vote, each agent gets
+a third of them and more than half must agree. There are three votes, because A4VL shows some frames
+twice (for an answer and for its reason): the first counts every showing, the second only distinct
+frames, and in the third each agent gets as many frames as A4VL shows for one answer.
+
+The share of the evidence among the frames is printed for each vote, for one answer of A4VL and
+for all its answers. Differences are paired by question; intervals are over worlds. ``--grid``
+prints the lead over the votes for every acuity and noise of ``longtake lab run --sweep``;
+``--delay`` measures the critical path with slow agents.
 """
 
 from __future__ import annotations
@@ -33,11 +38,11 @@ from longtake.steps.team import Opinion, majority
 BLIND_SPOTS = {"ann": "action", "bob": "people", "cid": "onscreen"}
 VOTES = ("vote, all showings", "vote, different", "vote, one answer's")
 BLIND = 0.2
-"""What an agent's acuity is at its blind spot."""
+"""Acuity of an agent at its blind spot."""
 
 
 class Slow:
-    """A model whose every call takes so many seconds, however long the reply."""
+    """A model whose every call takes a fixed number of seconds."""
 
     def __init__(self, chat, seconds):
         self.chat, self.seconds, self.card = chat, seconds, chat.card
@@ -49,7 +54,7 @@ class Slow:
 
 
 def team(acuity: float) -> list[Agent]:
-    """Three agents, each blind to something else."""
+    """Three agents, each with another blind spot."""
     return [
         Agent(name, make(f"acuity={acuity:g},seed={number},{spot}={BLIND:g}"))
         for number, (name, spot) in enumerate(BLIND_SPOTS.items())
@@ -57,37 +62,37 @@ def team(acuity: float) -> list[Agent]:
 
 
 def vote(agents, footage, question, frames):
-    """What more than half of the agents say, each from its own look at uniform frames."""
-    said = [
-        (a.name, Uniform(frames=frames).answer(footage, question, Run({"vlm": a.chat})))
-        for a in agents
-    ]
-    return majority([Opinion(name, one.choice, one.text) for name, one in said])
+    """What more than half of the agents answer, each from uniform frames."""
+    opinions = []
+    for agent in agents:
+        run = Run({"vlm": agent.chat})
+        answer = Uniform(frames=frames).answer(footage, question, run)
+        opinions.append(Opinion(agent.name, answer.choice, answer.text))
+    return majority(opinions)
 
 
 def held(item, times):
-    """The share of the stretches that answer a question of which a frame was shown."""
-    return sum(any(s.start <= t <= s.end for t in times) for s in item.evidence) / max(
-        1, len(item.evidence)
-    )
+    """The share of the evidence segments from which a frame was shown."""
+    shown = sum(any(s.start <= t <= s.end for t in times) for s in item.evidence)
+    return shown / max(1, len(item.evidence))
 
 
 def ask_all(item, footage, agents, method, *, alone=True):
-    """What each contender says to one question, how much of the evidence it was shown, and what A4VL used."""
+    """Each contender's answer to a question, the evidence it was shown, and A4VL's usage."""
     question = item.asked.question
     run, counter = Run({}, team=agents), Counter()
     with Stream(counter).active():
         said = {"a4vl": solve(method, footage, question, run).answer.choice}
     frames = run.usage.frames
     for agent in agents if alone else ():
-        said[agent.name] = (
-            Uniform(frames=frames).answer(footage, question, Run({"vlm": agent.chat})).choice
-        )
+        answer = Uniform(frames=frames).answer(footage, question, Run({"vlm": agent.chat}))
+        said[agent.name] = answer.choice
     shown = frames // len(agents), len(counter.seen) // len(agents), method.n2(footage)
+    per_answer = [held(item, times) for times in counter.answers]
+    together = [time for times in counter.answers for time in times]
     evidence = {
-        "one answer of a4vl": sum(held(item, times) for times in counter.answers)
-        / len(counter.answers),
-        "all answers of a4vl": held(item, [time for times in counter.answers for time in times]),
+        "one answer of a4vl": sum(per_answer) / len(per_answer),
+        "all answers of a4vl": held(item, together),
     }
     for name, each in zip(VOTES, shown, strict=True):
         said[name] = vote(agents, footage, question, each)
@@ -96,14 +101,13 @@ def ask_all(item, footage, agents, method, *, alone=True):
 
 
 def play(benchmark, agents, method, *, alone=True):
-    """Whether each contender is right, question by question, what it was shown, what A4VL used, and the worlds."""
+    """Per question: which contenders are right, the evidence shown, A4VL's usage, and the world."""
     right, shown, used, videos = {}, {}, [], []
     for item in benchmark.items:
         if not item.asked.question.options:
-            continue  # a vote among words needs a judge of its own
-        said, evidence, usage = ask_all(
-            item, benchmark.source.footage(item.asked.video), agents, method, alone=alone
-        )
+            continue  # votes between open answers would need a judge
+        footage = benchmark.source.footage(item.asked.video)
+        said, evidence, usage = ask_all(item, footage, agents, method, alone=alone)
         for name, choice in said.items():
             right.setdefault(name, []).append(correct(item, choice, ""))
         for name, share in evidence.items():
@@ -114,7 +118,7 @@ def play(benchmark, agents, method, *, alone=True):
 
 
 def grid(options, seeds, method):
-    """The lead over the votes, a line for each acuity and noise, then over all of them."""
+    """Print the lead over the votes for each acuity and noise, then overall."""
     total, everywhere = {}, []
     for acuity in ACUITIES:
         for noise in NOISES:
@@ -123,21 +127,18 @@ def grid(options, seeds, method):
             leads = "   ".join(
                 f"− {name} {paired(right['a4vl'], right[name], videos)}" for name in VOTES
             )
-            print(
-                f"acuity {acuity:g}, noise {noise:g}: {accuracy(right['a4vl'], videos)}   {leads}",
-                flush=True,
-            )
+            own = accuracy(right["a4vl"], videos)
+            print(f"acuity {acuity:g}, noise {noise:g}: {own}   {leads}", flush=True)
             for name, values in right.items():
                 total.setdefault(name, []).extend(values)
             everywhere += videos
     for name in VOTES:
-        print(
-            f"all {len(everywhere)} answers − {name}: {paired(total['a4vl'], total[name], everywhere)}"
-        )
+        lead = paired(total["a4vl"], total[name], everywhere)
+        print(f"all {len(everywhere)} answers − {name}: {lead}")
 
 
 class Counter:
-    """A sink that counts rounds and keeps what was shown."""
+    """A sink that counts rounds and records which frames were shown."""
 
     def __init__(self):
         self.rounds, self.seen, self.answers = 0, set(), []
@@ -158,18 +159,18 @@ class Counter:
 
 
 def critical_path(item, footage, acuity, delay):
-    """Seconds that a question takes with slow agents, and the calls that had to wait for one another."""
+    """Seconds that a question takes with slow agents, and its number of sequential calls."""
     question = item.asked.question
-    A4VL().answer(
-        footage, question, Run({}, team=team(acuity))
-    )  # the film is drawn and embedded now
+    # the first run draws and embeds the film, so that the second one measures calls only
+    A4VL().answer(footage, question, Run({}, team=team(acuity)))
     slow = [Agent(agent.name, Slow(agent.chat, delay)) for agent in team(acuity)]
     counter, run = Counter(), Run({}, team=slow)
     began = time.perf_counter()
     with Stream(counter).active():
         A4VL().answer(footage, question, run)
+    seconds = time.perf_counter() - began
     # clue; answer and reason; scores and new clues between rounds; summary
-    return time.perf_counter() - began, 1 + 2 * counter.rounds + 2 * (counter.rounds - 1) + 1
+    return seconds, 1 + 2 * counter.rounds + 2 * (counter.rounds - 1) + 1
 
 
 def main() -> None:
@@ -188,7 +189,7 @@ def main() -> None:
         "--delay",
         type=float,
         default=0.5,
-        help="seconds of a call for the critical path; 0 skips it",
+        help="seconds per call on the critical path; 0 skips the measurement",
     )
     options = parser.parse_args()
     seeds = range(options.first_seed, options.first_seed + options.worlds)
@@ -201,25 +202,21 @@ def main() -> None:
     right, shown, used, videos = play(benchmark, team(options.acuity), method)
     count, setting = len(videos), f"acuity {options.acuity:g}, noise {options.noise}"
     print(f"lab {PROFILE.hash}, {count} questions, {options.minutes} min, {setting}")
-    print(
-        f"a question: {sum(u.frames for u in used) / count:.0f} frames, {sum(u.calls for u in used) / count:.1f} calls"
-    )
+    frames, calls = sum(u.frames for u in used) / count, sum(u.calls for u in used) / count
+    print(f"per question: {frames:.0f} frames, {calls:.1f} calls")
     for name, values in right.items():
         lead = "" if name == "a4vl" else f"   a4vl leads by {paired(right['a4vl'], values, videos)}"
         print(f"{name:<20}{accuracy(values, videos)}{lead}")
     for name, shares in shown.items():
         print(f"evidence among the frames of {name}: {sum(shares) / count:.0%}")
-    some = [item for item in benchmark.items if item.asked.question.options][
-        : 6 if options.delay else 0
-    ]
-    for item in some:
-        seconds, steps = critical_path(
-            item, benchmark.source.footage(item.asked.video), options.acuity, options.delay
-        )
-        share = seconds / (options.delay * steps)
-        print(
-            f"calls of {options.delay:g} s: {seconds:.2f} s for {steps} steps, {share:.2f} of the least"
-        )
+    if not options.delay:
+        return
+    for item in [item for item in benchmark.items if item.asked.question.options][:6]:
+        footage = benchmark.source.footage(item.asked.video)
+        seconds, steps = critical_path(item, footage, options.acuity, options.delay)
+        ratio = seconds / (options.delay * steps)
+        timing = f"{seconds:.2f} s for {steps} steps, {ratio:.2f} × the minimum"
+        print(f"calls of {options.delay:g} s: {timing}")
 
 
 if __name__ == "__main__":

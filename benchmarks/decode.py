@@ -1,10 +1,11 @@
-"""One frame a second out of a ten-minute 720p film: longtake beside PyAV, OpenCV and decord2.
+"""One frame per second from a ten-minute 720p film: longtake against PyAV, OpenCV and decord2.
 
     make bench        # or: python benchmarks/decode.py [--minutes 10] [--runs 5] [--gop 50]
 
-Makes its own environment under build/, because the peers' packages are no dependencies of ours. Every
-contender runs in a process of its own, all of them in turn, several times over; medians are printed with wall
-time, CPU time and peak memory. Read the ratios, not the seconds: they come from one run on one machine.
+Creates an environment under build/, because the peers' packages are not dependencies of longtake.
+Every contender runs in its own process; all take turns several times. The table shows the medians
+of wall time, CPU time and peak memory. Compare the ratios rather than the seconds, which depend on
+the machine.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def ours(path, seconds):
 
 
 def naive_pyav(path, seconds):
-    """What one writes first: decode everything, keep the first frame at or after each second."""
+    """The obvious way: decode everything, keep the first frame at or after each second."""
     import av
 
     times = []
@@ -79,7 +80,7 @@ def decord2(path, seconds):
 
     reader = decord.VideoReader(path)
     fps, times = reader.get_avg_fps(), []
-    for begin in range(0, seconds, 16):  # in batches, as all frames at once would fill the memory
+    for begin in range(0, seconds, 16):  # in batches: all frames at once would fill the memory
         numbers = [round(s * fps) for s in range(begin, min(begin + 16, seconds))]
         reader.get_batch(numbers).asnumpy()
         times += [float(reader.get_frame_timestamp(n)[0]) for n in numbers]
@@ -87,7 +88,7 @@ def decord2(path, seconds):
 
 
 def linear(path, seconds):
-    """The truth: the time of the frame on screen at each second, by decoding everything."""
+    """The ground truth: the time of the frame on screen at each second, from a full decode."""
     import av
 
     with av.open(path) as container:
@@ -100,21 +101,13 @@ CONTENDERS = {f.__name__: f for f in (ours, naive_pyav, opencv_sequential, openc
 
 
 def measure(name, path, seconds):
-    """Run one contender here and print what it cost."""
+    """Run one contender in this process and print what it cost."""
     began = time.perf_counter()
     times = {**CONTENDERS, "linear": linear}[name](path, seconds)
     wall = time.perf_counter() - began
     used = resource.getrusage(resource.RUSAGE_SELF)
-    print(
-        json.dumps(
-            {
-                "wall": wall,
-                "cpu": used.ru_utime + used.ru_stime,
-                "mb": used.ru_maxrss / 1024,
-                "times": times,
-            }
-        )
-    )
+    cpu, megabytes = used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+    print(json.dumps({"wall": wall, "cpu": cpu, "mb": megabytes, "times": times}))
 
 
 def make_film(path, minutes, gop):
@@ -147,7 +140,7 @@ def call(python, *arguments):
 
 
 def environment():
-    """An environment with longtake and its peers; gives its Python."""
+    """The Python of an environment with longtake and its peers."""
     python = WORK / "venv" / "bin" / "python"
     if not (WORK / "venv" / "ready").exists():
         print("setting up the peers' environment …", flush=True)
@@ -185,22 +178,22 @@ def compare(python, film, options):
     truth = json.loads(call(python, "--measure", "linear", film, seconds))["times"]
     results = {name: [] for name in CONTENDERS}
     for _ in range(options.runs):
-        for name in CONTENDERS:  # in turn, so that a busy moment of the machine hits all alike
+        for name in CONTENDERS:  # interleaved, so that a busy moment affects all alike
             results[name].append(json.loads(call(python, "--measure", name, film, seconds)))
     print(f"\n{film.name}, median of {options.runs} interleaved runs")
     print(f"{'':<20}{'wall s':>8}{'CPU s':>8}{'peak MB':>9}{'wall/ours':>11}")
-    middle = {
-        n: {k: statistics.median(r[k] for r in rs) for k in ("wall", "cpu", "mb")}
-        for n, rs in results.items()
-    }
+    middle = {}
+    for name, runs in results.items():
+        middle[name] = {k: statistics.median(run[k] for run in runs) for k in ("wall", "cpu", "mb")}
     for name, m in middle.items():
         ratio = m["wall"] / middle["ours"]["wall"]
         print(f"{name:<20}{m['wall']:>8.2f}{m['cpu']:>8.2f}{m['mb']:>9.0f}{ratio:>11.2f}")
-    same = all(
-        max(abs(a - b) for a, b in zip(r["times"], truth, strict=True)) < 1e-6
-        for r in results["ours"]
-    )
-    print(f"our times equal a full linear decode's: {'yes' if same else 'NO'}")
+    errors = [
+        abs(ours - true)
+        for result in results["ours"]
+        for ours, true in zip(result["times"], truth, strict=True)
+    ]
+    print(f"our times equal those of a full decode: {'yes' if max(errors) < 1e-6 else 'NO'}")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
-"""VideoDetective beside uniform frames of the same final number, and without each of its parts, in the laboratory.
+"""VideoDetective in the laboratory, against uniform frames and without each of its parts.
 
     python benchmarks/detective.py [--worlds 6] [--minutes 60] [--questions 55] [--model acuity=0.8]
 
-Contenders answer the same questions with one simulated model in both roles: uniform frames, the rows of the paper's
-table 3, the method without on-screen text and speech, and its presets; then, by kind of question, what they do.
-``--grid`` prints the lead over uniform frames for every acuity and noise of ``longtake lab run --sweep`` instead, which
-itself compares with as many uniform frames as the method shows in all its calls.
+Contenders answer the same questions with one simulated model in both roles: as many uniform
+frames as the method's final call shows, the rows of the paper's table 3, the method without
+on-screen text and speech, and its presets. Results by kind of question follow. ``--grid`` instead
+prints the lead over uniform frames for every acuity and noise of ``longtake lab run --sweep``
+(which itself compares with as many uniform frames as the method shows in all its calls).
 Intervals are 95 %, over worlds; p is McNemar's.
 """
 
@@ -52,8 +53,8 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-class Found:
-    """A sink that follows the evidence of a question: which stretches were observed, shown, told of at the end."""
+class EvidenceSink:
+    """Follows the evidence of a question: what was observed, shown, and described at the end."""
 
     def __init__(self, evidence: Sequence[Segment]):
         self._evidence = evidence
@@ -77,50 +78,48 @@ class Found:
         pass
 
     def shares(self) -> tuple[float, float, float]:
-        """Of the evidence: observed, in a final frame, in a scene whose text the final call was told."""
+        """Shares of the evidence: observed, in a final frame, in a scene described at the end."""
         told = [look for look in self._looks if self._doubted or look in self._selected]
         return tuple(self._share(where) for where in (self._looks, self._shown, told))
 
     def _share(self, where: Sequence[Segment]) -> float:
-        return sum(any(one.overlap(e) > 0 for one in where) for e in self._evidence) / max(
-            1, len(self._evidence)
-        )
+        covered = sum(any(one.overlap(e) > 0 for one in where) for e in self._evidence)
+        return covered / max(1, len(self._evidence))
 
 
 @dataclass(frozen=True)
 class Played:
-    """A contender's answers, what they cost, and what became of the evidence."""
+    """A contender's answers, their cost, and how much of the evidence was used."""
 
     right: list[bool]
     used: list[Usage]
-    found: list[tuple[float, float, float]]
+    shares: list[tuple[float, float, float]]
 
     def followed(self) -> str:
-        """Mean shares of the evidence."""
-        observed, shown, told = (
-            sum(column) / len(column) for column in zip(*self.found, strict=True)
-        )
-        return f"evidence observed {observed:.0%}, in final frames {shown:.0%}, in final texts {told:.0%}"
+        """The mean shares of the evidence."""
+        columns = zip(*self.shares, strict=True)
+        observed, shown, told = (sum(column) / len(column) for column in columns)
+        final = f"in final frames {shown:.0%}, in final texts {told:.0%}"
+        return f"evidence observed {observed:.0%}, {final}"
 
 
 def play(method: Method, benchmark: Benchmark, model: str) -> Played:
-    """Every question of a benchmark."""
+    """Answer every question of a benchmark."""
     played = Played([], [], [])
     chat = make(model)
     for item in benchmark.items:
-        footage, sink = benchmark.source.footage(item.asked.video), Found(item.evidence)
+        footage, sink = benchmark.source.footage(item.asked.video), EvidenceSink(item.evidence)
+        run = Run(dict.fromkeys(method.roles, chat))
         with Stream(sink).active():
-            result = solve(
-                method, footage, item.asked.question, Run(dict.fromkeys(method.roles, chat))
-            )
+            result = solve(method, footage, item.asked.question, run)
         played.right.append(correct(item, result.answer.choice, result.answer.text))
         played.used.append(result.usage)
-        played.found.append(sink.shares())
+        played.shares.append(sink.shares())
     return played
 
 
 def grid(seeds: Sequence[int], minutes: int, questions: int) -> None:
-    """The lead over uniform frames of the same final number, rows acuity, columns noise."""
+    """Print the lead over as many uniform frames as in the final call, by acuity and noise."""
     method, plain = VideoDetective(), Uniform(frames=VideoDetective().frames)
     ours, theirs, every = list[bool](), list[bool](), list[str]()
     print("      " + "".join(f"{noise:>24g}" for noise in NOISES))
@@ -133,9 +132,8 @@ def grid(seeds: Sequence[int], minutes: int, questions: int) -> None:
                 play(each, benchmark, f"acuity={acuity:g}").right for each in (method, plain)
             )
             lead = paired(full, uniform, videos)
-            row += (
-                f"{f'{100 * lead.value:+.1f} [{100 * lead.low:+.1f}, {100 * lead.high:+.1f}]':>24}"
-            )
+            value, low, high = (100 * part for part in (lead.value, lead.low, lead.high))
+            row += f"{f'{value:+.1f} [{low:+.1f}, {high:+.1f}]':>24}"
             ours, theirs, every = ours + full, theirs + uniform, every + videos
         print(f"{acuity:<6g}{row}", flush=True)
     print(f"all {len(ours)} questions: {accuracy(ours, every)}, lead {paired(ours, theirs, every)}")
@@ -151,15 +149,14 @@ def main() -> None:
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--model", default="acuity=0.8", help="parameters of the simulated model")
     parser.add_argument("--noise", type=float)
-    parser.add_argument("--kinds", nargs="*", help="kinds of questions, as onscreen and spoken")
+    parser.add_argument("--kinds", nargs="*", help="kinds of questions, such as onscreen or spoken")
     parser.add_argument("--grid", action="store_true")
     parser.add_argument("--only", nargs="*", help="names of contenders")
     options = parser.parse_args()
     seeds = range(options.first_seed, options.first_seed + options.worlds)
     if options.grid:
-        print(
-            f"lab {PROFILE.hash}, {options.worlds} worlds of {options.minutes} min, {options.questions} questions each"
-        )
+        worlds = f"{options.worlds} worlds of {options.minutes} min"
+        print(f"lab {PROFILE.hash}, {worlds}, {options.questions} questions each")
         grid(seeds, options.minutes, options.questions)
         return
     benchmark = lab(seeds, options.minutes, options.questions, noise=options.noise)
@@ -172,14 +169,13 @@ def main() -> None:
     videos = [item.asked.video for item in benchmark.items]
     kinds = sorted({item.tags["type"] for item in benchmark.items})
     model = options.model
-    print(
-        f"lab {PROFILE.hash}, {len(videos)} questions on {options.worlds} worlds of {options.minutes} min, {model}"
-    )
+    worlds = f"{options.worlds} worlds of {options.minutes} min"
+    print(f"lab {PROFILE.hash}, {len(videos)} questions on {worlds}, {model}")
     played = play(VideoDetective(), benchmark, model)
     full, used = played.right, played.used
     print(f"{FULL:<32}{accuracy(full, videos)}")
     print(
-        f"a question: {sum(u.frames for u in used) / len(used):.0f} frames shown, "
+        f"per question: {sum(u.frames for u in used) / len(used):.0f} frames shown, "
         f"{sum(u.calls for u in used) / len(used):.1f} calls, "
         f"{sum(u.tokens_in + u.tokens_out for u in used) / len(used):,.0f} tokens"
     )
@@ -194,11 +190,10 @@ def main() -> None:
         if options.only is None or name in options.only:
             played = play(method, benchmark, model)
             rates[name] = played.right
-            print(
-                f"{name:<32}{accuracy(played.right, videos)}   full leads by {paired(full, played.right, videos)}"
-            )
+            lead = paired(full, played.right, videos)
+            print(f"{name:<32}{accuracy(played.right, videos)}   full leads by {lead}")
             print(f"  {played.followed()}", flush=True)
-    print("by kind: right, and what the full method leads by")
+    print("by kind: accuracy, and the lead of the full method")
     for kind in kinds:
         chosen = [n for n, item in enumerate(benchmark.items) if item.tags["type"] == kind]
         some = [videos[n] for n in chosen]

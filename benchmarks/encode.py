@@ -1,9 +1,9 @@
-"""How fast the built-in eyes, readers and ears are here, and what overlapping decoding with encoding gains.
+"""Speed of the built-in encoders and readers, and the gain from decoding and encoding in parallel.
 
     python benchmarks/encode.py [--film FILE] [--frames 60] [--threads 0]
 
-Without a film it makes one of moving noise at 720p. Every figure is the best of three, on whatever else
-the machine is doing; read the ratio, not the seconds.
+Without a film, it makes one of moving noise at 720p. Every figure is the best of three runs.
+Compare the ratios rather than the seconds, which depend on the machine and its load.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from longtake.types import Frame
 
 
 def best(act, runs=3):
-    """Least wall seconds of several runs, and the CPU seconds of that run."""
+    """Wall and CPU seconds of the fastest of several runs."""
     took = []
     for _ in range(runs):
         wall, cpu = time.perf_counter(), time.process_time()
@@ -67,16 +67,15 @@ def rates(cache, frames, compute):
 
 
 def overlap(cache, film, compute):
-    """The pipeline of ``longtake index`` beside the same two halves in turn, and beside what one writes first."""
+    """The pipeline of ``longtake index``, against its two halves in sequence and a naive loop."""
     eyes = EfficientNetLite2(cache, compute=compute)
     layer = NetworkLayer(eyes)
     video = Video(film)
     width = width_for(video, [layer])
 
     def index():
-        rows_of(
-            [layer], video.sample(1.0, width=width)
-        )  # decodes ahead on its own threads while rows are computed
+        # sampling decodes ahead on its own threads while rows are computed
+        rows_of([layer], video.sample(1.0, width=width))
 
     def halves():
         layer.rows(list(video.sample(1.0, width=width)))
@@ -91,13 +90,11 @@ def overlap(cache, film, compute):
         layer.rows(kept)
 
     runs = [{act.__name__: best(act, runs=1) for act in (index, halves, naive)} for _ in range(5)]
-    timed = {
-        name: min(run[name] for run in runs) for name in runs[0]
-    }  # in turn, so that a busy moment hits all
+    # runs are interleaved, so that a busy moment affects all alike
+    timed = {name: min(run[name] for run in runs) for name in runs[0]}
     for name, (wall, cpu) in timed.items():
-        print(
-            f"{name:10} {wall:6.2f} s ({cpu:.2f} CPU-s)   {wall / timed['index'][0]:5.2f} × index"
-        )
+        ratio = wall / timed["index"][0]
+        print(f"{name:10} {wall:6.2f} s ({cpu:.2f} CPU-s)   {ratio:5.2f} × index")
 
 
 def main():

@@ -1,8 +1,8 @@
-"""How fast the evaluation core is where the model costs nothing: 2,000 questions on laboratory captions.
+"""Speed of the evaluation core with a model that costs nothing: 2,000 questions on lab captions.
 
     python benchmarks/evaluation.py [--method uniform] [--worlds 40] [--questions 50] [--workers 2]
 
-Prints questions a second, and the resident memory of all processes after each fifth of the run.
+Prints questions per second, and the resident memory of all processes after each fifth of the run.
 """
 
 from __future__ import annotations
@@ -17,28 +17,24 @@ from pathlib import Path
 
 
 def family(parent: int) -> list[int]:
-    """A process and everything it has started."""
+    """A process and all its descendants."""
     children = [int(pid) for pid in _words(f"/proc/{parent}/task/{parent}/children")]
     return [parent, *(pid for child in children for pid in family(child))]
 
 
 def resident(parent: int) -> float:
-    """Megabytes in memory, of a process and everything it has started."""
-    page = os.sysconf("SC_PAGE_SIZE")
-    return (
-        sum(
-            int(words[1]) * page
-            for pid in family(parent)
-            if (words := _words(f"/proc/{pid}/statm"))
-        )
-        / 1e6
-    )
+    """Resident megabytes of a process and all its descendants."""
+    pages = 0
+    for pid in family(parent):
+        words = _words(f"/proc/{pid}/statm")
+        pages += int(words[1]) if words else 0
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
 def _words(path: str) -> list[str]:
     try:
         return Path(path).read_text().split()
-    except OSError:  # it has just ended
+    except OSError:  # the process has just ended
         return []
 
 
@@ -86,7 +82,7 @@ def main() -> None:
             time.sleep(0.02)
         done, ended = marks[-1][:2]
         pace = (done - first) / (ended - began)
-        print(f"{pace:.0f} questions a second with {options.workers} workers, {options.method}")
+        print(f"{pace:.0f} questions per second with {options.workers} workers, {options.method}")
         sys.exit(process.returncode)
 
 

@@ -1,11 +1,11 @@
-"""How well event partition finds the episodes of a film, beside PySceneDetect and equal chunks.
+"""How well event partition finds the episodes of a film, against PySceneDetect and equal chunks.
 
     make bench        # or: python benchmarks/events_f1.py [--films 10] [--minutes 3 20 60]
 
-Films are the laboratory's worlds, drawn and encoded; what is to be found are their episodes, of several scenes each. A
-boundary counts as found within half the shortest block, each once. The others are given as many cuts as ours found,
-their strongest. PySceneDetect lives in an environment of its own under build/, because its OpenCV package collides with
-ours.
+Films are worlds of the laboratory, drawn and encoded; the targets are their episodes, of several
+scenes each. A boundary counts as found if a cut lies within half the shortest block; each cut
+counts once. The others are reduced to their strongest cuts, as many as ours found. PySceneDetect
+runs in a separate environment under build/, because its OpenCV package conflicts with ours.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 WORK = ROOT / "build" / "bench"
 FIRST_SEED = 1000
-"""Worlds for published figures."""
+"""The first of the worlds that are reserved for published figures."""
 
 
 def detect(path: str) -> None:
-    """Run by the peers' Python: every cut of both detectors as (second, how strong)."""
+    """Print every cut of both detectors as (second, strength); runs in the peers' Python."""
     from scenedetect import (
         AdaptiveDetector,
         ContentDetector,
@@ -36,10 +36,9 @@ def detect(path: str) -> None:
         open_video,
     )
 
-    found = {}
-    second = round(
-        open_video(path).frame_rate
-    )  # their own shortest scene is 15 frames, long at a low frame rate
+    cuts = {}
+    # the default minimum of 15 frames is long at a low frame rate, so use one second
+    second = round(open_video(path).frame_rate)
     for name, detector in (
         ("ContentDetector", ContentDetector(min_scene_len=second)),
         ("AdaptiveDetector", AdaptiveDetector(min_scene_len=second)),
@@ -52,10 +51,9 @@ def detect(path: str) -> None:
         strengths = [
             stats.get_metrics(start.frame_num, ["content_val"])[0] or 0.0 for start in starts
         ]
-        found[name] = [
-            (start.seconds, strength) for start, strength in zip(starts, strengths, strict=True)
-        ]
-    print(json.dumps(found))
+        seconds = [start.seconds for start in starts]
+        cuts[name] = list(zip(seconds, strengths, strict=True))
+    print(json.dumps(cuts))
 
 
 def peers() -> str:
@@ -73,19 +71,19 @@ def peers() -> str:
     return str(python)
 
 
-def f1(found: Sequence[float], truth: Sequence[float], reach: float) -> float:
-    """Each boundary is found by at most one cut, the nearest first."""
-    pairs = sorted(
-        (abs(a - b), i, j)
-        for i, a in enumerate(found)
-        for j, b in enumerate(truth)
-        if abs(a - b) <= reach
-    )
+def f1(cuts: Sequence[float], truth: Sequence[float], reach: float) -> float:
+    """F1 score; each boundary is matched by at most one cut, nearest pairs first."""
+    pairs = []
+    for i, cut in enumerate(cuts):
+        for j, boundary in enumerate(truth):
+            if abs(cut - boundary) <= reach:
+                pairs.append((abs(cut - boundary), i, j))
     used: set[tuple[str, int]] = set()
-    for _, i, j in pairs:
-        if ("found", i) not in used and ("truth", j) not in used:
-            used |= {("found", i), ("truth", j)}
-    return len(used) / (len(found) + len(truth)) if len(found) + len(truth) else 1.0
+    for _, i, j in sorted(pairs):
+        if ("cut", i) not in used and ("truth", j) not in used:
+            used |= {("cut", i), ("truth", j)}
+    total = len(cuts) + len(truth)
+    return len(used) / total if total else 1.0
 
 
 def strongest(cuts: Sequence[tuple[float, float]], count: int) -> list[float]:
@@ -133,23 +131,16 @@ def main() -> None:
     python = peers()
     table: dict[str, list[float]] = {}
     for minutes in options.minutes:
-        began, rows = (
-            time.perf_counter(),
-            [one(python, minutes, FIRST_SEED + n) for n in range(options.films)],
-        )
+        began = time.perf_counter()
+        rows = [one(python, minutes, FIRST_SEED + n) for n in range(options.films)]
         for name in rows[0]:
             table.setdefault(name, []).append(sum(row[name] for row in rows) / len(rows))
-        print(
-            f"{options.films} films of {minutes} min: {time.perf_counter() - began:.0f} s",
-            flush=True,
-        )
+        seconds = time.perf_counter() - began
+        print(f"{options.films} films of {minutes} min: {seconds:.0f} s", flush=True)
     print(f"\nmean F1{'':<16}" + "".join(f"{m:>7} min" for m in options.minutes) + "   average")
     for name, values in table.items():
-        print(
-            f"{name:<23}"
-            + "".join(f"{v:>11.3f}" for v in values)
-            + f"{sum(values) / len(values):>10.3f}"
-        )
+        columns = "".join(f"{value:>11.3f}" for value in values)
+        print(f"{name:<23}{columns}{sum(values) / len(values):>10.3f}")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
-"""How fast the retrieval head trains: clips of 16 frames in the space of CLIP ViT-B/32 (512 numbers), batches of 64.
+"""How fast the retrieval head trains: clips of 16 frames with 512 numbers each, batches of 64.
 
-    python benchmarks/head_speed.py [--clips 20000] [--epochs 3] [--device auto]        (extra train)
+    python benchmarks/head_speed.py [--clips 20000] [--epochs 3] [--device auto]
 
-Vectors are random, so nothing is learned; what is timed are the steps, the loading of batches included. The last
-epoch's pace is printed: the first one pays for starting up.
+Needs the extra ``train``. The vectors, sized as those of CLIP ViT-B/32, are random, so nothing is
+learned; steps are timed including the loading of batches. The pace of the last epoch is printed,
+because the first one includes start-up.
 """
 
 from __future__ import annotations
@@ -21,16 +22,15 @@ from longtake.training.pairs import Pairs
 
 
 def random_pairs(count: int, shape: Shape, seed: int) -> Pairs:
-    """Unit vectors without meaning."""
+    """Pairs of random unit vectors."""
     rng = np.random.default_rng(seed)
     frames = rng.standard_normal((count, shape.frames, shape.dim), np.float32)
     texts = rng.standard_normal((count, shape.dim), np.float32)
     frames /= np.linalg.norm(frames, axis=-1, keepdims=True)
     texts /= np.linalg.norm(texts, axis=-1, keepdims=True)
     counts = np.full(count, shape.frames, np.int64)
-    return Pairs(
-        frames.astype(np.float16), counts, texts.astype(np.float16), np.arange(count).astype(str)
-    )
+    videos = np.arange(count).astype(str)
+    return Pairs(frames.astype(np.float16), counts, texts.astype(np.float16), videos)
 
 
 def main() -> None:

@@ -1,14 +1,14 @@
-"""LVAgent on the laboratory: a team chosen without labels from a library of six, and what its discussion is worth.
+"""LVAgent in the laboratory: a team selected without labels, and the value of its discussion.
 
     python benchmarks/lvagent.py select  [--seeds 10] [--worlds 3] [--minutes 20] [--questions 50]
     python benchmarks/lvagent.py discuss [--worlds 6] [--minutes 20] [--questions 60]
 
-The library holds three good agents, each weaker at something else, and three that are poor in different ways: one is
-dim, one sees what is not there, one is blind to what people do. ``select`` takes other worlds for each seed and counts
-how often the three good ones make up the team. ``discuss`` puts every question to the three good ones: as a team with
-three rounds, as the vote of its first round, under the other rules of Table 6, and to each alone. Differences are
-paired by question, intervals are over worlds. The calibration tables set the vote of the first round and the round of
-exit beside the share of right answers.
+The library has three good agents, each with another weakness, and three poor ones: one sees little,
+one hallucinates, one does not see what people do. ``select`` uses other worlds for each seed and
+counts how often the three good agents form the team. ``discuss`` puts every question to the three
+good agents: as a team with three rounds, as the vote of the first round, under the other rules of
+Table 6, and to each alone. Differences are paired by question; intervals are over worlds. The
+calibration tables show accuracy by the vote of the first round and by the round of exit.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ VOTES = {0.88: "3 : 0", 0.53: "2 : 1", 0.26: "1 : 1 : 1"}
 
 
 class Rounds:
-    """A sink that keeps the moments that answers were given from, round by round."""
+    """A sink that records the moments shown for answers, round by round."""
 
     def __init__(self):
         self.shown = []
@@ -89,37 +89,25 @@ def discuss(options) -> None:
             used[name].append(run.usage)
             if name == "team":
                 exits.append(len(rounds.shown))
-                # whether all that the answer follows from was on screen
-                evident.append(
-                    [
-                        all(
-                            any(part.start <= time < part.end for time in shown)
-                            for part in item.evidence
-                        )
-                        for shown in (rounds.shown[0], rounds.shown[-1], set().union(*rounds.shown))
-                    ]
-                )
+                shown_sets = (rounds.shown[0], rounds.shown[-1], set().union(*rounds.shown))
+                evident.append([shows_all(item.evidence, shown) for shown in shown_sets])
                 votes.append(answer.confidence)
+    noise = options.noise or PROFILE.encoder.noise
     print(
-        f"lab {PROFILE.hash}, {len(videos)} questions, {options.worlds} worlds of {options.minutes} min, "
-        f"acuity {options.acuity:g}, encoder noise {options.noise or PROFILE.encoder.noise:g}"
+        f"lab {PROFILE.hash}, {len(videos)} questions, "
+        f"{options.worlds} worlds of {options.minutes} min, "
+        f"acuity {options.acuity:g}, encoder noise {noise:g}"
     )
     for name, values in right.items():
         frames = sum(u.frames for u in used[name]) / len(videos)
         calls = sum(u.calls for u in used[name]) / len(videos)
-        lead = (
-            ""
-            if name == "team"
-            else f"   the team leads by {paired(right['team'], values, videos)}"
-        )
-        print(
-            f"{name:<16}{accuracy(values, videos)}  {frames:4.0f} frames {calls:4.1f} calls{lead}"
-        )
+        cost = f"{frames:4.0f} frames {calls:4.1f} calls"
+        lead = f"   the team leads by {paired(right['team'], values, videos)}"
+        print(f"{name:<16}{accuracy(values, videos)}  {cost}{'' if name == 'team' else lead}")
     best = max((agent.name for agent in agents), key=lambda name: sum(right[name]))
     print(f"best member (chosen in hindsight): {best}")
-    calibrate(
-        "vote of the first round", [VOTES.get(v, "no answer") for v in votes], right["team"], videos
-    )
+    first_votes = [VOTES.get(vote, "no answer") for vote in votes]
+    calibrate("vote of the first round", first_votes, right["team"], videos)
     calibrate("round of exit", exits, right["team"], videos)
     split = [n for n, v in enumerate(votes) if VOTES.get(v) == "1 : 1 : 1"]
     if split:
@@ -127,13 +115,17 @@ def discuss(options) -> None:
             [right[name][n] for n in split] for name in ("team", "vote of round 1")
         )
         shares = [sum(evident[n][which] for n in split) / len(split) for which in range(3)]
+        lead = paired(team_right, vote_right, [videos[n] for n in split])
+        print(f"questions with a split first round: the team leads its vote by {lead}")
         print(
-            f"where the first round was split, all evidence was shown in its first round to {shares[0]:.0%}, in the "
-            f"last to {shares[1]:.0%}, in all rounds together to {shares[2]:.0%}"
+            f"  all evidence was shown in the first round for {shares[0]:.0%}, "
+            f"in the last for {shares[1]:.0%}, in all rounds together for {shares[2]:.0%}"
         )
-        print(
-            f"where the first round was split: {paired(team_right, vote_right, [videos[n] for n in split])}"
-        )
+
+
+def shows_all(evidence, times) -> bool:
+    """Whether a frame of every evidence segment was shown."""
+    return all(any(part.start <= time < part.end for time in times) for part in evidence)
 
 
 def calibrate(what, groups, right, videos) -> None:
@@ -150,26 +142,24 @@ def choose(options) -> None:
     ]
     whole = 0
     each = f"{options.worlds} worlds of {options.minutes} min, {options.questions} questions each"
-    print(f"lab {PROFILE.hash}, a seed: {each}")
+    print(f"lab {PROFILE.hash}, per seed: {each}")
     for seed in range(options.first_seed, options.first_seed + options.seeds):
         worlds = range(seed * options.worlds, (seed + 1) * options.worlds)
         benchmark = lab(worlds, options.minutes, options.questions, noise=options.noise)
         began = time.perf_counter()
         answers = {member.name: {} for member in library}
-        for (
-            item
-        ) in benchmark.items:  # question by question, so that frames are drawn once for all agents
+        # question by question, so that frames are drawn once for all agents
+        for item in benchmark.items:
             for member in library:
                 solver = selection.solver_of(member, Session())
-                answers[member.name][item.asked.id] = answer_one(
-                    solver, benchmark.source, item.asked
-                )
-        found = selection.rank(library, benchmark, answers, lambda: make("acuity=1"))
-        team = [ranked.member.name for ranked in found.ranking[:3]]
+                row = answer_one(solver, benchmark.source, item.asked)
+                answers[member.name][item.asked.id] = row
+        selected = selection.rank(library, benchmark, answers, lambda: make("acuity=1"))
+        team = [ranked.member.name for ranked in selected.ranking[:3]]
         whole += set(team) == set(GOOD)
-        rates = ", ".join(f"{r.member.name} {r.agreement.value:.2f}" for r in found.ranking)
+        rates = ", ".join(f"{r.member.name} {r.agreement.value:.2f}" for r in selected.ranking)
         print(f"seed {seed}: {rates}  ({time.perf_counter() - began:.0f} s)", flush=True)
-    print(f"the three good agents made up the team in {whole} of {options.seeds}")
+    print(f"the three good agents formed the team for {whole} of {options.seeds} seeds")
 
 
 def main() -> None:
@@ -184,7 +174,7 @@ def main() -> None:
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--acuity", type=float, default=0.9)
     parser.add_argument(
-        "--weak", type=float, default=0.6, help="acuity of a good agent where it is weaker"
+        "--weak", type=float, default=0.6, help="acuity of a good agent at its weakness"
     )
     parser.add_argument("--noise", type=float)
     options = parser.parse_args()

@@ -1,12 +1,13 @@
-"""What the talking layer costs, against a server in its own process that answers at once or after 200 ms.
+"""Overhead of the model layers, with a server that answers immediately or after 200 ms.
 
 ::
 
     python benchmarks/models.py
 
-Overhead: a typed ask through every layer, less a bare HTTP POST of the same body (httpx, kept alive). Fanout:
-64 calls of 200 ms with 32 at a time, against the ideal of 400 ms. Medians of five. Prefix reuse, for each
-built-in model that was pulled: the time of a one-token reply to a second prompt with the same notes.
+Overhead: a typed ask through every layer, minus a bare HTTP POST of the same body (httpx,
+keep-alive). Fanout: 64 calls of 200 ms with 32 at a time, against the ideal of 400 ms. Medians of
+five runs. Prefix reuse, for each built-in model that was pulled: the time of a one-token reply to
+a second prompt with the same notes.
 """
 
 from __future__ import annotations
@@ -108,22 +109,23 @@ def timed_fanout(run: Run, round_: int) -> float:
 
 
 def prefix_reuse(name: str) -> None:
-    """Two asks that share their notes: the second reads only what is new."""
+    """Two prompts that share their notes: the second should only process what is new."""
     chat = Catalogue(Settings()).open(name)
     chat.complete([say("user", "Hello.")], Options(max_tokens=1))
     for round_ in range(3):
         notes = "\n".join(
             f"[00:{n:02d}:00] In part {round_} the man moves box number {n}." for n in range(40)
         )
-        ask_ = [
-            say("user", f"{notes}\n\n{question}")
-            for question in ("Who moves?", "What is moved first?")
-        ]
-        first, second = (chat.complete([message], Options(max_tokens=1)).usage for message in ask_)
+        usages = []
+        for question in ("Who moves?", "What is moved first?"):
+            messages = [say("user", f"{notes}\n\n{question}")]
+            usages.append(chat.complete(messages, Options(max_tokens=1)).usage)
+        first, second = usages
+        ratio = second.seconds / first.seconds
         print(
             f"prefix reuse, {name}: first {first.seconds:.2f} s for {first.tokens_in} tokens "
             f"({first.tokens_cached} cached), second {second.seconds:.2f} s for {second.tokens_in} "
-            f"({second.tokens_cached} cached), ratio {second.seconds / first.seconds:.2f} (goal: under 0.33)"
+            f"({second.tokens_cached} cached), ratio {ratio:.2f} (goal: under 0.33)"
         )
 
 
@@ -134,7 +136,7 @@ def main() -> None:
     bare, full = (statistics.median(column) for column in zip(*pairs, strict=True))
     over = statistics.median(full - bare for bare, full in pairs)
     print(f"one call: bare POST {bare * 1e3:.2f} ms, typed ask {full * 1e3:.2f} ms")
-    print(f"overhead: {over * 1e3:.2f} ms a call in sequence (goal: under 5)")
+    print(f"overhead: {over * 1e3:.2f} ms per call in sequence (goal: under 5)")
     with server(0.2) as url, opened(url, 32) as run:
         timed_fanout(run, -1)
         took = statistics.median(timed_fanout(run, round_) for round_ in range(ROUNDS))

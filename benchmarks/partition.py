@@ -1,9 +1,10 @@
-"""What event partition costs on an hour of 720p film: fetching 200 samples, embedding them, the three heads.
+"""Cost of event partition on an hour of 720p film: fetching 200 samples, embedding, three heads.
 
     make bench        # or: python benchmarks/partition.py [--minutes 60] [--runs 3]
 
-Fetching is compared with decoding the whole film by PyAV, threads on, pictures scaled as ours are; both in one run, in
-turn. The hour is made of ten minutes joined end to end without encoding anew. Read the ratios, not the seconds.
+Fetching is compared with decoding the whole film with PyAV, using threads and the same scaling;
+both take turns in one run. The hour consists of five minutes repeated without re-encoding.
+Compare the ratios rather than the seconds.
 """
 
 from __future__ import annotations
@@ -30,11 +31,12 @@ from longtake.media.video import Video
 from longtake.media.writer import Encoding, write_film
 
 WORK = Path(__file__).parent.parent / "build" / "bench"
-PIECE = 5  # minutes that are really encoded
+PIECE = 5
+"""Minutes that are really encoded."""
 
 
 def pictures(seconds: int, fps: int) -> Iterator[np.ndarray]:
-    """720p: a textured ground that changes every 40 s, panned slowly, under film grain."""
+    """720p frames: a texture that changes every 40 s, panned slowly, with film grain."""
     random = np.random.default_rng(0)
     grain = random.integers(-6, 7, (8, 720, 1280, 1), dtype=np.int16)
     for number in range(seconds * fps):
@@ -42,17 +44,15 @@ def pictures(seconds: int, fps: int) -> Iterator[np.ndarray]:
             coarse = random.integers(0, 256, (24, 48, 3)).astype(np.float32)
             ground = np.kron(coarse, np.ones((32, 32, 1), np.float32)).astype(np.int16)
         shift = number % 200
-        yield np.clip(ground[:720, shift : shift + 1280] + grain[number % 8], 0, 255).astype(
-            np.uint8
-        )
+        grainy = ground[:720, shift : shift + 1280] + grain[number % 8]
+        yield np.clip(grainy, 0, 255).astype(np.uint8)
 
 
 def make(path: Path, minutes: int, gop: int, fps: int = 25) -> None:
-    """A film of so many minutes: one piece encoded, then repeated packet by packet."""
+    """Write a film of the given length: one piece is encoded, then its packets are repeated."""
     piece = path.with_suffix(".piece.mp4")
-    encoding = Encoding(
-        fps=Fraction(fps), gop=gop, options={"preset": "veryfast", "crf": "26", "sc_threshold": "0"}
-    )
+    options = {"preset": "veryfast", "crf": "26", "sc_threshold": "0"}
+    encoding = Encoding(fps=Fraction(fps), gop=gop, options=options)
     write_film(piece, pictures(PIECE * 60, fps), encoding)
     draft = path.with_suffix(".part.mp4")
     with av.open(str(draft), "w") as out:
@@ -87,7 +87,7 @@ def full_decode(path: Path, width: int) -> float:
 
 
 def fetch(video: Video, rule: EventPartition) -> float:
-    """Seconds to fetch the samples; the packet table is already there, as it is in an opened film."""
+    """Seconds to fetch the samples; the packet table exists already, as in an opened film."""
     began = time.perf_counter()
     times = blocks.sample_times(video.table, rule.max_feature_frames)
     count = sum(1 for _ in video.frames(times, width=rule.width))
@@ -96,14 +96,14 @@ def fetch(video: Video, rule: EventPartition) -> float:
 
 
 def heads(film: Film, rule: EventPartition) -> tuple[float, float, int]:
-    """Seconds to measure and embed, seconds of everything after it, and the cuts found."""
+    """Seconds to measure and embed, seconds for the rest, and the number of cuts."""
     began = time.perf_counter()
     samples = blocks.measured(film, rule)
     measured = time.perf_counter() - began
-    rule(samples, film.duration)  # warms up
+    rule(samples, film.duration)  # warm-up
     began = time.perf_counter()
-    found = rule(samples, film.duration)
-    return measured, time.perf_counter() - began, len(found.cuts)
+    partition = rule(samples, film.duration)
+    return measured, time.perf_counter() - began, len(partition.cuts)
 
 
 def main() -> None:
@@ -130,9 +130,8 @@ def main() -> None:
             ours.append(fetch(video, rule))
             whole.append(full_decode(path, rule.width))
         a, b = statistics.median(ours), statistics.median(whole)
-        print(
-            f"\n{path.name}: {video.duration / 60:.0f} min, {frames:,} frames, a keyframe every {gop / 25:g} s"
-        )
+        size = f"{video.duration / 60:.0f} min, {frames:,} frames"
+        print(f"\n{path.name}: {size}, a keyframe every {gop / 25:g} s")
         print(f"  list packets, once   {listing:8.2f} s")
         print(f"  fetch 200 samples    {a:8.2f} s   (median of {options.runs})")
         print(f"  decode everything    {b:8.2f} s   → fetching takes 1/{b / a:.1f} of it")
@@ -140,9 +139,8 @@ def main() -> None:
             film = Film(path, Store(Path(folder)), Settings())
             film.video  # noqa: B018 - packets were measured above
             measured, after, cuts = heads(film, rule)
-        print(
-            f"  fetch, cues, embed   {measured:8.2f} s   of which embedding and cues about {measured - a:.2f} s"
-        )
+        rest = f"of which embedding and cues about {measured - a:.2f} s"
+        print(f"  fetch, cues, embed   {measured:8.2f} s   {rest}")
         print(f"  novelty and heads    {after:8.3f} s   ({cuts} cuts)")
 
 

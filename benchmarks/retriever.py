@@ -1,12 +1,13 @@
-"""The retrieval head on clips whose meaning depends on order, beside mean pooling.
+"""The retrieval head against mean pooling on clips whose meaning depends on order.
 
-    python benchmarks/retriever.py [--clips 6000] [--epochs 10] [--out build/retriever]     (extra train)
+    python benchmarks/retriever.py [--clips 6000] [--epochs 10] [--out build/retriever]
 
-Clips are cut together from two deeds of a laboratory world, and each also in the other order. Captions are generated:
-"First …, then …". Frame vectors are the laboratory's; its text side is a bag of words, from which no order can be read,
-so here the words of a caption are also tagged with the clause they stand in, as by a text encoder that reads in order.
-A frame knows no clause: a mean over frames cannot tell a clip from its reverse, and is right in half of the cases at
-best. Tested on worlds that were not trained on.
+Needs the extra ``train``. Each clip joins two deeds of a laboratory world; a second clip has them
+in reverse order. Captions are generated: "First …, then …". Frame vectors come from the
+laboratory's encoder. Its text side is a bag of words without order, so here words are also tagged
+with their clause, as a text encoder that reads in order would do. Frames carry no such tag: the
+mean over frames cannot distinguish a clip from its reverse and is right in half of the cases at
+best. The test clips come from worlds that were not used for training.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ from longtake.training.fit import Schedule, export, fit
 from longtake.training.pairs import stack
 
 DIM = 128
-"""Half of the laboratory's, so that ten epochs take a minute or two on one core."""
+"""Half of the laboratory's dimensions, so that ten epochs take a minute or two on one core."""
 SHOWN = 4
-"""Frames of each deed."""
+"""Frames per deed."""
 CLAUSES = re.compile(r"^First (.*), then (.*)\.$")
 
 
 class OrderedText(LabEncoder):
-    """The laboratory's encoder with a text side that reads in order."""
+    """The laboratory's encoder, with a text side that is aware of order."""
 
     def __init__(self, noise: float) -> None:
         super().__init__(noise, profile=replace(PROFILE.encoder, dim=DIM))
@@ -56,20 +57,18 @@ def said(deed: Deed) -> str:
 
 
 def clips_of(seeds, minutes, per_world, encoder, random):
-    """Frames, captions and videos; a clip and its reverse follow one another."""
+    """Pairs of clips and captions; each clip is followed by its reverse."""
     frames, captions, videos = [], [], []
     for seed in seeds:
         script = make_script(seed, minutes)
         for _ in range(per_world // 2):
-            one, other = (
-                script.deeds[n] for n in random.choice(len(script.deeds), 2, replace=False)
-            )
-            rows = [
-                encoder.moments(
-                    script, sorted(random.choice(np.arange(h.start, h.end), SHOWN, replace=False))
-                )
-                for h in (one, other)
-            ]
+            chosen = random.choice(len(script.deeds), 2, replace=False)
+            one, other = (script.deeds[n] for n in chosen)
+            rows = []
+            for happening in (one, other):
+                span = np.arange(happening.start, happening.end)
+                seconds = sorted(random.choice(span, SHOWN, replace=False))
+                rows.append(encoder.moments(script, seconds))
             for first, second, order in ((one, other, rows), (other, one, rows[::-1])):
                 frames.append(np.concatenate(order))
                 captions.append(f"First {said(first.fact)}, then {said(second.fact)}.")
@@ -98,25 +97,23 @@ def main() -> None:
     fresh = range(seeds.stop, seeds.stop + 4)
     test = clips_of(fresh, options.minutes, options.held_out // 4, encoder, random)
     shutil.rmtree(options.out, ignore_errors=True)
-    shape, schedule = (
-        Shape(encoder.dim, frames=2 * SHOWN),
-        Schedule(epochs=options.epochs, rate=options.rate, group=2),
-    )
+    shape = Shape(encoder.dim, frames=2 * SHOWN)
+    # group=2 keeps a clip and its reverse in one batch
+    schedule = Schedule(epochs=options.epochs, rate=options.rate, group=2)
     began = time.perf_counter()
 
     def tell(epoch, share, progress):
         if share == 1.0 and len(progress.recalls) > epoch:
             at = progress.recalls[epoch]
+            recall = f"recall@1 {at['1']:.3f} @5 {at['5']:.3f} @10 {at['10']:.3f}"
+            pace = f"{progress.pairs_per_second:.0f} pairs/s"
             print(
-                f"epoch {epoch + 1}: loss {progress.losses[epoch]:.3f}, recall@1 {at['1']:.3f} @5 {at['5']:.3f} "
-                f"@10 {at['10']:.3f}, {progress.pairs_per_second:.0f} pairs/s",
+                f"epoch {epoch + 1}: loss {progress.losses[epoch]:.3f}, {recall}, {pace}",
                 flush=True,
             )
 
-    print(
-        f"lab {PROFILE.hash}, {len(train)} clips of {options.worlds} worlds, {len(test)} held out from 4 others, "
-        f"noise {options.noise:g}"
-    )
+    clips = f"{len(train)} clips of {options.worlds} worlds, {len(test)} held out from 4 others"
+    print(f"lab {PROFILE.hash}, {clips}, noise {options.noise:g}")
     weights, progress = fit(
         shape, train, test, schedule, options.out, device=options.device, tell=tell
     )
@@ -126,7 +123,7 @@ def main() -> None:
     print(f"mean pooling: recall@1 {pooled['1']:.3f} @5 {pooled['5']:.3f} @10 {pooled['10']:.3f}")
     texts = np.asarray(test.texts, np.float32)
     own = np.array([head.scores(test.clip(n), texts[[n, n ^ 1]]) for n in range(len(test))])
-    print(f"tells a clip from its reverse: {np.mean(own[:, 0] > own[:, 1]):.3f}")
+    print(f"distinguishes a clip from its reverse: {np.mean(own[:, 0] > own[:, 1]):.3f}")
     print(f"{seconds:.0f} s on {progress.device}, {progress.pairs_per_second:.0f} pairs/s")
     plots.draw(
         progress,

@@ -1,11 +1,13 @@
-"""Symphony on laboratory worlds, beside VideoAgent and uniform frames, with the same simulated model.
+"""Symphony in the laboratory, against VideoAgent and uniform frames, with one simulated model.
 
-    python benchmarks/symphony.py [--minutes 60 120] [--worlds 3] [--questions 52] [--first-seed 1000] [--acuity 0.8]
+    python benchmarks/symphony.py [--minutes 60 120] [--worlds 3] [--questions 52]
+                                  [--first-seed 1000] [--acuity 0.8]
     python benchmarks/symphony.py --grid [--questions 20]
     python benchmarks/symphony.py --latency
 
-Uniform is shown as many frames as Symphony ever shows a model at once (50). Differences are paired by question,
-intervals are over worlds. ``--latency`` times the scoring of an hour with calls of half a second, sixteen at a time.
+``uniform`` gets as many frames as Symphony shows a model at most at once (50). Differences are
+paired by question; intervals are over worlds. ``--latency`` times the scoring of an hour of film
+with calls of half a second, sixteen at a time.
 """
 
 from __future__ import annotations
@@ -41,17 +43,14 @@ KINDS = ("multihop", "order")
 
 
 def run(benchmark, name, model, workers):
-    """One contender on every question."""
+    """Run one contender on every question."""
     method, fields = CONTENDERS[name]
-    return evaluate(
-        Solver(method, Session(casting=Casting((model,))).with_fields(method, fields)),
-        benchmark,
-        workers=workers,
-    )
+    session = Session(casting=Casting((model,))).with_fields(method, fields)
+    return evaluate(Solver(method, session), benchmark, workers=workers)
 
 
 def difference(first, second, kinds=None):
-    """The first minus the second, on questions of these kinds."""
+    """The first minus the second, on questions of the given kinds."""
     chosen = [
         n for n, item in enumerate(first.items) if kinds is None or item.tags["type"] in kinds
     ]
@@ -60,55 +59,47 @@ def difference(first, second, kinds=None):
 
 
 def tables(options, minutes):
-    """Every contender on worlds of one length."""
+    """Print the results of every contender on worlds of one length."""
     seeds = range(options.first_seed, options.first_seed + options.worlds)
     benchmark, model = lab(seeds, minutes, options.questions), f"lab/acuity={options.acuity:g}"
     asked = f"seeds {seeds[0]} to {seeds[-1]}, {len(benchmark.items)} questions"
     print(f"\nlab {PROFILE.hash}, {model}, {minutes} min, {asked}")
-    found = {}
+    results = {}
     for name in CONTENDERS:
-        found[name] = one = run(benchmark, name, model, options.workers)
+        results[name] = one = run(benchmark, name, model, options.workers)
         tokens = one.mean("tokens_in") + one.mean("tokens_out")
         cost = (
             f"{one.mean('frames'):7.1f} frames {one.mean('calls'):6.1f} calls {tokens:9,.0f} tokens"
         )
         print(f"{name:<15}{one.accuracy}   {cost}", flush=True)
-    for kind, rate in by_tag(found["symphony"].items, found["symphony"].right, "type").items():
+    for kind, rate in by_tag(results["symphony"].items, results["symphony"].right, "type").items():
         print(f"  symphony, {kind:<14}{rate}")
     for other in ("videoagent", "uniform", "coarse to fine"):
-        print(f"symphony − {other:<15} all {difference(found['symphony'], found[other])}")
+        print(f"symphony − {other:<15} all {difference(results['symphony'], results[other])}")
         for kind in KINDS:
-            print(f"{'':<27}{kind:>8} {difference(found['symphony'], found[other], {kind})}")
-    ended = [row["status"] for row in found["symphony"].rows]
+            print(f"{'':<27}{kind:>8} {difference(results['symphony'], results[other], {kind})}")
+    ended = [row["status"] for row in results["symphony"].rows]
     print("ended: " + ", ".join(f"{ended.count(status)} {status}" for status in sorted(set(ended))))
 
 
 def grid(options):
-    """The difference to uniform frames and to VideoAgent for every acuity and noise."""
+    """Print the lead over VideoAgent and uniform frames for every acuity and noise."""
     minutes = options.minutes[0]
     for acuity in (0.4, 0.6, 0.8, 1.0):
         for noise in (0.0, 1.0, 2.0, 4.0):
             seeds = range(options.first_seed, options.first_seed + options.worlds)
-            benchmark, model = (
-                lab(seeds, minutes, options.questions, noise=noise),
-                f"lab/acuity={acuity:g}",
-            )
-            found = {
-                name: run(benchmark, name, model, options.workers)
-                for name in ("symphony", "videoagent", "uniform")
-            }
-            leads = "   ".join(
-                f"− {name} {difference(found['symphony'], found[name])}"
-                for name in ("videoagent", "uniform")
-            )
-            print(
-                f"acuity {acuity:g}, noise {noise:g}: {found['symphony'].accuracy}   {leads}",
-                flush=True,
-            )
+            benchmark = lab(seeds, minutes, options.questions, noise=noise)
+            model = f"lab/acuity={acuity:g}"
+            own = run(benchmark, "symphony", model, options.workers)
+            leads = ""
+            for name in ("videoagent", "uniform"):
+                other = run(benchmark, name, model, options.workers)
+                leads += f"   − {name} {difference(own, other)}"
+            print(f"acuity {acuity:g}, noise {noise:g}: {own.accuracy}{leads}", flush=True)
 
 
 def latency(seconds=0.5, limit=16):
-    """Sixty clips, each a call of half a second to a model that does nothing else: what is timed is the waiting."""
+    """Time sixty clips with a model whose calls only wait."""
     captions = [f"second {second}" for second in range(3600)]
     footage = CaptionedFootage("an hour", captions, LabEncoder())
 
@@ -118,13 +109,12 @@ def latency(seconds=0.5, limit=16):
 
     chat = Limited(ScriptedChat(reply), Gate(limit))
     began = time.perf_counter()
-    claims = scored(
-        Grounding(), footage, Question("What is it?"), "look", Run({"vlm": chat, "llm": chat})
-    )
+    run = Run({"vlm": chat, "llm": chat})
+    claims = scored(Grounding(), footage, Question("What is it?"), "look", run)
     took = time.perf_counter() - began
     ideal = math.ceil(60 / limit) * seconds
     how = f"calls of {seconds:g} s, {limit} at a time"
-    print(f"{len(claims)} clips, {how}: {took:.2f} s, {took / ideal:.2f} × the least")
+    print(f"{len(claims)} clips, {how}: {took:.2f} s, {took / ideal:.2f} × the minimum")
 
 
 def main():
