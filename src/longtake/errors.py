@@ -74,6 +74,7 @@ MediaProblem: TypeAlias = Literal[
     "too_large",
     "unreadable",
     "out_of_range",
+    "changed",
 ]
 
 

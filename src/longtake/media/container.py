@@ -87,6 +87,15 @@ def check_plain_file(path: Path) -> int:
     return status.st_size
 
 
+def file_version(path: Path) -> tuple[int, ...]:
+    """Return what changes when a file is replaced or overwritten; empty if it is gone."""
+    try:
+        status = path.stat()
+    except OSError:
+        return ()
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
 def video_stream(path: Path, container: InputContainer) -> VideoStream:
     """Return the default video stream, or the largest; cover art of a music file does not count."""
     usable: list[VideoStream] = []

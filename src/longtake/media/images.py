@@ -34,7 +34,8 @@ def to_pixels(frame: VideoFrame, *, width: int | None, rotation: int, aspect: fl
 
 def display_size(width: int, height: int, rotation: int, aspect: float) -> tuple[int, int]:
     """Return width and height as displayed."""
-    square_width = round(width * aspect)
+    # an absurd aspect ratio must not leave a picture without pixels
+    square_width = max(1, round(width * aspect))
     return (height, square_width) if rotation // 90 % 2 else (square_width, height)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import av
+from av.container import InputContainer
 from av.video.codeccontext import VideoCodecContext
 from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
@@ -36,6 +37,8 @@ class Reader:
     ) -> None:
         self._path, self._table, self._limits, self._threads = path, table, limits, threads
         self._open = ExitStack()
+        self._container: InputContainer | None = None
+        self._stream: VideoStream
         self._packets: Iterator[Packet]
         self._next: int
         self._rewind()
@@ -49,7 +52,8 @@ class Reader:
 
         ``skip`` avoids decoding unwanted pictures that no other picture depends on.
         """
-        context = self._stream.codec_context
+        self._go_to(run.first)
+        context = self._stream.codec_context  # after the seek, which may reopen the file
         # frames that are identified by counting must all be counted
         skip = skip and self._table.timed and context.name in SKIPPING
         missing = {int(self._table.pts[position]): position for position in run.wanted}
@@ -57,7 +61,7 @@ class Reader:
         shown = 0
         for position, packet in self._read(run):
             context.skip_frame = "NONREF" if skip and position not in wanted else "DEFAULT"
-            for frame in _decode(context, packet):
+            for frame in decode_packet(context, packet):
                 if self._table.timed and frame.pts is not None:
                     stamp = frame.pts - self._table.origin
                 else:
@@ -71,13 +75,9 @@ class Reader:
 
     def _read(self, run: Run) -> Iterator[tuple[int, Packet | None]]:
         """Yield the packets of a run with their positions, then ``None`` to drain the decoder."""
-        if not run.first - READ_THROUGH <= self._next <= run.first:
-            self._seek(run.first)
         # if positions only count shown frames, the packet of frame n may be stored after the nth
         last = run.last if self._table.timed else run.last + REORDER
-        for packet in self._packets:
-            if packet.size == 0:
-                break
+        for packet in _readable(self._packets):
             position, self._next = self._next, self._next + 1
             if position >= run.first:
                 yield position, packet
@@ -85,10 +85,18 @@ class Reader:
                 break
         yield -1, None
 
+    def _go_to(self, first: int) -> None:
+        """Make ``first`` one of the next packets."""
+        if self._container is None:
+            self._rewind()  # an earlier rewind failed; this one raises, or works
+        if not first - READ_THROUGH <= self._next <= first:
+            self._seek(first)
+
     def _seek(self, first: int) -> None:
         """Make ``first`` the next packet; if a seek overshoots, seek further back and read on."""
         table = self._table
-        second = round(1 / table.tick)
+        assert self._container is not None
+        second = max(1, round(1 / table.tick))
         stamp = int(table.dts[first] if table.dts[first] != UNKNOWN else table.pts[first])
         # seeking in MPEG-TS often overshoots
         back = second if self._container.format.name == "mpegts" else 0
@@ -108,9 +116,7 @@ class Reader:
         """Read up to just before ``first``; False if the seek landed after it."""
         table = self._table
         goal = (int(table.pts[first]), int(table.dts[first]))
-        for packet in self._packets:
-            if packet.size == 0:
-                return False
+        for packet in _readable(self._packets):
             pts = UNKNOWN if packet.pts is None else packet.pts - table.origin
             dts = UNKNOWN if packet.dts is None else packet.dts - table.origin
             if (pts, dts) == goal:
@@ -124,19 +130,34 @@ class Reader:
     def _rewind(self) -> None:
         """Reopen the file: unlike seeking to zero, this works for every format."""
         self._open.close()
-        self._container = self._open.enter_context(open_container(self._path, self._limits))
-        self._stream = video_stream(self._path, self._container)
-        discard_others(self._container, self._stream)
+        # if opening fails, nothing may use the closed container again: FFmpeg would crash
+        self._container = None
+        container = self._open.enter_context(open_container(self._path, self._limits))
+        self._stream = video_stream(self._path, container)
+        discard_others(container, self._stream)
         context = self._stream.codec_context
         context.options = {"max_pixels": str(self._limits.max_pixels)}
         context.thread_count = self._threads
         context.thread_type = "AUTO" if self._threads > 1 else "NONE"
-        self._packets = self._container.demux(self._stream)
+        self._packets = container.demux(self._stream)
         self._next = 0
+        self._container = container
 
 
-def _decode(context: VideoCodecContext, packet: Packet | None) -> list[VideoFrame]:
+def _readable(packets: Iterator[Packet]) -> Iterator[Packet]:
+    """Yield packets up to the end of the file, or up to where it can no longer be read."""
+    try:
+        for packet in packets:
+            if packet.size == 0:
+                return
+            yield packet
+    except av.error.FFmpegError:
+        return
+
+
+def decode_packet(context: VideoCodecContext, packet: Packet | None) -> list[VideoFrame]:
+    """Decode one packet; a damaged one yields no frame."""
     try:
         return context.decode(packet)
-    except (av.error.InvalidDataError, av.error.EOFError):
-        return []  # a damaged packet yields no frame; decoding recovers at the next keyframe
+    except av.error.FFmpegError:
+        return []  # decoding recovers at the next keyframe

@@ -5,25 +5,36 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import TypeAlias
 
+import av
 import numpy as np
 from av.audio.stream import AudioStream
+from av.container import InputContainer
 from av.subtitles.stream import SubtitleStream
+from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
 from longtake.config import MediaSettings
 from longtake.errors import MediaError
 from longtake.events import note
-from longtake.media.container import open_container, video_stream
+from longtake.media.container import file_version, open_container, video_stream
 from longtake.media.decode import FrameShape, Picture, fetch
 from longtake.media.images import display_size
 from longtake.media.packets import PacketTable, read_packets
+from longtake.media.reader import decode_packet
 from longtake.timecode import clock
 from longtake.types import Frame, Segment
 
 Positions: TypeAlias = NDArray[np.int64]
+
+STILL = 60.0
+"""Seconds after which a frame that stays on screen counts as a still."""
+FIRST_PACKETS = 300
+"""Number of packets in which to look for the first frame that can be decoded."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +87,7 @@ class Video:
     ) -> None:
         self.path = Path(path)
         self.limits = limits or MediaSettings()
+        self._version = file_version(self.path)
         self.info = info or probe(self.path, self.limits)
         self._table = table
 
@@ -122,7 +134,22 @@ class Video:
         self, fps: float, *, width: int | None = None, within: Segment | None = None
     ) -> Iterator[Frame]:
         """Yield the frame on screen at every multiple of 1/``fps`` seconds, in order."""
-        yield from self.frames(sample_times(self.duration, fps, within), width=width)
+        yield from self.frames(self.grid(fps, within), width=width)
+
+    def grid(self, fps: float, within: Segment | None = None) -> NDArray[np.float64]:
+        """Return every multiple of 1/``fps`` in the film or in ``within``; fewer during stills."""
+        return sample_times(self.duration, fps, within, self.stills)
+
+    @cached_property
+    def stills(self) -> tuple[Segment, ...]:
+        """Where one frame has been on screen for long, as after a jump of the time stamps."""
+        times = self.table.times
+        ends = np.append(times[1:], self.duration)
+        long = np.flatnonzero(ends - times > 2 * STILL)
+        found = [Segment(float(times[i]) + STILL, float(ends[i])) for i in long]
+        if times[0] > 2 * STILL:  # the picture begins long after the sound
+            found.insert(0, Segment(STILL, float(times[0])))
+        return tuple(found)
 
     def frames(self, times: Iterable[float], *, width: int | None = None) -> Iterator[Frame]:
         """Yield the frames on screen at ascending ``times`` as they are decoded."""
@@ -141,10 +168,12 @@ class Video:
         time, as a player would leave it on screen; at the very start, by the first good one.
         """
         table = self.table
-        pictures = fetch(self.path, table, positions, self._shape(width), self.limits)
+        self._check_unchanged()
+        pictures = self._fetch(positions, self._shape(width))
         held: Picture | None = None
         upcoming = next(pictures, None)
         if upcoming is None and len(positions):
+            self._check_unchanged()
             raise MediaError(self.path, "unreadable", "none of its frames can be decoded")
         lost = 0
         for position in positions:
@@ -157,7 +186,22 @@ class Video:
             lost += shown_position != position
             yield Frame(float(table.pts[shown_position] * table.tick), pixels)
         if lost:
+            self._check_unchanged()
             note("damaged frames", film=str(self.path), replaced=lost)
+
+    def _fetch(self, positions: Positions, shape: FrameShape) -> Iterator[Picture]:
+        """Decode; a file that can no longer be opened is reported as changed if it is."""
+        try:
+            yield from fetch(self.path, self.table, positions, shape, self.limits)
+        except MediaError:
+            self._check_unchanged()
+            raise
+
+    def _check_unchanged(self) -> None:
+        """Raise if the file is not the one whose packets are in the table."""
+        if file_version(self.path) != self._version:
+            detail = "was changed while it was being read; run the command again"
+            raise MediaError(self.path, "changed", detail)
 
     def _shape(self, width: int | None) -> FrameShape:
         info = self.info
@@ -167,15 +211,36 @@ class Video:
         return FrameShape(width, info.rotation, info.aspect, frame_bytes)
 
 
-def sample_times(duration: float, fps: float, within: Segment | None = None) -> NDArray[np.float64]:
-    """Return every multiple of 1/``fps`` in the film, or in ``within``; at least one time."""
+def sample_times(
+    duration: float, fps: float, within: Segment | None = None, stills: Sequence[Segment] = ()
+) -> NDArray[np.float64]:
+    """Return every multiple of 1/``fps`` in the film, or in ``within``; at least one time.
+
+    During ``stills``, which are in time order, there is one time per minute: more would show the
+    same frame, and a file may claim to hold one for days.
+    """
     start, end = 0.0, duration
     if within is not None:
         start, end = max(start, within.start), min(end, within.end)
+    sparse = max(1, round(STILL * fps))
+    pieces = []
+    begin = start
+    for still in stills:
+        pieces.append(_multiples(begin, min(still.start, end), fps))
+        begin = max(begin, min(still.start, end))
+        pieces.append(_multiples(begin, min(still.end, end), fps, sparse))
+        begin = max(begin, still.end)
+    pieces.append(_multiples(begin, end, fps))
+    times = np.concatenate(pieces)
+    return times if len(times) else np.array([min(start, duration)])
+
+
+def _multiples(start: float, end: float, fps: float, stride: int = 1) -> NDArray[np.float64]:
+    """Return the multiples of ``stride``/``fps`` from ``start`` up to ``end``."""
     # with slack, so that a boundary on a multiple is not lost to rounding
     first, last = int(np.ceil(start * fps - 1e-9)), int(np.ceil(end * fps - 1e-9))
-    ticks = np.arange(first, max(last, first)) / fps
-    return ticks if len(ticks) else np.array([min(start, duration)])
+    aligned = -(-first // stride) * stride
+    return np.arange(aligned, max(last, aligned), stride) / fps
 
 
 def probe(path: Path, limits: MediaSettings) -> VideoInfo:
@@ -186,10 +251,7 @@ def probe(path: Path, limits: MediaSettings) -> VideoInfo:
         stream = video_stream(path, container)
         context = stream.codec_context
         aspect = stream.sample_aspect_ratio or context.sample_aspect_ratio or Fraction(1)
-        rotation = 0
-        for frame in container.decode(stream):
-            rotation = frame.rotation
-            break
+        rotation = _first_rotation(container, stream)
         width, height = display_size(context.width, context.height, rotation, float(aspect))
         rate = stream.average_rate or stream.guessed_rate
         return VideoInfo(
@@ -206,6 +268,17 @@ def probe(path: Path, limits: MediaSettings) -> VideoInfo:
             subtitles=tuple(_track(s) for s in container.streams.subtitles),
             metadata=dict(container.metadata),
         )
+
+
+def _first_rotation(container: InputContainer, stream: VideoStream) -> int:
+    """Return the rotation of the first frame that can be decoded; 0 if the first ones are lost."""
+    try:
+        for packet in islice(container.demux(stream), FIRST_PACKETS):
+            for frame in decode_packet(stream.codec_context, packet):
+                return int(frame.rotation)
+    except av.error.FFmpegError:
+        return 0  # the file ends in the middle of a packet
+    return 0
 
 
 def _track(stream: AudioStream | SubtitleStream) -> StreamInfo:
