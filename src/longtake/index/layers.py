@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longtake.index.store import FilmFolder, LayerKey
-from longtake.media.video import Video, sample_times
+from longtake.media.video import Video
 from longtake.perception.protocols import FrameNetwork, ImageEncoder
 from longtake.types import Frame
 
@@ -111,7 +111,7 @@ def build_frame_layers(
     folder: FilmFolder, video: Video, layers: Sequence[FrameLayer], *, fps: float, advance: Advance
 ) -> None:
     """Compute the layers that are missing in one pass; call while the folder is ``building``."""
-    times = sample_times(video.duration, fps)
+    times = video.grid(fps)
     chunks = [range(a, min(a + CHUNK, len(times))) for a in range(0, len(times), CHUNK)]
     unfinished = _unfinished(folder, layers, fps, len(chunks))
     wanted = sorted(set().union(*(each.chunks for each in unfinished)))

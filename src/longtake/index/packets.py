@@ -14,7 +14,7 @@ from longtake.index.store import UNREADABLE, Arrays, FilmFolder, LayerKey, Notes
 from longtake.media.packets import PacketTable
 from longtake.media.video import StreamInfo, Video, VideoInfo
 
-PACKETS = LayerKey("packets", 1)
+PACKETS = LayerKey("packets", 2)
 _COLUMNS = ("pts", "dts", "key", "shown")
 _FACTS = ("tick", "origin", "duration", "timed")
 

@@ -14,7 +14,7 @@ from longtake.index.fingerprint import fingerprint
 from longtake.index.packets import open_video
 from longtake.index.store import Arrays, LayerKey, Notes, Store
 from longtake.index.text import TextStore
-from longtake.media.video import Video, sample_times
+from longtake.media.video import Video
 from longtake.types import Segment
 
 
@@ -56,4 +56,4 @@ class Source:
 
     def grid(self, within: Segment | None = None) -> NDArray[np.float64]:
         """The moments that frame layers refer to, of the whole film or a segment of it."""
-        return sample_times(self.video.duration, self.fps, within)
+        return self.video.grid(self.fps, within)

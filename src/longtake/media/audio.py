@@ -17,12 +17,15 @@ from numpy.typing import NDArray
 from longtake.config import MediaSettings
 from longtake.errors import MediaError
 from longtake.media.container import discard_others, open_container
+from longtake.media.packets import LONGEST
 from longtake.types import Segment
 
 RATE = 16_000
 """Samples per second; what speech recognisers expect."""
 GAP = RATE // 20
 """Delay in samples (50 ms) above which there is a gap; less is rounding of time stamps."""
+LONGEST_GAP = round(LONGEST * RATE)
+"""Delay in samples above which a time stamp is wrong, and the sound continues without a gap."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,11 +106,11 @@ def _placed(
         for piece in resampler.resample(frame):
             samples = piece.to_ndarray()[0].astype(np.float32, copy=False)
             if cursor is None:
-                cursor = place if place is not None else begin
-                if cursor > begin:  # the track begins late
-                    yield np.zeros(cursor - begin, dtype=np.float32)
-            elif place is not None and place - cursor > GAP:
-                yield np.zeros(max(0, place - max(cursor, begin)), dtype=np.float32)
+                late = place is not None and place - begin > LONGEST_GAP
+                cursor = begin if place is None or late else place
+                yield from _silence(begin, cursor, limit)  # the track begins late
+            elif place is not None and GAP < place - cursor < LONGEST_GAP:
+                yield from _silence(max(cursor, begin), place, limit)
                 cursor = place
             place = None  # only the first piece of a frame begins at its time stamp
             first = max(0, begin - cursor)
@@ -118,6 +121,13 @@ def _placed(
                 yield kept
             if limit is not None and cursor >= limit:
                 return
+
+
+def _silence(start: int, end: int, limit: int | None) -> Iterator[NDArray[np.float32]]:
+    """Yield silence from ``start`` to ``end`` in short pieces; a file may claim days of it."""
+    stop = end if limit is None else min(end, limit)
+    for begin in range(start, stop, RATE):
+        yield np.zeros(min(RATE, stop - begin), dtype=np.float32)
 
 
 def _frames(container: InputContainer, stream: AudioStream) -> Iterator[AudioFrame]:

@@ -36,6 +36,10 @@ Row: TypeAlias = tuple[int, int, bool, bool]
 
 UNKNOWN = np.iinfo(np.int64).min
 """Marks a missing time stamp."""
+LONGEST = 30 * 24 * 3600.0
+"""Upper bound on the length of a film in seconds; time stamps that claim more are wrong."""
+USUAL_TICK = 0.04
+"""Seconds per frame if nothing plausible is known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +93,8 @@ class PacketTable:
     def nearest_keys(self, times: Iterable[float]) -> NDArray[np.int64]:
         """Return the position of the keyframe nearest to each time."""
         shown_keys = self.keys[self.shown[self.keys]]
+        if not len(shown_keys):
+            return self.on_screen(times)
         key_times = self.pts[shown_keys] * self.tick
         asked = np.asarray(list(times), dtype=np.float64)
         if len(key_times) == 1:
@@ -136,9 +142,12 @@ def _origin(container: InputContainer, stream: VideoStream, rows: Sequence[Row])
     if container.format.name == "avi" or stream.time_base is None:
         return first  # AVI has no offsets; its first time stamp is the delay of the decoder
     starts = [first]
+    furthest = first - round(LONGEST / stream.time_base)
     for sound in container.streams.audio:
         if sound.start_time is not None and sound.time_base:
-            starts.append(round(sound.start_time * sound.time_base / stream.time_base))
+            start = round(sound.start_time * sound.time_base / stream.time_base)
+            if start >= furthest:
+                starts.append(start)
     return min(starts)
 
 
@@ -160,23 +169,29 @@ def _table(
     if guessed or missing or repeated or stream.time_base is None:
         return _untimed(dts, rate)
     tick, origin = float(stream.time_base), _origin(container, stream, rows)
-    usual = round(1 / (float(rate) * tick)) if rate else 1
-    end = int(pts[shown].max()) + (last_duration or usual)
-    return PacketTable(
-        pts - origin,
-        np.where(dts == UNKNOWN, UNKNOWN, dts - origin),
-        key,
-        shown,
-        tick,
-        origin,
-        (end - origin) * tick,
-    )
+    last = int(pts[shown].max(initial=origin))
+    if (last - origin) * tick > LONGEST:
+        return _untimed(dts, rate)
+    length = _seconds_to_end(last - origin, last_duration, rate, tick)
+    relative_dts = np.where(dts == UNKNOWN, UNKNOWN, dts - origin)
+    table = PacketTable(pts - origin, relative_dts, key, shown, tick, origin, length)
+    # damage can leave no frame that is both shown and decodable by its time stamp
+    return table if len(table) else _untimed(dts, rate)
+
+
+def _seconds_to_end(last: int, last_duration: int, rate: Fraction | None, tick: float) -> float:
+    """Return the end of the last frame, which may claim any duration."""
+    claimed = (last + last_duration) * tick
+    if last_duration > 0 and claimed <= LONGEST:
+        return claimed
+    usual = 1 / float(rate) if rate else tick
+    return last * tick + min(usual, LONGEST)
 
 
 def _untimed(dts: NDArray[np.int64], rate: Fraction | None) -> PacketTable:
     """Build a table from the order of the frames and the nominal rate alone."""
     count = len(dts)
-    tick = float(1 / rate) if rate else 0.04
+    tick = float(1 / rate) if rate and count <= LONGEST * rate else USUAL_TICK
     order = np.arange(count, dtype=np.int64)
     # frames are counted from the start of the file, so decoding always begins there
     key = np.zeros(count, dtype=np.bool_)
