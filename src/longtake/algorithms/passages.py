@@ -1,0 +1,64 @@
+"""Ranks lines of text against queries, by words and by meaning, and groups them into passages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longtake.algorithms import lexical, phrases
+from longtake.algorithms.fusion import reciprocal_rank
+
+QUOTED = 2.0
+"""Word score of a line that holds a whole query: more than any overlap of single words."""
+
+
+def by_words(queries: Sequence[str], texts: Sequence[str]) -> NDArray[np.float64]:
+    """Overlap of content words, weighted by rarity, for each query and text.
+
+    A text that holds an option or a phrase of at least two words, recognition errors allowed, gets
+    :data:`QUOTED` on top: reading drops spaces and hearing drops endings, which an overlap of words
+    misses.
+    """
+    forms = [lexical.lemmas([text]) for text in texts]
+    scores = np.zeros((len(queries), len(texts)))
+    for row, query in enumerate(queries):
+        keywords = lexical.lemmas([query])
+        is_phrase = len(query.split()) >= 2
+        for column, text in enumerate(texts):
+            scores[row, column] = sum(lexical.idf(word) for word in forms[column] & keywords)
+            if is_phrase and phrases.match(query, text) >= phrases.SURE:
+                scores[row, column] += QUOTED
+    return scores
+
+
+def best_lines(
+    words: NDArray[np.float64], meanings: NDArray[np.float64], most: int
+) -> list[tuple[int, float]]:
+    """The best columns over all queries, with their fused scores, best first.
+
+    ``words`` and ``meanings`` hold a score per query and line. Scores of different kinds cannot be
+    compared, so rankings are fused by reciprocal rank; a line without any shared word has no rank
+    by words.
+    """
+    rankings = []
+    for scores, least in ((words, 0.0), (meanings, -np.inf)):
+        for row in scores:
+            order = np.argsort(-row, kind="stable").tolist()
+            rankings.append([column for column in order if row[column] > least])
+    return reciprocal_rank(rankings)[:most]
+
+
+def with_neighbours(chosen: Sequence[int], count: int, reach: int) -> list[list[int]]:
+    """Chosen lines with ``reach`` lines on either side, grouped into runs, in the lines' order."""
+    wanted: set[int] = set()
+    for number in chosen:
+        wanted.update(range(max(0, number - reach), min(count, number + reach + 1)))
+    runs: list[list[int]] = []
+    for number in sorted(wanted):
+        if runs and runs[-1][-1] == number - 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return runs

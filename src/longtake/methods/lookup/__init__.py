@@ -1,0 +1,1 @@
+"""Looks a question up in what a film says and shows."""

@@ -1,0 +1,36 @@
+"""Lines ranked by words and meaning, and grouped with their neighbours."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from longtake.algorithms.passages import QUOTED, best_lines, by_words, with_neighbours
+
+
+def test_rare_words_weigh_more_and_a_quoted_phrase_most():
+    texts = ["the compass weighs twelve stones", "the day is long", "ALLRIGHTS RESERVED"]
+    scores = by_words(["How heavy is the compass?", "all rights reserved"], texts)
+    assert scores[0].argmax() == 0
+    assert scores[0, 1] < scores[0, 0]
+    assert scores[1, 2] >= QUOTED
+    assert scores[1, 0] == 0
+
+
+def test_rankings_are_fused_and_a_line_without_a_shared_word_has_no_rank_by_words():
+    words = np.array([[0.0, 3.0, 0.0]])
+    meanings = np.array([[0.9, 0.8, 0.1]])
+    order = [number for number, _ in best_lines(words, meanings, 3)]
+    assert order == [1, 0, 2]
+    assert len(best_lines(words, meanings, 1)) == 1
+
+
+@given(st.sets(st.integers(0, 30), min_size=1), st.integers(0, 3))
+def test_every_chosen_line_is_in_one_run_with_its_neighbours(chosen, reach):
+    runs = with_neighbours(sorted(chosen), 31, reach)
+    flat = [number for run in runs for number in run]
+    assert flat == sorted(set(flat))
+    assert chosen <= set(flat)
+    assert all(b - a == 1 for run in runs for a, b in zip(run, run[1:], strict=False))
+    assert all(min(abs(number - each) for each in chosen) <= reach for number in flat)
