@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from longtake.cli import eval as eval_module
+from longtake.errors import RunError
 
 
 def nextqa(folder: Path, video: str) -> Path:
@@ -23,48 +24,30 @@ def nextqa(folder: Path, video: str) -> Path:
     return folder
 
 
+LAB = ("lab-captions", "--of", "seeds=0-0", "--of", "minutes=3", "--of", "questions=2")
+SIMULATED = ("--model", "lab/acuity=1")
+
+
 @pytest.fixture
 def runs(run, tmp_path):
+    """Runs of two methods on two benchmarks, and the data folder of one of them."""
     data = nextqa(tmp_path / "nextqa", "7")
-    made = {}
-    for name, more in {
-        "lab": (
-            "lab-captions",
-            "--of",
-            "seeds=0-0",
-            "--of",
-            "minutes=3",
-            "--of",
-            "questions=4",
-            "--model",
-            "lab/acuity=1",
-        ),
-        "nextqa": ("nextqa-captions", "--data", data, "--model", "lab/acuity=1"),
-    }.items():
+    benchmarks = {"lab": LAB, "nextqa": ("nextqa-captions", "--data", data)}
+    folders = {}
+    for name, arguments in benchmarks.items():
         for method in ("blind", "uniform"):
-            made[name, method] = tmp_path / f"{name}-{method}"
-            code, _, err = run(
-                "eval",
-                *more,
-                "--method",
-                method,
-                "--model",
-                "lab/acuity=1",
-                "--workers",
-                1,
-                "--out",
-                made[name, method],
-            )
+            folder = tmp_path / f"{name}-{method}"
+            code, _, err = run("eval", *arguments, "--method", method, *SIMULATED, "--out", folder)
             assert code == 0, err
-    return made, data
+            folders[name, method] = folder
+    return folders, data
 
 
 def test_runs_on_several_benchmarks_make_one_report(run, runs, tmp_path):
-    made, data = runs
+    folders, data = runs
     page = tmp_path / "report.html"
-    code, out, err = run(
-        "report", *made.values(), "--data", tmp_path, "--data", data, "--html", page
-    )
+    given = ("--data", tmp_path, "--data", data)
+    code, out, err = run("report", *folders.values(), *given, "--html", page)
     assert code == 0, err
     assert "| lab-blind − lab-uniform |" in out
     assert "| nextqa-blind − nextqa-uniform |" in out
@@ -72,62 +55,41 @@ def test_runs_on_several_benchmarks_make_one_report(run, runs, tmp_path):
 
 
 def test_files_that_are_not_the_runs_are_named(run, runs, tmp_path):
-    made, _ = runs
+    folders, _ = runs
     other = nextqa(tmp_path / "other", "8")
-    code, _, err = run("report", made["nextqa", "blind"], "--data", other)
+    code, _, err = run("report", folders["nextqa", "blind"], "--data", other)
     assert code != 0
     assert "was run on other files" in err
-    code, _, err = run("report", made["nextqa", "blind"], "--data", other, "--data", tmp_path)
+    code, _, err = run("report", folders["nextqa", "blind"], "--data", other, "--data", tmp_path)
     assert code != 0
     assert "no folder given with --data holds the files of nextqa-captions" in err
 
 
-LAB = ("lab-captions", "--of", "seeds=0-0", "--of", "minutes=3", "--of", "questions=2")
-
-
 def test_a_run_in_which_nothing_could_be_asked_says_why_and_exits_4(run, tmp_path):
-    code, out, _ = run(
-        "eval",
-        *LAB,
-        "--method",
-        "blind",
-        "--model",
-        "http://127.0.0.1:9/v1#x",
-        "--out",
-        tmp_path / "r",
-    )
+    blind = ("--method", "blind", "--model", "http://127.0.0.1:9/v1#x")
+    code, out, _ = run("eval", *LAB, *blind, "--out", tmp_path / "r")
     assert code == 4
     assert "- 2 × Unavailable: " in out
     assert "127.0.0.1:9" in out
 
 
 def test_nothing_to_resume_is_said_and_noise_must_be_a_number(run, tmp_path):
-    code, _, err = run(
-        "eval",
-        *LAB,
-        "--method",
-        "blind",
-        "--model",
-        "lab/acuity=1",
-        "--resume",
-        "--out",
-        tmp_path / "r",
-    )
+    blind = ("--method", "blind", *SIMULATED)
+    code, _, err = run("eval", *LAB, *blind, "--resume", "--out", tmp_path / "r")
     assert code == 0
     assert "nothing to go on with" in err
-    code, _, err = run(
-        "eval", "lab", "--of", "noise=nan", "--method", "blind", "--out", tmp_path / "n"
-    )
+    code, _, err = run("eval", "lab", "--of", "noise=nan", *blind, "--out", tmp_path / "n")
     assert code == 2
     assert "noise must be 0 or more" in err
 
 
 def test_earlier_replies_are_not_used(run, tmp_path, monkeypatch):
     seen = []
-    monkeypatch.setattr(
-        eval_module,
-        "evaluate",
-        lambda solver, *_, **__: seen.append(solver.session.casting) or 1 / 0,
-    )
-    run("eval", *LAB, "--method", "blind", "--model", "lab/acuity=1", "--out", tmp_path / "r")
+
+    def evaluate(solver, *_, **__):
+        seen.append(solver.session.casting)
+        raise RunError("seen enough")
+
+    monkeypatch.setattr(eval_module, "evaluate", evaluate)
+    run("eval", *LAB, "--method", "blind", *SIMULATED, "--out", tmp_path / "r")
     assert seen[0].replies is False

@@ -1,4 +1,4 @@
-"""Loaders against small files in the benchmarks' own formats."""
+"""Loaders on small files in the formats that the benchmarks' authors publish."""
 
 from __future__ import annotations
 
@@ -9,23 +9,20 @@ from films import pictures, x264
 
 from longtake.errors import ConfigError
 from longtake.evals.benchmarks import about, load
+from longtake.evals.benchmarks.mlvu import DEV
 from longtake.media.writer import write_film
 from longtake.registry import benchmarks
 
 
 def items(name, folder, **options):
-    found = load(name, folder, options)
-    return found, [
-        (
-            i.asked.id,
-            i.asked.video,
-            i.asked.question.text,
-            i.asked.question.options,
-            i.label,
-            dict(i.tags),
-        )
-        for i in found.items
-    ]
+    """A benchmark, and its questions as tuples."""
+    benchmark = load(name, folder, options)
+    rows = []
+    for item in benchmark.items:
+        asked, question = item.asked, item.asked.question
+        tags = dict(item.tags)
+        rows.append((asked.id, asked.video, question.text, question.options, item.label, tags))
+    return benchmark, rows
 
 
 EGO = {"question": "Why?", **{f"option {i}": f"o{i}" for i in range(5)}}
@@ -38,23 +35,21 @@ def test_egoschema_subset_and_full(tmp_path):
     (tmp_path / "subset_answers.json").write_text(json.dumps({"u2": 3}))
     _, subset = items("egoschema", tmp_path)
     assert subset == [("u2", "u2", "Why?", FIVE, "D", {})]
-    found, full = items("egoschema", tmp_path, split="full")
-    assert [row[4] for row in full] == [
-        None,
-        None,
-    ]  # nothing of the full set is scored here, known labels included
-    assert set(found.files) == {"questions.json", "subset_answers.json"}
-    assert found.options == {"split": "full"}
+    benchmark, full = items("egoschema", tmp_path, split="full")
+    # its authors score the full set, so known labels are left out as well
+    assert [row[4] for row in full] == [None, None]
+    assert set(benchmark.files) == {"questions.json", "subset_answers.json"}
+    assert benchmark.options == {"split": "full"}
 
 
 def test_egoschema_captions(tmp_path):
     (tmp_path / "subset_anno.json").write_text(json.dumps({"u1": {**EGO, "truth": 1}}))
     (tmp_path / "lavila_subset.json").write_text(json.dumps({"u1": ["#C C walks", "#C C sits"]}))
-    found, rows = items("egoschema-captions", tmp_path)
+    benchmark, rows = items("egoschema-captions", tmp_path)
     assert rows == [("u1", "u1", "Why?", FIVE, "B", {})]
-    assert found.source.footage("u1").captions([1.0]) == ["#C C sits"]
+    assert benchmark.source.footage("u1").captions([1.0]) == ["#C C sits"]
     with pytest.raises(ConfigError, match="no captions of u9"):
-        found.source.footage("u9")
+        benchmark.source.footage("u9")
 
 
 def test_nextqa_kinds_and_the_hard_subset(tmp_path):
@@ -63,19 +58,11 @@ def test_nextqa_kinds_and_the_hard_subset(tmp_path):
         head + '7,9,1,1,"why, then",2,6,CW,a,b,c,d,e\n7,9,1,1,when,0,8,TN,a,b,c,d,e\n'
     )
     (tmp_path / "captions_1fps.json").write_text(json.dumps({"7": {"10": "later", "2": "first"}}))
-    found, rows = items("nextqa-captions", tmp_path)
-    assert rows[0] == (
-        "7_6",
-        "7",
-        "why, then",
-        tuple("abcde"),
-        "C",
-        {"type": "causal", "subtype": "CW"},
-    )
-    assert found.source.footage("7").captions([0.0, 1.0]) == [
-        "first",
-        "later",
-    ]  # by number, not by spelling
+    benchmark, rows = items("nextqa-captions", tmp_path)
+    tags = {"type": "causal", "subtype": "CW"}
+    assert rows[0] == ("7_6", "7", "why, then", tuple("abcde"), "C", tags)
+    # ordered by number, not as strings
+    assert benchmark.source.footage("7").captions([0.0, 1.0]) == ["first", "later"]
     (tmp_path / "atp_hard.txt").write_text("7_8\n")
     _, rows = items("nextqa-captions", tmp_path)
     assert [row[5]["atp_hard"] for row in rows] == ["no", "yes"]
@@ -92,25 +79,16 @@ def test_videomme_durations_and_subtitles(tmp_path):
         "options": ["A. Pink.", "B. Blue.", "C. Red.", "D. Grey."],
         "answer": "B",
     }
-    (tmp_path / "videomme.json").write_text(
-        json.dumps([row, {**row, "question_id": "2-1", "duration": "short"}])
-    )
-    found, rows = items("videomme", tmp_path, duration="long", subtitles="yes")
-    assert rows == [
-        (
-            "1-1",
-            "x",
-            "Q?",
-            ("Pink.", "Blue.", "Red.", "Grey."),
-            "B",
-            {"duration": "long", "type": "T", "domain": "D"},
-        )
-    ]
-    assert found.source.subtitles == tmp_path / "subtitle"
+    short = {**row, "question_id": "2-1", "duration": "short"}
+    (tmp_path / "videomme.json").write_text(json.dumps([row, short]))
+    benchmark, rows = items("videomme", tmp_path, duration="long", subtitles="yes")
+    tags = {"duration": "long", "type": "T", "domain": "D"}
+    assert rows == [("1-1", "x", "Q?", ("Pink.", "Blue.", "Red.", "Grey."), "B", tags)]
+    assert benchmark.source.subtitles == tmp_path / "subtitle"
     assert load("videomme", tmp_path, {}).source.subtitles is None
 
 
-def test_longvideobench_subtitles_of_a_piece_of_a_longer_video(tmp_path):
+def test_longvideobench_subtitles_of_a_part_of_a_longer_video(tmp_path):
     row = {
         "id": "v_0",
         "video_path": "v.mp4",
@@ -131,24 +109,14 @@ def test_longvideobench_subtitles_of_a_piece_of_a_longer_video(tmp_path):
         {"start": "00:01:41.000", "end": "00:01:42.000", "line": "inside"},
     ]
     (tmp_path / "subtitles" / "v_en.json").write_text(json.dumps(lines))
-    found, rows = items("longvideobench", tmp_path)
-    assert rows == [
-        (
-            "v_0",
-            "v.mp4",
-            "Q?",
-            ("a", "b", "c"),
-            "C",
-            {"duration": "60", "type": "S2A", "level": "L1"},
-        )
-    ]
-    (line,) = found.source.footage("v.mp4").speech()
+    benchmark, rows = items("longvideobench", tmp_path)
+    tags = {"duration": "60", "type": "S2A", "level": "L1"}
+    assert rows == [("v_0", "v.mp4", "Q?", ("a", "b", "c"), "C", tags)]
+    (line,) = benchmark.source.footage("v.mp4").speech()
     assert (line.text, line.segment.start) == ("inside", 1.0)
 
 
 def test_mlvu_keeps_dev_and_test_apart(tmp_path):
-    from longtake.evals.benchmarks.mlvu import DEV
-
     row = {
         "video": "v.mp4",
         "question": "Q?",
@@ -166,23 +134,18 @@ def test_mlvu_keeps_dev_and_test_apart(tmp_path):
         load("mlvu", tmp_path, {"split": "both"})
 
 
-def test_lvbench_options_stand_in_the_question(tmp_path):
-    video = {
-        "key": "k",
-        "qa": [
-            {
-                "uid": 5,
-                "question": "What?\n(A) one\n(B) two\n(C) three\n(D) four",
-                "answer": "C",
-                "question_type": ["entity recognition"],
-            }
-        ],
+def test_lvbench_options_are_part_of_the_question(tmp_path):
+    row = {
+        "uid": 5,
+        "question": "What?\n(A) one\n(B) two\n(C) three\n(D) four",
+        "answer": "C",
+        "question_type": ["entity recognition"],
     }
+    video = {"key": "k", "qa": [row]}
     (tmp_path / "video_info.meta.jsonl").write_text(json.dumps(video) + "\n")
     _, rows = items("lvbench", tmp_path)
-    assert rows == [
-        ("5", "k", "What?", ("one", "two", "three", "four"), "C", {"type": "entity recognition"})
-    ]
+    choices = ("one", "two", "three", "four")
+    assert rows == [("5", "k", "What?", choices, "C", {"type": "entity recognition"})]
 
 
 @pytest.mark.parametrize("name", [name for name in benchmarks if not about(name).made])
@@ -197,18 +160,18 @@ def test_missing_files_are_named(name, tmp_path):
         load(name, tmp_path, {"colour": "red"})
 
 
-def test_the_laboratory_needs_no_files():
-    found, rows = items("lab", None, seeds="3-4", minutes="5", questions="4")
+def test_the_lab_needs_no_files():
+    benchmark, rows = items("lab", None, seeds="3-4", minutes="5", questions="4")
     assert {row[1] for row in rows} == {"3:5", "4:5"}
-    assert "captions" not in found.source.footage("3:5").has
+    assert "captions" not in benchmark.source.footage("3:5").has
     for bad in ({"seeds": "x"}, {"seeds": "5-3"}, {"minutes": "0"}, {"questions": "many"}):
         with pytest.raises(ConfigError, match="lab"):
             load("lab", None, bad)
 
 
-def test_laboratory_captions_are_what_a_perfect_eye_writes():
-    found, _ = items("lab-captions", None, seeds="3", minutes="5", questions="4")
-    footage = found.source.footage("3:5")
+def test_lab_captions_say_everything_that_is_visible():
+    benchmark, _ = items("lab-captions", None, seeds="3", minutes="5", questions="4")
+    footage = benchmark.source.footage("3:5")
     (caption,) = footage.captions([0.0])
     assert "This is the " in caption
     assert footage.embeddings().shape[0] == 300

@@ -1,4 +1,4 @@
-"""Runs as pages, submissions and tables."""
+"""Runs as a page, as tables and as a submission."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ from longtake.errors import RunError
 from longtake.evals import drawing, report
 from longtake.evals.items import Asked, Benchmark, Item
 from longtake.evals.markdown import markdown
+from longtake.evals.outcomes import list_errors
 from longtake.evals.page import page
 from longtake.evals.presets import Published
 from longtake.evals.runs import RunFolder
 from longtake.types import Question
 
+USAGE = {"frames": 4, "calls": 2, "tokens_in": 90, "tokens_out": 10, "seconds": 1.5, "cost": 0.01}
 HOSTILE = "<script>alert(1)</script>\x1b[31m red | \"quoted\" 'too'"
 
 
 class Seen(HTMLParser):
-    """What a browser would find."""
+    """What a browser would see."""
 
     def __init__(self, text):
         super().__init__()
@@ -39,95 +41,84 @@ class Seen(HTMLParser):
 
 
 def made(folder, choices, *, labels="ABAB", text="Why?", benchmark="toy", **spec):
-    items = [
-        Item(
-            Asked(f"q{i}", f"v{i // 2}", Question(text, ("one", "two"))), label, {"type": text[:40]}
-        )
-        for i, label in enumerate(labels)
-    ]
-    asked = Benchmark(
-        benchmark, [i if i.label != "-" else Item(i.asked, None) for i in items], None
-    )
+    """The report of a run with these choices; the label ``-`` stands for none."""
+    items = []
+    for i, label in enumerate(labels):
+        asked = Asked(f"q{i}", f"v{i // 2}", Question(text, ("one", "two")))
+        if label == "-":
+            items.append(Item(asked, None))
+        else:
+            items.append(Item(asked, label, {"type": text[:40]}))
     run = RunFolder(folder)
-    run.open(
-        {
-            "method": {"name": "m"},
-            "models": {"llm": "m/1"},
-            "questions": len(items),
-            "seed": 0,
-            "benchmark": {"name": benchmark, "files": {}},
-            **spec,
-        },
-        resume=False,
-    )
+    default_spec = {
+        "method": {"name": "m"},
+        "models": {"llm": "m/1"},
+        "questions": len(items),
+        "seed": 0,
+        "benchmark": {"name": benchmark, "files": {}},
+    }
+    run.open({**default_spec, **spec}, resume=False)
     for item, choice in zip(items, choices, strict=False):
-        usage = {
-            "frames": 4,
-            "calls": 2,
-            "tokens_in": 90,
-            "tokens_out": 10,
-            "seconds": 1.5,
-            "cost": 0.01,
+        row = {
+            "id": item.asked.id,
+            "video": item.asked.video,
+            "status": "answered" if choice else "abstained",
+            "choice": choice,
+            "text": text,
+            "confidence": 0.5,
+            "evidence": [[3.0, 4.0]],
+            "usage": USAGE,
+            "notes": {text: 2},
         }
-        run.append(
-            {
-                "id": item.asked.id,
-                "video": item.asked.video,
-                "status": "answered" if choice else "abstained",
-                "choice": choice,
-                "text": text,
-                "confidence": 0.5,
-                "evidence": [[3.0, 4.0]],
-                "usage": usage,
-                "notes": {text: 2},
-            }
-        )
-    return report.read(run, asked)
+        run.append(row)
+    return report.read(run, Benchmark(benchmark, items, None))
 
 
-def test_the_page_obeys_nothing_that_films_and_models_say(tmp_path):
-    found = made(tmp_path / "evil", ["A", "B", "A", None], text=HOSTILE, models={"llm": HOSTILE})
-    text = page([found], beside=tmp_path, published={HOSTILE: [Published(50.0, HOSTILE, HOSTILE)]})
+def test_the_page_escapes_what_films_and_models_say(tmp_path):
+    reported = made(tmp_path / "evil", ["A", "B", "A", None], text=HOSTILE, models={"llm": HOSTILE})
+    text = page(
+        [reported], beside=tmp_path, published={HOSTILE: [Published(50.0, HOSTILE, HOSTILE)]}
+    )
     seen = Seen(text)
     assert "script" not in seen.tags
     assert "&lt;script&gt;" in text
     assert "\x1b" not in text
     assert "\\x1b[31m" in text
-    (policy,) = [
-        m["content"] for m in seen.metas if m.get("http-equiv") == "Content-Security-Policy"
-    ]
+    policies = [m for m in seen.metas if m.get("http-equiv") == "Content-Security-Policy"]
+    policy = policies[0]["content"]
     assert "default-src 'none'" in policy
     assert "http" not in policy
     assert not re.search(r"(src|href)=[\"']?(https?:)?//", text)
 
 
-def test_the_page_links_to_traces_that_are_there(tmp_path):
-    found = made(tmp_path / "runs" / "one", "AB")
-    (found.folder / "traces").mkdir()
-    (found.folder / "traces" / "q1.jsonl").write_text("{}\n")
-    assert Seen(page([found], beside=tmp_path, published={})).links == ["runs/one/traces/q1.jsonl"]
+def test_the_page_links_to_existing_traces(tmp_path):
+    reported = made(tmp_path / "runs" / "one", "AB")
+    (reported.folder / "traces").mkdir()
+    (reported.folder / "traces" / "q1.jsonl").write_text("{}\n")
+    assert Seen(page([reported], beside=tmp_path, published={})).links == [
+        "runs/one/traces/q1.jsonl"
+    ]
 
 
 def test_the_page_sets_runs_side_by_side(tmp_path):
     first, second = made(tmp_path / "first", "ABAB"), made(tmp_path / "second", "BBBB")
-    text = page(
-        [first, second], beside=tmp_path, published={"p": [Published(60.2, "Theirs", "Table 2")]}
-    )
+    published = {"p": [Published(60.2, "Theirs", "Table 2")]}
+    text = page([first, second], beside=tmp_path, published=published)
     assert "100.0%" in text
     assert "first − second" in text
     assert "+50.0%" in text
     assert text.index("Published, not measured here") < text.index("60.2 %")
     assert text.count("<svg") >= 4  # against frames, tokens, money; by tag; calibration
-    tables = markdown([first, second], {"p": [Published(60.2, "Theirs", "Table 2")]})
+    tables = markdown([first, second], published)
     assert "| published, not measured here |" in tables
 
 
 def test_runs_are_compared_with_the_first_on_their_benchmark(tmp_path):
-    runs = [
-        made(tmp_path / f"{kind}-{n}", choices, benchmark=kind)
-        for kind in ("toy", "other")
-        for n, choices in enumerate(("ABAB", "BBBB"))
-    ]
+    runs = []
+    for benchmark in ("toy", "other"):
+        for number, choices in enumerate(("ABAB", "BBBB")):
+            folder = tmp_path / f"{benchmark}-{number}"
+            runs.append(made(folder, choices, benchmark=benchmark))
     names = [names for names, _ in report.differences(runs)]
     assert names == ["toy-0 − toy-1", "other-0 − other-1"]
     for text in (page(runs, beside=tmp_path, published={}), markdown(runs)):
@@ -137,33 +128,46 @@ def test_runs_are_compared_with_the_first_on_their_benchmark(tmp_path):
 
 
 def test_models_are_named_once_and_a_team_by_its_members(tmp_path):
-    team = [
-        {"name": name, "model": model} for name, model in (("a", "m/1"), ("b", "m/2"), ("c", "m/2"))
-    ]
-    found = made(tmp_path / "team", "AB", models={"llm": "m/0", "team": team})
-    assert found.models == "m/0, m/1, m/2"
-    assert "| m/0, m/1, m/2 |" in markdown([found])
+    models = {"a": "m/1", "b": "m/2", "c": "m/2"}
+    team = [{"name": name, "model": model} for name, model in models.items()]
+    reported = made(tmp_path / "team", "AB", models={"llm": "m/0", "team": team})
+    assert reported.models == "m/0, m/1, m/2"
+    assert "| m/0, m/1, m/2 |" in markdown([reported])
 
 
 def test_runs_without_labels_are_shown_and_can_be_submitted(tmp_path):
-    found = made(tmp_path / "full", ["B", "A", None, "B"], labels="----")
-    assert "no public labels" in page([found], beside=tmp_path, published={})
-    assert "no public labels" in markdown([found])
-    assert report.plain([found])[0]["accuracy"] is None
-    assert (
-        report.submission(found, ("q_uid", "answer")) == "q_uid,answer\nq0,1\nq1,0\nq2,-1\nq3,1\n"
-    )
-    json.dumps(report.plain([found]))
+    reported = made(tmp_path / "full", ["B", "A", None, "B"], labels="----")
+    assert "no public labels" in page([reported], beside=tmp_path, published={})
+    assert "no public labels" in markdown([reported])
+    assert report.plain([reported])[0]["accuracy"] is None
+    submitted = report.submission(reported, ("q_uid", "answer"))
+    assert submitted == "q_uid,answer\nq0,1\nq1,0\nq2,-1\nq3,1\n"
+    json.dumps(report.plain([reported]))
 
 
-def test_half_a_run_cannot_be_submitted(tmp_path):
+def test_an_unfinished_run_cannot_be_submitted(tmp_path):
     with pytest.raises(RunError, match="2 of 4"):
         report.submission(made(tmp_path / "half", "AB"), ("q_uid", "answer"))
 
 
-def test_marks_are_drawn_where_they_belong():
+def test_marks_are_drawn_in_the_right_place():
     mark = drawing.Mark(50.0, 1.0, 0.5, 1.0, "m", "#000")
     text = drawing.scatter([mark], x_name="frames", x_max=100.0)
     middle = drawing.LEFT + (drawing.WIDTH - drawing.LEFT - drawing.RIGHT) / 2
     assert f'cx="{middle:.1f}" cy="{drawing.TOP:.1f}"' in text
     assert 'width="1.0"' in drawing.bars([("kind", [drawing.Mark(0, 0.0, 0, 0, "m", "#000")])])
+
+
+def test_errors_are_listed_by_frequency_and_the_rest_counted(tmp_path):
+    reported = made(tmp_path / "run", "")
+    run = RunFolder(reported.folder)
+    for number, error in enumerate("aabcdefg"):
+        run.append({"id": f"q{number}", "status": "error", "error": error, "usage": USAGE})
+    items = [Item(Asked(f"q{i}", "v", Question("Why?", ("one", "two"))), "A") for i in range(8)]
+    failed = report.read(run, Benchmark("toy", items, None))
+    assert failed.ended == "8 error"
+    assert failed.errors == {"a": 2, "b": 1, "c": 1, "d": 1, "e": 1, "f": 1, "g": 1}
+    assert failed.mean("calls") == 0.0
+    assert list_errors(failed.errors, 2) == ["2 × a", "1 × b", "5 × something else"]
+    lines = [line for line in markdown([failed]).splitlines() if line.startswith("- ")]
+    assert lines == ["- 2 × a", *(f"- 1 × {name}" for name in "bcde"), "- 2 × something else"]

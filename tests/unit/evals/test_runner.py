@@ -29,18 +29,13 @@ OPTIONS = ("one", "two")
 
 
 def benchmark(count=6, videos=3, labels="AB", broken=False):
-    items = [
-        Item(
-            Asked(
-                f"q{i}",
-                "broken" if broken and i == 0 else f"v{i % videos}",
-                Question(f"Question {i}?", OPTIONS),
-            ),
-            labels[i % len(labels)],
-            {"type": "odd" if i % 2 else "even"},
-        )
-        for i in range(count)
-    ]
+    """Questions about captioned videos; the video of the first one can be broken."""
+    items = []
+    for i in range(count):
+        video = "broken" if broken and i == 0 else f"v{i % videos}"
+        asked = Asked(f"q{i}", video, Question(f"Question {i}?", OPTIONS))
+        tags = {"type": "odd" if i % 2 else "even"}
+        items.append(Item(asked, labels[i % len(labels)], tags))
     return Benchmark("toy", items, Captions())
 
 
@@ -72,20 +67,18 @@ def test_errors_are_results_and_count_as_wrong(tmp_path):
     assert len(scored.rows) == 6
 
 
-def test_a_run_goes_on_where_it_was(tmp_path):
+def test_a_run_continues_where_it_stopped(tmp_path):
     folder, log = RunFolder(tmp_path / "run"), tmp_path / "log"
     whole = evaluate(solver(log=str(log)), benchmark(), folder)
-    lines = (folder.path / "results.jsonl").read_bytes().splitlines(keepends=True)
-    (folder.path / "results.jsonl").write_bytes(
-        b"".join(lines[:3]) + lines[3][:10]
-    )  # cut off in mid-line
+    results = folder.path / "results.jsonl"
+    lines = results.read_bytes().splitlines(keepends=True)
+    # the fourth line is incomplete
+    results.write_bytes(b"".join(lines[:3]) + lines[3][:10])
     log.unlink()
     again = evaluate(solver(log=str(log)), benchmark(), folder, resume=True)
     assert len(log.read_text().splitlines()) == 3
     assert [r["id"] for r in again.rows] == [r["id"] for r in whole.rows]
-    ids = [
-        json.loads(line)["id"] for line in (folder.path / "results.jsonl").read_text().splitlines()
-    ]
+    ids = [json.loads(line)["id"] for line in results.read_text().splitlines()]
     assert len(ids) == len(set(ids)) == 6
 
 
@@ -98,7 +91,7 @@ def test_only_errors_are_tried_again(tmp_path):
     assert sum(1 for _ in (folder.path / "results.jsonl").open()) == 7
 
 
-def test_another_spec_is_refused_and_the_difference_named(tmp_path):
+def test_a_different_spec_is_rejected_and_the_difference_named(tmp_path):
     folder = RunFolder(tmp_path / "run")
     evaluate(solver(), benchmark(), folder)
     with pytest.raises(RunError, match=r"seed was 0, is 5"):
@@ -111,7 +104,7 @@ def test_another_spec_is_refused_and_the_difference_named(tmp_path):
     ]
 
 
-def test_what_decides_results_is_in_the_spec(tmp_path):
+def test_the_spec_has_everything_that_determines_the_results(tmp_path):
     folder, asked = RunFolder(tmp_path / "run"), benchmark(count=1)
     settings = Settings(models={"mine": OpenAIEntry(model="a")})
     first = Solver("blind", Session(settings, Casting(("lab/acuity=1",))))
@@ -150,7 +143,7 @@ def test_a_fault_in_a_method_is_a_result_with_what_it_used(tmp_path):
     assert scored.mean("calls") == 1.0
 
 
-def test_a_full_disk_ends_the_run_as_such_and_no_question_is_blamed(tmp_path):
+def test_a_full_disk_ends_the_run_and_is_no_result(tmp_path):
     folder = RunFolder(tmp_path / "run")
     session = Session(casting=Casting(("lab/acuity=1",)))
     faulty = Solver("processes:Faulty", session.with_fields("processes:Faulty", {"full": "v2"}))
@@ -169,7 +162,7 @@ def test_one_process_at_a_time_works_on_a_run(tmp_path):
         evaluate(solver(), benchmark(), RunFolder(tmp_path / "file"))
 
 
-def test_results_without_a_spec_and_damaged_ones_are_refused_by_name(tmp_path):
+def test_results_without_a_spec_and_damaged_ones_are_rejected_by_name(tmp_path):
     folder = RunFolder(tmp_path / "run")
     evaluate(solver(), benchmark(), folder)
     results, spec = folder.path / "results.jsonl", folder.path / "spec.json"
@@ -187,7 +180,7 @@ def test_results_without_a_spec_and_damaged_ones_are_refused_by_name(tmp_path):
             evaluate(solver(), benchmark(), folder, resume=True)
 
 
-def test_workers_do_not_hear_of_ctrl_c():
+def test_workers_ignore_ctrl_c():
     here, there = multiprocessing.get_context("spawn").Pipe()
     with _no_ctrl_c():
         process = multiprocessing.get_context("spawn").Process(target=masked, args=(there,))
@@ -205,7 +198,7 @@ def test_no_label_reaches_a_solver(tmp_path):
 
 
 def test_the_snoop_finds_what_is_there(tmp_path):
-    """The firewall test can fail: a label in the run folder is found."""
+    """The test above can fail: a label in the run folder is found."""
     folder = RunFolder(tmp_path / "run")
     folder.path.mkdir()
     (folder.path / "leak.txt").write_text(SECRET)
@@ -221,7 +214,7 @@ def lines(folder):
 
 
 def test_killed_and_resumed_equals_unbroken(tmp_path):
-    """Each question once, and the same results, whenever the run was killed: twenty random moments."""
+    """A run that is killed at twenty random moments gives the same results, one per question."""
     driver = tmp_path / "test_runner_driver.py"
     driver.write_text(
         "from pathlib import Path\n"
@@ -235,20 +228,23 @@ def test_killed_and_resumed_equals_unbroken(tmp_path):
         "def go(folder):\n"
         "    ask = lambda i: Asked(f'q{i}', f'v{i % 20}', Question(f'Question {i}?', ('a', 'b')))\n"
         "    items = [Item(ask(i), 'A') for i in range(800)]\n"
-        "    evaluate(Solver('processes:FirstOption', Session(seed=3)), Benchmark('toy', items, Captions()),\n"
-        "             RunFolder(Path(folder)), workers=2, resume=True)\n"
+        "    solver = Solver('processes:FirstOption', Session(seed=3))\n"
+        "    benchmark = Benchmark('toy', items, Captions())\n"
+        "    evaluate(solver, benchmark, RunFolder(Path(folder)), workers=2, resume=True)\n"
         "if __name__ == '__main__':\n"
         "    import sys\n"
         "    go(sys.argv[1])\n"
     )
     folder, unbroken = tmp_path / "run", tmp_path / "unbroken"
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(tmp_path), str(Path(__file__).parents[2])]),
-    }
-    subprocess.run(
-        [sys.executable, str(driver), str(unbroken)], env=environment, check=True, timeout=120
-    )
+    # the package itself may be on the path and not installed
+    paths = [str(tmp_path), str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+
+    def finish(run):
+        command = [sys.executable, str(driver), str(run)]
+        subprocess.run(command, env=environment, check=True, timeout=120)
+
+    finish(unbroken)
     moments, killed = random.Random(5), 0
     for _ in range(20):
         slowly = {**environment, "TEST_PAUSE": "0.02"}
@@ -260,15 +256,14 @@ def test_killed_and_resumed_equals_unbroken(tmp_path):
         killed += process.poll() is None  # still at work
         process.kill()
         process.wait()
-    subprocess.run(
-        [sys.executable, str(driver), str(folder)], env=environment, check=True, timeout=120
-    )
+    finish(folder)
     assert killed == 20
 
     def rows(run):
-        found = [json.loads(line) for line in (run / "results.jsonl").read_text().splitlines()]
+        lines = (run / "results.jsonl").read_text().splitlines()
         return sorted(
-            (r["id"], r["status"], r["choice"], r["text"], r["usage"]["calls"]) for r in found
+            (row["id"], row["status"], row["choice"], row["text"], row["usage"]["calls"])
+            for row in map(json.loads, lines)
         )
 
     assert rows(folder) == rows(unbroken)

@@ -1,4 +1,4 @@
-"""A team chosen without labels, on the evaluation core."""
+"""Choosing a team without labels."""
 
 from __future__ import annotations
 
@@ -56,37 +56,29 @@ def test_a_team_file_reads_as_it_was_written(tmp_path):
     assert list(read_team(tmp_path / "team.toml")) == members
 
 
-def test_answers_are_needed_and_labels_are_not(tmp_path):
-    found = select(LIBRARY, unlabelled(), Session(), tmp_path / "runs")
-    assert len(found.ranking) == 4
-    assert all(ranked.answered == 4 for ranked in found.ranking)
-    assert found.team(2) == [ranked.member for ranked in found.ranking[:2]]
-    assert found.margin(4) is None
-    assert found.margin(2).value == pytest.approx(
-        found.ranking[1].agreement.value - found.ranking[2].agreement.value
-    )
+def test_no_labels_are_needed(tmp_path):
+    selection = select(LIBRARY, unlabelled(), Session(), tmp_path / "runs")
+    assert len(selection.ranking) == 4
+    assert all(ranked.answered == 4 for ranked in selection.ranking)
+    assert selection.team(2) == [ranked.member for ranked in selection.ranking[:2]]
+    assert selection.margin(4) is None
+    last, outside = selection.ranking[1:3]
+    gap = last.agreement.value - outside.agreement.value
+    assert selection.margin(2).value == pytest.approx(gap)
 
 
-def test_a_selection_goes_on_where_it_was(tmp_path):
+def test_a_selection_continues_where_it_stopped(tmp_path):
     asked = []
-    first = select(
-        LIBRARY[:2],
-        unlabelled(),
-        Session(),
-        tmp_path,
-        progress=lambda name, row: asked.append(name),
-    )
+
+    def note(name, row):
+        asked.append(name)
+
+    first = select(LIBRARY[:2], unlabelled(), Session(), tmp_path, progress=note)
     assert asked == ["dim"] * 4 + ["ann"] * 4
     results = tmp_path / "ann" / "results.jsonl"
     results.write_bytes(b"".join(results.read_bytes().splitlines(keepends=True)[:3]))
     asked.clear()
-    again = select(
-        LIBRARY[:2],
-        unlabelled(),
-        Session(),
-        tmp_path,
-        progress=lambda name, row: asked.append(name),
-    )
+    again = select(LIBRARY[:2], unlabelled(), Session(), tmp_path, progress=note)
     assert asked == ["ann"]
     assert [r.agrees for r in again.ranking] == [r.agrees for r in first.ranking]
     with pytest.raises(RunError, match="seed was 0, is 3"):
@@ -96,25 +88,21 @@ def test_a_selection_goes_on_where_it_was(tmp_path):
 def test_each_agent_is_asked_alone_through_perception_and_action(tmp_path):
     select(LIBRARY[:1], unlabelled(2), Session(), tmp_path)
     fields = RunFolder(tmp_path / "dim").spec()["method"]["fields"]
-    assert (fields["team_size"], fields["max_rounds"], fields["reasons"], fields["chunks"]) == (
-        1,
-        1,
-        False,
-        6,
-    )
+    expected = {"team_size": 1, "max_rounds": 1, "reasons": False, "chunks": 6}
+    assert {name: fields[name] for name in expected} == expected
     row = RunFolder(tmp_path / "dim").results()["q0"]
     assert row["usage"]["calls"] <= 3, "gate, key information, answer"
 
 
-def test_answers_in_words_are_compared_by_meaning(tmp_path, monkeypatch):
+def test_open_answers_are_compared_by_meaning(tmp_path, monkeypatch):
     monkeypatch.setitem(registry.backends._targets, "test", "support.models:TestBackend")
     library = [Member(name=name, model="lab/acuity=1") for name in ("ann", "bob")]
     said = unlabelled(2, "What does the narrator say {}?", ())
-    found = select(library, said, Session(), tmp_path)
-    assert [ranked.agreement.value for ranked in found.ranking] == [1.0, 1.0]
+    selection = select(library, said, Session(), tmp_path)
+    assert [ranked.agreement.value for ranked in selection.ranking] == [1.0, 1.0]
 
 
-def test_where_nobody_can_answer_the_error_is_shown(tmp_path):
+def test_if_no_agent_can_answer_the_error_is_shown(tmp_path):
     items = [Item(Asked("q0", "broken", Question("Which?", OPTIONS)), None)]
     with pytest.raises(RunError, match="no captions"):
         select(LIBRARY[:2], Benchmark("toy", items, Captions()), Session(), tmp_path)
@@ -123,9 +111,9 @@ def test_where_nobody_can_answer_the_error_is_shown(tmp_path):
 def test_the_estimate_covers_what_is_used(tmp_path):
     benchmark = unlabelled(3)
     bounds = estimates(LIBRARY[:2], benchmark, Session())
-    found = select(LIBRARY[:2], benchmark, Session(), tmp_path)
+    selection = select(LIBRARY[:2], benchmark, Session(), tmp_path)
     for bound in bounds:
-        ranked = next(r for r in found.ranking if r.member.name == bound.method)
+        ranked = next(r for r in selection.ranking if r.member.name == bound.method)
         used = [row["usage"] for row in ranked.results]
         assert bound.calls >= sum(u["calls"] for u in used)
         assert bound.frames >= sum(u["frames"] for u in used)
@@ -136,9 +124,8 @@ def test_the_estimate_covers_what_is_used(tmp_path):
 def test_the_command_writes_a_team_that_ask_takes(run, library_file, tmp_path):
     out = tmp_path / "team.toml"
     of = ("--of", "seeds=0", "--of", "minutes=10", "--of", "questions=12")
-    code, text, err = run(
-        "select", "lab", *of, "--library", library_file, "--sample", 10, "--out", out
-    )
+    command = ("select", "lab", *of, "--library", library_file, "--sample", 10, "--out", out)
+    code, text, err = run(*command)
     assert code == 0, err
     assert err.index("at most") < err.index("ann: 10 of at most 10")
     assert "the last in the team leads the first outside by" in text
@@ -146,13 +133,11 @@ def test_the_command_writes_a_team_that_ask_takes(run, library_file, tmp_path):
     assert len(team) == 3
     assert {member.name for member in team} <= {member.name for member in LIBRARY}
     assert "10 questions of lab" in out.read_text()
-    code, text, _ = run(
-        "select", "lab", *of, "--library", library_file, "--sample", 10, "--out", out, "--json"
-    )
-    found = json.loads(text)
+    code, text, _ = run(*command, "--json")
+    plain = json.loads(text)
     assert code == 0
-    assert [row["name"] for row in found["ranking"]][:3] == [member.name for member in team]
-    assert found["questions"] == 10
+    assert [row["name"] for row in plain["ranking"]][:3] == [member.name for member in team]
+    assert plain["questions"] == 10
 
 
 @pytest.mark.parametrize(
@@ -166,44 +151,20 @@ def test_the_command_writes_a_team_that_ask_takes(run, library_file, tmp_path):
     ],
 )
 def test_mistakes(run, library_file, tmp_path, arguments, says):
-    code, out, err = run(
-        "select", *arguments, "--library", library_file, "--out", tmp_path / "team.toml"
-    )
+    files = ("--library", library_file, "--out", tmp_path / "team.toml")
+    code, out, err = run("select", *arguments, *files)
     assert (code, out) == (2, ""), err
     assert says in err
 
 
 def test_the_estimate_alone_asks_nobody(run, library_file, tmp_path):
-    code, text, _ = run(
-        "select",
-        "lab",
-        "--of",
-        "seeds=0",
-        "--library",
-        library_file,
-        "--sample",
-        2,
-        "--estimate",
-        "--out",
-        tmp_path / "team.toml",
-    )
+    out = tmp_path / "team.toml"
+    sample = ("select", "lab", "--of", "seeds=0", "--library", library_file, "--sample", 2)
+    code, text, _ = run(*sample, "--estimate", "--out", out)
     assert code == 0
     assert "at most" in text
-    assert not (tmp_path / "team.toml").exists()
-    _, text, _ = run(
-        "select",
-        "lab",
-        "--of",
-        "seeds=0",
-        "--library",
-        library_file,
-        "--sample",
-        2,
-        "--estimate",
-        "--json",
-        "--out",
-        tmp_path / "team.toml",
-    )
-    found = json.loads(text)
-    assert len(found["estimates"]) == 4
-    assert found["estimates"][0]["calls"] > 0
+    assert not out.exists()
+    _, text, _ = run(*sample, "--estimate", "--json", "--out", out)
+    bounds = json.loads(text)["estimates"]
+    assert len(bounds) == 4
+    assert bounds[0]["calls"] > 0
