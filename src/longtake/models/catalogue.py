@@ -26,6 +26,7 @@ from longtake.models import destinations
 from longtake.models.backend import AnyBackend, Opening
 from longtake.models.cache import Cached, ReplyStore
 from longtake.models.chat import Chat
+from longtake.models.clock import REAL, Clock
 from longtake.models.destinations import is_loopback, normal
 from longtake.models.foreign import MakerBackend, open_foreign
 from longtake.models.keys import KEYS
@@ -56,10 +57,11 @@ class Named:
 class Catalogue:
     """Every model that can be named, opened on request."""
 
-    def __init__(self, settings: Settings, *, offline: bool = False) -> None:
+    def __init__(self, settings: Settings, *, offline: bool = False, clock: Clock = REAL) -> None:
         self._entries = settings.models
         self._folder = cache_folder(settings) / "models"
         self._offline = offline
+        self._clock = clock
         self._named: dict[str, Named] = {}
         self._chats: dict[str, Chat] = {}
         self._gates: dict[str, Gate] = {}
@@ -129,7 +131,7 @@ class Catalogue:
         if gate is not None:
             chat = Limited(chat, gate)
         if backend.tries > 1:
-            chat = Retrying(chat, tries=backend.tries)
+            chat = Retrying(chat, tries=backend.tries, clock=self._clock)
         if replies is not None and backend.keeps_replies:
             chat = Cached(chat, replies)
         return chat

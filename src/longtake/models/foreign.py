@@ -10,7 +10,7 @@ from longtake.errors import LongtakeError, ModelError
 from longtake.models import destinations
 from longtake.models.backend import AnyBackend, Backend, Opening
 from longtake.models.chat import Chat, Message, Options, Reply, Unavailable
-from longtake.models.destinations import Speaker
+from longtake.models.destinations import DestinationRefused, Speaker
 from longtake.models.layers import Layer
 
 
@@ -40,9 +40,11 @@ class Foreign(Layer):
             try:
                 return self.inner.complete(messages, options)
             except Exception as error:
-                if speaker.refused is not None:
-                    # libraries wrap errors of their sockets: say what really happened
-                    raise speaker.refused from error
+                refused = speaker.refused
+                if refused is not None and error is not refused:
+                    # libraries wrap the errors of their sockets: say what really happened
+                    detail = refused.detail
+                    raise DestinationRefused(self._name, refused.host, detail) from error
                 if isinstance(error, LongtakeError):
                     raise
                 detail = f"backend {self._backend!r} failed: {type(error).__name__}: {error}"

@@ -1,0 +1,358 @@
+"""What every backend keeps to, and what one from another package may not do."""
+
+import _socket
+import socket
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from films import FILMS
+from support.clocks import TurnedClock
+from support.server import completion, serve
+
+from longtake import config, registry
+from longtake.config import Settings, merge
+from longtake.entries import (
+    ENTRIES,
+    LabEntry,
+    ModelEntry,
+    OpenAIEntry,
+    RecordedEntry,
+    ScriptedEntry,
+)
+from longtake.errors import ConfigError, ModelError
+from longtake.events import RunStarted, Stream
+from longtake.models.backend import Backend, Opening
+from longtake.models.cache import Cached, ReplyStore
+from longtake.models.catalogue import Catalogue, load_backend
+from longtake.models.chat import Card, Message, Options, Reply, Unavailable, say
+from longtake.models.destinations import DestinationRefused
+from longtake.models.layers import Traced
+from longtake.overlay import Layer, number, tunable
+from longtake.sinks.jsonl import JsonlSink
+
+HELLO = [say("user", "Hello?")]
+ELSEWHERE = "203.0.113.7"
+
+
+@dataclass(frozen=True)
+class EchoEntry(ModelEntry):
+    """The settings of the backend under test."""
+
+    address: str = ""
+    connects_to: str = ""
+    loudness: float = number(1.0, least=0, most=11)
+    greeting: str = tunable("hello")
+
+
+class EchoChat:
+    """Connects where it is told to, and repeats what it hears."""
+
+    inside = most_inside = calls = failures = 0
+    lock: ClassVar[threading.Lock] = threading.Lock()
+    heard: ClassVar[list[str]] = []
+
+    def __init__(self, model: Opening[EchoEntry], hides_errors: bool) -> None:
+        self.entry = model.entry
+        self.card = Card(model.name)
+        self._hides_errors = hides_errors
+
+    def complete(self, messages: Sequence[Message], options: Options) -> Reply:
+        with self.lock:
+            type(self).inside += 1
+            type(self).calls += 1
+            type(self).most_inside = max(self.most_inside, self.inside)
+        try:
+            if self.entry.connects_to:
+                self._connect()
+            self._fail()
+            time.sleep(0.02)
+            self.heard.append(messages[0].text)
+            return Reply(f"{self.entry.greeting}: {messages[0].text}")
+        finally:
+            with self.lock:
+                type(self).inside -= 1
+
+    def _connect(self) -> None:
+        host, _, port = self.entry.connects_to.rpartition(":")
+        try:
+            with socket.socket() as sock:
+                # the tests' own closed doors are in Python's class; this is what lies below it
+                _socket.socket.connect(sock, (host, int(port)))
+        except DestinationRefused as error:
+            if self._hides_errors:
+                raise Unavailable("mine", "the library failed") from error
+            raise
+
+    def _fail(self) -> None:
+        if type(self).failures > 0:
+            type(self).failures -= 1
+            raise ConnectionResetError("broken pipe")
+
+
+class Echo(Backend[EchoEntry]):
+    """A backend of another package."""
+
+    name = "echo"
+    settings = EchoEntry
+    at_once = 2
+    hides_errors = False
+
+    def host(self, model: Opening[EchoEntry]) -> str:
+        return model.entry.address
+
+    def open(self, model: Opening[EchoEntry]) -> EchoChat:
+        return EchoChat(model, self.hides_errors)
+
+    def from_name(self, rest: str) -> EchoEntry:
+        return EchoEntry(backend="echo", greeting=rest)
+
+
+class Evasive(Echo):
+    """Wraps what its sockets raise, as libraries do."""
+
+    hides_errors = True
+
+
+class Silent(Echo):
+    """Does not say where it sends messages."""
+
+    def host(self, model: Opening[EchoEntry]) -> str:
+        return None  # type: ignore[return-value]
+
+
+class Hostless(Backend[EchoEntry]):
+    """Lacks the method altogether."""
+
+    name = "hostless"
+    settings = EchoEntry
+
+    def open(self, model: Opening[EchoEntry]) -> EchoChat:
+        return EchoChat(model, False)
+
+
+class Unsettled(Echo):
+    """Its settings are not an entry."""
+
+    settings = dict  # type: ignore[assignment]
+
+
+@pytest.fixture(autouse=True)
+def echo(monkeypatch: pytest.MonkeyPatch) -> None:
+    for kind in (Echo, Evasive, Silent, Hostless, Unsettled):
+        target = f"{__name__}:{kind.__name__}"
+        monkeypatch.setitem(registry.backends._targets, kind.__name__.lower(), target)
+    EchoChat.inside = EchoChat.most_inside = EchoChat.calls = EchoChat.failures = 0
+    EchoChat.heard.clear()
+
+
+def configured(offline: bool = False, **values: Any) -> Catalogue:
+    """A catalogue with the entry ``mine``, as a user would write it."""
+    entry = {"backend": "echo", **values}
+    settings = merge([Layer({"models": {"mine": entry}}, "user")])
+    return Catalogue(settings, offline=offline, clock=TurnedClock())
+
+
+# built-in backends
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_built_in_backends_take_the_entries_that_the_configuration_checks(name: str) -> None:
+    backend, is_foreign = load_backend(name)
+    assert not is_foreign
+    assert (backend.name, backend.settings) == (name, ENTRIES[name])
+    assert ENTRIES[name]().backend == name
+    assert backend.tries >= 1
+
+
+def test_scripted_models_give_their_replies_in_order_and_keep_none(tmp_path: Path) -> None:
+    settings = merge(
+        [Layer({"models": {"two": {"backend": "scripted", "replies": ["A", "B"]}}}, "")]
+    )
+    chat = Catalogue(settings).open("two", replies=ReplyStore(tmp_path))
+    assert [chat.complete(HELLO, Options()).text for _ in range(2)] == ["A", "B"]
+    with pytest.raises(ModelError, match="ended after 2 replies"):
+        chat.complete(HELLO, Options())
+
+
+def test_a_laboratory_model_can_have_an_entry() -> None:
+    catalogue = Catalogue(Settings(models={"sharp": LabEntry(model="acuity=1")}))
+    named, entered = catalogue.open("lab/acuity=1"), catalogue.open("sharp")
+    assert (named.card.name, entered.card.name) == ("lab/acuity=1", "sharp")
+    assert entered.card.model == "lab/acuity=1"
+    assert catalogue.host("sharp") == ""
+
+
+def test_a_recorded_model_repeats_a_trace(tmp_path: Path) -> None:
+    live = Catalogue(Settings(models={"m": ScriptedEntry(replies=("B",))})).open("m")
+    file = tmp_path / "run.jsonl"
+    stream = Stream(JsonlSink(file))
+    with stream.active():
+        card = {"name": "m"}
+        stream.emit(RunStarted(method="blind", question="?", cards={"llm": card, "vlm": card}))
+        Traced(live).complete(HELLO, Options())
+    stream.close()
+    book = Catalogue(Settings(models={"again": RecordedEntry(trace=str(file))}))
+    assert book.open("again").complete(HELLO, Options()).text == "B"
+    with pytest.raises(ModelError, match="the run has changed"):
+        book.open("again").complete([say("user", "Bye.")], Options())
+    wrong = Catalogue(Settings(models={"again": RecordedEntry(trace=str(file), role="vml")}))
+    with pytest.raises(ConfigError, match="did you mean 'vlm'"):
+        wrong.open("again")
+    with pytest.raises(ConfigError, match=r"models\.again\.trace is not set"):
+        Catalogue(Settings(models={"again": RecordedEntry()})).open("again")
+
+
+def test_models_of_one_endpoint_share_its_limit() -> None:
+    url = "http://127.0.0.1:1/v1"
+    entries = {name: OpenAIEntry(base_url=url, concurrency=3) for name in ("one", "two")}
+    book = Catalogue(Settings(models=entries))
+    gates = [book.open(name).inner.gate for name in entries]  # type: ignore[attr-defined]
+    assert gates[0] is gates[1]
+    assert gates[0].most == 3
+
+
+# settings of a backend from another package
+
+
+def test_its_settings_are_checked_against_its_own_class() -> None:
+    assert configured(address="api.example", loudness=11).entry("mine") == EchoEntry(
+        backend="echo", address="api.example", loudness=11.0
+    )
+    with pytest.raises(ConfigError, match=r"did you mean 'models\.mine\.address'"):
+        configured(adress="x").entry("mine")
+    with pytest.raises(ConfigError, match=r"models\.mine\.loudness = 12\.0 in user: must be 11"):
+        configured(loudness=12).entry("mine")
+    with pytest.raises(ConfigError, match=r"models\.mine\.max_tokens"):
+        configured(max_tokens=0)
+
+
+def test_its_fields_are_trusted_unless_it_says_otherwise() -> None:
+    own = Layer({"models": {"mine": {"backend": "echo", "address": "api.example"}}}, "user")
+
+    def theirs(**values: Any) -> ModelEntry:
+        layer = Layer({"models": {"mine": values}}, "longtake.toml", trusted=False)
+        return Catalogue(merge([own, layer])).entry("mine")
+
+    for values in ({"address": "evil.example"}, {"loudness": 2}, {"price_in": 1.0}):
+        with pytest.raises(ConfigError, match="--trust-config"):
+            theirs(**values)
+    tuned = theirs(greeting="hi", max_tokens=9)
+    assert (tuned.greeting, tuned.max_tokens, tuned.address) == (  # type: ignore[attr-defined]
+        "hi",
+        9,
+        "api.example",
+    )
+    with pytest.raises(ConfigError, match="--trust-config"):
+        merge([Layer({"models": {"mine": {"backend": "echo"}}}, "longtake.toml", trusted=False)])
+
+
+def test_it_can_be_named_by_its_address() -> None:
+    book = configured(backend=f"{__name__}:Echo", greeting="hey")
+    assert book.open("mine").complete(HELLO, Options()).text == "hey: Hello?"
+    assert Catalogue(Settings()).open("echo/hey").complete(HELLO, Options()).text == "hey: Hello?"
+
+
+def test_what_is_not_a_backend_is_refused_with_the_reason() -> None:
+    for backend, reason in (
+        ("silent", "'echo' does not declare a host"),
+        ("hostless", "does not define host"),
+        ("unsettled", "must be a dataclass that extends"),
+        ("json:loads", "a backend is a class"),
+        ("json:JSONDecoder", "it has no name, settings, host, open"),
+    ):
+        with pytest.raises(ConfigError, match=reason):
+            configured(backend=backend).host("mine")
+
+
+# destinations of a backend from another package
+
+
+def test_it_may_reach_this_machine_and_the_host_it_declared() -> None:
+    with serve(lambda _: completion("hi")) as served:
+        book = configured(connects_to=f"127.0.0.1:{served.port}")
+        assert book.open("mine").complete(HELLO, Options()).text == "hello: Hello?"
+    with pytest.raises((Unavailable, ModelError)) as caught:
+        # nobody listens there, but it was tried: the host is declared
+        configured(address=ELSEWHERE, connects_to="127.0.0.1:1").bare("mine").complete(
+            HELLO, Options()
+        )
+    assert not isinstance(caught.value, DestinationRefused)
+
+
+@pytest.mark.parametrize("backend", ["echo", "evasive"])
+@pytest.mark.parametrize("declared", ["", "192.0.2.1", "localhost"])
+def test_it_may_reach_no_other_host(backend: str, declared: str) -> None:
+    book = configured(backend=backend, address=declared, connects_to=f"{ELSEWHERE}:9")
+    with pytest.raises(
+        DestinationRefused, match=r"backend 'echo' may not connect to 203\.0\.113\.7"
+    ):
+        book.open("mine").complete(HELLO, Options())
+    assert EchoChat.heard == []
+    assert EchoChat.calls == 1, "a refusal is not retried"
+
+
+def test_offline_refuses_the_host_it_declared() -> None:
+    book = configured(offline=True, address="api.example", connects_to=f"{ELSEWHERE}:9")
+    with pytest.raises(ConfigError, match=r"mine is at api\.example, and --offline forbids"):
+        book.open("mine")
+    with pytest.raises(ConfigError, match="--offline forbids"):
+        book.hosts(["mine"])
+    here = configured(offline=True, address="localhost")
+    assert here.open("mine").complete(HELLO, Options()).text
+
+
+def test_its_host_is_known_before_anything_is_sent(
+    run: Any, film_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # looking at the film takes long and sends nothing
+    monkeypatch.setattr("longtake.cli.ask.look_through", lambda *_: None)
+    film = FILMS[0].make(film_folder)
+    config.user_config_file().parent.mkdir(parents=True, exist_ok=True)
+    config.user_config_file().write_text(
+        '[models.mine]\nbackend = "echo"\naddress = "api.example"\n'
+        f'connects_to = "{ELSEWHERE}:9"\nmax_tokens = 8\n'
+    )
+    asked = ("ask", film, "Which?", "--option", "a", "--option", "b", "--method", "blind")
+    code, _, err = run(*asked, "--model", "mine")
+    assert code == 4
+    assert err.index("sent to api.example") < err.index("may not connect to 203.0.113.7")
+    assert EchoChat.heard == []
+    code, _, err = run(*asked, "--model", "mine", "--offline")
+    assert code == 2
+    assert "--offline forbids" in err
+    assert "sent to" not in err
+
+
+# layers around a backend from another package
+
+
+def test_its_failing_calls_are_retried() -> None:
+    EchoChat.failures = 2
+    assert configured().open("mine").complete(HELLO, Options()).text == "hello: Hello?"
+    assert EchoChat.calls == 3
+    EchoChat.failures = 99
+    with pytest.raises(Unavailable, match="tried 5 of 5 times"):
+        configured().open("mine").complete(HELLO, Options())
+
+
+@pytest.mark.parametrize(("concurrency", "most"), [(0, 2), (3, 3)])
+def test_its_calls_at_once_are_limited(concurrency: int, most: int) -> None:
+    chat = configured(concurrency=concurrency).open("mine")
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: chat.complete(HELLO, Options()), range(16)))
+    assert EchoChat.most_inside == most
+
+
+def test_its_replies_are_cached_and_its_other_errors_are_the_models(tmp_path: Path) -> None:
+    chat = configured().open("mine", replies=ReplyStore(tmp_path))
+    assert isinstance(chat, Cached)
+    chat.complete(HELLO, Options())
+    assert chat.complete(HELLO, Options()).cached
+    with pytest.raises(ModelError, match="backend 'echo' failed: IndexError"):
+        chat.complete([], Options())
