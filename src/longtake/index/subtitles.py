@@ -6,9 +6,11 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
+from longtake.errors import MediaError
+from longtake.events import note_once
 from longtake.index.source import Source
 from longtake.index.store import LayerKey
-from longtake.media.container import check_plain_file
+from longtake.media.container import check_plain_file, file_version
 from longtake.media.subtitles import embedded_subtitles, read_subtitles, sidecar
 from longtake.types import Line, Segment
 
@@ -18,11 +20,28 @@ class Subtitles:
 
     def __init__(self, source: Source, given: Path | None, begin: float) -> None:
         self._source, self.given, self._begin = source, given, begin
+        self._usable_files: dict[tuple[int, ...], bool] = {}
 
     @property
     def file(self) -> Path | None:
-        """The subtitle file in use: the given one, else the one beside the film."""
-        return self.given or sidecar(self._source.path)
+        """The subtitle file in use: the given one, else the one beside the film if usable."""
+        if self.given is not None:
+            return self.given
+        beside = sidecar(self._source.path)
+        return beside if beside is not None and self._usable(beside) else None
+
+    def _usable(self, beside: Path) -> bool:
+        """Whether a file can be read; one that nobody asked for is left out, with a note."""
+        version = file_version(beside)
+        if version not in self._usable_files:
+            try:
+                read_subtitles(beside, self._source.settings.media)
+            except MediaError as error:
+                note_once("subtitles_left_out", why=str(error))
+                self._usable_files[version] = False
+            else:
+                self._usable_files[version] = True
+        return self._usable_files[version]
 
     def key(self) -> LayerKey | None:
         """The layer that holds the lines; ``None`` if the film has no subtitles.

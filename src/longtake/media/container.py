@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import av
 from av.audio.stream import AudioStream
@@ -22,6 +22,8 @@ from av.video.stream import VideoStream
 
 from longtake.config import MediaSettings
 from longtake.errors import MediaError
+
+_Packet = TypeVar("_Packet", bound="av.Packet[Any]")
 
 FORMATS = (
     "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,mpegts,mpeg,mpegvideo,h264,hevc,m4v,obu,ivf,flv,"
@@ -119,6 +121,16 @@ def discard_others(container: InputContainer, stream: VideoStream | AudioStream)
     for other in container.streams:
         if other.index != stream.index:
             other.discard = Discard.all
+
+
+def readable_packets(packets: Iterable[_Packet]) -> Iterator[_Packet]:
+    """Yield packets up to the end of the file, or up to where it can no longer be read."""
+    try:
+        for packet in packets:
+            if packet.size:  # the last one is an empty packet that flushes decoders
+                yield packet
+    except av.error.FFmpegError:
+        return
 
 
 def _no_video(path: Path, container: InputContainer) -> MediaError:

@@ -22,14 +22,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias
 
-import av
 import numpy as np
 from av.container import InputContainer
 from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
 from longtake.errors import MediaError
-from longtake.media.container import discard_others
+from longtake.media.container import discard_others, readable_packets
 
 Row: TypeAlias = tuple[int, int, bool, bool]
 """Presentation time, decoding time, whether a keyframe, whether shown."""
@@ -119,18 +118,13 @@ def read_packets(path: Path, container: InputContainer, stream: VideoStream) -> 
     vp8 = stream.codec_context.name == "vp8"
     rows: list[Row] = []
     last_duration = 0
-    try:
-        for packet in container.demux(stream):
-            if packet.size == 0:
-                continue  # the flush packet at the end
-            # VP8 stores hidden reference frames as separate packets; bit 4 marks shown frames
-            hidden = vp8 and not memoryview(packet)[0] >> 4 & 1
-            pts = UNKNOWN if packet.pts is None else packet.pts
-            dts = UNKNOWN if packet.dts is None else packet.dts
-            rows.append((pts, dts, packet.is_keyframe, not (packet.is_discard or hidden)))
-            last_duration = packet.duration or last_duration
-    except av.error.FFmpegError:
-        pass  # a truncated file: the film is what was read so far
+    for packet in readable_packets(container.demux(stream)):
+        # VP8 stores hidden reference frames as separate packets; bit 4 marks shown frames
+        hidden = vp8 and not memoryview(packet)[0] >> 4 & 1
+        pts = UNKNOWN if packet.pts is None else packet.pts
+        dts = UNKNOWN if packet.dts is None else packet.dts
+        rows.append((pts, dts, packet.is_keyframe, not (packet.is_discard or hidden)))
+        last_duration = packet.duration or last_duration
     if not rows:
         raise MediaError(path, "truncated", "has a video stream without a single frame")
     return _table(rows, container, stream, last_duration)

@@ -15,7 +15,7 @@ from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
 from longtake.config import MediaSettings
-from longtake.media.container import discard_others, open_container, video_stream
+from longtake.media.container import discard_others, open_container, readable_packets, video_stream
 from longtake.media.packets import UNKNOWN, PacketTable
 from longtake.media.plan import Run
 
@@ -77,7 +77,7 @@ class Reader:
         """Yield the packets of a run with their positions, then ``None`` to drain the decoder."""
         # if positions only count shown frames, the packet of frame n may be stored after the nth
         last = run.last if self._table.timed else run.last + REORDER
-        for packet in _readable(self._packets):
+        for packet in readable_packets(self._packets):
             position, self._next = self._next, self._next + 1
             if position >= run.first:
                 yield position, packet
@@ -116,7 +116,7 @@ class Reader:
         """Read up to just before ``first``; False if the seek landed after it."""
         table = self._table
         goal = (int(table.pts[first]), int(table.dts[first]))
-        for packet in _readable(self._packets):
+        for packet in readable_packets(self._packets):
             pts = UNKNOWN if packet.pts is None else packet.pts - table.origin
             dts = UNKNOWN if packet.dts is None else packet.dts - table.origin
             if (pts, dts) == goal:
@@ -142,17 +142,6 @@ class Reader:
         self._packets = container.demux(self._stream)
         self._next = 0
         self._container = container
-
-
-def _readable(packets: Iterator[Packet]) -> Iterator[Packet]:
-    """Yield packets up to the end of the file, or up to where it can no longer be read."""
-    try:
-        for packet in packets:
-            if packet.size == 0:
-                return
-            yield packet
-    except av.error.FFmpegError:
-        return
 
 
 def decode_packet(context: VideoCodecContext, packet: Packet | None) -> list[VideoFrame]:

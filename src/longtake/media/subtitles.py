@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import math
 import re
+import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import av
+from av.subtitles.stream import SubtitleStream
 
 from longtake.config import MediaSettings
 from longtake.errors import ConfigError, MediaError
-from longtake.media.container import check_plain_file, open_container
+from longtake.media.container import check_plain_file, open_container, readable_packets
 from longtake.timecode import parse_time
 from longtake.types import Line, Segment
 
 if TYPE_CHECKING:
     import pysubs2
 
+Packet: TypeAlias = "av.Packet[SubtitleStream]"
+
 SUFFIXES = (".srt", ".vtt", ".ass", ".ssa")
 """Suffixes of sidecar files, in order of preference."""
 
-# HTML tags and ASS overrides; bounded, so that stray brackets cannot make matching slow
-_TAGS = re.compile(r"<[^<>]{0,200}>|\{\\[^{}]{0,200}\}")
+# HTML tags and ASS overrides; a match ends at the next bracket, so that stray ones stay cheap
+_TAGS = re.compile(r"<[^<>]{0,1000}>|\{[^{}]*\}")
+_EMPTY_LINES = re.compile(r"\n{3,}")
 _BREAKS = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _ASS_FIELDS = 8
 """Number of fields before the text in a decoded ASS event."""
@@ -52,8 +58,7 @@ def read_subtitles(
     import pysubs2  # late: searching an indexed film does not need it
 
     _check_size(path, limits or MediaSettings())
-    # an odd character is better than no subtitles
-    text = path.read_bytes().decode("utf-8-sig", errors="replace")
+    text = _decoded(path.read_bytes())
     if path.suffix.lower() == ".json":
         return _tidy(_benchmark_lines(path, text), begin)
     try:
@@ -66,7 +71,7 @@ def read_subtitles(
     lines = []
     for event in parsed:
         if not event.is_comment:
-            lines.append((event.start / 1000, event.end / 1000, event.plaintext))
+            lines.append((event.start / 1000, event.end / 1000, _unescaped(event.text)))
     return _tidy(lines, begin)
 
 
@@ -80,14 +85,43 @@ def _check_size(path: Path, limits: MediaSettings) -> None:
         raise MediaError(path, "too_large", detail)
 
 
+def _decoded(data: bytes) -> str:
+    """Decode UTF-8 or UTF-16; an odd character is better than no subtitles."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return data.decode("utf-16", errors="replace")
+    head = data[:1000]
+    # text in Latin letters as UTF-16 without a byte order mark: every other byte is zero
+    for encoding, zeros in (("utf-16-le", head[1::2]), ("utf-16-be", head[::2])):
+        if zeros.count(0) > 0.8 * len(zeros):
+            return data.decode(encoding, errors="replace")
+    return data.decode("utf-8-sig", errors="replace")
+
+
 def _parse(text: str, suffix: str) -> pysubs2.SSAFile:
     import pysubs2
 
-    try:
-        return pysubs2.SSAFile.from_string(text)
-    except pysubs2.exceptions.FormatAutodetectionError:  # go by the file name
-        name = suffix.lstrip(".") if suffix in SUFFIXES else "srt"
-        return pysubs2.SSAFile.from_string(text, format_=name)
+    # the parser takes quadratic time on runs of empty lines, and on tags, which are kept for _tidy
+    text = _EMPTY_LINES.sub("\n\n", text)
+    name = _format(text, suffix)
+    options = {} if name in ("ass", "ssa") else {"keep_html_tags": True}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # an odd margin or style concerns nobody here
+        return pysubs2.SSAFile.from_string(text, format_=name, **options)
+
+
+def _format(text: str, suffix: str) -> str:
+    """Return the format that the text is in, whatever the file's name says."""
+    if "[Script Info]" in text or "[V4+ Styles]" in text or "[V4 Styles]" in text:
+        return "ssa" if "[V4 Styles]" in text else "ass"
+    if text.lstrip().startswith("WEBVTT"):
+        return "vtt"
+    # short times, which SRT does not have, need the parser for WebVTT
+    return "vtt" if suffix == ".vtt" else "srt"
+
+
+def _unescaped(text: str) -> str:
+    """Replace the escapes of ASS by what they stand for."""
+    return text.replace("\\N", "\n").replace("\\n", "\n").replace("\\h", " ")
 
 
 def embedded_subtitles(
@@ -106,12 +140,12 @@ def embedded_subtitles(
             missing = f"subtitle stream {index}" if index else "subtitles"
             raise MediaError(path, "unreadable", f"has no {missing}")
         stream = streams[0]
-        for packet in container.demux(stream):
+        for packet in readable_packets(container.demux(stream)):
             if packet.pts is None or stream.time_base is None:
                 continue
             start = float(packet.pts * stream.time_base) - origin
             end = start + float((packet.duration or 0) * stream.time_base)
-            for subtitle in packet.decode():
+            for subtitle in _decode(packet):
                 text = _subtitle_text(subtitle)
                 room -= len(text)
                 if room < 0:
@@ -121,13 +155,20 @@ def embedded_subtitles(
     return _tidy(raw)
 
 
+def _decode(packet: Packet) -> list[object]:
+    """Decode one packet; a damaged one yields no subtitle."""
+    try:
+        return list(packet.decode())
+    except (av.error.FFmpegError, UnicodeDecodeError):
+        return []
+
+
 def _subtitle_text(subtitle: object) -> str:
     """Return the text of a decoded subtitle; FFmpeg converts every text format to ASS."""
     if not isinstance(subtitle, av.subtitles.subtitle.AssSubtitle):
         return ""
     raw = subtitle.ass.decode("utf-8", errors="replace") if subtitle.ass else ""
-    text = raw.split(",", _ASS_FIELDS)[-1]
-    return text.replace("\\N", "\n").replace("\\n", "\n").replace("\\h", " ")
+    return _unescaped(raw.split(",", _ASS_FIELDS)[-1])
 
 
 def _benchmark_lines(path: Path, text: str) -> Iterable[tuple[float, float, str]]:

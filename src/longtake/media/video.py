@@ -216,18 +216,18 @@ def sample_times(
 ) -> NDArray[np.float64]:
     """Return every multiple of 1/``fps`` in the film, or in ``within``; at least one time.
 
-    During ``stills``, which are in time order, there is one time per minute: more would show the
-    same frame, and a file may claim to hold one for days.
+    During ``stills``, which are in time order, there is one time per minute, and at most about 60
+    in each: more would show the same frame, and a file may claim to hold one for days.
     """
     start, end = 0.0, duration
     if within is not None:
         start, end = max(start, within.start), min(end, within.end)
-    sparse = max(1, round(STILL * fps))
     pieces = []
     begin = start
     for still in stills:
         pieces.append(_multiples(begin, min(still.start, end), fps))
         begin = max(begin, min(still.start, end))
+        sparse = max(1, round(max(STILL, still.duration / 60) * fps))
         pieces.append(_multiples(begin, min(still.end, end), fps, sparse))
         begin = max(begin, still.end)
     pieces.append(_multiples(begin, end, fps))

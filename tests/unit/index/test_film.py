@@ -7,12 +7,15 @@ import pytest
 from films import FILMS, Recipe, read_number, x264
 
 from longtake.config import IndexSettings, Settings
+from longtake.errors import MediaError
+from longtake.events import Noted, Stream
 from longtake.index.film import Film
 from longtake.index.fingerprint import PIECE, fingerprint
 from longtake.index.layers import CHUNK, Glimpses
 from longtake.index.packets import load_video
 from longtake.index.store import LayerKey, Store
 from longtake.media import decode
+from longtake.sinks.recorder import Recorder
 from longtake.types import Segment
 
 LONG = Recipe("long.mp4", x264(fps=Fraction(4), gop=8), count=4 * 200)
@@ -167,3 +170,29 @@ def test_subtitles_beside_the_film_are_read_and_followed_when_they_change(
     sidecar.write_text("1\n00:00:01,000 --> 00:00:02,000\nSecond\n")
     assert [line.text for line in Film(film, store).words.subtitles.lines()] == ["Second"]
     assert Film(film, store).words.subtitles.lines(Segment(5, 6)) == []
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"\0" * 50, b"\x89PNG\r\n\x1a\n", b"no times here\n", b"x" * 20_000_000]
+)
+def test_a_file_beside_the_film_that_is_no_subtitles_is_left_out_with_a_word(
+    store, tmp_path, film_folder, data
+):
+    path = tmp_path / "film.mp4"
+    path.write_bytes(FILMS[0].make(film_folder).read_bytes())
+    path.with_suffix(".srt").write_bytes(data)
+    subtitles = Film(path, store).words.subtitles
+    recorder = Recorder()
+    with Stream(recorder).active():
+        assert subtitles.lines() == []
+        assert subtitles.key() is None
+    notes = [event for event in recorder.trace.events if isinstance(event, Noted)]
+    assert [event.label for event in notes] == ["subtitles_left_out"]
+
+
+def test_subtitles_that_were_asked_for_must_be_usable(store, tmp_path, film_folder):
+    given = tmp_path / "given.srt"
+    given.write_bytes(b"no times here\n")
+    film = Film(FILMS[0].make(film_folder), store, subtitles=given)
+    with pytest.raises(MediaError, match="contains no subtitles"):
+        film.words.subtitles.lines()

@@ -52,11 +52,19 @@ EXPECTED = [Line(Segment(1.0, 2.5), "Hello, you there."), Line(Segment(60.0, 64.
         ("a.json", JSON_CLOCK),
         ("b.json", JSON_STAMPS),
         ("bom.srt", "\ufeff" + SRT),
+        ("odd_name.srt", VTT),
         ("crlf.srt", SRT.replace("\n", "\r\n")),
     ],
 )
 def test_formats(tmp_path, name, text):
     (tmp_path / name).write_text(text, encoding="utf-8")
+    assert read_subtitles(tmp_path / name) == EXPECTED
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-8-sig"])
+@pytest.mark.parametrize(("name", "text"), [("a.srt", SRT), ("a.vtt", VTT), ("a.ass", ASS)])
+def test_encodings(tmp_path, name, text, encoding):
+    (tmp_path / name).write_bytes(text.encode(encoding))
     assert read_subtitles(tmp_path / name) == EXPECTED
 
 
