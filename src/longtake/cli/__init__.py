@@ -1,4 +1,4 @@
-"""Speaking to a person at a terminal: one file per command, loaded when it is called."""
+"""The command line: one module per command, imported when the command is called."""
 
 from __future__ import annotations
 
@@ -12,61 +12,74 @@ import traceback
 import click
 
 from longtake import __version__
+from longtake.cli import plugins
 from longtake.display import visible
 from longtake.errors import LongtakeError, unknown
 
 COMMANDS = {
     "ask": "Ask a question about a film; get an answer with evidence.",
-    "compare": "Several methods on one question, side by side.",
-    "estimate": "What a question can cost at most, before it is asked.",
-    "methods": "The methods, or one of them with its fields, paper, roles and cost.",
-    "replay": "Show a recorded run again, offline; or repeat it on its recorded replies.",
-    "info": "What a film is: length, picture, sound, subtitles.",
-    "frames": "Save the frames on screen at given times.",
-    "index": "Look through films once, so that questions are quick.",
-    "events": "Divide a film into blocks where what is to be seen changes.",
+    "compare": "Compare several methods on one question.",
+    "estimate": "Show the most a question can cost, without asking it.",
+    "methods": "List the methods, or show one with its fields, paper, roles and cost.",
+    "replay": "Show a recorded run offline, or repeat it with its recorded replies.",
+    "info": "Show a film's length, picture, sound and subtitles.",
+    "frames": "Save the frames at given times.",
+    "index": "Index films, so that questions are answered quickly.",
+    "events": "Divide a film into blocks where its content changes.",
     "search": "Find moments by words: in pictures, on-screen text and speech.",
-    "eval": "Run a method over a benchmark, and score it.",
-    "report": "Score runs and set them side by side, as Markdown, JSON or a page.",
-    "benchmarks": "The benchmarks: what to download, where to put it, on which terms.",
+    "eval": "Run a method on a benchmark and score it.",
+    "report": "Score runs and compare them, as Markdown, JSON or a web page.",
+    "benchmarks": "List the benchmarks: what to download, where to put it, under which terms.",
     "select": "Choose a team from a library of agents, without labels.",
     "train-retriever": "Train a head that finds the part of a film that a text describes.",
-    "models": "List, probe and fetch language models.",
-    "lab": "Long films with known truth, and models of known acuity.",
-    "cache": "See and clear what was derived from films.",
-    "doctor": "What is installed, configured and in reach.",
+    "models": "List, probe and download language models.",
+    "lab": "Make films with known truth, and simulate models of known acuity.",
+    "cache": "List and clear what was derived from films.",
+    "doctor": "Show what is installed, configured and available.",
 }
-"""Commands in the order of ``--help``. The texts are here so that help loads none of them."""
+"""Our commands in the order of ``--help``. Their summaries are here so that ``--help`` need not
+import them."""
 
-INTERRUPTED = "interrupted; what was finished is kept"
+INTERRUPTED = "interrupted; finished work is kept"
 
 
 class _LazyGroup(click.Group):
-    """Imports a command only when it is called: ``--help`` stays instant."""
+    """Imports a command only when it is called, which keeps ``--help`` instant."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return list(COMMANDS)
+        return [*COMMANDS, *plugins.installed(COMMANDS)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        if cmd_name not in COMMANDS:
-            return None
-        module = importlib.import_module(f"longtake.cli.{cmd_name.replace('-', '_')}")
-        command = getattr(
-            module, "eval_command" if cmd_name == "eval" else cmd_name.replace("-", "_")
-        )
-        assert isinstance(command, click.Command)
-        return command
+        if cmd_name in COMMANDS:
+            return _load(cmd_name)
+        point = plugins.installed(COMMANDS).get(cmd_name)
+        return None if point is None else plugins.load(point)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        added = {}
+        for name, point in plugins.installed(COMMANDS).items():
+            added[name] = plugins.describe(point)
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            formatter.write_dl([*COMMANDS.items(), *added.items()])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            raise unknown("command", args[0], COMMANDS)
+        name = args[0] if args else ""
+        if name not in COMMANDS and not name.startswith("-"):
+            known = self.list_commands(ctx)
+            if name not in known:
+                raise unknown("command", name, known)
         return super().resolve_command(ctx, args)
+
+
+def _load(name: str) -> click.Command:
+    identifier = name.replace("-", "_")
+    module = importlib.import_module(f"longtake.cli.{identifier}")
+    # a function named eval would shadow the built-in
+    command = getattr(module, "eval_command" if name == "eval" else identifier)
+    assert isinstance(command, click.Command)
+    return command
 
 
 @click.group(
@@ -77,20 +90,22 @@ class _LazyGroup(click.Group):
 def root() -> None:
     """Ask questions about long videos; get answers with evidence you can check.
 
-    Every command has --help with an example. Results go to standard output, progress to standard error.
+    Every command has --help with an example. Results go to standard output, progress to standard
+    error.
     """
 
 
 def main() -> None:
-    """The ``longtake`` command."""
+    """Run the ``longtake`` command."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a file's name need not be text
+            # file names may hold bytes that are not valid text
+            stream.reconfigure(errors="backslashreplace")
     sys.exit(run(sys.argv[1:]))
 
 
 def run(arguments: list[str]) -> int:
-    """Carry out a command line; gives its exit code."""
+    """Run a command line and return its exit code."""
     try:
         code = root.main(arguments, prog_name="longtake", standalone_mode=False)
         return code if isinstance(code, int) else 0
@@ -104,22 +119,22 @@ def run(arguments: list[str]) -> int:
         error.show()
         return error.exit_code
     except SystemExit:
-        # click's word for a reader that went away (| head): nothing to say, and nobody to say it to
+        # click exits like this when the reader of a pipe goes away (| head)
         return 0
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            return _fail(
-                error,
-                f"the disk is full ({error.filename or 'while writing'}); finished parts are kept",
-                1,
-            )
-        return _fail(error, f"{error.filename or 'file'}: {error.strerror or error}", 1)
+        return _fail(error, _explain(error), 1)
     except sqlite3.DatabaseError as error:
-        return _fail(error, f"a database of the store failed: {error}", 1)
+        return _fail(error, f"a database in the cache failed: {error}", 1)
     except Exception as error:  # noqa: BLE001 - the last stop before the user
-        return _fail(
-            error, f"internal error: {type(error).__name__}: {error} (--debug shows where)", 1
-        )
+        what = f"{type(error).__name__}: {error}"
+        return _fail(error, f"internal error: {what} (--debug shows where)", 1)
+
+
+def _explain(error: OSError) -> str:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        place = error.filename or "while writing"
+        return f"the disk is full ({place}); finished parts are kept"
+    return f"{error.filename or 'file'}: {error.strerror or error}"
 
 
 def _fail(error: BaseException, message: str, code: int) -> int:
@@ -132,7 +147,7 @@ def _fail(error: BaseException, message: str, code: int) -> int:
 
 
 def _interrupted(error: BaseException | None) -> bool:
-    """Whether Ctrl-C caused an error: a library that was being loaded reports it as its own failure."""
+    """Whether Ctrl-C caused the error; a library that was being loaded raises an error of its own."""
     while error is not None and not isinstance(error, KeyboardInterrupt | click.Abort):
         error = error.__cause__
     return error is not None

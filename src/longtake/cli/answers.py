@@ -1,4 +1,4 @@
-"""How an answer is shown, live, replayed or as JSON."""
+"""How an answer is shown: live, replayed, or as JSON."""
 
 from __future__ import annotations
 
@@ -19,41 +19,46 @@ from longtake.types import Answer, Evidence, Result, Usage
 STATUS = {
     "answered": "",
     "abstained": "no answer: the model's replies could not be read",
-    "budget_spent": "the budget ended the search; this is the best answer so far",
-    "not_credible": "the method's own review does not find this credible",
+    "budget_spent": "the budget ran out; this is the best answer so far",
+    "not_credible": "the method's own review rejects this answer",
 }
 
 
 def exit_code(answer: Answer) -> int:
-    """0 where there is an answer, 3 where the budget or an abstention ended it."""
+    """0 if there is an answer, 3 if the budget ran out or the method abstained."""
     return 0 if answer.status in ("answered", "not_credible") else 3
 
 
+def in_words(answer: Answer, *, none: str) -> str:
+    """The chosen option with its letter, or the text of an open answer."""
+    if answer.choice:
+        return f"{answer.choice}. {answer.text}"
+    return answer.text or none
+
+
 def show(answer: Answer, usage: Usage) -> None:
-    """The answer, its confidence, its citations, and what it cost."""
-    said = f"{answer.choice}. {answer.text}" if answer.choice else answer.text or "(no answer)"
-    click.echo(visible(said))
+    """Print the answer, its confidence, its evidence and its cost."""
+    click.echo(visible(in_words(answer, none="(no answer)")))
     if STATUS[answer.status]:
         click.echo(f"  {STATUS[answer.status]}")
     if answer.reason:
         click.echo(visible(f"  because {answer.reason}"))
-    click.echo(
-        f"  confidence {'unknown' if answer.confidence is None else f'{answer.confidence:.0%}'}"
-    )
+    confidence = "unknown" if answer.confidence is None else f"{answer.confidence:.0%}"
+    click.echo(f"  confidence {confidence}")
     for cited in answer.evidence:
         click.echo(visible(f"  {citation(cited)}"))
     click.echo(f"  {spent(usage)}")
 
 
 def citation(cited: Evidence) -> str:
-    """``[00:12:31] speech: “…”``."""
+    """``[00:12:31–00:12:34] speech “…”``."""
     end = f"–{clock(cited.segment.end)}" if cited.segment.end - cited.segment.start >= 1 else ""
     quoted = f" “{cited.text}”" if cited.text else ""
     return f"[{clock(cited.segment.start)}{end}] {cited.source}{quoted}"
 
 
 def spent(usage: Usage) -> str:
-    """What was used, in one line."""
+    """Usage in one line."""
     cached = f" ({usage.tokens_cached:,} cached)" if usage.tokens_cached else ""
     cost = "cost unknown" if usage.cost is None else f"${usage.cost:.4f}"
     return (
@@ -63,12 +68,12 @@ def spent(usage: Usage) -> str:
 
 
 @contextmanager
-def telling_what_was_spent(meter: Meter) -> Iterator[None]:
-    """Ctrl-C or an error ends a question, not the account of it."""
+def report_spending(meter: Meter) -> Iterator[None]:
+    """Print what was spent when Ctrl-C or an error ends a question."""
     try:
         yield
     except KeyboardInterrupt:
-        say(f"interrupted after {spent(meter.total)}; a call that was under way is not counted")
+        say(f"interrupted after {spent(meter.total)}; an unfinished call is not counted")
         raise
     except LongtakeError:
         if meter.total.calls:
@@ -77,7 +82,7 @@ def telling_what_was_spent(meter: Meter) -> Iterator[None]:
 
 
 def plain(result: Result) -> dict[str, Any]:
-    """A result as ``--json`` has it."""
+    """A result for ``--json``."""
     answer = result.answer
     return {
         "method": result.method,
@@ -87,15 +92,16 @@ def plain(result: Result) -> dict[str, Any]:
         "text": answer.text,
         "reason": answer.reason,
         "confidence": answer.confidence,
-        "evidence": [
-            {
-                "start": e.segment.start,
-                "end": e.segment.end,
-                "source": e.source,
-                "text": e.text,
-                "score": e.score,
-            }
-            for e in answer.evidence
-        ],
+        "evidence": [_plain_evidence(cited) for cited in answer.evidence],
         "usage": dataclasses.asdict(result.usage),
+    }
+
+
+def _plain_evidence(cited: Evidence) -> dict[str, Any]:
+    return {
+        "start": cited.segment.start,
+        "end": cited.segment.end,
+        "source": cited.source,
+        "text": cited.text,
+        "score": cited.score,
     }

@@ -12,15 +12,16 @@ from longtake.cli.output import emit_json
 from longtake.config import Settings
 from longtake.evals import presets
 from longtake.evals.benchmarks import About, about
+from longtake.evals.presets import Preset
 from longtake.registry import benchmarks as registered
 
 
 @click.command()
 @common
 def benchmarks(settings: Settings, as_json: bool) -> None:  # noqa: ARG001
-    """The benchmarks: what to download, where to put it, on which terms.
+    """List the benchmarks: what to download, where to put it, under which terms.
 
-    Below them, the experiments of the papers that 'longtake eval --preset' runs.
+    The papers' experiments, which 'longtake eval --preset' runs, follow.
 
     \b
     Example:
@@ -35,22 +36,30 @@ def benchmarks(settings: Settings, as_json: bool) -> None:  # noqa: ARG001
         )
         return
     for name, each in described.items():
-        note = "" if each.verified else " (loader not tested on the real files)"
-        click.echo(f"{name}: {each.title}{note}")
-        click.echo(f"  get      {each.get}")
-        click.echo(f"  layout   {each.layout}")
-        click.echo(f"  licence  {each.licence}")
-        for option, meaning in each.options.items():
-            click.echo(f"  --of {option}=…  {meaning}")
-    click.echo("\nExperiments of the papers, for 'longtake eval --preset NAME':")
+        _show(name, each)
+    click.echo("\nExperiments from the papers, for 'longtake eval --preset NAME':")
     for preset in planned:
-        click.echo(f"{preset.name}: {preset.title}")
-        click.echo(f"  used     {preset.used}")
-        for figure in preset.published:
-            click.echo(f"  published  {figure.accuracy:.1f} % {figure.system} ({figure.where})")
+        _show_preset(preset)
 
 
-def _plain(name: str, each: About) -> dict[str, Any]:
+def _plain(name: str, described: About) -> dict[str, Any]:
     keys = ("title", "get", "layout", "licence", "verified")
-    facts = {key: getattr(each, key) for key in keys}
-    return {"name": name, **facts, "options": dict(each.options)}
+    facts = {key: getattr(described, key) for key in keys}
+    return {"name": name, **facts, "options": dict(described.options)}
+
+
+def _show(name: str, described: About) -> None:
+    note = "" if described.verified else " (loader not tested on the real files)"
+    click.echo(f"{name}: {described.title}{note}")
+    click.echo(f"  get      {described.get}")
+    click.echo(f"  layout   {described.layout}")
+    click.echo(f"  licence  {described.licence}")
+    for option, meaning in described.options.items():
+        click.echo(f"  --of {option}=…  {meaning}")
+
+
+def _show_preset(preset: Preset) -> None:
+    click.echo(f"{preset.name}: {preset.title}")
+    click.echo(f"  used     {preset.used}")
+    for figure in preset.published:
+        click.echo(f"  published  {figure.accuracy:.1f} % {figure.system} ({figure.where})")

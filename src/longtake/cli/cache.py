@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from longtake.cli.options import common
+from longtake.cli.options import PATH, common
 from longtake.cli.output import emit_json, human_bytes
 from longtake.config import Settings
 from longtake.display import visible
@@ -18,7 +18,7 @@ from longtake.session.films import open_store
 
 @click.group()
 def cache() -> None:
-    """See and clear what was derived from films.
+    """List and clear what was derived from films.
 
     \b
     Example:
@@ -30,7 +30,7 @@ def cache() -> None:
 @cache.command("list")
 @common
 def list_films(settings: Settings, as_json: bool) -> None:
-    """Films in the store, most recently used first, and the space they take.
+    """List the films in the cache, most recently used first, with their sizes.
 
     \b
     Example:
@@ -40,39 +40,30 @@ def list_films(settings: Settings, as_json: bool) -> None:
     films = store.films()[::-1]
     total = sum(film.bytes for film in films)
     if as_json:
+        facts = ("fingerprint", "name", "bytes", "last_used")
         emit_json(
             {
                 "folder": str(store.root),
                 "bytes": total,
                 "limit_bytes": store.limit_bytes,
-                "films": [
-                    {
-                        "fingerprint": f.fingerprint,
-                        "name": f.name,
-                        "bytes": f.bytes,
-                        "last_used": f.last_used,
-                    }
-                    for f in films
-                ],
+                "films": [{fact: getattr(film, fact) for fact in facts} for film in films],
             }
         )
         return
     for film in films:
         used = datetime.fromtimestamp(film.last_used).strftime("%Y-%m-%d %H:%M")
-        click.echo(
-            f"{film.fingerprint}  {human_bytes(film.bytes):>9}  {used}  {visible(film.name)}"
-        )
-    click.echo(
-        f"{len(films)} films, {human_bytes(total)} of {human_bytes(store.limit_bytes)} in {store.root}"
-    )
+        size = human_bytes(film.bytes)
+        click.echo(f"{film.fingerprint}  {size:>9}  {used}  {visible(film.name)}")
+    limit = human_bytes(store.limit_bytes)
+    click.echo(f"{len(films)} films, {human_bytes(total)} of {limit} in {store.root}")
 
 
 @cache.command()
-@click.argument("films", nargs=-1, type=click.Path(path_type=Path), metavar="[FILM]...")
+@click.argument("films", nargs=-1, type=PATH, metavar="[FILM]...")
 @click.option("--all", "everything", is_flag=True, help="Every film.")
 @common
 def clear(films: tuple[Path, ...], everything: bool, settings: Settings, as_json: bool) -> None:
-    """Remove everything derived from the given films, by file or by fingerprint; or from all.
+    """Delete everything derived from the given films (file or fingerprint), or from all.
 
     \b
     Example:
@@ -89,7 +80,7 @@ def clear(films: tuple[Path, ...], everything: bool, settings: Settings, as_json
         if str(film) in known:
             chosen.add(str(film))
         else:
-            # both identities: a film may have been indexed with --full-hash and without
+            # a film may have been indexed both with and without --full-hash
             chosen |= {fingerprint(film), fingerprint(film, full=True)} & known
     freed = sum(store.clear(identity) for identity in sorted(chosen))
     if as_json:

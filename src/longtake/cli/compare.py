@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import click
 
-from longtake.cli.answers import exit_code, plain, telling_what_was_spent
-from longtake.cli.asking import asking_options, name_hosts, read_question
-from longtake.cli.looking import look_through
+from longtake import registry
+from longtake.cli.answers import exit_code, in_words, plain, report_spending
+from longtake.cli.indexing import look_through
 from longtake.cli.options import common, film
-from longtake.cli.output import emit_json, say
+from longtake.cli.output import confirm, emit_json, say
+from longtake.cli.session import (
+    methods_option,
+    name_hosts,
+    question_options,
+    read_question,
+    session_options,
+)
 from longtake.cli.tables import first_column, show_estimates
 from longtake.config import Settings
 from longtake.display import visible
 from longtake.errors import LongtakeError, ModelError
-from longtake.registry import methods
 from longtake.session.asking import Session
 from longtake.session.casting import roles_of
 from longtake.session.estimate import Estimate, estimate_all
@@ -27,77 +32,74 @@ from longtake.sinks.meter import Meter
 from longtake.types import Result
 
 LONG = 600.0
-"""Seconds of work above which a person is asked first."""
+"""Seconds of work above which to ask for confirmation."""
 
 
 @click.command()
 @film
 @click.argument("question")
-@click.option(
-    "--method", "chosen", multiple=True, metavar="NAME", help="Repeatable.  [default: every method]"
-)
+@methods_option
 @click.option("--yes", is_flag=True, help="Do not ask before a long or paid comparison.")
 @common
-@asking_options
+@question_options
+@session_options
 def compare(
     film: Path,
     question: str,
-    chosen: tuple[str, ...],
+    methods: tuple[str, ...],
     yes: bool,
     options: tuple[str, ...],
     subtitles: Path | None,
     session: Session,
     as_json: bool,
 ) -> int:
-    """Several methods on one question, side by side.
+    """Compare several methods on one question.
 
-    The same index, models and budget for all, and no earlier replies: each method shows what it costs. Shows the
-    estimate first, and on a terminal asks before anything that costs money or may take more than ten minutes (give
-    --max-seconds to bound each method).
-    Exit code 0: a method answered; 3: none did, for its budget or for replies that could not be read; 4: all failed.
+    All methods use the same index, models and budget. Earlier replies are not reused, so that each
+    method shows what it costs. The estimate is shown first; on a terminal you are asked before
+    anything that costs money or may take more than ten minutes (--max-seconds limits each method).
+
+    Exit code 0: a method answered; 3: none did, because the budget ran out or replies could not be
+    read; 4: all failed.
 
     \b
     Example:
-      longtake compare film.mp4 "Who leaves first?" --option "the man" --option "the woman" --max-seconds 60
+      longtake compare film.mp4 "Who leaves first?" --option "the man" --option "the woman"
     """
     asked = read_question(question, options)
-    names = chosen or tuple(methods.names())
-    opened = open_film(film, session.settings, subtitles=subtitles)
-    # replies are not shared: one that another method paid for would be free to the next
+    names = methods or tuple(registry.methods.names())
+    footage = open_film(film, session.settings, subtitles=subtitles)
+    # a reply that one method paid for would be free for the next one
     casting = replace(session.casting.among(names), replies=False)
     session = replace(session, casting=casting)
-    bounds = estimate_all(session, opened, asked, names)
-    show_estimates(bounds, err=True)
+    estimates = estimate_all(session, footage, asked, names)
+    show_estimates(estimates, err=True)
     name_hosts(session, roles_of(names))
-    if (
-        not yes
-        and sys.stdin.isatty()
-        and sys.stderr.isatty()
-        and _worth_asking(bounds, session.settings)
-    ):
-        click.confirm("go on?", abort=True, err=True)
-    look_through(opened)
+    if not yes and _worth_asking(estimates, session.settings):
+        confirm()
+    look_through(footage)
     rows: list[tuple[str, Result | LongtakeError]] = []
     meter = Meter()
     for name in names:
         say(f"{name} …")
         try:
-            with telling_what_was_spent(meter):
-                rows.append((name, session.ask(opened, asked, name, sinks=[meter])))
+            with report_spending(meter):
+                rows.append((name, session.ask(footage, asked, name, sinks=[meter])))
         except ModelError as error:
-            rows.append((name, error))  # the others may do better; the row says what went wrong
+            # the other methods may succeed; this row says what went wrong
+            rows.append((name, error))
     if as_json:
-        emit_json(
-            {"film": str(film), "question": question, "results": [_plain(n, r) for n, r in rows]}
-        )
+        results = [_plain(name, row) for name, row in rows]
+        emit_json({"film": str(film), "question": question, "results": results})
     else:
-        _table(rows)
+        _show_table(rows)
     return min((exit_code(row.answer) for _, row in rows if isinstance(row, Result)), default=4)
 
 
-def _worth_asking(bounds: Sequence[Estimate], settings: Settings) -> bool:
+def _worth_asking(estimates: Sequence[Estimate], settings: Settings) -> bool:
     seconds = settings.budget.seconds
-    return any(each.paid for each in bounds) or seconds is None or seconds * len(bounds) > LONG
+    too_long = seconds is None or seconds * len(estimates) > LONG
+    return too_long or any(each.paid for each in estimates)
 
 
 def _plain(name: str, row: Result | LongtakeError) -> dict[str, object]:
@@ -106,24 +108,22 @@ def _plain(name: str, row: Result | LongtakeError) -> dict[str, object]:
     return {"method": name, "status": "error", "error": str(row)}
 
 
-def _table(rows: Sequence[tuple[str, Result | LongtakeError]]) -> None:
-    wide = first_column([name for name, _ in rows])
-    click.echo(
-        f"{'method':<{wide}}{'answer':<32}{'conf.':>6}{'frames':>8}{'calls':>7}{'tokens':>9}{'cost':>10}{'s':>8}"
-    )
+def _show_table(rows: Sequence[tuple[str, Result | LongtakeError]]) -> None:
+    width = first_column([name for name, _ in rows])
+    usage = f"{'frames':>8}{'calls':>7}{'tokens':>9}{'cost':>10}{'s':>8}"
+    click.echo(f"{'method':<{width}}{'answer':<32}{'conf.':>6}{usage}")
     for name, row in rows:
-        if isinstance(row, LongtakeError):
-            click.echo(visible(f"{name:<{wide}}error: {row}"))
-            continue
-        answer, used = row.answer, row.usage
-        said = f"{answer.choice}. {answer.text}" if answer.choice else answer.text or "(none)"
-        if answer.status != "answered":
-            said = f"{said} [{answer.status}]"
-        trust = "" if answer.confidence is None else f"{answer.confidence:.0%}"
-        cost = "unknown" if used.cost is None else f"${used.cost:.4f}"
-        click.echo(
-            visible(
-                f"{name:<{wide}}{said[:31]:<32}{trust:>6}{used.frames:>8}{used.calls:>7}"
-                f"{used.tokens_in + used.tokens_out:>9,}{cost:>10}{used.seconds:>8.1f}"
-            )
-        )
+        line = f"error: {row}" if isinstance(row, LongtakeError) else _line(row)
+        click.echo(visible(f"{name:<{width}}{line}"))
+
+
+def _line(result: Result) -> str:
+    answer, used = result.answer, result.usage
+    said = in_words(answer, none="(none)")
+    if answer.status != "answered":
+        said = f"{said} [{answer.status}]"
+    confidence = "" if answer.confidence is None else f"{answer.confidence:.0%}"
+    tokens = used.tokens_in + used.tokens_out
+    cost = "unknown" if used.cost is None else f"${used.cost:.4f}"
+    usage = f"{used.frames:>8}{used.calls:>7}{tokens:>9,}{cost:>10}{used.seconds:>8.1f}"
+    return f"{said[:31]:<32}{confidence:>6}{usage}"

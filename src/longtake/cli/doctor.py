@@ -19,13 +19,13 @@ from longtake.index.store import Store
 from longtake.session.films import open_store
 
 PACKAGES = ("av", "numpy", "pillow", "pydantic", "pysubs2")
-"""What longtake cannot do without."""
+"""Packages that longtake cannot work without."""
 
 
 @click.command()
 @common
 def doctor(settings: Settings, as_json: bool) -> None:
-    """What is installed, configured and in reach.
+    """Show what is installed, configured and available.
 
     \b
     Example:
@@ -34,13 +34,17 @@ def doctor(settings: Settings, as_json: bool) -> None:
     store = open_store(settings)
     free = shutil.disk_usage(_existing(store.root)).free
     used, problem = _used(store)
-    configs = [
-        str(path)
-        for path in (user_config_file(), Path("longtake.toml").absolute())
-        if path.is_file()
-    ]
+    candidates = (user_config_file(), Path("longtake.toml").absolute())
+    configs = [str(path) for path in candidates if path.is_file()]
     packages = {name: _version(name) for name in PACKAGES}
     if as_json:
+        cache = {
+            "folder": str(store.root),
+            "bytes": used,
+            "limit_bytes": store.limit_bytes,
+            "free_bytes": free,
+            "problem": problem,
+        }
         emit_json(
             {
                 "longtake": __version__,
@@ -48,16 +52,12 @@ def doctor(settings: Settings, as_json: bool) -> None:
                 "platform": platform.platform(),
                 "packages": packages,
                 "config_files": configs,
-                "cache": {
-                    "folder": str(store.root),
-                    "bytes": used,
-                    "limit_bytes": store.limit_bytes,
-                    "free_bytes": free,
-                    "problem": problem,
-                },
+                "cache": cache,
             }
         )
         return
+    size = f"{human_bytes(used)} of {human_bytes(store.limit_bytes)}"
+    space = f"{store.root}: {size}, {human_bytes(free)} free on its disk"
     rows(
         [
             ("longtake", __version__),
@@ -65,18 +65,13 @@ def doctor(settings: Settings, as_json: bool) -> None:
             ("platform", platform.platform()),
             *((name, number or "MISSING") for name, number in packages.items()),
             ("config", ", ".join(configs) or f"none (yours would be {user_config_file()})"),
-            (
-                "cache",
-                problem
-                or f"{store.root}: {human_bytes(used)} of {human_bytes(store.limit_bytes)}, "
-                f"{human_bytes(free)} free on its disk",
-            ),
+            ("cache", problem or space),
         ]
     )
 
 
 def _used(store: Store) -> tuple[int, str]:
-    """Bytes in the store, and what is wrong with its place, if anything."""
+    """Bytes in the store, and what is wrong with its folder, if anything."""
     try:
         return sum(film.bytes for film in store.films()), ""
     except ConfigError as error:
@@ -91,4 +86,5 @@ def _version(package: str) -> str | None:
 
 
 def _existing(path: Path) -> Path:
-    return next(p for p in (path, *path.parents) if p.exists())
+    """The path, or the nearest folder above it that exists."""
+    return next(folder for folder in (path, *path.parents) if folder.exists())

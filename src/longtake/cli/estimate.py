@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
-from longtake.cli.asking import asking_options, read_question
+from longtake import registry
 from longtake.cli.options import common, film
 from longtake.cli.output import emit_json
+from longtake.cli.session import methods_option, question_options, read_question, session_options
 from longtake.cli.tables import show_estimates
-from longtake.registry import methods
 from longtake.session.asking import Session
 from longtake.session.estimate import estimate_all
 from longtake.session.films import open_film
@@ -20,33 +20,33 @@ from longtake.session.films import open_film
 @click.command()
 @film
 @click.argument("question")
-@click.option(
-    "--method", "chosen", multiple=True, metavar="NAME", help="Repeatable.  [default: every method]"
-)
+@methods_option
 @common
-@asking_options
+@question_options
+@session_options
 def estimate(
     film: Path,
     question: str,
-    chosen: tuple[str, ...],
+    methods: tuple[str, ...],
     options: tuple[str, ...],
     subtitles: Path | None,
     session: Session,
     as_json: bool,
 ) -> None:
-    """What a question can cost at most, before it is asked.
+    """Show the most a question can cost, without asking it.
 
-    From each method's own bounds: calls, pictures, tokens, money where prices are known. Nothing is sent. Replies
-    that must be asked for again, and models that write more than they are asked for, come on top. A method without
-    bounds is shown as unknown.
+    Each method states its own upper bounds: calls, pictures, tokens, and money where prices are
+    known. Nothing is sent. Not included: replies that have to be requested again, and replies
+    longer than requested. A method without bounds is shown as unknown.
 
     \b
     Example:
       longtake estimate film.mp4 "Who leaves first?" --option "the man" --option "the woman"
     """
-    opened = open_film(film, session.settings, subtitles=subtitles)
-    names = chosen or tuple(methods.names())
-    estimates = estimate_all(session, opened, read_question(question, options), names)
+    asked = read_question(question, options)
+    footage = open_film(film, session.settings, subtitles=subtitles)
+    names = methods or tuple(registry.methods.names())
+    estimates = estimate_all(session, footage, asked, names)
     if as_json:
         plain = [dataclasses.asdict(each) for each in estimates]
         emit_json({"film": str(film), "estimates": plain})

@@ -10,9 +10,17 @@ from typing import Any
 
 import click
 
-from longtake.cli.asking import asking_options, name_hosts
-from longtake.cli.options import common, read_parts
-from longtake.cli.output import emit_json, human_seconds, on_terminal, say
+from longtake.cli.options import (
+    COUNT,
+    PATH,
+    benchmark_files,
+    benchmark_parts,
+    common,
+    retry_errors,
+    workers,
+)
+from longtake.cli.output import emit_json, human_seconds, say, worth_a_line
+from longtake.cli.session import name_hosts, no_question_options, session_options
 from longtake.errors import ConfigError
 from longtake.evals import presets
 from longtake.evals import report as reports
@@ -31,44 +39,27 @@ from longtake.session.casting import Casting
 
 @click.command("eval")
 @click.argument("name", metavar="[BENCHMARK]", required=False)
-@click.option(
-    "--preset", metavar="NAME", help="An experiment of a paper; see 'longtake benchmarks'."
-)
-@click.option(
-    "--data", type=click.Path(path_type=Path), metavar="DIR", help="The benchmark's files."
-)
-@click.option(
-    "--of",
-    "chosen",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Which part of it; see 'longtake benchmarks'.",
-)
+@click.option("--preset", metavar="NAME", help="A paper's experiment; see 'longtake benchmarks'.")
+@benchmark_files("The benchmark's files.")
+@benchmark_parts
 @click.option(
     "--method", metavar="NAME", help=f"See 'longtake methods'.  [default: {DEFAULT_METHOD}]"
 )
-@click.option(
-    "--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N questions."
-)
-@click.option(
-    "--sample", type=click.IntRange(min=1), metavar="N", help="N questions drawn by --seed."
-)
-@click.option(
-    "--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Processes."
-)
-@click.option(
-    "--out", type=click.Path(path_type=Path), required=True, metavar="RUN", help="The run's folder."
-)
-@click.option("--resume", is_flag=True, help="Go on with the run in that folder.")
-@click.option("--retry-errors", is_flag=True, help="Ask again what ended in an error.")
+@click.option("--limit", type=COUNT, metavar="N", help="Only the first N questions.")
+@click.option("--sample", type=COUNT, metavar="N", help="N questions drawn at random by --seed.")
+@workers(1)
+@click.option("--out", type=PATH, required=True, metavar="RUN", help="The run's folder.")
+@click.option("--resume", is_flag=True, help="Continue the run in that folder.")
+@retry_errors
 @click.option("--traces", is_flag=True, help="Keep a trace of every question, without pictures.")
 @common
-@asking_options
+@no_question_options("a benchmark")
+@session_options
 def eval_command(
     name: str | None,
     preset: str | None,
     data: Path | None,
-    chosen: tuple[str, ...],
+    parts: dict[str, str],
     method: str | None,
     limit: int | None,
     sample: int | None,
@@ -77,48 +68,41 @@ def eval_command(
     resume: bool,
     retry_errors: bool,
     traces: bool,
-    options: tuple[str, ...],
-    subtitles: Path | None,
     session: Session,
     as_json: bool,
 ) -> int:
-    """Run a method over a benchmark, and score it.
+    """Run a method on a benchmark and score it.
 
-    Every result is on disk before the next question is asked: stop and resume at any time. Abstentions and errors
-    count as wrong. Solvers run in processes that never hold a label. Earlier replies of models are never used, so
-    that every run shows what it costs.
+    Every result is on disk before the next question is asked: stop and resume at any time.
+    Abstentions and errors count as wrong. Solvers run in processes that never hold a label. Earlier
+    replies are never reused, so that every run shows what it costs.
 
     \b
     Example:
       longtake eval nextqa-captions --data nextqa --method videoagent --limit 50 --out runs/first
       longtake eval --preset videoagent-egoschema --data egoschema --out runs/paper
     """
-    if options or subtitles:
-        raise ConfigError("a benchmark brings its own options and subtitles")
-    parts = read_parts(chosen)
-    if preset is not None:
-        planned = presets.read(preset)
+    planned = None if preset is None else presets.read(preset)
+    if planned is not None:
         if name is not None or method is not None:
             raise ConfigError(f"--preset {preset} names benchmark and method; leave them out")
         name, method, parts = planned.benchmark, planned.method, {**planned.options, **parts}
-        # the user's own settings go before the paper's
-        fields = {**planned.fields, **session.settings.methods.get(method, {})}
-        session = session.with_fields(method, fields)
-        session = replace(session, casting=_cast(planned, session.casting))
+        session = _with_preset(session, planned)
     if name is None:
         raise ConfigError("name a benchmark (see 'longtake benchmarks') or a --preset")
     method = method or DEFAULT_METHOD
     benchmark = load(name, data, parts).draw(limit=limit, sample=sample, seed=session.seed)
-    kept = out / "traces" if traces else None
-    # a reply that another run paid for would be free here, and cost nothing in the report
+    # a reply that another run paid for would cost nothing in this report
     session = replace(session, casting=replace(session.casting, replies=False))
-    solver = Solver(method, session, kept, preset)
+    traces_folder = out / "traces" if traces else None
+    solver = Solver(method, session, traces_folder, preset)
     name_hosts(session, methods.get(method).roles)
     folder = RunFolder(out)
-    if resume and not folder.results():
-        say(f"{out}: nothing to go on with; a new run begins")
-    if traces:
-        (out / "traces").mkdir(parents=True, exist_ok=True)
+    done = len(folder.results())
+    if resume and not done:
+        say(f"{out}: nothing to resume; starting a new run")
+    if traces_folder is not None:
+        traces_folder.mkdir(parents=True, exist_ok=True)
     evaluate(
         solver,
         benchmark,
@@ -126,22 +110,28 @@ def eval_command(
         workers=workers,
         resume=resume or retry_errors,
         retry_errors=retry_errors,
-        progress=_running(benchmark, len(folder.results())),
+        progress=_announcing(benchmark, done),
     )
-    found = [reports.read(folder, benchmark)]
+    report = reports.read(folder, benchmark)
     if as_json:
-        emit_json({"reports": reports.plain(found)})
+        emit_json({"reports": reports.plain([report])})
     else:
-        click.echo(markdown(found, {preset: presets.read(preset).published} if preset else None))
-    return 4 if found[0].counts.keys() == {"error"} else 0
+        published = None if planned is None else {planned.name: planned.published}
+        click.echo(markdown([report], published))
+    return 4 if report.counts.keys() == {"error"} else 0
+
+
+def _with_preset(session: Session, planned: Preset) -> Session:
+    """The session with the paper's fields and models; the user's own settings win."""
+    departs = f"; {planned.departs}" if planned.departs else ""
+    say(f"{planned.title}; the paper used {planned.used}{departs}")
+    fields = {**planned.fields, **session.settings.methods.get(planned.method, {})}
+    casting = _cast(planned, session.casting)
+    return replace(session.with_fields(planned.method, fields), casting=casting)
 
 
 def _cast(planned: Preset, casting: Casting) -> Casting:
-    """The user's models, else the paper's where they can be named outright."""
-    say(
-        f"{planned.title}; the paper used {planned.used}"
-        + (f"; {planned.departs}" if planned.departs else "")
-    )
+    """The user's models, or else the paper's if longtake knows them by name."""
     if casting.models or casting.team:
         return casting
     if not planned.models:
@@ -151,26 +141,24 @@ def _cast(planned: Preset, casting: Casting) -> Casting:
     return replace(casting, models=planned.models)
 
 
-def _running(benchmark: Benchmark, done: int) -> Callable[[Mapping[str, Any]], None]:
-    """A line per result on a terminal, one in twenty-five elsewhere: accuracy so far, and the time that is left."""
+def _announcing(benchmark: Benchmark, before: int) -> Callable[[Mapping[str, Any]], None]:
+    """Announces results: the accuracy so far, the cost, and the time left."""
     items = {item.asked.id: item for item in benchmark.items}
-    began, right, count, spent = time.monotonic(), 0, 0, 0.0
+    began, right, done, cost = time.monotonic(), 0, 0, 0.0
 
-    def show(row: Mapping[str, Any]) -> None:
-        nonlocal right, count, spent
+    def announce(row: Mapping[str, Any]) -> None:
+        nonlocal right, done, cost
         item = items[row["id"]]
-        right += item.label is not None and correct(item, row.get("choice"), row.get("text") or "")
-        count += 1
-        spent += row.get("usage", {}).get("cost") or 0.0
-        left = len(items) - done - count
-        if on_terminal() or count % 25 == 0 or left == 0:
-            pace = (time.monotonic() - began) / count
-            money = f"  ${spent:.2f}" if spent else ""
-            share = (
-                f"{right / count:.1%} right so far"
-                if item.label is not None
-                else "no public labels"
-            )
-            say(f"{done + count}/{len(items)}  {share}{money}  {human_seconds(pace * left)} left")
+        labelled = item.label is not None
+        right += labelled and correct(item, row.get("choice"), row.get("text") or "")
+        done += 1
+        cost += row.get("usage", {}).get("cost") or 0.0
+        left = len(items) - before - done
+        if worth_a_line(done, left):
+            pace = (time.monotonic() - began) / done
+            share = f"{right / done:.1%} right so far" if labelled else "no public labels"
+            money = f"  ${cost:.2f}" if cost else ""
+            time_left = human_seconds(pace * left)
+            say(f"{before + done}/{len(items)}  {share}{money}  {time_left} left")
 
-    return show
+    return announce

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from longtake.algorithms.partition import Partition
-from longtake.cli.options import common, film
+from longtake.cli.options import COUNT, common, film, plot
 from longtake.cli.output import emit_json, progress, say
 from longtake.cli.places import check_place, plot_kind
 from longtake.config import Settings
@@ -27,23 +27,17 @@ THUMBNAIL = 192
 
 @click.command()
 @film
-@click.option(
-    "--max-blocks", type=click.IntRange(min=1), metavar="B", help="Most blocks.  [default: 6]"
-)
-@click.option(
-    "--plot",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Draw the signals, the cuts and a picture of each block (extra plot).",
-)
+@click.option("--max-blocks", type=COUNT, metavar="B", help="Most blocks.  [default: 6]")
+@plot("Draw the signals, the cuts and a picture of each block")
 @common
 def events(
     film: Path, max_blocks: int | None, plot: Path | None, settings: Settings, as_json: bool
 ) -> None:
-    """Divide a film into blocks where what is to be seen changes.
+    """Divide a film into blocks where its content changes.
 
-    At most 200 frames are looked at, once. Strength says how far the change stands out from the film's other
-    moments; the names behind it are the detectors that found it. Settings are those of a4vl.events.
+    At most 200 frames are analysed, once. The strength of a change says how far it stands out from
+    the rest of the film; the names after it are the detectors that found it. The settings are those
+    of a4vl.events.
 
     \b
     Example:
@@ -56,45 +50,43 @@ def events(
     if max_blocks is not None:
         chosen = dataclasses.replace(chosen, max_blocks=max_blocks)
     footage = open_film(film, settings)
-    with progress(f"looking at {film.name}") as advance:
-        found = partition(footage, chosen, advance)
+    with progress(f"analysing {film.name}") as advance:
+        divided = partition(footage, chosen, advance)
     if plot is not None:
-        _draw(footage, found, plot)
+        _draw(footage, divided, plot)
+    blocks = _blocks(divided)
     if as_json:
         emit_json(
             {
                 "film": str(film),
-                "duration": found.duration,
-                "blocks": _blocks(found),
+                "duration": divided.duration,
+                "blocks": blocks,
                 "plot": None if plot is None else str(plot),
             }
         )
         return
-    for number, block in enumerate(_blocks(found), start=1):
-        begins = (
-            f"  strength {block['strength']:.2f}  {', '.join(block['heads'])}"
-            if block["heads"]
-            else ""
-        )
-        click.echo(f"{number:>2}  {clock(block['start'])} – {clock(block['end'])}{begins}")
+    for number, block in enumerate(blocks, start=1):
+        line = f"{number:>2}  {clock(block['start'])} – {clock(block['end'])}"
+        if block["heads"]:
+            line += f"  strength {block['strength']:.2f}  {', '.join(block['heads'])}"
+        click.echo(line)
     if plot is not None:
         say(f"plot: {plot}")
 
 
-def _blocks(found: Partition) -> list[dict[str, Any]]:
-    """Each block with the cut that it begins with; the first begins with the film."""
-    begins = [None, *found.cuts]
-    return [
-        {
-            "start": block.start,
-            "end": block.end,
-            "strength": None if cut is None else round(cut.strength, 4),
-            "heads": [] if cut is None else list(cut.heads),
-        }
-        for block, cut in zip(found.blocks, begins, strict=True)
-    ]
+def _blocks(divided: Partition) -> list[dict[str, Any]]:
+    """Each block with the cut at its start; the first block has none."""
+    starts = [None, *divided.cuts]
+    blocks = []
+    for block, cut in zip(divided.blocks, starts, strict=True):
+        strength = None if cut is None else round(cut.strength, 4)
+        heads = [] if cut is None else list(cut.heads)
+        blocks.append(
+            {"start": block.start, "end": block.end, "strength": strength, "heads": heads}
+        )
+    return blocks
 
 
-def _draw(footage: Film, found: Partition, path: Path) -> None:
-    middles = [block.middle for block in found.blocks]
-    plots.draw(found, footage.at(middles, width=THUMBNAIL), path, title=footage.name)
+def _draw(film: Film, divided: Partition, path: Path) -> None:
+    middles = [block.middle for block in divided.blocks]
+    plots.draw(divided, film.at(middles, width=THUMBNAIL), path, title=film.name)

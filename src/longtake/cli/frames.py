@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from longtake.cli.options import common, film
+from longtake.cli.options import COUNT, FOLDER, common, film
 from longtake.cli.output import emit_json
 from longtake.cli.places import PICTURE, check_place
 from longtake.config import Settings
@@ -23,26 +23,24 @@ from longtake.timecode import clock, parse_time
     "moments",
     required=True,
     metavar="TIMES",
-    help="Times, comma-separated: 12.5,60,00:12:31.",
+    help="Comma-separated times: 12.5,60,00:12:31.",
 )
 @click.option(
     "--out",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=FOLDER,
     default=Path(),
     metavar="DIR",
-    help="Folder for the pictures; made if need be.  [default: here]",
+    help="Folder for the pictures; created if missing.  [default: current folder]",
 )
-@click.option(
-    "--width", type=click.IntRange(min=1), metavar="PIXELS", help="Scale down to this width."
-)
+@click.option("--width", type=COUNT, metavar="PIXELS", help="Scale down to this width.")
 @common
 def frames(
     film: Path, moments: str, out: Path, width: int | None, settings: Settings, as_json: bool
 ) -> None:
-    """Save the frames on screen at given times.
+    """Save the frames at given times.
 
-    One PNG each, named by order and time. The time in the name is when the frame came on screen, which is at
-    or before the time asked for.
+    Each frame is saved as a PNG, named by its number and time. The time in the name is when the
+    frame appeared, which is at or before the requested time.
 
     \b
     Example:
@@ -50,13 +48,15 @@ def frames(
     """
     times = [parse_time(moment) for moment in moments.split(",") if moment.strip()]
     if not times:
-        raise ConfigError("--at: name a time or several, as in 12.5,60,00:12:31")
+        raise ConfigError("--at: give one or more times, as in 12.5,60,00:12:31")
     footage = open_film(film, settings)
     pictures = footage.at(times, width=width)
     out.mkdir(parents=True, exist_ok=True)
     saved = []
     for number, (asked, frame) in enumerate(zip(times, pictures, strict=True), start=1):
-        path = out / f"{number:03d}_{clock(frame.time, millis=True).replace(':', '-')}.png"
+        # colons are not allowed in file names everywhere
+        label = clock(frame.time, millis=True).replace(":", "-")
+        path = out / f"{number:03d}_{label}.png"
         check_place(path, PICTURE, inputs=(film,))
         save_png(frame.pixels, path)
         saved.append({"asked": asked, "time": frame.time, "file": str(path)})

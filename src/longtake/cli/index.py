@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from longtake.cli.options import common, full_hash
-from longtake.cli.output import emit_json, human_seconds, progress, say, telling
+from longtake.cli.indexing import show_notes
+from longtake.cli.options import PATH, common, full_hash
+from longtake.cli.output import emit_json, human_seconds, progress, say
 from longtake.config import Settings
-from longtake.errors import MediaError, RunError
+from longtake.errors import LongtakeError, MediaError, RunError
 from longtake.index.film import Film
 from longtake.index.tasks import TASKS, Task, tasks
 from longtake.session.films import open_film, open_store
@@ -18,19 +20,19 @@ from longtake.timecode import clock
 
 
 @click.command()
-@click.argument("films", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("films", nargs=-1, required=True, type=PATH)
 @click.option(
     "--subtitles",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE",
-    help="SRT, VTT, ASS or JSON; otherwise the file beside the film, or its own stream.",
+    help="SRT, VTT, ASS or JSON.  [default: the file beside the film, or its own stream]",
 )
 @click.option(
     "--only",
     multiple=True,
     type=click.Choice(TASKS),
     metavar="PART",
-    help=f"Only this part, of {', '.join(TASKS)}; repeatable.",
+    help=f"Only this part, one of {', '.join(TASKS)}; repeatable.",
 )
 @full_hash
 @common
@@ -42,67 +44,74 @@ def index(
     settings: Settings,
     as_json: bool,
 ) -> int:
-    """Look through films once, so that questions are quick.
+    """Index films, so that questions are answered quickly.
 
-    Prints what each part will cost, then does the cheap parts first. Stop it at any time: the next run goes
-    on where this one was. A film that was indexed before takes no time; one that cannot be used is named, and the
-    others are indexed all the same.
+    Shows how long each part will take and does the cheap parts first. Stop it at any time: the next
+    run continues from there. An indexed film takes no time. A film that cannot be read is reported,
+    and the others are indexed all the same.
 
     \b
     Example:
       longtake index holiday.mp4 lectures/*.mkv
     """
-    reports, failures = [], []
+    reports = []
+    failures: list[tuple[Path, LongtakeError]] = []
     for film in films:
         try:
-            with telling():
+            with show_notes():
                 footage = open_film(film, settings, subtitles=subtitles, full_hash=full_hash)
                 reports.append({"film": str(film), **_indexed(footage, only)})
         except (MediaError, RunError) as error:
             say(f"longtake: {error}")
             failures.append((film, error))
             continue
-        for gone in open_store(settings).evict(keep=footage.fingerprint):
-            say(
-                f"  dropped {gone.name} from the cache to stay under {settings.cache.limit_gb:g} GB"
-            )
+        for dropped in open_store(settings).evict(keep=footage.fingerprint):
+            limit = f"{settings.cache.limit_gb:g} GB"
+            say(f"  dropped {dropped.name} from the cache to stay under {limit}")
     if as_json:
-        emit_json(
-            {
-                "films": reports,
-                "failed": [{"film": str(film), "error": str(why)} for film, why in failures],
-            }
-        )
+        failed = [{"film": str(film), "error": str(error)} for film, error in failures]
+        emit_json({"films": reports, "failed": failed})
     return failures[0][1].exit_code if failures else 0
 
 
-def _indexed(footage: Film, only: tuple[str, ...]) -> dict[str, object]:
-    """Do what is missing of one film; gives the report of it."""
-    say(f"{footage.path}: {clock(footage.duration)}")
+def _indexed(film: Film, only: Sequence[str]) -> dict[str, object]:
+    """Do what is missing for one film, and return the report on it."""
+    say(f"{film.path}: {clock(film.duration)}")
     began = time.perf_counter()
-    parts = [(task, *_announced(task)) for task in tasks(footage) if not only or task.name in only]
-    for part, was_done, estimated in parts:
+    chosen = [task for task in tasks(film) if not only or task.name in only]
+    # every part is announced before the first one starts
+    announced = [(task, *_announce(task)) for task in chosen]
+    layers = []
+    for task, was_done, estimated in announced:
         if not was_done:
-            if not estimated:
-                _announced(part)  # known by now
-            with progress(part.name) as advance:
-                part.build(advance)
+            _build(task, estimated=estimated)
+        layers.append({"name": task.name, "what": task.describe(), "was_done": was_done})
     seconds = round(time.perf_counter() - began, 3)
     say(f"  indexed in {seconds:.1f} s")
     return {
-        "fingerprint": footage.fingerprint,
-        "duration": footage.duration,
+        "fingerprint": film.fingerprint,
+        "duration": film.duration,
         "seconds": seconds,
-        "layers": [
-            {"name": part.name, "what": part.describe(), "was_done": was} for part, was, _ in parts
-        ],
+        "layers": layers,
     }
 
 
-def _announced(task: Task) -> tuple[bool, bool]:
-    """Say what a task will cost; gives whether it is done, and whether the cost is known."""
+def _build(task: Task, *, estimated: bool) -> None:
+    if not estimated:
+        _announce(task)  # the earlier parts have made its cost known
+    with progress(task.name) as advance:
+        task.build(advance)
+
+
+def _announce(task: Task) -> tuple[bool, bool]:
+    """Say how long a task will take; return whether it is done, and whether its cost is known."""
     done = task.done()
     seconds = 0.0 if done else task.estimate()
-    cost = "done" if done else "known later" if seconds is None else human_seconds(seconds)
+    if done:
+        cost = "done"
+    elif seconds is None:
+        cost = "known later"
+    else:
+        cost = human_seconds(seconds)
     say(f"  {task.name:<12} {cost:<14} {task.describe()}")
     return done, seconds is not None

@@ -12,7 +12,7 @@ from longtake.cli.options import common, film, full_hash
 from longtake.cli.output import emit_json, human_bytes, rows
 from longtake.config import Settings
 from longtake.index.film import Film
-from longtake.media.video import StreamInfo
+from longtake.media.video import StreamInfo, Video
 from longtake.session.films import open_film
 from longtake.timecode import clock
 
@@ -22,44 +22,25 @@ from longtake.timecode import clock
 @full_hash
 @common
 def info(film: Path, full_hash: bool, settings: Settings, as_json: bool) -> None:
-    """What a film is: length, picture, sound, subtitles.
+    """Show a film's length, picture, sound and subtitles.
 
-    The length is counted from the packets that are really there, so a cut-off file shows its true length.
+    The length is that of the packets that are present, so a truncated file shows its true length.
 
     \b
     Example:
       longtake info holiday.mp4
     """
     footage = open_film(film, settings, full_hash=full_hash)
-    facts = _facts(footage)
     if as_json:
-        emit_json(facts)
+        emit_json(_facts(footage))
         return
     video = footage.video
-    shape = f"{video.info.width}×{video.info.height}"
     rows(
         [
             ("file", str(film)),
-            (
-                "length",
-                clock(video.duration, millis=True)
-                + (
-                    f" (cut off: the header claims {clock(video.info.claimed_duration or 0)})"
-                    if video.truncated
-                    else ""
-                ),
-            ),
-            (
-                "picture",
-                f"{shape}, {video.info.codec}, {len(video.table):,} frames, about {video.info.fps:.4g} a second"
-                + (f", turned by {video.info.rotation}°" if video.info.rotation else ""),
-            ),
-            (
-                "keyframes",
-                f"every {facts['keyframe_seconds']:.2f} s (median)"
-                if video.table.timed
-                else "time stamps unusable; frames are told apart by their order",
-            ),
+            ("length", _length(video)),
+            ("picture", _picture(video)),
+            ("keyframes", _keyframes(video)),
             ("sound", _tracks(video.info.audio)),
             ("subtitles", _tracks(video.info.subtitles, footage.subtitle_file)),
             ("format", f"{video.info.format}, {human_bytes(video.info.size)}"),
@@ -68,25 +49,55 @@ def info(film: Path, full_hash: bool, settings: Settings, as_json: bool) -> None
     )
 
 
-def _facts(footage: Film) -> dict[str, object]:
-    video = footage.video
+def _length(video: Video) -> str:
+    length = clock(video.duration, millis=True)
+    if not video.truncated:
+        return length
+    return f"{length} (truncated: the header claims {clock(video.info.claimed_duration or 0)})"
+
+
+def _picture(video: Video) -> str:
+    facts = video.info
+    size = f"{facts.width}×{facts.height}"
+    rate = f"about {facts.fps:.4g} per second"
+    turned = f", rotated by {facts.rotation}°" if facts.rotation else ""
+    return f"{size}, {facts.codec}, {len(video.table):,} frames, {rate}{turned}"
+
+
+def _keyframes(video: Video) -> str:
+    if not video.table.timed:
+        return "timestamps are unusable; frames are identified by their order"
+    return f"every {_keyframe_seconds(video):.2f} s (median)"
+
+
+def _keyframe_seconds(video: Video) -> float:
     keys = video.table.pts[video.table.keys] * video.table.tick
+    return float(np.median(np.diff(keys))) if len(keys) > 1 else video.duration
+
+
+def _facts(film: Film) -> dict[str, object]:
+    video = film.video
+    stream = dataclasses.asdict(video.info)
+    # free text by whoever made the file
+    del stream["metadata"]
     return {
-        "film": str(footage.path),
-        "fingerprint": footage.fingerprint,
+        "film": str(film.path),
+        "fingerprint": film.fingerprint,
         "duration": video.duration,
         "truncated": video.truncated,
         "frames": len(video.table),
         "timed": video.table.timed,
-        "keyframe_seconds": float(np.median(np.diff(keys))) if len(keys) > 1 else video.duration,
-        **{k: v for k, v in dataclasses.asdict(video.info).items() if k != "metadata"},
-        "subtitle_file": str(footage.subtitle_file) if footage.subtitle_file else None,
+        "keyframe_seconds": _keyframe_seconds(video),
+        **stream,
+        "subtitle_file": str(film.subtitle_file) if film.subtitle_file else None,
     }
 
 
 def _tracks(tracks: tuple[StreamInfo, ...], file: Path | None = None) -> str:
-    beside = [f"{file.name} beside the film"] if file is not None else []
-    inside = [
-        t.codec + (f" ({t.language})" if t.language not in ("", "und") else "") for t in tracks
-    ]
-    return ", ".join(beside + inside) or "none"
+    names = []
+    if file is not None:
+        names.append(f"{file.name} beside the film")
+    for track in tracks:
+        known = track.language not in ("", "und")
+        names.append(f"{track.codec} ({track.language})" if known else track.codec)
+    return ", ".join(names) or "none"

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from longtake.cli.lab_run import run_command
+from longtake.cli.options import COUNT, FOLDER, as_json, debug
 from longtake.cli.output import emit_json, progress, say
 from longtake.lab.acuity import parse
 from longtake.lab.film import check_folder, make_world, read_script, summary, write_world
@@ -19,7 +20,7 @@ from longtake.lab.serve import Service, serving
 
 @click.group()
 def lab() -> None:
-    """Long films with known truth, and models of known acuity.
+    """Make films with known truth, and simulate models of known acuity.
 
     \b
     Example:
@@ -45,28 +46,24 @@ def lab() -> None:
 )
 @click.option(
     "--out",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     required=True,
     metavar="DIR",
     help="Folder for film.mp4, film.srt, script.json, questions.json.",
 )
 @click.option(
-    "--questions",
-    "count",
-    type=click.IntRange(1),
-    default=60,
-    show_default=True,
-    help="Most questions.",
+    "--questions", "count", type=COUNT, default=60, show_default=True, help="Most questions."
 )
 @click.option(
     "--no-code", is_flag=True, help="Leave the frame code out; simulated models then see nothing."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
-@click.option("--debug", is_flag=True, expose_value=False, help="Show where an error came from.")
+@as_json
+@debug
 def make(minutes: int, seed: int, out: Path, count: int, no_code: bool, as_json: bool) -> None:
     """Make a film with its subtitles, script and questions.
 
-    The same seed and length give the same world, byte for byte but for the video encoder's own version.
+    The same seed and length give the same world, byte for byte except for the video encoder's
+    version.
 
     \b
     Example:
@@ -75,14 +72,14 @@ def make(minutes: int, seed: int, out: Path, count: int, no_code: bool, as_json:
     check_folder(out)
     began = time.perf_counter()
     world = make_world(seed, minutes, count)
-    with progress(f"{world.script.name}") as advance:
+    with progress(world.script.name) as advance:
         write_world(world, out, code=not no_code, advance=advance)
     seconds = round(time.perf_counter() - began, 1)
     if as_json:
         emit_json({**json.loads(summary(world)), "folder": str(out), "seconds": seconds})
     else:
-        scenes, asked = len(world.script.scenes), len(world.questions)
-        say(f"{out}: {minutes} minutes, {scenes} scenes, {asked} questions, {seconds} s")
+        scenes, questions = len(world.script.scenes), len(world.questions)
+        say(f"{out}: {minutes} minutes, {scenes} scenes, {questions} questions, {seconds} s")
 
 
 @lab.command()
@@ -90,7 +87,7 @@ def make(minutes: int, seed: int, out: Path, count: int, no_code: bool, as_json:
     "--world",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     metavar="DIR",
-    help="Know this world only (its script.json is read, nothing else); otherwise every world.",
+    help="Know this world only (only its script.json is read).  [default: every world]",
 )
 @click.option(
     "--model", "name", default="", metavar="NAME", help="As in acuity=0.8,seed=3,onscreen=0.2."
@@ -100,14 +97,10 @@ def make(minutes: int, seed: int, out: Path, count: int, no_code: bool, as_json:
     type=click.IntRange(0, 65535),
     default=8765,
     show_default=True,
-    help="0 takes a free one.",
+    help="0 picks a free port.",
 )
 @click.option(
-    "--latency",
-    type=click.FloatRange(0),
-    default=0.0,
-    metavar="SECONDS",
-    help="Make every reply wait.",
+    "--latency", type=click.FloatRange(0), default=0.0, metavar="SECONDS", help="Delay each reply."
 )
 @click.option(
     "--fail-rate",
@@ -116,14 +109,14 @@ def make(minutes: int, seed: int, out: Path, count: int, no_code: bool, as_json:
     metavar="SHARE",
     help="Answer this share of requests with 429 or 503.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
-@click.option("--debug", is_flag=True, expose_value=False, help="Show where an error came from.")
+@as_json
+@debug
 def serve(
     world: Path | None, name: str, port: int, latency: float, fail_rate: float, as_json: bool
 ) -> None:
-    """Serve a simulated model on 127.0.0.1, in the form that OpenAI's clients speak.
+    """Serve a simulated model on 127.0.0.1, through an OpenAI-compatible API.
 
-    A request's own model name, where it begins with lab/, is served instead of --model.
+    If the model name in a request begins with lab/, that model is served instead of --model.
 
     \b
     Example:
@@ -135,13 +128,13 @@ def serve(
         script = read_script(world)
         model = replace(model, world=(script.seed, script.minutes))
     with serving(Service(model, latency, fail_rate), port) as url:
+        # the first line of output is what --model takes
+        address = f"{url}#{model.name}"
         if as_json:
-            emit_json({"url": url, "model": f"{url}#{model.name}"})
+            emit_json({"url": url, "model": address})
         else:
-            click.echo(
-                f"{url}#{model.name}"
-            )  # the first line of output is the model's name for --model
-        say("serving; Ctrl-C ends it")
+            click.echo(address)
+        say("serving; press Ctrl-C to stop")
         threading.Event().wait()
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import click
 
-from longtake.cli.asking import asking_options, name_hosts
-from longtake.cli.options import common
+from longtake.cli.options import COUNT, PATH, common, plot, workers
 from longtake.cli.output import emit_json, say
 from longtake.cli.places import check_place, plot_kind
+from longtake.cli.session import method_option, name_hosts, no_question_options, session_options
 from longtake.display import visible
 from longtake.errors import ConfigError
 from longtake.evals import experiment
@@ -23,18 +23,12 @@ from longtake.evals.solving import Solver
 from longtake.lab.profile import PROFILE
 from longtake.plots.events import check as check_plot
 from longtake.plots.sweep import draw
-from longtake.session.asking import DEFAULT_METHOD, Session
+from longtake.session.asking import Session
 from longtake.session.casting import roles_of
 
 
 @click.command("run")
-@click.option(
-    "--method",
-    default=DEFAULT_METHOD,
-    show_default=True,
-    metavar="NAME",
-    help="See 'longtake methods'.",
-)
+@method_option
 @click.option(
     "--minutes",
     type=click.IntRange(1, 255),
@@ -43,18 +37,10 @@ from longtake.session.casting import roles_of
     help="Length of each world.",
 )
 @click.option(
-    "--worlds",
-    type=click.IntRange(1),
-    default=3,
-    show_default=True,
-    help="Worlds, by consecutive seeds.",
+    "--worlds", type=COUNT, default=3, show_default=True, help="Number of worlds, one per seed."
 )
 @click.option(
-    "--questions",
-    type=click.IntRange(1),
-    default=40,
-    show_default=True,
-    help="Questions about each world.",
+    "--questions", type=COUNT, default=40, show_default=True, help="Questions about each world."
 )
 @click.option(
     "--first-seed",
@@ -71,24 +57,18 @@ from longtake.session.casting import roles_of
 )
 @click.option(
     "--encoded",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="DIR",
     help="Use films that 'lab make' wrote to DIR/<seed>_<minutes>.",
 )
-@click.option(
-    "--workers", type=click.IntRange(min=1), default=2, show_default=True, help="Processes."
-)
+@workers(2)
 @click.option(
     "--sweep", is_flag=True, help=f"Every acuity of {ACUITIES} with every noise of {NOISES}."
 )
-@click.option(
-    "--plot",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Draw the grid of --sweep (extra plot).",
-)
+@plot("Draw the grid of --sweep")
 @common
-@asking_options
+@no_question_options("a world")
+@session_options
 def run_command(
     method: str,
     minutes: int,
@@ -100,25 +80,23 @@ def run_command(
     workers: int,
     sweep: bool,
     plot: Path | None,
-    options: tuple[str, ...],
-    subtitles: Path | None,
     session: Session,
     as_json: bool,
 ) -> None:
-    """Measure a method on worlds with known truth, beside as many uniform frames.
+    """Measure a method on worlds with known truth, against as many uniform frames.
 
-    Without --model the profile's simulated model answers; with --model ROLE=NAME it fills the other
-    roles. The figure in seconds is the time a question took, which is the critical path where the
-    model sleeps (lab/…,latency=0.5,sleep=1). --sweep sets the acuity of the simulated model and
-    keeps its other parameters. Exit code 4: every question ended in an error.
+    Without --model the profile's simulated model fills all roles; with --model ROLE=NAME it fills
+    the others. The seconds are the time per question, which is the critical path if the model
+    sleeps (lab/…,latency=0.5,sleep=1). --sweep sets the acuity of the simulated model and keeps its
+    other parameters.
+
+    Exit code 4: every question failed.
 
     \b
     Example:
       longtake lab run --method videoagent --minutes 60 --worlds 3 --questions 40
       longtake lab run --method videoagent --model lab/seed=9 --sweep --json
     """
-    if options or subtitles:
-        raise ConfigError("a world brings its own options and subtitles")
     casting = experiment.with_profile_model(session.casting, method)
     session = replace(session, casting=casting)
     solver = Solver(method, session)

@@ -6,6 +6,7 @@ import ast
 import dataclasses
 import inspect
 import textwrap
+from itertools import pairwise
 from typing import Any
 
 import click
@@ -20,13 +21,14 @@ from longtake.types import Question
 
 HOUR = 3600.0
 EXAMPLE = Question("Which of these happens in the film?", ("one", "another", "a third", "a fourth"))
+"""The question whose bounds are shown."""
 
 
 @click.command()
 @click.argument("name", required=False)
 @common
 def methods(name: str | None, settings: Settings, as_json: bool) -> None:
-    """The methods, or one of them with its fields, paper, roles and cost.
+    """List the methods, or show one with its fields, paper, roles and cost.
 
     \b
     Example:
@@ -47,19 +49,20 @@ def methods(name: str | None, settings: Settings, as_json: bool) -> None:
 def _facts(name: str, settings: Settings) -> dict[str, Any]:
     kind = registered.get(name)
     method = Session(settings).method(name)
-    notes = field_notes(kind)
-    types = {f.name: str(f.type) for f in dataclasses.fields(kind)}
     most = bounds_of(method, HOUR, EXAMPLE)
+    notes = field_notes(kind)
+    types = {field.name: str(field.type) for field in dataclasses.fields(kind)}
+    fields = []
+    for key, value in fields_of(method).items():
+        note = notes.get(key, "")
+        fields.append({"name": key, "value": value, "type": types[key], "note": note})
     return {
         "name": name,
         "summary": (inspect.getdoc(kind) or "").split("\n")[0],
         "paper": kind.paper,
         "roles": list(kind.roles),
         "presets": sorted(kind.presets),
-        "fields": [
-            {"name": key, "value": value, "type": types[key], "note": notes.get(key, "")}
-            for key, value in fields_of(method).items()
-        ],
+        "fields": fields,
         "bounds": None if most is None else dataclasses.asdict(most),
     }
 
@@ -81,20 +84,23 @@ def _show(fact: dict[str, Any]) -> None:
 
 
 def _how_to_set(name: str) -> str:
-    """How a field is set: ``--set`` takes the names of installed methods, and no address."""
+    """How to set a field: ``--set`` accepts registered methods only, not addresses."""
     if name in registered:
         return f"--set {name}.FIELD=VALUE"
     return f'from Python: longtake.open(FILM).ask(QUESTION, method="{name}", FIELD=VALUE)'
 
 
 def field_notes(kind: type[Any]) -> dict[str, str]:
-    """The docstrings that stand under the fields of a dataclass."""
+    """The docstrings under the fields of a dataclass.
+
+    Python does not keep them, so they are read from the source.
+    """
     tree = ast.parse(textwrap.dedent(inspect.getsource(kind)))
     body = tree.body[0].body if isinstance(tree.body[0], ast.ClassDef) else []
     notes = {}
-    for field, after in zip(body, body[1:], strict=False):  # noqa: RUF007
+    for field, after in pairwise(body):
         if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
-            said = after.value if isinstance(after, ast.Expr) else None
-            if isinstance(said, ast.Constant) and isinstance(said.value, str):
-                notes[field.target.id] = " ".join(said.value.split())
+            docstring = after.value if isinstance(after, ast.Expr) else None
+            if isinstance(docstring, ast.Constant) and isinstance(docstring.value, str):
+                notes[field.target.id] = " ".join(docstring.value.split())
     return notes

@@ -1,9 +1,8 @@
-"""``longtake models``: which models there are, what they can do, and fetching the built-in ones."""
+"""``longtake models``: list models, probe what they can do, download the built-in ones."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
 import sys
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import click
 
 from longtake import config
 from longtake.cli.options import common
-from longtake.cli.output import human_bytes, say
+from longtake.cli.output import emit_json, human_bytes, say
 from longtake.config import Settings
 from longtake.errors import ModelError, unknown
 from longtake.models import destinations
@@ -30,7 +29,7 @@ from longtake.perception.fetch import fetch as fetch_card
 
 @click.group()
 def models() -> None:
-    """List, probe and fetch language models.
+    """List, probe and download language models.
 
     \b
     Example:
@@ -43,7 +42,7 @@ def models() -> None:
 @models.command("list")
 @common
 def list_models(settings: Settings, as_json: bool) -> None:
-    """Show every model that can be named, and what else was found on this machine.
+    """List every model that --model accepts, and what else was found on this machine.
 
     \b
     Example:
@@ -52,9 +51,7 @@ def list_models(settings: Settings, as_json: bool) -> None:
     catalogue = Catalogue(settings)
     rows = [_row(catalogue, name) for name in catalogue.names()]
     if as_json:
-        click.echo(
-            json.dumps({"schema": 1, "models": rows, "suggestions": suggestions()}, indent=2)
-        )
+        emit_json({"models": rows, "suggestions": suggestions()})
         return
     width = max(len(row["name"]) for row in rows)
     for row in rows:
@@ -81,7 +78,7 @@ def probe(name: str, offline: bool, settings: Settings, as_json: bool) -> None:
         click.echo(f"asking {host}", err=True)
     report = ask(chat)
     if as_json:
-        click.echo(json.dumps({"schema": 1, **dataclasses.asdict(report)}, indent=2))
+        emit_json(dataclasses.asdict(report))
     else:
         _show(report)
     if not report.reachable:
@@ -92,7 +89,9 @@ def probe(name: str, offline: bool, settings: Settings, as_json: bool) -> None:
 @click.argument("name")
 @common
 def pull(name: str, settings: Settings, as_json: bool) -> None:
-    """Fetch a built-in model's weights, resumable, or an encoder's files: kept only if their hash is right.
+    """Download the weights of a built-in model or the files of an encoder.
+
+    An interrupted download resumes. Files are kept only if their hash is right.
 
     \b
     Example:
@@ -101,23 +100,27 @@ def pull(name: str, settings: Settings, as_json: bool) -> None:
     if name not in CARDS and name not in DOWNLOADS:
         raise unknown("model to pull", name, [*DOWNLOADS, *CARDS])
     path = _pull_encoder(name, settings) if name in CARDS else _pull_weights(name, settings)
-    click.echo(
-        json.dumps({"schema": 1, "model": name, "file": str(path)}) if as_json else str(path)
-    )
+    if as_json:
+        emit_json({"model": name, "file": str(path)})
+    else:
+        click.echo(str(path))
 
 
 def _pull_encoder(name: str, settings: Settings) -> Path:
-    """Fetch the files of an encoder's card; gives their folder."""
+    """Download the files of an encoder and return their folder."""
     folder = card_folder(name, config.cache_folder(settings))
+
+    def announce(file: str, size: int) -> None:
+        say(f"{file}: {human_bytes(size)}")
+
     with destinations.downloading(*HUB, hub_host()):
-        fetch_card(
-            CARDS[name], folder, progress=lambda file, size: say(f"{file}: {human_bytes(size)}")
-        )
+        fetch_card(CARDS[name], folder, progress=announce)
     return folder
 
 
 def _pull_weights(name: str, settings: Settings) -> Path:
-    """Fetch the weights of a language model; gives their file."""
+    """Download the weights of a language model and return their file."""
+    # imported late: rich is slow to import, and only this command needs it
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
@@ -131,12 +134,11 @@ def _pull_weights(name: str, settings: Settings) -> Path:
     )
     with Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task(download.file, total=download.size)
-        return fetch(
-            name,
-            download,
-            folder,
-            progress=lambda done, total: bar.update(task, completed=done, total=total),
-        )
+
+        def advance(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+
+        return fetch(name, download, folder, progress=advance)
 
 
 def _bare(catalogue: Catalogue, name: str) -> Chat:

@@ -1,4 +1,4 @@
-"""What every command prints alike."""
+"""How commands print: JSON, tables, messages, progress bars and rough figures."""
 
 from __future__ import annotations
 
@@ -15,18 +15,23 @@ from longtake.display import visible
 
 SCHEMA = 1
 """Version of the ``--json`` output."""
+RARELY = 25
+"""Without a terminal, one result in so many is announced."""
 
 
 def emit_json(data: Mapping[str, Any]) -> None:
-    """One JSON object on standard output, in UTF-8 wherever it goes."""
-    text = json.dumps(
-        _valid({"schema": SCHEMA, **data}), ensure_ascii=False, indent=2, allow_nan=False
-    )
+    """Print one JSON object, always in UTF-8."""
+    valid = _valid({"schema": SCHEMA, **data})
+    text = json.dumps(valid, ensure_ascii=False, indent=2, allow_nan=False)
     click.echo(text.encode())
 
 
 def _valid(value: Any) -> Any:
-    """What JSON can hold: null for what is no finite number, and U+FFFD for bytes of file names that are no UTF-8."""
+    """Replace what JSON cannot hold.
+
+    A number that is not finite becomes null; a byte of a file name that is not valid UTF-8 becomes
+    U+FFFD.
+    """
     if isinstance(value, Mapping):
         return {_valid(key): _valid(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -39,38 +44,40 @@ def _valid(value: Any) -> Any:
 
 
 def rows(pairs: Sequence[tuple[str, str]]) -> None:
-    """Names and values in two columns."""
+    """Print names and values in two columns."""
     width = max((len(name) for name, _ in pairs), default=0)
     for name, value in pairs:
         click.echo(f"{name:<{width}}  {visible(value)}")
 
 
 def say(text: str) -> None:
-    """A word to the person at the terminal; stays out of pipes and files."""
+    """Print a message to standard error, which keeps it out of pipes and files."""
     click.echo(visible(text), err=True)
 
 
 def on_terminal() -> bool:
-    """Whether somebody is watching."""
+    """Whether someone is watching."""
     return sys.stderr.isatty()
 
 
-@contextmanager
-def telling() -> Iterator[None]:
-    """Say what is noted while no question is asked: a damaged file, another process at work on the film."""
-    from longtake.events import Stream
-    from longtake.sinks.notes import NoteSink
+def confirm() -> None:
+    """Ask whether to go on, if there is someone to ask; abort on no."""
+    if sys.stdin.isatty() and on_terminal():
+        click.confirm("go on?", abort=True, err=True)
 
-    with Stream(NoteSink(say)).active():
-        yield
+
+def worth_a_line(done: int, left: int) -> bool:
+    """Whether to announce a result: each one on a terminal, every 25th and the last elsewhere."""
+    return on_terminal() or done % RARELY == 0 or left == 0
 
 
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[float], None]]:
-    """A bar on a terminal, nothing elsewhere; gives a function that takes the share done."""
+    """Show a progress bar on a terminal; yields a function that takes the share done."""
     if not on_terminal():
         yield lambda share: None  # noqa: ARG005
         return
+    # imported late: rich is slow to import, and most commands do not need it
     from rich.console import Console
     from rich.progress import (
         BarColumn,

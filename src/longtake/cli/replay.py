@@ -13,7 +13,7 @@ import click
 from longtake import prompts
 from longtake import trace as traces
 from longtake.cli.answers import exit_code, plain, show
-from longtake.cli.options import common
+from longtake.cli.options import PATH, common
 from longtake.cli.output import emit_json, say
 from longtake.config import BudgetSettings, Settings
 from longtake.errors import BudgetSpent, ConfigError, ModelError, RunError, unknown
@@ -29,25 +29,28 @@ from longtake.steps.wording import wording
 from longtake.trace import Trace
 from longtake.types import Answer, Question, Result
 
+TEAM_MEMBER = "team."
+"""What the names of team members begin with in a trace."""
+
 
 @click.command()
-@click.argument("trace", type=click.Path(path_type=Path))
+@click.argument("trace", type=PATH)
 @click.option(
     "--rerun",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILM",
     help="Run the method again on this film with the recorded replies, and compare.",
 )
 @click.option(
     "--subtitles",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE",
-    help="With --rerun: the subtitles that the run was given.  [default: where they lay]",
+    help="With --rerun: the subtitles of the run.  [default: their recorded path]",
 )
 @click.option(
     "--method",
     metavar="MODULE:CLASS",
-    help="With --rerun: leave to run a method that is not longtake's own.",
+    help="With --rerun: allow this method, which is not longtake's own.",
 )
 @common
 def replay(
@@ -58,9 +61,11 @@ def replay(
     settings: Settings,
     as_json: bool,
 ) -> int:
-    """Show a recorded run again, offline; or repeat it on its recorded replies.
+    """Show a recorded run offline, or repeat it with its recorded replies.
 
-    Fields, prompts and budget of the run are in the trace. Exit code 1: the answer is not the one that was recorded.
+    The trace holds the method's fields, the prompts and the budget of the run.
+
+    Exit code 1: the answer differs from the recorded one.
 
     \b
     Example:
@@ -72,24 +77,23 @@ def replay(
     console = ConsoleSink(sys.stderr)
     if rerun is None:
         if subtitles is not None or method is not None:
-            raise ConfigError("--subtitles and --method are for --rerun FILM; give it too")
+            raise ConfigError("--subtitles and --method need --rerun FILM")
         for event in recorded.events:
             console.handle(event)
-        answered = _answered(trace, recorded)
-        return _end(
-            Result(answered.answer, answered.usage, started.method, started.models), as_json
-        )
+        ended = _answered(trace, recorded)
+        return _end(Result(ended.answer, ended.usage, started.method, started.models), as_json)
     if started.method not in methods and started.method != method:
-        # a trace may come from a stranger, and importing a module runs it
+        # a trace may come from a stranger, and importing a module runs its code
         raise ConfigError(
-            f"{trace}: the run used {started.method}, which is not longtake's own; pass --method {started.method}",
+            f"{trace}: the run used {started.method}, which is not longtake's own; "
+            f"pass --method {started.method} to allow it",
             key="method",
         )
     before = _answered(trace, recorded).answer
     film = open_film(rerun, settings, subtitles=_subtitles(started, subtitles))
-    result = _again(recorded, film, settings, console)
+    result = _rerun(recorded, started, film, settings, console)
     same = _same(before, result.answer)
-    say("the same answer and evidence as recorded" if same else "NOT the answer that was recorded")
+    say("the same answer and evidence as recorded" if same else "NOT the recorded answer")
     code = _end(result, as_json, as_recorded=same)
     return code if same else 1
 
@@ -103,10 +107,10 @@ def _end(result: Result, as_json: bool, **more: bool) -> int:
 
 
 def _started(path: Path, recorded: Trace) -> RunStarted:
-    started = next((event for event in recorded.events if isinstance(event, RunStarted)), None)
-    if started is None:
-        raise RunError(f"{path}: holds no run")
-    return started
+    for event in recorded.events:
+        if isinstance(event, RunStarted):
+            return event
+    raise RunError(f"{path}: contains no run")
 
 
 def _answered(path: Path, recorded: Trace) -> Answered:
@@ -115,39 +119,26 @@ def _answered(path: Path, recorded: Trace) -> Answered:
     if answered:
         return answered[-1]
     failed = [event.message for event in recorded.events if isinstance(event, Failed)]
-    why = f" ({failed[-1]})" if failed else ""
-    raise RunError(f"{path}: the run ended without an answer{why}")
+    reason = f" ({failed[-1]})" if failed else ""
+    raise RunError(f"{path}: the run ended without an answer{reason}")
 
 
 def _subtitles(started: RunStarted, given: Path | None) -> Path | None:
-    """The subtitles of the run: as given now, else where they lay then."""
+    """The subtitles of the run: those given now, or else those at the recorded path."""
     if given is not None or not started.subtitles:
         return given
-    if not Path(started.subtitles).is_file():
-        raise RunError(
-            f"the run was given the subtitles {started.subtitles}, which are not there; pass --subtitles FILE"
-        )
-    return Path(started.subtitles)
+    path = Path(started.subtitles)
+    if not path.is_file():
+        raise RunError(f"the run's subtitles, {path}, are missing; pass --subtitles FILE")
+    return path
 
 
-def _again(recorded: Trace, film: Film, settings: Settings, console: ConsoleSink) -> Result:
-    started = next(event for event in recorded.events if isinstance(event, RunStarted))
+def _rerun(
+    recorded: Trace, started: RunStarted, film: Film, settings: Settings, console: ConsoleSink
+) -> Result:
     session = Session(settings).with_fields(started.method, started.fields)
     method = session.method(started.method)
-    calls = [event for event in recorded.events if isinstance(event, ChatCalled)]
-    recording = Recording(calls, reworded=started.wording != wording())
-    chats = {name: RecordedChat(card_from(card), recording) for name, card in started.cards.items()}
-    team = [
-        Agent(name.removeprefix("team."), chat)
-        for name, chat in chats.items()
-        if name.startswith("team.")
-    ]
-    roles = {name: chat for name, chat in chats.items() if not name.startswith("team.")}
-    # seconds, tokens and cost are other ones on recorded replies; where they ended the run, a reply is missing
-    limits = {
-        key: int(value) for key, value in started.budget.items() if key in ("calls", "frames")
-    }
-    run = Run(roles, team=team, seed=started.seed, budget=BudgetSettings(**limits))
+    run = _recorded_run(recorded, started)
     question = Question(started.question, started.options)
     with Stream(console).active(), _prompts(started.prompts):
         try:
@@ -155,20 +146,42 @@ def _again(recorded: Trace, film: Film, settings: Settings, console: ConsoleSink
         except ModelError:
             if not _budget_ended(recorded):
                 raise
+            # the budget ended the recorded run where the replies end
             spent = settle(BudgetSpent("as recorded", "the recording ends here", run.ledger.best))
             return Result(with_option_text(spent, question), run.usage, started.method, run.names)
 
 
+def _recorded_run(recorded: Trace, started: RunStarted) -> Run:
+    """A run whose models give the recorded replies."""
+    calls = [event for event in recorded.events if isinstance(event, ChatCalled)]
+    recording = Recording(calls, reworded=started.wording != wording())
+    roles: dict[str, RecordedChat] = {}
+    team = []
+    for name, card in started.cards.items():
+        chat = RecordedChat(card_from(card), recording)
+        if name.startswith(TEAM_MEMBER):
+            team.append(Agent(name.removeprefix(TEAM_MEMBER), chat))
+        else:
+            roles[name] = chat
+    # recorded replies take other seconds, tokens and money, so only these limits carry over
+    limits = {name: int(most) for name, most in started.budget.items() if name in _COUNTED}
+    return Run(roles, team=team, seed=started.seed, budget=BudgetSettings(**limits))
+
+
+_COUNTED = ("calls", "frames")
+
+
 def _budget_ended(recorded: Trace) -> bool:
-    return any(
-        isinstance(event, Answered) and event.answer.status == "budget_spent"
-        for event in recorded.events
-    )
+    answered = [event.answer for event in recorded.events if isinstance(event, Answered)]
+    return any(answer.status == "budget_spent" for answer in answered)
 
 
 @contextmanager
 def _prompts(texts: Mapping[str, str]) -> Iterator[None]:
-    """Inside the block, these prompts stand in for ours; a name that is none of ours is no file to be written."""
+    """Inside the block, these prompts replace ours.
+
+    Unknown names are rejected: a name becomes a path to write to, and the trace may be hostile.
+    """
     for name in texts:
         if name not in prompts.names():
             raise unknown("prompt", name, prompts.names(), where="the trace")
@@ -182,9 +195,8 @@ def _prompts(texts: Mapping[str, str]) -> Iterator[None]:
 
 
 def _same(one: Answer, two: Answer) -> bool:
-    return (one.choice, one.text, one.reason, one.evidence) == (
-        two.choice,
-        two.text,
-        two.reason,
-        two.evidence,
+    """Whether two answers agree; confidence and status may differ."""
+    return all(
+        getattr(one, part) == getattr(two, part)
+        for part in ("choice", "text", "reason", "evidence")
     )

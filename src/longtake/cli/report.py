@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
 
-from longtake.cli.options import common
+from longtake.cli.options import FILE, PATH, common
 from longtake.cli.output import emit_json, say
 from longtake.cli.places import PAGE, Kind, check_place
 from longtake.config import Settings
@@ -17,30 +17,27 @@ from longtake.evals import report as reports
 from longtake.evals.benchmarks import about, load
 from longtake.evals.markdown import markdown
 from longtake.evals.page import page
+from longtake.evals.presets import Published
 from longtake.evals.report import Report
 from longtake.evals.runs import RunFolder
 from longtake.replacing import replacing
 
-_file = click.Path(dir_okay=False, path_type=Path)
-
 
 @click.command()
-@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RUN...")
+@click.argument("runs", nargs=-1, required=True, type=PATH, metavar="RUN...")
 @click.option(
     "--data",
     multiple=True,
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="DIR",
-    help="The benchmark's files: labels are never kept in a run. Repeat it for runs on several.",
+    help="The benchmark's files, since a run holds no labels; repeatable for several benchmarks.",
 )
-@click.option(
-    "--html", type=_file, metavar="FILE", help="Write one page with plots that stands alone."
-)
+@click.option("--html", type=FILE, metavar="FILE", help="Write one self-contained page with plots.")
 @click.option(
     "--submission",
-    type=_file,
+    type=FILE,
     metavar="FILE",
-    help="Write the answers as the benchmark's authors take them.",
+    help="Write the answers in the format of the benchmark's authors.",
 )
 @common
 def report(
@@ -51,10 +48,10 @@ def report(
     settings: Settings,  # noqa: ARG001
     as_json: bool,
 ) -> None:
-    """Score runs and set them side by side, as Markdown, JSON or a page.
+    """Score runs and compare them, as Markdown, JSON or a web page.
 
-    The first run on a benchmark is compared with each other one on it, on the questions both have answered. Figures
-    that a paper printed are shown apart, as published.
+    The first run on a benchmark is compared with each other run on it, on the questions that both
+    answered. Figures printed in a paper are shown separately, as published.
 
     \b
     Example:
@@ -62,24 +59,30 @@ def report(
     """
     if html is not None:
         check_place(html, PAGE, inputs=(submission,))
-    found = [read(path, data) for path in runs]
-    published = {
-        name: presets.read(name).published
-        for name in dict.fromkeys(r.spec["preset"] for r in found if r.spec.get("preset"))
-    }
+    scored = [read(path, data) for path in runs]
+    published = _published(scored)
     if submission is not None:
-        _submit(found, submission)
+        _submit(scored, submission)
     if html is not None:
-        _write(html, page(found, beside=html.resolve().parent, published=published))
+        _write(html, page(scored, beside=html.resolve().parent, published=published))
     if as_json:
-        plain = {name: [vars(figure) for figure in figures] for name, figures in published.items()}
-        emit_json({"reports": reports.plain(found), "published": plain})
+        figures = {name: [vars(each) for each in listed] for name, listed in published.items()}
+        emit_json({"reports": reports.plain(scored), "published": figures})
     else:
-        click.echo(markdown(found, published))
+        click.echo(markdown(scored, published))
+
+
+def _published(scored: Sequence[Report]) -> Mapping[str, Sequence[Published]]:
+    """The papers' figures for the presets that were run, by preset."""
+    published = {}
+    for each in scored:
+        if preset := each.spec.get("preset"):
+            published[preset] = presets.read(preset).published
+    return published
 
 
 def read(path: Path, data: Sequence[Path]) -> Report:
-    """A run beside the labels of its benchmark, loaded as it was then, from the first folder that holds its files."""
+    """Score a run with the labels of its benchmark, from the first folder that holds its files."""
     folder = RunFolder(path.resolve())
     spec = folder.spec()
     asked = spec["benchmark"]
@@ -87,32 +90,27 @@ def read(path: Path, data: Sequence[Path]) -> Report:
     for files in data or (None,):
         try:
             benchmark = load(asked["name"], files, asked["options"])
-            return reports.read(
-                folder,
-                benchmark.draw(
-                    limit=asked.get("limit"), sample=asked.get("sample"), seed=spec["seed"]
-                ),
+            # the same questions as in the run
+            drawn = benchmark.draw(
+                limit=asked.get("limit"), sample=asked.get("sample"), seed=spec["seed"]
             )
+            return reports.read(folder, drawn)
         except (ConfigError, RunError) as problem:
             problems.append(problem)
     if len(problems) == 1:
         raise problems[0]
-    raise RunError(
-        f"{path}: no folder given with --data holds the files of {asked['name']} that it was run on"
-    )
+    raise RunError(f"{path}: no --data folder holds the files of {asked['name']} it was run on")
 
 
-def _submit(found: list[Report], file: Path) -> None:
-    name = found[0].spec["benchmark"]["name"]
+def _submit(scored: Sequence[Report], file: Path) -> None:
+    name = scored[0].spec["benchmark"]["name"]
     columns = about(name).submission
-    if len(found) > 1 or columns is None:
-        raise ConfigError(
-            "--submission takes one run"
-            if columns
-            else f"{name}: its authors take no submission file"
-        )
+    if columns is None:
+        raise ConfigError(f"{name}: its authors accept no submission file")
+    if len(scored) > 1:
+        raise ConfigError("--submission takes one run")
     check_place(file, Kind("a submission", (",".join(columns).encode(),)))
-    _write(file, reports.submission(found[0], columns))
+    _write(file, reports.submission(scored[0], columns))
 
 
 def _write(file: Path, text: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
@@ -11,10 +10,20 @@ from typing import Any
 
 import click
 
-from longtake.cli.asking import asking_options, name_hosts
-from longtake.cli.options import common, read_parts
-from longtake.cli.output import emit_json, human_seconds, on_terminal, say
+from longtake.cli.options import (
+    COUNT,
+    FILE,
+    FOLDER,
+    PATH,
+    benchmark_files,
+    benchmark_parts,
+    common,
+    retry_errors,
+    workers,
+)
+from longtake.cli.output import confirm, emit_json, human_seconds, say, worth_a_line
 from longtake.cli.places import TEAM, check_place
+from longtake.cli.session import name_hosts, no_question_options, session_options
 from longtake.cli.tables import show_estimates
 from longtake.display import visible
 from longtake.errors import ConfigError
@@ -30,66 +39,47 @@ from longtake.steps.team import read_team, write_team
 @click.argument("name", metavar="BENCHMARK")
 @click.option(
     "--library",
-    type=click.Path(path_type=Path),
+    type=PATH,
     required=True,
     metavar="FILE",
-    help="The agents to choose from, a file like a team's.",
+    help="The agents to choose from, in the format of a team file.",
 )
-@click.option(
-    "--data",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="The benchmark's files; none for lab.",
-)
-@click.option(
-    "--of",
-    "chosen",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Which part of it; see 'longtake benchmarks'.",
-)
+@benchmark_files("The benchmark's files; not needed for lab.")
+@benchmark_parts
 @click.option(
     "--sample",
-    type=click.IntRange(min=1),
+    type=COUNT,
     default=150,
     show_default=True,
     metavar="N",
-    help="Questions, drawn by --seed.",
+    help="Number of questions, drawn at random by --seed.",
 )
 @click.option(
-    "--top",
-    type=click.IntRange(min=1),
-    default=3,
-    show_default=True,
-    metavar="N",
-    help="Agents in the team.",
+    "--top", type=COUNT, default=3, show_default=True, metavar="N", help="Agents in the team."
 )
 @click.option(
-    "--out",
-    type=click.Path(dir_okay=False, path_type=Path),
-    required=True,
-    metavar="TEAM",
-    help="The team file to write, for --team.",
+    "--out", type=FILE, required=True, metavar="TEAM", help="The team file to write, for --team."
 )
 @click.option(
     "--runs",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=FOLDER,
     metavar="DIR",
-    help="Where each agent's answers are kept.  [default: beside TEAM]",
+    help="Where to keep each agent's answers.  [default: beside TEAM]",
 )
+@workers(1)
+@retry_errors
 @click.option(
-    "--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Processes."
+    "--estimate", "only_estimate", is_flag=True, help="Show the most it can cost, and stop."
 )
-@click.option("--retry-errors", is_flag=True, help="Ask again what ended in an error.")
-@click.option("--estimate", "only_estimate", is_flag=True, help="Say what it can cost, and stop.")
 @click.option("--yes", is_flag=True, help="Do not ask before a selection that costs money.")
 @common
-@asking_options
+@no_question_options("a benchmark")
+@session_options
 def select(
     name: str,
     library: Path,
     data: Path | None,
-    chosen: tuple[str, ...],
+    parts: dict[str, str],
     sample: int,
     top: int,
     out: Path,
@@ -98,75 +88,68 @@ def select(
     retry_errors: bool,
     only_estimate: bool,
     yes: bool,
-    options: tuple[str, ...],
-    subtitles: Path | None,
     session: Session,
     as_json: bool,
 ) -> None:
     """Choose a team from a library of agents, without labels.
 
-    Every agent answers a sample of questions by itself, as in LVAgent's first round. The answer that most of them give
-    stands for the right one; those who agree with it most often make up the team, best first. The same command goes on
-    where it was stopped.
+    Every agent answers a sample of questions on its own, as in LVAgent's first round. The most
+    common answer stands in for the right one, and the agents that agree with it most often form
+    the team, best first. Run the same command again to continue where it stopped.
 
     \b
     Example:
       longtake select lab --of seeds=0-2 --library library.toml --sample 60 --top 3 --out team.toml
       longtake select nextqa --data nextqa --library library.toml --estimate --out team.toml
     """
-    if options or subtitles:
-        raise ConfigError("a benchmark brings its own options and subtitles")
     members = read_team(library)
     out.parent.mkdir(parents=True, exist_ok=True)
     check_place(out, TEAM, inputs=(library,))
     if top > len(members):
         raise ConfigError(f"--top {top}: {library} holds {len(members)} agents")
-    benchmark = load(name, data, read_parts(chosen)).draw(sample=sample, seed=session.seed)
-    bounds = selection.estimates(members, benchmark, session)
+    benchmark = load(name, data, parts).draw(sample=sample, seed=session.seed)
+    estimates = selection.estimates(members, benchmark, session)
     if only_estimate and as_json:
-        emit_json({"benchmark": name, "estimates": [asdict(each) for each in bounds]})
+        emit_json({"benchmark": name, "estimates": [asdict(each) for each in estimates]})
         return
-    show_estimates(bounds, err=not only_estimate)
+    show_estimates(estimates, err=not only_estimate)
     if only_estimate:
         return
-    with_library = replace(session.casting, roster=members)
-    name_hosts(replace(session, casting=with_library), ("team",))
-    if not yes and any(each.paid for each in bounds) and sys.stdin.isatty() and on_terminal():
-        click.confirm("go on?", abort=True, err=True)
-    folder = runs or out.with_suffix(".runs")
-    found = selection.select(
+    casting = replace(session.casting, roster=members)
+    name_hosts(replace(session, casting=casting), ("team",))
+    if not yes and any(each.paid for each in estimates):
+        confirm()
+    chosen = selection.select(
         members,
         benchmark,
         session,
-        folder,
+        runs or out.with_suffix(".runs"),
         workers=workers,
         retry_errors=retry_errors,
-        progress=_running(len(benchmark.items)),
+        progress=_announcing(len(benchmark.items)),
     )
-    write_team(out, found.team(top), notes_of(found, top, benchmark))
+    write_team(out, chosen.team(top), notes_of(chosen, top, benchmark))
     if as_json:
-        emit_json(plain(found, top, out))
+        emit_json(plain(chosen, top, out))
     else:
-        show(found, top)
+        show(chosen, top)
         say(f"team: {out}")
 
 
-def notes_of(found: Selection, top: int, benchmark: Benchmark) -> list[str]:
-    """What a team file says of itself."""
-    rates = [f"{each.member.name}: agrees in {each.agreement}" for each in found.ranking[:top]]
-    return [
-        f"Chosen by longtake select on {len(found.videos)} questions of {benchmark.name}, best first.",
-        *rates,
-    ]
+def notes_of(chosen: Selection, top: int, benchmark: Benchmark) -> list[str]:
+    """The comments at the head of a team file."""
+    questions = f"{len(chosen.videos)} questions of {benchmark.name}"
+    notes = [f"Chosen by longtake select on {questions}, best first."]
+    for each in chosen.ranking[:top]:
+        notes.append(f"{each.member.name}: agrees in {each.agreement}")
+    return notes
 
 
-def plain(found: Selection, top: int, out: Path) -> dict[str, Any]:
-    """As ``--json`` has it."""
-    margin = found.margin(top)
-    return {
-        "team": str(out),
-        "questions": len(found.videos),
-        "ranking": [
+def plain(chosen: Selection, top: int, out: Path) -> dict[str, Any]:
+    """A selection for ``--json``."""
+    ranking = []
+    for rank, each in enumerate(chosen.ranking):
+        ranking.append(
             {
                 "name": each.member.name,
                 "model": each.member.model,
@@ -176,45 +159,48 @@ def plain(found: Selection, top: int, out: Path) -> dict[str, Any]:
                 "calls": each.mean("calls"),
                 "in_team": rank < top,
             }
-            for rank, each in enumerate(found.ranking)
-        ],
+        )
+    margin = chosen.margin(top)
+    return {
+        "team": str(out),
+        "questions": len(chosen.videos),
+        "ranking": ranking,
         "margin": None if margin is None else asdict(margin),
     }
 
 
-def show(found: Selection, top: int) -> None:
-    """The ranking, and how sure the cut is."""
-    click.echo(
-        f"{'':>3} {'agent':<20}{'says what most say (95 %)':<40}{'answered':>9}{'frames':>8}{'calls':>7}"
-    )
-    for rank, each in enumerate(found.ranking, start=1):
+def show(chosen: Selection, top: int) -> None:
+    """Print the ranking, and how certain the cut is."""
+    usage = f"{'answered':>9}{'frames':>8}{'calls':>7}"
+    click.echo(f"{'':>3} {'agent':<20}{'agrees with most (95 %)':<40}{usage}")
+    for rank, each in enumerate(chosen.ranking, start=1):
         click.echo(_line(rank, each, in_team=rank <= top))
-    if (margin := found.margin(top)) is not None:
-        sure = "" if margin.low > 0 else "; a larger sample may choose otherwise"
-        click.echo(f"the last in the team leads the first outside by {margin}{sure}")
+    margin = chosen.margin(top)
+    if margin is not None:
+        caution = "" if margin.low > 0 else "; a larger sample may choose differently"
+        click.echo(f"the last in the team leads the first outside by {margin}{caution}")
 
 
 def _line(rank: int, each: Ranked, *, in_team: bool) -> str:
     mark = "*" if in_team else " "
-    return visible(
-        f"{rank:>2}{mark} {each.member.name[:19]:<20}{each.agreement!s:<40}{each.answered:>9}"
-        f"{each.mean('frames'):>8.1f}{each.mean('calls'):>7.1f}"
-    )
+    agent = f"{each.member.name[:19]:<20}{each.agreement!s:<40}"
+    usage = f"{each.answered:>9}{each.mean('frames'):>8.1f}{each.mean('calls'):>7.1f}"
+    return visible(f"{rank:>2}{mark} {agent}{usage}")
 
 
-def _running(count: int) -> Callable[[str, Mapping[str, Any]], None]:
-    """A line per result on a terminal, one in twenty-five elsewhere."""
-    began: dict[str, list[float]] = {}
+def _announcing(count: int) -> Callable[[str, Mapping[str, Any]], None]:
+    """Announces results, agent by agent, with the time left."""
+    began: dict[str, float] = {}
+    done: dict[str, int] = {}
 
-    def show_result(name: str, row: Mapping[str, Any]) -> None:
-        times = began.setdefault(name, [time.monotonic()])
-        times.append(time.monotonic())
-        done = len(times) - 1
-        if on_terminal() or done % 25 == 0 or done == count:
-            pace = (times[-1] - times[0]) / done
+    def announce(name: str, row: Mapping[str, Any]) -> None:
+        began.setdefault(name, time.monotonic())
+        done[name] = done.get(name, 0) + 1
+        left = count - done[name]
+        if worth_a_line(done[name], left):
+            pace = (time.monotonic() - began[name]) / done[name]
             error = f"  error: {row['error']}" if row["status"] == "error" else ""
-            say(
-                f"{name}: {done} of at most {count} asked, {human_seconds(pace * (count - done))} left{error}"
-            )
+            time_left = human_seconds(pace * left)
+            say(f"{name}: {done[name]} of at most {count} asked, {time_left} left{error}")
 
-    return show_result
+    return announce

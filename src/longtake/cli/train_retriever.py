@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
-from longtake.cli.options import common
+from longtake.cli.options import COUNT, FOLDER, PATH, common
 from longtake.cli.output import emit_json, human_seconds, on_terminal, progress, say
 from longtake.cli.places import PICTURE, Kind, check_place
 from longtake.config import Settings
@@ -20,79 +22,66 @@ from longtake.training.head import need_torch
 from longtake.training.pairs import held_out
 from longtake.training.sources import prepare
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 DEFAULT = Schedule()
 CURVES = "curves.png"
 
 
+def _number(
+    *names: str,
+    kind: click.ParamType[Any] = COUNT,
+    default: float,
+    help: str | None = None,  # noqa: A002
+) -> Callable[[F], F]:
+    return click.option(*names, type=kind, default=default, show_default=True, help=help)
+
+
 @click.command("train-retriever")
-@click.argument("data", type=click.Path(path_type=Path))
+@click.argument("data", type=PATH)
 @click.option(
     "--out",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=FOLDER,
     required=True,
     metavar="DIR",
     help="The head's folder, for perception.retriever.",
 )
 @click.option(
-    "--videos",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Where the films lie.  [default: beside DATA]",
+    "--videos", type=PATH, metavar="DIR", help="Folder of the films.  [default: beside DATA]"
 )
-@click.option("--epochs", type=click.IntRange(1), default=DEFAULT.epochs, show_default=True)
-@click.option(
-    "--batch",
-    type=click.IntRange(2),
-    default=DEFAULT.batch,
-    show_default=True,
-    help="Pairs in a step.",
-)
-@click.option(
+@_number("--epochs", default=DEFAULT.epochs)
+@_number("--batch", kind=click.IntRange(2), default=DEFAULT.batch, help="Pairs per step.")
+@_number(
     "--rate",
-    type=click.FloatRange(0, min_open=True),
+    kind=click.FloatRange(0, min_open=True),
     default=DEFAULT.rate,
-    show_default=True,
-    help="Learning rate; falls along a cosine.",
+    help="Initial learning rate; it falls along a cosine.",
 )
-@click.option(
-    "--group",
-    type=click.IntRange(1),
-    default=DEFAULT.group,
-    show_default=True,
-    help="Neighbours in the list that share a batch.",
-)
-@click.option(
-    "--frames",
-    type=click.IntRange(1),
-    default=16,
-    show_default=True,
-    help="Frames of a clip, at most.",
-)
-@click.option("--layers", type=click.IntRange(1), default=4, show_default=True)
-@click.option("--heads", type=click.IntRange(1), default=8, show_default=True)
-@click.option(
+@_number("--group", default=DEFAULT.group, help="Consecutive clips kept together in a batch.")
+@_number("--frames", default=16, help="Most frames per clip.")
+@_number("--layers", default=4)
+@_number("--heads", default=8)
+@_number(
     "--least-tokens",
-    type=click.IntRange(0),
+    kind=click.IntRange(0),
     default=Rules.least_tokens,
-    show_default=True,
-    help="Captions with fewer are dropped.",
+    help="Drop captions with fewer tokens.",
 )
-@click.option(
+@_number(
     "--held-out",
     "share",
-    type=click.FloatRange(0, 0.9, min_open=True),
+    kind=click.FloatRange(0, 0.9, min_open=True),
     default=0.1,
-    show_default=True,
-    help="Share of clips, by whole films, to test on.",
+    help="Share of clips to test on, in whole films.",
 )
-@click.option("--seed", type=int, default=DEFAULT.seed, show_default=True)
-@click.option("--device", default="auto", show_default=True, help="cpu, cuda, or what is there.")
-@click.option("--resume", is_flag=True, help="Go on from the checkpoint in DIR.")
+@_number("--seed", kind=click.INT, default=DEFAULT.seed)
+@click.option("--device", default="auto", show_default=True, help="cpu, cuda, or auto.")
+@click.option("--resume", is_flag=True, help="Continue from the checkpoint in DIR.")
 @click.option(
     "--prepare",
     "only_prepare",
     is_flag=True,
-    help="Say what is kept and dropped, and stop; needs no torch.",
+    help="Show what is kept and dropped, and stop; needs no torch.",
 )
 @common
 def train_retriever(
@@ -117,28 +106,27 @@ def train_retriever(
 ) -> None:
     """Train a head that finds the part of a film that a text describes.
 
-    DATA lists captioned stretches of films: JSON lines, JSON or CSV with video, start, end and caption. Frames and
-    captions go through perception.images, which stays as it is; the head learns their order in time. It is written as
-    ONNX, and runs without torch. Needs the extra train.
+    DATA lists captioned segments of films: JSON lines, JSON or CSV with video, start, end and
+    caption. Frames and captions are encoded by perception.images, which is not trained; the head
+    learns their order in time. It is saved as ONNX and runs without torch. Needs the extra train.
 
     \b
     Example:
       longtake train-retriever clips.jsonl --videos films --out head
-      longtake ask film.mp4 "What happens after the goal?" --method lvagent --set perception.retriever=head
+      longtake ask film.mp4 "Who scores?" --method lvagent --set perception.retriever=head
     """
     _check_files(out, data)
     if not only_prepare:
         need_torch()
     rules = Rules(least_tokens=least_tokens)
-    with progress("looking at the clips") as advance:
-        pairs, said, encoder = prepare(
-            data, videos or data.parent, settings, rules, frames, out, advance
-        )
-    for line in said:
+    folder = videos or data.parent
+    with progress("encoding the clips") as advance:
+        pairs, notes, encoder = prepare(data, folder, settings, rules, frames, out, advance)
+    for line in notes:
         say(line)
     if only_prepare:
         if as_json:
-            emit_json({"kept": len(pairs), "report": said})
+            emit_json({"kept": len(pairs), "report": notes})
         return
     train, test = held_out(pairs, share, seed)
     shape = Shape(encoder.dim, layers, heads, frames)
@@ -149,31 +137,33 @@ def train_retriever(
     export(out, shape, weights, test, made, encoder, schedule)
     _draw(made, out / CURVES)
     if as_json:
-        emit_json(
-            {
-                "head": str(out),
-                "device": made.device,
-                "pairs_per_second": made.pairs_per_second,
-                "trained_on": len(train),
-                "tested_on": len(test),
-                "losses": made.losses,
-                "recall": made.recalls,
-                "mean_pooling": made.pooled,
-                "report": said,
-            }
-        )
-        return
-    click.echo(
-        f"{len(train)} clips trained on, {len(test)} held out; {made.device}, {made.pairs_per_second:.0f} pairs/s"
-    )
-    click.echo(f"{'':<14}" + "".join(f"recall@{k:<6}" for k in made.pooled))
-    for name, found in (("head", made.recalls[-1]), ("mean pooling", made.pooled)):
-        click.echo(f"{name:<14}" + "".join(f"{value:<13.3f}" for value in found.values()))
-    click.echo(f"use it with --set perception.retriever={out}")
+        sizes = {"trained_on": len(train), "tested_on": len(test)}
+        emit_json({"head": str(out), **sizes, **_plain(made), "report": notes})
+    else:
+        click.echo(f"trained on {len(train)} clips, tested on {len(test)}")
+        _show(made)
+        click.echo(f"use it with --set perception.retriever={out}")
+
+
+def _plain(made: Progress) -> dict[str, Any]:
+    return {
+        "device": made.device,
+        "pairs_per_second": made.pairs_per_second,
+        "losses": made.losses,
+        "recall": made.recalls,
+        "mean_pooling": made.pooled,
+    }
+
+
+def _show(made: Progress) -> None:
+    click.echo(f"{made.device}, {made.pairs_per_second:.0f} pairs/s")
+    click.echo(f"{'':<14}" + "".join(f"recall@{rank:<6}" for rank in made.pooled))
+    for name, recall in (("head", made.recalls[-1]), ("mean pooling", made.pooled)):
+        click.echo(f"{name:<14}" + "".join(f"{value:<13.3f}" for value in recall.values()))
 
 
 def _check_files(out: Path, data: Path) -> None:
-    """Refuse a folder in which a file of the head would overwrite the data or something else."""
+    """Reject a folder in which a file of the head would overwrite the data or another file."""
     kinds = {
         WEIGHTS: Kind("a head", (b"\x08",)),
         CARD: Kind("a head's card", (b"{",)),
@@ -192,16 +182,19 @@ def _draw(made: Progress, path: Path) -> None:
 
 
 def _tell(clips: int) -> Tell:
-    """A line per epoch, and on a terminal one for every tenth of it."""
+    """Prints a line per epoch, and on a terminal one for every tenth of an epoch."""
     shown = -1
 
     def tell(epoch: int, share: float, made: Progress) -> None:
         nonlocal shown
         pace = f"{made.pairs_per_second:.0f} pairs/s"
+        tenth = 10 * epoch + int(10 * share)
         if share == 1.0 and len(made.recalls) > epoch:
-            found = ", ".join(f"@{k} {value:.3f}" for k, value in made.recalls[epoch].items())
-            say(f"epoch {epoch + 1}: loss {made.losses[epoch]:.4f}, recall {found}, {pace}")
-        elif on_terminal() and (tenth := 10 * epoch + int(10 * share)) > shown:
+            recall = ", ".join(
+                f"@{rank} {value:.3f}" for rank, value in made.recalls[epoch].items()
+            )
+            say(f"epoch {epoch + 1}: loss {made.losses[epoch]:.4f}, recall {recall}, {pace}")
+        elif on_terminal() and tenth > shown:
             shown = tenth
             left = human_seconds((1 - share) * clips / max(made.pairs_per_second, 1e-9))
             say(f"epoch {epoch + 1}: {share:.0%}, {left} left in it, {pace} on {made.device}")

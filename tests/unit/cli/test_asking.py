@@ -179,7 +179,7 @@ def test_a_trace_that_fills_the_disk_is_said_and_the_answer_is_printed(run, film
     code, out, err = run("ask", film, "Which colour?", *OPTIONS, "--trace", "/dev/full")
     assert code == 1
     assert out.startswith("A. red\n")
-    assert "/dev/full: the trace ends too early (No space left on device)" in err.splitlines()
+    assert "/dev/full: the trace is incomplete (No space left on device)" in err.splitlines()
 
 
 def test_the_answer_is_printed_before_a_plot_that_fails(run, film, tmp_path, monkeypatch):
@@ -294,7 +294,7 @@ def test_another_answer_than_the_recorded_one_is_printed_as_json_too(run, film, 
     trace.write_text("".join([*lines, last.replace('"choice":"A"', '"choice":"B"')]))
     code, out, err = run("replay", trace, "--rerun", film, "--json")
     assert code == 1
-    assert "NOT the answer that was recorded" in err
+    assert "NOT the recorded answer" in err
     assert (json.loads(out)["choice"], json.loads(out)["as_recorded"]) == ("A", False)
 
 

@@ -156,8 +156,8 @@ def test_command_summaries_match_their_help(run):
             2,
             "00:00:12-00:00:13 is outside the film",
         ),
-        (["frames", "{film}", "--at", ""], 2, "name a time"),
-        (["frames", "{film}", "--at", " , "], 2, "name a time"),
+        (["frames", "{film}", "--at", ""], 2, "one or more times"),
+        (["frames", "{film}", "--at", " , "], 2, "one or more times"),
         (["cache", "clear"], 2, "--all"),
         (["cache", "clear", "nowhere.mp4"], 2, "no such file"),
     ],
@@ -197,17 +197,17 @@ def test_interrupt_exits_130(run, film, monkeypatch):
     def stop(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("longtake.index.film.build_frame_layers", stop)
+    monkeypatch.setattr("longtake.index.pictures.build_frame_layers", stop)
     code, _, err = run("index", film, *QUICK)
     assert code == 130
-    assert "what was finished is kept" in err
+    assert "finished work is kept" in err
 
 
 def test_interrupt_while_a_library_is_loaded_exits_130(run, film, monkeypatch):
     def stop(*args, **kwargs):
         raise ImportError("initialization failed") from KeyboardInterrupt()
 
-    monkeypatch.setattr("longtake.index.film.build_frame_layers", stop)
+    monkeypatch.setattr("longtake.index.pictures.build_frame_layers", stop)
     code, _, err = run("index", film, *QUICK)
     assert code == 130
     assert "interrupted" in err

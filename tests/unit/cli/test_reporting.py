@@ -62,7 +62,7 @@ def test_files_that_are_not_the_runs_are_named(run, runs, tmp_path):
     assert "was run on other files" in err
     code, _, err = run("report", folders["nextqa", "blind"], "--data", other, "--data", tmp_path)
     assert code != 0
-    assert "no folder given with --data holds the files of nextqa-captions" in err
+    assert "no --data folder holds the files of nextqa-captions" in err
 
 
 def test_a_run_in_which_nothing_could_be_asked_says_why_and_exits_4(run, tmp_path):
@@ -77,7 +77,7 @@ def test_nothing_to_resume_is_said_and_noise_must_be_a_number(run, tmp_path):
     blind = ("--method", "blind", *SIMULATED)
     code, _, err = run("eval", *LAB, *blind, "--resume", "--out", tmp_path / "r")
     assert code == 0
-    assert "nothing to go on with" in err
+    assert "nothing to resume" in err
     code, _, err = run("eval", "lab", "--of", "noise=nan", *blind, "--out", tmp_path / "n")
     assert code == 2
     assert "noise must be 0 or more" in err

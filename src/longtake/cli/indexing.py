@@ -1,0 +1,29 @@
+"""Indexing from the command line, with a progress bar and notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from longtake.cli.output import progress, say
+from longtake.events import Stream
+from longtake.index.film import Film
+from longtake.sinks.notes import NoteSink
+
+
+@contextmanager
+def show_notes() -> Iterator[None]:
+    """Print notes: a damaged file, or another process that is indexing the same film.
+
+    For work outside a run; a run shows its notes itself.
+    """
+    with Stream(NoteSink(say)).active():
+        yield
+
+
+def look_through(film: Film) -> None:
+    """Index the pictures of a film, and say if its speech will be missing."""
+    with show_notes(), progress("indexing the film's pictures") as advance:
+        film.pictures.build(film.pictures.layers(), advance)
+    if film.words.unheard:
+        say(f"the film's speech is left out: {film.words.unheard}")

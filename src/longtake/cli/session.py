@@ -1,0 +1,166 @@
+"""Options of commands that ask models: they make up a session and a question."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from longtake.cli.options import PATH, add_options
+from longtake.cli.output import say
+from longtake.config import BudgetSettings
+from longtake.errors import ConfigError
+from longtake.session.asking import DEFAULT_METHOD, Session
+from longtake.session.casting import Casting
+from longtake.types import Question
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+method_option = click.option(
+    "--method",
+    default=DEFAULT_METHOD,
+    show_default=True,
+    metavar="NAME",
+    help="See 'longtake methods'.",
+)
+methods_option = click.option(
+    "--method",
+    "methods",
+    multiple=True,
+    metavar="NAME",
+    help="Repeatable.  [default: every method]",
+)
+
+_QUESTION_OPTIONS = [
+    click.option(
+        "--option",
+        "options",
+        multiple=True,
+        metavar="TEXT",
+        help="A possible answer; give 2 to 26 of them.",
+    ),
+    click.option("--subtitles", type=PATH, metavar="FILE", help="SRT, VTT, ASS or JSON."),
+]
+
+_LIMITS = {
+    "seconds": click.option(
+        "--max-seconds",
+        type=float,
+        metavar="N",
+        help="After this long, stop with the best answer so far.",
+    ),
+    "cost": click.option("--max-cost", type=float, metavar="USD", help="Most cost per question."),
+    "tokens": click.option("--max-tokens", type=int, metavar="N", help="Most tokens, in and out."),
+    "frames": click.option(
+        "--max-frames", type=int, metavar="N", help="Most pictures shown to models."
+    ),
+    "calls": click.option("--max-calls", type=int, metavar="N", help="Most calls."),
+}
+"""Options for the limits of a budget, by the name of the limit."""
+
+_SESSION_OPTIONS = [
+    click.option(
+        "--model",
+        "models",
+        multiple=True,
+        metavar="[ROLE=]NAME",
+        help="A model for all roles, or for one; repeatable. See 'longtake models list'.",
+    ),
+    click.option("--team", type=PATH, metavar="FILE", help="A team file, for team methods."),
+    click.option(
+        "--prompts", type=PATH, metavar="DIR", help="A folder of prompts that replace ours."
+    ),
+    *_LIMITS.values(),
+    click.option(
+        "--seed",
+        type=int,
+        default=0,
+        show_default=True,
+        help="For methods that sample frames at random.",
+    ),
+    click.option("--offline", is_flag=True, help="Refuse models that are not on this machine."),
+    click.option("--no-cache", "fresh", is_flag=True, help="Do not reuse earlier replies."),
+]
+
+
+def question_options(command: F) -> F:
+    """Add ``--option`` and ``--subtitles``; the command gets ``options`` and ``subtitles``."""
+    return add_options(command, _QUESTION_OPTIONS)
+
+
+def no_question_options(provider: str) -> Callable[[F], F]:
+    """Reject ``--option`` and ``--subtitles`` with an explanation: ``provider`` has its own."""
+
+    def decorate(command: F) -> F:
+        @functools.wraps(command)
+        def checked(
+            *args: Any, options: tuple[str, ...], subtitles: Path | None, **rest: Any
+        ) -> Any:
+            if options or subtitles:
+                raise ConfigError(f"{provider} brings its own options and subtitles")
+            return command(*args, **rest)
+
+        hidden = [
+            click.option("--option", "options", multiple=True, hidden=True),
+            click.option("--subtitles", type=PATH, hidden=True),
+        ]
+        return add_options(checked, hidden)  # type: ignore[return-value]
+
+    return decorate
+
+
+def session_options(command: F) -> F:
+    """Add the options of a session; the command gets a ``session`` instead of its ``settings``."""
+
+    @functools.wraps(command)
+    def with_session(
+        *args: Any,
+        models: tuple[str, ...],
+        team: Path | None,
+        prompts: Path | None,
+        seed: int,
+        offline: bool,
+        fresh: bool,
+        **rest: Any,
+    ) -> Any:
+        limits = {name: rest.pop(f"max_{name}") for name in _LIMITS}
+        settings = rest.pop("settings")
+        settings = replace(settings, budget=_with_limits(settings.budget, limits))
+        casting = Casting(models, team, offline, replies=not fresh)
+        return command(*args, session=Session(settings, casting, seed, prompts), **rest)
+
+    return add_options(with_session, _SESSION_OPTIONS)  # type: ignore[return-value]
+
+
+def _with_limits(budget: BudgetSettings, limits: dict[str, Any]) -> BudgetSettings:
+    given = {name: value for name, value in limits.items() if value is not None}
+    for name, value in given.items():
+        # false for NaN too
+        if not 0 < value < math.inf:
+            raise ConfigError(
+                f"--max-{name} {value}: a budget must be positive and finite", key=name
+            )
+    return replace(budget, **given)
+
+
+def read_question(text: str, options: tuple[str, ...]) -> Question:
+    """Return the question; errors are ones that a user can act on."""
+    try:
+        "".join((text, *options)).encode()
+    except UnicodeEncodeError as error:
+        raise ConfigError("the question or an option is not valid UTF-8") from error
+    try:
+        return Question(text, options)
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
+
+
+def name_hosts(session: Session, roles: tuple[str, ...]) -> None:
+    """Say where pictures and words will be sent, before any are."""
+    for host in session.hosts(roles):
+        say(f"pictures and words from this film will be sent to {host}")
