@@ -65,13 +65,14 @@ def together(one: Look, other: Look) -> Look:
 def rows_within(footage: Footage, segment: Segment) -> NDArray[np.int64]:
     """The rows of the grid inside a segment, or the nearest row if it contains none."""
     inside = np.flatnonzero((footage.times >= segment.start) & (footage.times < segment.end))
-    if len(inside):
+    if len(inside):  # a segment shorter than a step may contain no row
         return inside
     return np.array([int(np.abs(footage.times - segment.middle).argmin())])
 
 
 def cite(footage: Footage, look: Look, text: str, most: int) -> tuple[Evidence, ...]:
     """The moments of a look that are closest to a text, in time order."""
+    # cited by closeness to the text: no model says which frames it relied on
     closeness = footage.embeddings()[list(look.rows)] @ footage.encode([text])[0]
     best = np.argsort(-closeness, kind="stable")[:most]
     cited = []

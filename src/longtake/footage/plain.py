@@ -17,6 +17,7 @@ from longtake.perception.protocols import VideoTextEncoder
 class PlainFootage:
     """Has pictures and nothing else; subclasses override what they can do."""
 
+    # plain attributes: subclasses override them by assignment or by property
     has: frozenset[Material] = frozenset({"pictures"})
     native_frames: int | None = None
     retriever: VideoTextEncoder | None = None
@@ -38,5 +39,6 @@ class PlainFootage:
 
 def from_features(footage: Footage, most: int) -> Samples:
     """The features of at most ``most`` moments, evenly spaced over the grid."""
+    # evenly over the grid: there is no packet table whose keyframes could be preferred
     chosen = sampling.uniform(len(footage.times), most)
     return Samples(footage.times[chosen], np.asarray(footage.features()[chosen], np.float64))

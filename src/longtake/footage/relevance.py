@@ -28,6 +28,7 @@ def fused(footage: Footage, text: str) -> NDArray[np.float32]:
             closeness = _by_moment(footage, text, lines)
             known = ~np.isnan(closeness)
             scores[known] = np.maximum(scores[known], standing_out(closeness[known]))
+    # a literal match must win whatever the pictures score, so it starts from the highest score
     highest = float(scores.max())
     for line in (*speech, *onscreen):
         fit = phrases.match(text, line.text)
@@ -49,6 +50,7 @@ def standing_out(values: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def _by_moment(footage: Footage, text: str, lines: list[Line]) -> NDArray[np.float32]:
     """Closeness in meaning of the best line at each moment; NaN where there is no line."""
+    # subtitles and signs repeat; each distinct text is encoded once
     texts = list(dict.fromkeys(line.text for line in lines))
     rows = footage.meanings([text, *texts])
     closeness = dict(zip(texts, (rows[1:] @ rows[0]).tolist(), strict=True))

@@ -61,7 +61,9 @@ def sample_times(table: PacketTable, most: int) -> NDArray[np.float64]:
     """
     count = min(most, len(table))
     wanted = np.linspace(table.times[0], table.times[-1], count)
+    # hidden keyframes cannot be fetched, so no time may move to one
     keys = np.sort(table.pts[table.keys[table.shown[table.keys]]]) * table.tick
+    # with so few there is no step to move by, or nothing to move to
     if count < 3 or len(keys) < 2:
         return wanted
     right = np.clip(np.searchsorted(keys, wanted), 1, len(keys) - 1)
@@ -75,6 +77,7 @@ def _measure(film: Film, times: NDArray[np.float64], width: int, advance: Advanc
     encoder = film.senses.looks
     stamps, sharpness, motion = list[float](), list[float](), list[float]()
     histograms, embeddings = [], []
+    # motion compares neighbours, so frames are measured in one pass and kept only per batch
     previous: NDArray[np.float64] | None = None
     batch: list[Frame] = []
     for number, frame in enumerate(film.video.frames(times, width=width), start=1):

@@ -19,6 +19,7 @@ def fingerprint(path: Path, *, full: bool = False) -> str:
     tells them apart at the cost of reading the whole file.
     """
     size = check_plain_file(path)
+    # the size and the kind of hash go in too, so the two kinds never collide
     hasher = hashlib.blake2b(f"{'full' if full else 'parts'}:{size}:".encode(), digest_size=16)
     with path.open("rb") as file:
         if full or size <= 3 * PIECE:

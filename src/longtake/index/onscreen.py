@@ -41,6 +41,7 @@ class OnscreenLayer:
         """Frames that represent a shot inside ``within`` and have not been read."""
         within = within or Segment(0.0, self._source.video.duration)
         inside = (self._times < within.end) & (self._times + self._step > within.start)
+        # a shot is represented by one frame, which may lie outside ``within``
         wanted = np.unique(self._survey.stands[inside])
         known = self._text.covered(self.key)
         return [int(row) for row in wanted if coverage(known, self._moment(row)) < 1.0]
@@ -86,5 +87,6 @@ class OnscreenLayer:
         return self._stretch(row, row + 1)
 
     def _stretch(self, begin: int, end: int) -> Segment:
+        # the last moment of the grid may reach beyond the end of the film
         last = float(self._times[end - 1]) + self._step
         return Segment(float(self._times[begin]), min(last, self._source.video.duration))

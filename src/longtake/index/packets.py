@@ -28,6 +28,7 @@ def open_video(folder: FilmFolder, path: Path, limits: MediaSettings) -> Video:
     video = Video(path, limits=limits)
     len(video.table)  # a file that is not a film fails here, before a folder is made for it
     folder.use(path)
+    # not ``once``: a layer that can be read may still not make a packet table
     folder.ensure(
         lambda: load_video(folder, path, limits) is not None,
         lambda: folder.write(PACKETS, *_packed(video)),
@@ -56,6 +57,7 @@ def _packed(video: Video) -> tuple[Arrays, Notes]:
 
 def _restored(path: Path, limits: MediaSettings, arrays: Arrays, notes: Mapping[str, Any]) -> Video:
     info = dict(notes["info"])
+    # JSON has turned the tracks into plain dictionaries
     for name in ("audio", "subtitles"):
         info[name] = tuple(StreamInfo(**track) for track in info[name])
     columns: dict[str, Any] = {name: np.asarray(arrays[name]) for name in _COLUMNS}

@@ -87,6 +87,7 @@ class Pictures:
     def tags(self, times: Sequence[float], top: int) -> list[list[Tag]]:
         """The most probable tags of the frames on screen at the given times."""
         grid = self._source.grid()
+        # the last moment of the grid that is not after the given time
         rows = np.searchsorted(grid, list(times), side="right") - 1
         probabilities = probabilities_in(self.rows(NetworkLayer(self._senses.tagger)))
         return [best_tags(probabilities[row], top) for row in np.clip(rows, 0, len(grid) - 1)]

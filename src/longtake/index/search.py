@@ -137,6 +137,7 @@ def _fuse(found: dict[str, list[_Candidate]]) -> list[Hit]:
     fused = []
     for time, score, members in by_moment(times, apart=APART):
         parts = {}
+        # sources that agree on a moment differ by up to ``APART`` in its exact time
         for source, own_time in members.items():
             parts[source] = next(hit for hit in found[source] if hit.time == own_time)
         fused.append(_hit(time, score, parts))
@@ -162,6 +163,7 @@ def _images(film: Film, text: str, stretch: Segment) -> list[_Candidate]:
         scores, sure = encoder.surprise(query, vectors)[0], encoder.thresholds["surprise"]
     else:
         scores, sure = _standing_out(vectors @ query[0]), STANDS_OUT
+    # scores are relative to the whole film; only then is the stretch cut out
     times = film.times
     inside = np.flatnonzero((times >= stretch.start) & (times < stretch.end))
     return [
@@ -172,6 +174,7 @@ def _images(film: Film, text: str, stretch: Segment) -> list[_Candidate]:
 
 def _standing_out(cosines: NDArray[np.float32]) -> NDArray[np.float32]:
     """Distance from the median in spreads; zero for all if more than half of them are equal."""
+    # median and MAD, because the few frames that do match must not widen the spread
     centred = cosines - np.median(cosines)
     spread = 1.4826 * float(np.median(np.abs(centred)))
     return centred / spread if spread > 0 else np.zeros_like(cosines)
@@ -198,6 +201,7 @@ def _lines(film: Film, text: str, key: LayerKey | None, stretch: Segment) -> lis
     by_words = {match.line: match.score for match in matches}
     # readers drop spaces and listeners mishear letters, so an index of words alone is not enough
     lines = store.lines(key, stretch)
+    # many lines repeat, and matching is slow: each distinct text is compared once
     similarity = {words: phrases.match(text, words) for words in {line.text for line in lines}}
     fits = {line: similarity[line.text] for line in lines}
     worth = [line for line in fits if fits[line] >= NEAR or line in by_words]

@@ -26,6 +26,7 @@ from longtake.perception.protocols import Listener
 from longtake.types import Line, Segment
 
 TILE = 60.0
+# a word may begin before its tile; a sentence takes a few seconds to end after it
 BEFORE, AFTER = 2.0, 6.0
 
 
@@ -76,6 +77,7 @@ class SpeechLayer:
         )
         samples = np.concatenate([np.zeros(0, np.float32), *(part.samples for part in slices)])
         heard = self._listener.listen(samples, stretch.start)
+        # the margins of two tiles overlap, so both may hear the same line
         neighbours = self._text.lines(self.key, stretch)
         lines = [line for line in heard.lines if line.segment.start in tile]
         lines = [line for line in lines if not _repeats(line, neighbours)]

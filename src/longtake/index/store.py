@@ -51,6 +51,7 @@ class LayerKey:
     params: Mapping[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
+        # sorted, so that equal parameters in any order give one key
         canonical = json.dumps(self.params, sort_keys=True, default=str).encode()
         return f"{self.name}-{self.version}-{hashlib.blake2b(canonical, digest_size=6).hexdigest()}"
 
@@ -144,6 +145,7 @@ class FilmFolder:
     def use(self, film: Path) -> None:
         """Create the folder if needed and mark the film as used now."""
         films = self.path.parent
+        # one by one: mkdir would create missing parents readable for others
         for folder in (films.parent, films, self.path):
             private_folder(folder)
         place = {"name": film.name, "path": str(film.absolute())}
@@ -154,6 +156,7 @@ class FilmFolder:
         """Hold the build lock; a second process waits for the first and then finds its layers."""
         busy = "another process is working on this film"
         try:
+            # first without waiting, so that a wait can be announced
             self._lock.acquire(timeout=0)
         except Timeout:
             if not wait:
@@ -190,6 +193,7 @@ class FilmFolder:
             arrays = {}
             for name in meta["arrays"]:
                 file = folder / f"{name}.npy"
+                # memory-mapped: rows that are not used are never read
                 arrays[name] = np.load(file, mmap_mode="r")
             return arrays, dict(meta["notes"])
         except FileNotFoundError:
@@ -207,6 +211,7 @@ class FilmFolder:
     ) -> None:
         """Write a finished layer; call while :meth:`building`."""
         layers = private_folder(self.path / "layers")
+        # in the same folder, because a rename is atomic only within one file system
         draft = Path(tempfile.mkdtemp(prefix=f".{key}.", dir=layers))
         try:
             for name, array in arrays.items():
@@ -219,6 +224,7 @@ class FilmFolder:
                 "notes": dict(notes),
             }
             _write_synced(draft / "meta.json", json.dumps(meta, default=str).encode())
+            # content before name: after a power cut no layer may be there half-written
             _sync_folder(draft)
             # exists only if it was damaged
             shutil.rmtree(self._layer(key), ignore_errors=True)
@@ -227,6 +233,7 @@ class FilmFolder:
             shutil.rmtree(draft, ignore_errors=True)
             raise
         _sync_folder(layers)
+        # the parts are needed until the layer has safely replaced them
         shutil.rmtree(self.path / "parts" / str(key), ignore_errors=True)
 
     def write_part(self, key: LayerKey, number: int, rows: NDArray[Any]) -> None:
@@ -284,6 +291,7 @@ def note_damage(file: Path, error: Exception) -> None:
 def folder_bytes(path: Path) -> int:
     """Total size of all files below a folder; files that vanish meanwhile are skipped."""
     total = 0
+    # os.walk, unlike rglob, does not mind folders that vanish
     for parent, _, names in os.walk(path):
         for name in names:
             with contextlib.suppress(FileNotFoundError):
@@ -329,6 +337,7 @@ def _write_synced(path: Path, data: bytes) -> None:
 
 
 def _sync_folder(path: Path) -> None:
+    # the names in a folder reach the disk only when the folder itself is synced
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

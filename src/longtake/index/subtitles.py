@@ -51,8 +51,10 @@ class Subtitles:
         file = self.file
         if file is not None:
             check_plain_file(file)
+            # by content: a file that is edited is read again
             content = hashlib.blake2b(file.read_bytes(), digest_size=8).hexdigest()
             params: dict[str, Any] = {"file": content, "suffix": file.suffix}
+            # only if set: keys from before this option existed stay valid
             if self._begin:
                 params["begin"] = self._begin
             return LayerKey("subtitles", 1, params)
@@ -65,6 +67,7 @@ class Subtitles:
         if key is None:
             return []
         text = self._source.text
+        # all of the film is covered, also where nothing is said
         whole = Segment(0.0, self._source.video.duration)
         self._source.ensure(lambda: text.has(key), lambda: text.add(key, self._read(), [whole]))
         return text.lines(key, within)

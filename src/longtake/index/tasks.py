@@ -96,12 +96,14 @@ class FrameTask:
         film, fps, missing = self._film, self._film.source.fps, self._missing()
         middle = film.duration / 2
         probe = Segment(max(0.0, middle - PROBE_SECONDS / 2), middle + PROBE_SECONDS / 2)
+        # decoding and encoding together, as in the real pass
         began = time.perf_counter()
         frames = list(film.video.sample(fps, width=width_for(film.video, missing), within=probe))
         for layer in missing:
             layer.rows(frames)
         per_frame = (time.perf_counter() - began) / len(frames)
         count = len(film.times)
+        # layers share the pass, so the least complete one decides
         built = min(share_built(film.folder, layer, fps, count) for layer in missing)
         return per_frame * count * (1 - built)
 
@@ -143,6 +145,7 @@ class SpeechTask:
         layer = self._words.recognised
         assert layer is not None
         left = layer.missing()
+        # credits and silence at either end would mislead
         middle = left[len(left) // 2]
         began = time.perf_counter()
         layer.build(Segment(middle.start, middle.start + 0.1))

@@ -59,6 +59,7 @@ class TextStore:
         rows = [(str(key), line.segment.start, line.segment.end, line.text) for line in lines]
         insert = "INSERT INTO lines (layer, start, end, text) VALUES (?, ?, ?, ?)"
         with self._open() as base, base:
+            # locked before reading: two writers must not both extend the same coverage
             base.execute("BEGIN IMMEDIATE")
             known = union([*self._covered(base, key), *covered])
             base.executemany(insert, rows)

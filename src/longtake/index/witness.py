@@ -33,6 +33,7 @@ class FilmWitness:
     def describe(self, frame: Frame, channels: Sequence[str]) -> Description:
         """What the given channels say about a frame."""
         film = self._film
+        # a caller may have rounded the time of the last frame up
         time = min(frame.time, film.duration)
         tags: tuple[str, ...] = ()
         onscreen: tuple[str, ...] = ()

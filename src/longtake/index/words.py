@@ -38,6 +38,7 @@ class Words:
     @cached_property
     def recognised(self) -> SpeechLayer | None:
         """Speech recognition; ``None`` if it is not needed, impossible or switched off."""
+        # a listener that is not installed is reported by ``unheard``, not raised here
         if self._needs_no_listener() or self.unheard:
             return None
         listener = self._senses.listener
@@ -72,6 +73,7 @@ class Words:
         if self.subtitles.key() is not None:
             return self.subtitles.lines(within)
         if self.recognised is None:
+            # a film without sound is not worth a note, a missing listener is
             if self.unheard:
                 note_once("speech_left_out", why=self.unheard)
             return []

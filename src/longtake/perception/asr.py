@@ -82,6 +82,7 @@ class MoonshineListener:
 
     def listen(self, samples: Samples, start: float = 0.0) -> Heard:
         """English lines with film times; other speech is reported, not transcribed."""
+        # callers may pass views and other types of float
         samples = np.ascontiguousarray(samples, np.float32)
         if samples.ndim != 1:
             raise ValueError(f"samples must be one channel, not an array of shape {samples.shape}")
@@ -110,6 +111,7 @@ class MoonshineListener:
             begin, end = line.start_time, min(line.start_time + line.duration, len(piece) / RATE)
             if not text or end <= begin:
                 continue
+            # a few seconds are enough to judge a line and keep this cheap
             sample = piece[int(begin * RATE) : int(min(end, begin + _SAMPLE) * RATE)]
             certainty, tokens = judge.certainty(sample)
             said.append(_Said(Segment(start + begin, start + end), text, certainty, tokens))
@@ -150,6 +152,7 @@ class Judge:
                 if first or ".decoder." in name:
                     past[name] = value
             row = logits[0, -1].astype(np.float64)
+            # greedy decoding: what counts is how sure the model is, not the best transcript
             token, first = int(row.argmax()), False
             logs.append(float(row.max() - _logsumexp(row)))
         return float(np.mean(logs)), len(logs)
@@ -172,6 +175,7 @@ def pieces(samples: Samples, longest: float = PIECE) -> list[tuple[int, Samples]
     size, step = int(longest * RATE), RATE // 10
     cut_off, begin = [], 0
     while len(samples) - begin > size:
+        # only the last quarter, so that pieces stay long
         late = samples[begin + size * 3 // 4 : begin + size]
         loud = np.square(late[: len(late) // step * step].reshape(-1, step)).sum(axis=1)
         cut = begin + size * 3 // 4 + int(loud.argmin()) * step + step // 2

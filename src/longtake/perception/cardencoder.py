@@ -35,6 +35,7 @@ class CardImageEncoder:
         self._vision = Session(file, self._compute)
         self._vision_output = _output(card, card.image, self._vision)
         self._vision_input = _input(card, card.image, self._vision, "pixel_values")
+        # by content, not by path: another export of the same model gives other vectors
         self.key = f"{card.name}:{identity(file)}:{card.pixels.key}"
 
     @property
@@ -103,6 +104,7 @@ class CardImageTextEncoder(CardImageEncoder):
             ids[number, : len(row)] = row
             mask[number, : len(row)] = 1
         feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        # exports differ in which of these they take
         return {name: feed[name] for name in self._text.inputs if name in feed}
 
 
@@ -121,6 +123,7 @@ def open_named_card(setup: EncoderSetup) -> CardImageEncoder | CardImageTextEnco
 
 def lay_out(ids: Sequence[int], tower: TextTower) -> list[int]:
     """Token ids truncated to the maximum length, always ending with the end token."""
+    # CLIP's vector is read at the end token, so truncation must not lose it
     row = list(ids)
     if not row or row[-1] != tower.end:
         row.append(tower.end)

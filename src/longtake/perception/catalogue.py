@@ -68,6 +68,7 @@ def open_encoder(name: str, builtins: BuiltIns, *, folder: Path | None = None) -
     Only registered names are accepted, never a ``module:attribute`` address: the name may come from
     a configuration file in an untrusted working folder, which must not be able to run code.
     """
+    # ``get`` would accept an address as well
     if name not in registry.encoders:
         raise unknown("encoder", name, names())
     setup = EncoderSetup(name, folder or card_folder(name, builtins.cache), builtins)

@@ -58,8 +58,10 @@ class ConSE:
         self._texts = texts
         self.dim = texts.dim
         self.thresholds: Mapping[str, float] = {"surprise": CONFIDENT}
+        # part of the key, because other definitions give other vectors
         glosses = hashlib.sha256("\n".join(class_glosses()).encode()).hexdigest()[:8]
         self.key = f"{self.name}{TOP}:{glosses}:{texts.key}:{images.key}"
+        # encoding 1,000 definitions takes seconds, so the result is kept on disk
         identity = hashlib.sha256(f"{glosses}:{texts.key}".encode()).hexdigest()[:16]
         self._classes = self._class_vectors(cache / "models" / f"imagenet-glosses-{identity}.npy")
 
@@ -92,6 +94,7 @@ class ConSE:
     def from_probabilities(self, probabilities: Array) -> Array:
         """Vectors of pictures from their class probabilities (eq. 4)."""
         weights = np.zeros_like(probabilities, dtype=np.float32)
+        # argpartition: the order among the best does not matter
         best = np.argpartition(-probabilities, TOP - 1, axis=1)[:, :TOP]
         np.put_along_axis(weights, best, np.take_along_axis(probabilities, best, axis=1), axis=1)
         return unit(weights @ self._classes)

@@ -80,6 +80,7 @@ def packaged_weights() -> Path:
 
 def channels(width: int) -> int:
     """A stage's channels after the width multiplier: a multiple of 8, at most 10 % too few."""
+    # as in the reference code; the shipped weights have exactly these shapes
     scaled = width * WIDTH
     rounded = max(8, int(scaled + 4) // 8 * 8)
     return rounded + 8 if rounded < 0.9 * scaled else rounded
@@ -190,6 +191,7 @@ class EfficientNetLite2:
             fit=fit,
         )
         file = weights or packaged_weights()
+        # before anything is read: the file is a pickle
         digest = sha256(file)
         if weights is None and digest != WEIGHTS_SHA256:
             detail = "not the weights that this version expects; reinstall the package"
@@ -251,6 +253,7 @@ def probabilities_in(outputs: Array) -> Array:
 
 def best_tags(probabilities: Array, top: int = 5) -> list[Tag]:
     """The ``top`` classes of one row of probabilities, most probable first."""
+    # stable, so that equal probabilities give the same tags everywhere
     order = np.argsort(-probabilities, kind="stable")[:top]
     names = class_names()
     return [Tag(names[i].split(",")[0], float(probabilities[i])) for i in order]

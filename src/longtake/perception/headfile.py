@@ -104,6 +104,7 @@ class _Writer:
         self.shape = shape
         self.net = Network("retrieval-head")
         for name, size in shape.sizes().items():
+            # checked here, where the name is known; ONNX Runtime's error would not say it
             if weights[name].shape != size:
                 raise ValueError(f"{name} is {weights[name].shape}, not {size}")
             self.net.weight(name, np.asarray(weights[name], np.float32))
@@ -154,6 +155,7 @@ class _Writer:
     def _feed_forward(self, hidden: str, at: str) -> str:
         node = self.net.node
         wide = self._linear(self._norm(hidden, f"{at}.norm2"), f"{at}.wide")
+        # GELU written out: opset 13 has no operator for it
         bell = node("Mul", node("Add", node("Erf", node("Div", wide, "root2")), "one"), "half")
         return self._linear(node("Mul", wide, bell), f"{at}.narrow")
 
@@ -168,6 +170,7 @@ class _Writer:
         return node("Add", node("Mul", normed, f"{name}.weight"), f"{name}.bias")
 
     def _unit(self, rows: str, *, axis: int) -> str:
+        # never zero: a clip of black frames may have zero vectors
         length = self.net.node("ReduceL2", rows, axes=[axis], keepdims=1)
         return self.net.node("Div", rows, self.net.node("Max", length, "tiny"))
 

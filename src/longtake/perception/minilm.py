@@ -42,6 +42,7 @@ def bert_tokenizer() -> Any:
     tokenizer.pre_tokenizer = BertPreTokenizer()
     specials = [(name, vocabulary[name]) for name in ("[CLS]", "[SEP]")]
     tokenizer.post_processor = TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=specials)
+    # the maximum in the model's own configuration
     tokenizer.enable_truncation(LONGEST)
     return tokenizer
 
@@ -87,4 +88,5 @@ class MiniLM:
             mask[row, : len(some)] = 1
         feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
         (states,) = self._session.run(("last_hidden_state",), feed)
+        # padding must not count in the mean
         return (states * mask[..., None]).sum(axis=1) / mask.sum(axis=1, keepdims=True)

@@ -58,10 +58,12 @@ class RapidReader:
         for text, corners, score in zip(result.txts, result.boxes, result.scores, strict=True):
             if text.strip():
                 boxes.append(TextBox(text, _share(corners, width, height), float(score)))
+        # the engine promises no order
         return sorted(boxes, key=lambda box: (box.box[1], box.box[0]))
 
 
 def _share(corners: Any, width: int, height: int) -> tuple[float, float, float, float]:
+    # boxes may reach slightly beyond the picture
     points = np.clip(np.asarray(corners, np.float64) / (width, height), 0, 1)
     left, top = points.min(axis=0)
     right, bottom = points.max(axis=0)

@@ -22,7 +22,7 @@ _AS_FLOAT, _AS_INT, _AS_INTS, _AS_STRING = 1, 2, 7, 3  # AttributeProto.Attribut
 
 
 def _varint(value: int) -> bytes:
-    value &= 0xFFFFFFFFFFFFFFFF
+    value &= 0xFFFFFFFFFFFFFFFF  # negative numbers are written in two's complement
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
@@ -32,18 +32,20 @@ def _varint(value: int) -> bytes:
 
 
 def _number(field: int, value: int) -> bytes:
-    return _varint(field << 3) + _varint(value)
+    return _varint(field << 3) + _varint(value)  # wire type 0
 
 
 def _bytes(field: int, value: bytes | str) -> bytes:
     raw = value.encode() if isinstance(value, str) else value
-    return _varint(field << 3 | 2) + _varint(len(raw)) + raw
+    return _varint(field << 3 | 2) + _varint(len(raw)) + raw  # wire type 2
 
 
 def _tensor(name: str, values: NDArray[Any]) -> bytes:
     kind = {np.dtype("float32"): _FLOAT, np.dtype("int64"): _INT64}[values.dtype]
     dims = b"".join(_number(1, n) for n in values.shape)
-    raw = np.ascontiguousarray(values).astype(values.dtype.newbyteorder("<"), copy=False).tobytes()
+    # ``raw_data`` is little-endian on every machine
+    little = np.ascontiguousarray(values).astype(values.dtype.newbyteorder("<"), copy=False)
+    raw = little.tobytes()
     return dims + _number(2, kind) + _bytes(8, name) + _bytes(9, raw)
 
 
@@ -59,14 +61,15 @@ def _attribute(name: str, value: float | int | str | Sequence[int]) -> bytes:
 
 
 def _value(name: str, shape: Iterable[int | str]) -> bytes:
-    dims = b"".join(
-        _bytes(1, _bytes(2, size) if isinstance(size, str) else _number(1, size)) for size in shape
-    )
+    dims = b""
+    for size in shape:
+        # an axis has a fixed size, or a name if it varies
+        dims += _bytes(1, _bytes(2, size) if isinstance(size, str) else _number(1, size))
     return _bytes(1, name) + _bytes(2, _bytes(1, _number(1, _FLOAT) + _bytes(2, dims)))
 
 
 class Network:
-    """A float network being written, node by node; every call gives back the name of its output."""
+    """Writes a float network node by node; every call returns the name of its output."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -74,7 +77,7 @@ class Network:
         self._weights: dict[str, bytes] = {}
 
     def weight(self, name: str, values: NDArray[Any]) -> str:
-        """Keep an array under a name that nodes can take as input."""
+        """Store an array under a name that nodes can use as input."""
         self._weights[name] = _tensor(name, values)
         return name
 
@@ -95,7 +98,7 @@ class Network:
     def model(
         self, inputs: Mapping[str, Sequence[int | str]], outputs: Mapping[str, Sequence[int | str]]
     ) -> bytes:
-        """The whole file; shapes name the axes that vary."""
+        """The complete file; axes that vary are given by name."""
         graph = b"".join(_bytes(1, node) for node in self._nodes) + _bytes(2, self._name)
         graph += b"".join(_bytes(5, tensor) for tensor in self._weights.values())
         graph += b"".join(_bytes(11, _value(name, shape)) for name, shape in inputs.items())

@@ -46,6 +46,7 @@ class Preprocessing:
     def prepare(self, frames: Sequence[Frame]) -> Array:
         """Frames × 3 × side × side, float32."""
         pixels = np.stack([self._square(frame.pixels) for frame in frames])
+        # (x / 255 − mean) / std as one multiplication and one subtraction
         scale = 1 / (255 * np.asarray(self.std, np.float32))
         shift = np.asarray(self.mean, np.float32) / np.asarray(self.std, np.float32)
         values = pixels * scale.astype(np.float32) - shift

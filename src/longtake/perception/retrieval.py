@@ -35,6 +35,7 @@ class RetrievalHead:
         self, folder: Path, encoder: ImageEncoder, *, compute: Compute | None = None
     ) -> None:
         self.card = read_card(folder)
+        # vectors of another encoder would give scores that look plausible and mean nothing
         trained = self.card["encoder"]
         if trained["key"] != encoder.key:
             raise ConfigError(
@@ -56,6 +57,7 @@ class RetrievalHead:
         """One cosine per text; 0 for a clip without frames. A long clip is sampled evenly."""
         if len(frames) == 0 or len(texts) == 0:
             return np.zeros(len(texts), np.float32)
+        # positions were learnt up to this length only
         shown = frames[sampling.uniform(len(frames), self.longest)]
         feed = {"frames": np.asarray(shown, np.float32), "texts": np.asarray(texts, np.float32)}
         return np.asarray(self._session.run(("scores",), feed)[0], np.float32)

@@ -53,6 +53,7 @@ class Session:
 
     @property
     def _session(self) -> Any:
+        # two threads must not load the same model twice
         with self._loading:
             if self._loaded is None:
                 self._loaded = _load(self._model, self._compute)
@@ -152,6 +153,7 @@ def write_once(path: Path, content: Callable[[], bytes]) -> Path:
     if path.is_file():
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
+    # beside the target, because a rename is atomic only within one file system
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     temporary = Path(name)
     try:

@@ -120,6 +120,7 @@ def _read(file: IO[bytes], size: int) -> dict[str, NDArray[Any]]:
         storage = storages[key]
         (count,) = struct.unpack("<q", file.read(8))
         dtype = np.dtype(storage.kind.dtype)
+        # checked before reading: a damaged count must not allocate gigabytes
         if count != storage.count or not 0 <= count * dtype.itemsize <= size:
             raise ValueError(f"storage {key} is not of the size it declares")
         raw = file.read(count * dtype.itemsize)
@@ -134,8 +135,10 @@ def _materialise(tensor: _Tensor, values: NDArray[Any]) -> NDArray[Any]:
     shape, strides = tensor.shape, tensor.strides
     if len(shape) != len(strides) or min((tensor.offset, *shape, *strides), default=0) < 0:
         raise ValueError("a tensor of impossible shape")
+    # as_strided checks nothing, so a tensor must not reach beyond its storage
     reach = tensor.offset + sum((n - 1) * step for n, step in zip(shape, strides, strict=True) if n)
     if 0 not in shape and reach >= len(values):
         raise ValueError("a tensor that reaches beyond its storage")
     steps = tuple(step * values.itemsize for step in strides)
+    # copied, so that the result does not keep the whole file's buffer alive
     return np.lib.stride_tricks.as_strided(values[tensor.offset :], shape, steps).copy()
