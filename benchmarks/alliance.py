@@ -33,7 +33,7 @@ from longtake.methods.base import configure
 from longtake.methods.baselines.method import Uniform
 from longtake.session.asking import solve
 from longtake.steps.run import Agent, Run
-from longtake.steps.team import Opinion, majority
+from longtake.steps.votes import Opinion, majority
 
 BLIND_SPOTS = {"ann": "action", "bob": "people", "cid": "onscreen"}
 VOTES = ("vote, all showings", "vote, different", "vote, one answer's")
@@ -87,7 +87,8 @@ def ask_all(item, footage, agents, method, *, alone=True):
     for agent in agents if alone else ():
         answer = Uniform(frames=frames).answer(footage, question, Run({"vlm": agent.chat}))
         said[agent.name] = answer.choice
-    shown = frames // len(agents), len(counter.seen) // len(agents), method.n2(footage)
+    per_answer_frames = method.n2(footage.duration)
+    shown = frames // len(agents), len(counter.seen) // len(agents), per_answer_frames
     per_answer = [held(item, times) for times in counter.answers]
     together = [time for times in counter.answers for time in times]
     evidence = {

@@ -24,8 +24,9 @@ from longtake.evals.solving import Solver
 from longtake.footage.captioned import CaptionedFootage
 from longtake.lab.encoder import LabEncoder
 from longtake.lab.profile import PROFILE
-from longtake.methods.symphony.grounding import Grounding, scored
+from longtake.methods.symphony.grounding import Grounding
 from longtake.methods.symphony.method import Symphony
+from longtake.methods.symphony.scoring import Scoring
 from longtake.models.backends.scripted import ScriptedChat
 from longtake.models.layers import Gate, Limited
 from longtake.session.asking import Session
@@ -110,7 +111,7 @@ def latency(seconds=0.5, limit=16):
     chat = Limited(ScriptedChat(reply), Gate(limit))
     began = time.perf_counter()
     run = Run({"vlm": chat, "llm": chat})
-    claims = scored(Grounding(), footage, Question("What is it?"), "look", run)
+    claims = Scoring(Grounding(), footage, Question("What is it?"), "look", run).claims()
     took = time.perf_counter() - began
     ideal = math.ceil(60 / limit) * seconds
     how = f"calls of {seconds:g} s, {limit} at a time"

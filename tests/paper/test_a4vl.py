@@ -17,7 +17,9 @@ from longtake.algorithms.partition import PAPER, EventPartition
 from longtake.errors import ConfigError
 from longtake.events import ScoresSet
 from longtake.footage.plain import from_features
-from longtake.methods.a4vl.method import A4VL, View
+from longtake.methods.a4vl.clues import shortened
+from longtake.methods.a4vl.method import A4VL
+from longtake.methods.a4vl.sampling import View, perceive, similarity, threshold
 from longtake.methods.base import configure
 from longtake.models.backends.scripted import ScriptedChat
 from longtake.session.asking import solve
@@ -74,8 +76,8 @@ QUESTION = Question("What is thrown?", ("a ball", "a stick", "a shoe"))
 
 def one_look(clue: str, footage: TalkingFootage, method: A4VL) -> list[float]:
     blocks = method.partition(footage, QUESTION)
-    look = method.perceive(
-        footage, blocks, View(Agent("ann", ScriptedChat([])), clue, False, Random(0))
+    look = perceive(
+        method, footage, blocks, View(Agent("ann", ScriptedChat([])), clue, False, Random(0))
     )
     return [float(footage.times[row]) for row in look.rows]
 
@@ -105,10 +107,10 @@ def test_lines_17_to_19_below_rho_all_from_the_best_block():
 
 def test_rho_comes_from_the_encoders_card_unless_set():
     footage = TalkingFootage([("cat", 50), ("dog", 50)])
-    assert A4VL().threshold(footage) is None
+    assert threshold(A4VL(), footage) is None
     footage.encoder.thresholds = {"block_logit": 3.5}
-    assert A4VL().threshold(footage) == 3.5
-    assert A4VL(rho=0.8).threshold(footage) == 0.8
+    assert threshold(A4VL(), footage) == 3.5
+    assert threshold(A4VL(rho=0.8), footage) == 0.8
 
 
 def test_similarity_is_the_logit_of_the_best_three_of_sixteen():
@@ -116,9 +118,9 @@ def test_similarity_is_the_logit_of_the_best_three_of_sixteen():
     rows = [np.arange(40), np.arange(40, 80)]
     cosines = footage.embeddings() @ footage.encode(["dog"])[0]
     chosen = np.sort(cosines[rows[1][np.linspace(0, 39, 16).astype(int)]])[-3:]
-    assert A4VL().similarity(footage, rows, "dog")[1] == pytest.approx(20 * chosen.mean())
+    assert similarity(A4VL(), footage, rows, "dog")[1] == pytest.approx(20 * chosen.mean())
     footage.encoder.logit_scale = 100.0
-    assert A4VL().similarity(footage, rows, "dog")[1] == pytest.approx(100 * chosen.mean())
+    assert similarity(A4VL(), footage, rows, "dog")[1] == pytest.approx(100 * chosen.mean())
 
 
 def talk(
@@ -307,8 +309,8 @@ def test_long_films_are_seen_through_more_frames():
 
 
 def test_a_clue_is_cut_to_its_words():
-    assert A4VL(clue_words=3).brief("a dog that runs", QUESTION) == "a dog that"
-    assert A4VL().brief("  ", QUESTION) == QUESTION.text
+    assert shortened("a dog that runs", 3, QUESTION) == "a dog that"
+    assert shortened("  ", 3, QUESTION) == QUESTION.text
 
 
 def test_presets():

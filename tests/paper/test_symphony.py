@@ -9,7 +9,8 @@ from support.orchestra import OPEN, QUESTION, Script, finish, plan, play
 from longtake.footage.captioned import CaptionedFootage
 from longtake.methods.base import configure
 from longtake.methods.symphony.grounding import Grounding
-from longtake.methods.symphony.method import LOOK_FIRST, Symphony
+from longtake.methods.symphony.method import Symphony
+from longtake.prompts import phrase
 
 # The planner
 
@@ -64,7 +65,7 @@ def test_what_grounding_claims_is_looked_at_before_the_end():
     script = Script([plan("grounding"), finish("A"), plan("visual_perception"), finish("B")])
     result, heard = play(script)
     assert len(heard.notes("finish_refused")) == 1
-    assert LOOK_FIRST in script.history(2)
+    assert phrase("symphony", "look_first") in script.history(2)
     assert result.answer.choice == "B"
     assert len(script.shown["plan"]) == 4  # the refusal cost a step
 

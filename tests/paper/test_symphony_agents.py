@@ -14,8 +14,9 @@ from support.footages import TestFootage
 from support.orchestra import QUESTION, Script, finish, plan, play
 
 from longtake.events import ToolCalled
-from longtake.methods.symphony.grounding import Grounding, cut, named_stretches
+from longtake.methods.symphony.grounding import Grounding, named_stretches
 from longtake.methods.symphony.method import Symphony
+from longtake.methods.symphony.scoring import cut
 from longtake.methods.symphony.subtitles import pieces
 from longtake.types import Line, Question, Segment
 
@@ -67,7 +68,7 @@ def test_an_unreadable_choice_of_tool_scores():
     )
     play(script, TestFootage(120))
     assert len(script.shown["score"]) == 2
-    assert "nothing in the film seems to bear on this" in script.history(1)
+    assert "nothing in the film seems relevant" in script.history(1)
 
 
 def test_the_film_is_not_scored_twice_by_one_instruction_nor_more_often_than_allowed():
@@ -80,9 +81,9 @@ def test_the_film_is_not_scored_twice_by_one_instruction_nor_more_often_than_all
     _, heard = play(script, TestFootage(120))
     assert len(script.shown["score"]) == 2 * Grounding().max_scorings
     assert [event.data["why"] for event in heard.notes("not_scored_again")] == [
-        "by the same instruction",
-        "as often as it may be",
-        "as often as it may be",
+        "same instruction",
+        "limit reached",
+        "limit reached",
     ]
 
 
@@ -295,7 +296,7 @@ def test_the_subtitle_agent_passes_on_lines_that_the_film_has():
     result, heard = play(script, footage)
     assert "[00:00:10] The toy is on the sofa." in script.history(1)
     assert "invented" not in script.history(1)
-    assert "Spoken of: toy (fond)" in script.history(1)
+    assert "Mentioned: toy (fond)" in script.history(1)
     assert "About: a toy" in script.history(1)
     assert [event.data["text"] for event in heard.notes("line_not_in_film")] == [
         "wholly invented words"

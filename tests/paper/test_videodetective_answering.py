@@ -14,11 +14,11 @@ from longtake.errors import ConfigError
 from longtake.events import Noted
 from longtake.lab.acuity import make
 from longtake.methods.base import configure
-from longtake.methods.videodetective import method as videodetective
+from longtake.methods.videodetective.answering import most_tokens, uniform_frames
 from longtake.methods.videodetective.belief import GraphRule
-from longtake.methods.videodetective.facets import described
 from longtake.methods.videodetective.method import VideoDetective
-from longtake.methods.videodetective.observing import Looking
+from longtake.methods.videodetective.observing import ObserveRule
+from longtake.methods.videodetective.timeline import described
 from longtake.types import Line, Question, Segment
 
 
@@ -54,11 +54,11 @@ def test_text_is_read_in_the_first_middle_and_last_frame_and_speech_is_that_of_t
         "read on screen: [00:00:00] FIRST [00:00:05] MIDDLE [00:00:09] LAST\n"
         in detectives.prompts["answer"][0]
     )
-    deaf = Looking(onscreen=False)
+    deaf = ObserveRule(onscreen=False)
     detectives = Detectives({"question": ["sea"], "A": ["car"]}, {0: ("", False, "")})
     play(detectives, footage, method=dataclasses.replace(method, looking=deaf))
     assert "heard: [00:00:02] all about cars\n" in detectives.prompts["answer"][0]
-    mute = Looking(onscreen=False, speech=False)
+    mute = ObserveRule(onscreen=False, speech=False)
     detectives = Detectives({"question": ["sea"], "A": ["car"]}, {0: ("a car", False, "")})
     play(detectives, footage, method=dataclasses.replace(method, looking=mute))
     assert "seen: a car\n" in detectives.prompts["answer"][0]
@@ -143,14 +143,12 @@ def test_line_26_packages_are_in_time_order_with_best_text_and_the_answer_cites_
 )
 def test_more_frames_are_spread_over_the_film_for_counting_order_text_and_speech(text, uniform):
     question = Question(text, QUESTION.options)
-    assert VideoDetective().uniform_frames(question) == uniform
-    assert (
-        VideoDetective(frames=10).uniform_frames(question)
-        == VideoDetective(frames=8).uniform_frames(question)
-        == 4
-    )
-    assert VideoDetective(frames=20).uniform_frames(question) == min(uniform, 12)
-    assert configure(VideoDetective, {"preset": "paper"}).uniform_frames(question) == 4
+    assert uniform_frames(VideoDetective(), question) == uniform
+    assert uniform_frames(VideoDetective(frames=10), question) == 4
+    assert uniform_frames(VideoDetective(frames=8), question) == 4
+    assert uniform_frames(VideoDetective(frames=20), question) == min(uniform, 12)
+    printed = configure(VideoDetective, {"preset": "paper"})
+    assert uniform_frames(printed, question) == 4
 
 
 def test_where_scores_tell_nothing_apart_frames_are_uniform_and_every_observed_scene_keeps_its_text():
@@ -273,7 +271,7 @@ def test_which_is_not_questions_tell_what_was_found_for_each_option():
     assert "Option A: 00:00:10 to 00:00:20, seen: a cat" in prompt
     assert "Option B: 00:00:30 to 00:00:40, seen: a dog" in prompt
     assert "\nOption C: " in prompt
-    assert "NOT so" in prompt
+    assert "NOT true" in prompt
     detectives = Detectives(FACETS, reports)
     play(detectives, SceneFootage(FILM), question, VideoDetective(option_packs=False))
     assert "Option A: " not in detectives.prompts["answer"][0]
@@ -423,8 +421,8 @@ def test_defaults_are_the_papers_and_presets_what_they_say():
 
 def test_replies_are_no_longer_than_an_eighth_of_what_the_model_holds():
     chat = make("acuity=0.8,context=4096")
-    assert videodetective.most_tokens(chat, 4096) == 512
-    assert videodetective.most_tokens(make("acuity=0.8"), 4096) == 4096
+    assert most_tokens(chat, 4096) == 512
+    assert most_tokens(make("acuity=0.8"), 4096) == 4096
 
 
 def test_notes_are_events():

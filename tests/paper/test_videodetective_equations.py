@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longtake.algorithms import clues, graph, lexical, scenes
-from longtake.methods.videodetective.observing import Clue, Observation
+from longtake.methods.videodetective.observing import Observation, SceneText
 
 E1, E2, E3 = math.exp(-1), math.exp(-2), math.exp(-3)
 VECTORS = np.array([[1.0, 0.0], [0.6, 0.8], [-1.0, 0.0]])
@@ -219,7 +219,7 @@ def test_equation_10_lexical_and_semantic_by_source(weight, expected):
 
 def test_equations_11_and_14_the_maximum_over_sources_and_facets_and_its_text():
     seen = Observation(
-        0, (Clue("caption", "a cat", (0.2, 0.5)), Clue("onscreen", "CATS", (0.6, 0.1)))
+        0, (SceneText("caption", "a cat", (0.2, 0.5)), SceneText("onscreen", "CATS", (0.6, 0.1)))
     )
     assert seen.score == 0.6
     assert seen.best is not None

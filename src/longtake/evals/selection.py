@@ -25,7 +25,8 @@ from longtake.footage.protocol import Footage
 from longtake.models.chat import Chat
 from longtake.session.asking import Session
 from longtake.session.estimate import Estimate, estimate, total
-from longtake.steps.team import Member, Opinion, by_meaning
+from longtake.steps.team import Member
+from longtake.steps.votes import Opinion, by_meaning
 
 METHOD = "lvagent"
 ALONE = {"team_size": 1, "max_rounds": 1, "reflection": False, "reasons": False}

@@ -32,6 +32,7 @@ from typing import Any
 from longtake import registry
 from longtake.errors import ConfigError, unknown
 from longtake.events import note_once
+from longtake.prompts import phrases
 from longtake.prompts.material import quote
 from longtake.timecode import clock
 from longtake.types import Line, Question, Segment
@@ -96,6 +97,25 @@ class Prompt:
             Template(system if rule else "").substitute(texts).strip(),
             tuple(Template(part).substitute(texts).strip() for part in parts),
         )
+
+
+def phrase(owner: str, name: str, **values: Any) -> str:
+    """A short text from ``owner/phrases.md``, with its slots filled.
+
+    Filled with our own words, numbers and times only, a phrase is :class:`Plain`. With any other
+    text in it the result is an ordinary string, so that it is quoted as material in a prompt.
+    """
+    file = load(f"{owner}/{phrases.NAME}")
+    known = phrases.split(file.text)
+    if name not in known:
+        raise unknown("phrase", name, known, where=file.name)
+    template = Template(known[name])
+    if values.keys() != set(template.get_identifiers()):
+        slots = ", ".join(f"${slot}" for slot in template.get_identifiers()) or "none"
+        raise ConfigError(f"prompt {file.name}: the slots of {name} are {slots}", key=file.name)
+    filled = template.substitute({slot: words(value) for slot, value in values.items()})
+    ours = all(isinstance(value, Plain | int | float | Segment) for value in values.values())
+    return Plain(filled) if ours else filled
 
 
 def load(name: str) -> Prompt:
@@ -165,15 +185,30 @@ def override(folder: Path | None) -> Iterator[None]:
             name = path.relative_to(folder).with_suffix("").as_posix()
             if name not in names():
                 raise unknown("prompt", name, names(), where=str(folder))
-            theirs, ours = _read(name, path).slots, _shipped(name).slots
-            if theirs != ours:
-                wanted = ", ".join(f"${slot}" for slot in sorted(ours)) or "none"
+            theirs, ours = _read(name, path), _shipped(name)
+            if theirs.slots != ours.slots:
+                wanted = ", ".join(f"${slot}" for slot in sorted(ours.slots)) or "none"
                 raise ConfigError(f"{path}: its slots must be {wanted}", key=name)
+            _check_phrases(path, theirs, ours)
     token = _folder.set(folder)
     try:
         yield
     finally:
         _folder.reset(token)
+
+
+def _check_phrases(path: Path, theirs: Prompt, ours: Prompt) -> None:
+    """Reject a file of phrases that lacks one of ours, adds one, or changes its slots."""
+    given, wanted = phrases.split(theirs.text), phrases.split(ours.text)
+    if not ours.name.endswith(f"/{phrases.NAME}"):
+        return
+    if given.keys() != wanted.keys():
+        raise ConfigError(f"{path}: its headings must be {', '.join(wanted)}", key=ours.name)
+    for name, text in wanted.items():
+        slots = Template(text).get_identifiers()
+        if set(Template(given[name]).get_identifiers()) != set(slots):
+            told = ", ".join(f"${slot}" for slot in slots) or "none"
+            raise ConfigError(f"{path}: the slots of {name} must be {told}", key=ours.name)
 
 
 def show(value: Any, name: str) -> str:

@@ -1,4 +1,4 @@
-"""Independent calls side by side."""
+"""Independent calls in parallel."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ R = TypeVar("R")
 
 
 def fanout(act: Callable[[T], R], items: Iterable[T], *, limit: int = 32) -> list[R]:
-    """``act`` of every item, in the items' order, up to ``limit`` at a time on threads.
+    """Call ``act`` on every item, up to ``limit`` at a time on threads; results keep the order.
 
-    Each call sees the trace, the step, the budget and the prompts of the caller. When one fails, those not
-    begun are called off, those waiting for a retry are woken and end, and the first failure is raised.
+    Each call sees the caller's trace, step, budget and prompts. When one call fails, calls that
+    have not started are dropped, calls waiting for a retry are cancelled, and the first failure is
+    raised.
     """
     todo = list(items)
     if len(todo) <= 1 or limit <= 1:
@@ -26,6 +27,8 @@ def fanout(act: Callable[[T], R], items: Iterable[T], *, limit: int = 32) -> lis
 
 
 class _Fan:
+    """One fan-out: its items, their results and the first failure."""
+
     def __init__(self, act: Callable[[Any], Any], items: list[Any]) -> None:
         self._act, self._items = act, items
         self._stop = Stop(stopping.get())
@@ -33,11 +36,11 @@ class _Fan:
         self._failure: BaseException | None = None
         self._lock = threading.Lock()
         self._order = iter(range(len(items)))
-        # one copy per item: a context can be entered by one thread at a time
+        # one copy per item, since only one thread at a time can enter a context
         self._contexts = [contextvars.copy_context() for _ in items]
 
     def run(self, threads: int) -> list[Any]:
-        # daemons, so that Ctrl-C does not wait for calls that hang
+        # daemon threads, so that Ctrl-C does not wait for calls that hang
         workers = [threading.Thread(target=self._work, daemon=True) for _ in range(threads)]
         for worker in workers:
             worker.start()
@@ -61,7 +64,7 @@ class _Fan:
                     return
             try:
                 self._results[number] = self._contexts[number].run(self._one, self._items[number])
-            except BaseException as error:  # noqa: BLE001 - carried to the thread that waits
+            except BaseException as error:  # noqa: BLE001 - raised again in the waiting thread
                 self._fail(error)
                 return
 
@@ -72,6 +75,7 @@ class _Fan:
 
     def _fail(self, error: BaseException) -> None:
         with self._lock:
+            # a real failure replaces a cancellation, which is only its consequence
             if self._failure is None or isinstance(self._failure, Cancelled):
                 self._failure = error
         self._stop.set()

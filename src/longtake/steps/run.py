@@ -1,4 +1,4 @@
-"""What a method is given to answer one question with: models by role, a budget, a seed."""
+"""What a method needs to answer one question: models by role, a budget, a seed."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from longtake.types import Answer, Usage
 
 @dataclass(frozen=True)
 class Agent:
-    """A member of a team: a model with a name of its own."""
+    """A member of a team: a model under a name of its own."""
 
     name: str
     chat: Chat
     channels: tuple[str, ...] = ()
-    """What it perceives; empty: everything."""
+    """What it perceives; empty means everything."""
     temperature: float | None = None
-    """As the team file sets it; ``None``: it does not, and a method may."""
+    """Set by the team file; ``None`` leaves it to the method."""
     max_new_tokens: int | None = None
-    """The same for the longest reply."""
+    """Most tokens in a reply; likewise."""
 
 
 class Run:
-    """One question under way.
+    """The run of a method on one question.
 
     ::
 
         run["llm"]              the model in a role
         run.team                the agents, in the configured order
-        run.propose(answer)     the best answer so far, given out should the budget end the run
-        run.random("preview")   chance that depends on the seed and the words given, nothing else
+        run.propose(answer)     the best answer so far, returned if the budget ends the run
+        run.random("preview")   a generator that depends on the seed and these words only
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Run:
 
     @property
     def names(self) -> Mapping[str, str]:
-        """Role to the name of its model, team members under their own names."""
+        """The name of the model in each role; agents appear as ``team.NAME``."""
         roles = {role: chat.card.name for role, chat in self._models.items()}
         return roles | {f"team.{agent.name}": agent.chat.card.name for agent in self.team}
 
@@ -78,40 +78,40 @@ class Run:
 
     @property
     def cards(self) -> Mapping[str, Mapping[str, Any]]:
-        """What is known of each model, as plain data, under the names of :attr:`names`."""
+        """Each model's card as plain data, by the keys of :attr:`names`."""
         roles = {role: asdict(chat.card) for role, chat in self._models.items()}
         return roles | {f"team.{agent.name}": asdict(agent.chat.card) for agent in self.team}
 
     @property
     def usage(self) -> Usage:
-        """What was used so far; its seconds are those since the run began."""
+        """What has been used so far; its seconds count from the start of the run."""
         return replace(self.ledger.spent, seconds=round(self.ledger.elapsed(), 3))
 
     def propose(self, answer: Answer) -> None:
-        """Keep an answer as the best so far."""
+        """Record the best answer so far."""
         self.ledger.best = answer
 
     def check(self) -> None:
-        """Raise :class:`BudgetSpent` if the time is up; for long work between calls."""
+        """Raise :class:`BudgetSpent` if the time is up; call it during long work between calls."""
         self.ledger.remaining_seconds()
 
     def random(self, *words: object) -> random.Random:
-        """A generator seeded by the run's seed and these words."""
+        """A random generator seeded by the run's seed and these words."""
         text = "\x1f".join(map(str, (self.seed, *words)))
-        return random.Random(
-            hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest()
-        )
+        digest = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest()
+        return random.Random(digest)
 
     def _counted(self, chat: Chat) -> Chat:
         return Traced(Budgeted(chat, self.ledger))
 
 
 def settle(spent: BudgetSpent) -> Answer:
-    """The answer of a run that its budget ended: the best so far, marked, or an empty one, marked."""
+    """The answer of a run that ran out of budget: the best so far, or an empty one."""
     return replace(spent.best or Answer(), status="budget_spent")
 
 
 def _refuse_unpriced(chats: Sequence[Chat], limits: BudgetSettings) -> None:
+    """Reject a cost limit that cannot be checked because a price is unknown."""
     if limits.cost is None:
         return
     unpriced = sorted({chat.card.name for chat in chats if chat.card.price is None})

@@ -1,4 +1,4 @@
-"""What agents are shown of a film, as prompts take it."""
+"""What a model is shown of a film, as slots of a prompt."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from longtake.steps.fit import Around
 from longtake.timecode import clock
 
 SPOKEN = 5
-"""Words a second that nobody speaks for long: more subtitles than that are no speech."""
+"""Upper bound on speech rate, in words per second; used by estimates."""
 
 
 def length(footage: Footage) -> Plain:
@@ -21,18 +21,20 @@ def length(footage: Footage) -> Plain:
 
 
 def shown_to(footage: Footage, look: Look) -> dict[str, Any]:
-    """What an agent sees: pictures, or captions where there are none."""
-    return {
-        "length": length(footage),
-        "seen": list(look.captions) or Plain(""),
-        "frames": look.frames,
-    }
+    """The slots of a look: pictures, or captions where the footage has no pictures."""
+    return {"length": length(footage), "seen": captions_of(look), "frames": look.frames}
+
+
+def captions_of(look: Look) -> Any:
+    """The captions of a look as a slot; empty if there are pictures instead."""
+    return list(look.captions) or Plain("")
 
 
 def spoken_around(footage: Footage, rows: Sequence[int], most: int) -> Around | Plain:
-    """What is said in the film, as far as it is known without listening, the lines nearest to these moments first.
+    """What is said in the film, up to ``most`` words, preferring lines near the given moments.
 
-    At most ``most`` words; a model with little room is given fewer, again those nearest.
+    Nothing is recognised for this: only lines that are already known are used. A model with a
+    small context is shown fewer lines, again the nearest.
     """
     lines = footage.known_lines()[0]
     if not lines or most <= 0:
@@ -41,5 +43,5 @@ def spoken_around(footage: Footage, rows: Sequence[int], most: int) -> Around | 
 
 
 def most_spoken(duration: float, most: int) -> int:
-    """The most words of subtitles that a prompt about a film of this length holds."""
+    """The most words of subtitles in a prompt about a film of this length."""
     return min(most, round(SPOKEN * duration))

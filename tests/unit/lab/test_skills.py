@@ -20,8 +20,8 @@ from longtake.models.chat import Image, Options, say
 from longtake.models.replies.forms import Letter, schema_for
 from longtake.steps.ask import ask
 from longtake.steps.run import Agent
-from longtake.steps.team import Opinion, group_answers, peer_scores
 from longtake.steps.tools import tool, use_tools
+from longtake.steps.votes import Opinion, group_answers, peer_scores
 from longtake.timecode import clock
 from longtake.types import Question, Segment
 

@@ -1,1 +1,1 @@
-"""The baselines `uniform` and `blind`."""
+"""The baselines ``uniform`` and ``blind``."""

@@ -1,4 +1,4 @@
-"""What every comparison needs: N uniform frames in one call, and the question alone."""
+"""The baselines every comparison needs: N uniform frames in one call, and the question alone."""
 
 from __future__ import annotations
 
@@ -9,24 +9,21 @@ from longtake.algorithms import sampling
 from longtake.errors import check_least
 from longtake.footage.protocol import Footage
 from longtake.methods.base import Bounds, words
-from longtake.prompts import Plain
+from longtake.prompts import phrase
 from longtake.steps.answer import guess
 from longtake.steps.run import Run
-from longtake.steps.showing import SPOKEN
-from longtake.timecode import clock
+from longtake.steps.showing import SPOKEN, length
 from longtake.types import Answer, Evidence, Frame, Line, Question, Segment
 
-REASONED = Plain("Give your reason in one or two sentences, then the answer.")
-DIRECT = Plain("Give the answer alone, without a reason.")
 REACH = 5.0
-"""Seconds on either side of a frame of which the lines spoken are shown with it."""
+"""Lines spoken within this many seconds of a frame are shown with it."""
 
 
 @dataclass(frozen=True)
 class Uniform:
-    """Frames spread evenly over the film, shown in one call.
+    """Evenly spaced frames, shown in one call.
 
-    On footage made of captions the captions at those moments are read instead.
+    For footage made of captions, the captions at those moments are shown instead.
     """
 
     name: ClassVar[str] = "uniform"
@@ -37,9 +34,9 @@ class Uniform:
     frames: int = 32
     """Frames shown."""
     subtitles: bool = False
-    """Whether the lines spoken around the frames are shown as well."""
+    """Also show the lines spoken around the frames."""
     reason: bool = True
-    """Whether the model gives its reason before the answer; off: the letter alone, as benchmarks often ask for it."""
+    """Ask for the reason before the answer; off: for the answer alone, as many benchmarks do."""
 
     def __post_init__(self) -> None:
         check_least(self, self.name, frames=1)
@@ -47,7 +44,7 @@ class Uniform:
     def answer(self, footage: Footage, question: Question, run: Run) -> Answer:
         """One look, one answer."""
         times = footage.times[sampling.uniform(len(footage.times), self.frames)].tolist()
-        told = {"length": Plain(clock(footage.duration)), **_manner(self.reason)}
+        told = {"length": length(footage), **_manner(self.reason)}
         if "captions" in footage.has:
             captions = zip(times, footage.captions(times), strict=True)
             notes = [Line(Segment(time, time), caption) for time, caption in captions]
@@ -55,7 +52,8 @@ class Uniform:
             evidence = [Evidence(note.segment, "caption", note.text) for note in notes]
         else:
             shown = footage.at(times)
-            speech = _around(footage, shown) if self.subtitles else "(not shown)"
+            lines = _spoken_around(footage, shown) if self.subtitles else []
+            speech = lines or phrase("baselines", "no_speech")
             said = guess(
                 run["vlm"], "baselines/uniform", question, frames=shown, speech=speech, **told
             )
@@ -64,9 +62,11 @@ class Uniform:
 
     def bounds(self, duration: float, question: Question) -> Bounds:
         """One call."""
-        said = round(SPOKEN * min(duration, 2 * REACH * self.frames)) if self.subtitles else 0
-        told = words([question.text, *question.options]) + 120 + said
-        return Bounds(calls=1, frames=self.frames, prompt_words=told, reply_words=120, steps=1)
+        spoken = round(SPOKEN * min(duration, 2 * REACH * self.frames)) if self.subtitles else 0
+        prompt_words = words([question.text, *question.options]) + 120 + spoken
+        return Bounds(
+            calls=1, frames=self.frames, prompt_words=prompt_words, reply_words=120, steps=1
+        )
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Blind:
     presets: ClassVar[dict[str, dict[str, object]]] = {}
 
     reason: bool = True
-    """Whether the model gives its reason before the answer."""
+    """Ask for the reason before the answer."""
 
     def answer(self, footage: Footage, question: Question, run: Run) -> Answer:  # noqa: ARG002
         """Ask without showing anything."""
@@ -87,20 +87,20 @@ class Blind:
 
     def bounds(self, duration: float, question: Question) -> Bounds:  # noqa: ARG002
         """One call."""
-        told = words([question.text, *question.options]) + 100
-        return Bounds(calls=1, frames=0, prompt_words=told, reply_words=120, steps=1)
+        prompt_words = words([question.text, *question.options]) + 100
+        return Bounds(calls=1, frames=0, prompt_words=prompt_words, reply_words=120, steps=1)
 
 
 def _manner(reasoned: bool) -> dict[str, Any]:
-    """How the answer is to be given, in the form of the reply and in words."""
-    return {"reasoned": reasoned, "manner": REASONED if reasoned else DIRECT}
+    """How the answer is to be given: the form of the reply, and the words that ask for it."""
+    manner = phrase("baselines", "reasoned") if reasoned else phrase("baselines", "direct")
+    return {"reasoned": reasoned, "manner": manner}
 
 
-def _around(footage: Footage, frames: list[Frame], reach: float = REACH) -> list[Line] | str:
-    """Lines spoken within ``reach`` seconds of a frame, each once."""
-    lines = [
-        line
-        for frame in frames
-        for line in footage.speech(Segment(max(0.0, frame.time - reach), frame.time + reach))
-    ]
-    return list(dict.fromkeys(lines)) or "(nothing is said)"
+def _spoken_around(footage: Footage, frames: list[Frame]) -> list[Line]:
+    """The lines spoken within :data:`REACH` of a frame, each once."""
+    lines: dict[Line, None] = {}
+    for frame in frames:
+        near = Segment(max(0.0, frame.time - REACH), frame.time + REACH)
+        lines.update(dict.fromkeys(footage.speech(near)))
+    return list(lines)

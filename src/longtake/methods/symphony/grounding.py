@@ -1,7 +1,7 @@
-"""The grounding agent: where in the film to look, by one of two tools.
+"""The grounding agent: finds where in the film to look, with one of two tools.
 
-``retrieve`` compares ten-second clips with a cue; ``vlm_score`` shows every minute of the film to the
-vision-language model, which grades it from 1 to 4 and says what it shows.
+``retrieve`` compares ten-second clips with a cue. ``vlm_score`` shows every minute of the film to
+the vision-language model, which grades it from 1 to 4 and says what it shows.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import BaseModel, Field
 
-from longtake.algorithms import sampling
 from longtake.errors import check_least
 from longtake.events import ScoresSet, ToolCalled, emit, note, step
-from longtake.footage.look import look_at, rows_within
+from longtake.footage.look import rows_within
 from longtake.footage.protocol import Footage
-from longtake.methods.symphony.history import GROUNDING, Claim, Turn
+from longtake.methods.symphony.history import GROUNDING, Claim, Entry
+from longtake.methods.symphony.scoring import Scoring, cut
 from longtake.models.tokens import estimate
+from longtake.prompts import Plain, phrase
 from longtake.steps.ask import ask
-from longtake.steps.fanout import fanout
 from longtake.steps.run import Run
-from longtake.steps.showing import length, shown_to
+from longtake.steps.showing import length
 from longtake.timecode import clock, parse_time
 from longtake.types import Question, Segment
 
@@ -36,22 +36,12 @@ REPORTED = 0.4
 """Share of the planner's context that one report may fill."""
 
 
-class Approach(BaseModel):
-    """Which tool, and what it is told."""
+class ToolReply(BaseModel):
+    """Which tool to use, and what it is told."""
 
     tool: Literal["retrieve", "vlm_score"]
-    cue: str = Field("", description="for retrieve: what is to be seen, in a few concrete words")
+    cue: str = Field("", description="for retrieve: what is visible, in a few concrete words")
     instruction: str = Field("", description="for vlm_score: what to identify in a clip")
-
-
-class Relevance(BaseModel):
-    """A clip against the question."""
-
-    caption: str = Field(
-        description="people, things, actions that bear on the question, in their order"
-    )
-    score: int = Field(ge=1, le=4)
-    reason: str = Field("", description="for 2 and more: why")
 
 
 @dataclass(frozen=True)
@@ -59,23 +49,24 @@ class Grounding:
     """Settings of the grounding agent."""
 
     retrieved_clips: int = 15
-    """Clips that ``retrieve`` returns …"""
+    """Clips that ``retrieve`` returns."""
     retrieved_seconds: float = 10.0
-    """… and how long they are."""
+    """Length of these clips."""
     scored_seconds: float = 60.0
-    """Length of the clips that ``vlm_score`` shows …"""
+    """Length of the clips that ``vlm_score`` shows."""
     scored_frames: int = 30
-    """… and frames of each."""
+    """Frames shown of each."""
     least_score: int = 2
-    """A clip scored lower, of 1 to 4, is not returned."""
+    """Clips with a lower score, of 1 to 4, are not returned."""
     scoring: Literal["full", "coarse_to_fine"] = "full"
     """Score every clip, or long stretches first and then the clips of the best (ours)."""
     coarse_clips: int = 4
-    """Clips in a long stretch; more where half of ``score_calls`` would not go over the film."""
+    """Clips in a long stretch; more if half of ``score_calls`` would not cover the film."""
     score_calls: int = 32
     """Calls that ``coarse_to_fine`` may make for one scoring."""
     max_scorings: int = 3
-    """Times that the film is scored for one question, then grounding retrieves (ours; the paper sets no bound)."""
+    """How often the film is scored for one question; after that, grounding retrieves (ours; the
+    paper sets no limit)."""
 
     def __post_init__(self) -> None:
         check_least(
@@ -104,44 +95,40 @@ def ground(
     run: Run,
     *,
     scored_for: Sequence[str],
-) -> Turn:
-    """One call of one tool; a question that names its own time needs none.
+) -> Entry:
+    """Use one tool once; a question that names its own time needs none.
 
-    ``scored_for`` are the instructions that the film was scored by before: by the same ones it is not scored again.
+    ``scored_for`` lists the instructions by which the film was scored before. It is not scored
+    again by the same instruction.
     """
     with step("grounding", instruct=instruct):
         named = named_stretches(question.text, footage.duration)
         if named:
             note("question_names_its_time", stretches=[[s.start, s.end] for s in named])
-            claims, how = [Claim(s, 1.0) for s in named], "the question itself names when"
-        else:
-            approach = _approach(footage, question, instruct, run)
-            by = approach.instruction or instruct
-            if (
-                approach.tool == "vlm_score"
-                and by not in scored_for
-                and len(scored_for) < settings.max_scorings
-            ):
-                claims = scored(settings, footage, question, by, run)
-                return Turn(
-                    GROUNDING, instruct, tuple(reported(claims, "vlm_score", run)), scored_for=by
-                )
-            if approach.tool == "vlm_score":
-                note(
-                    "not_scored_again",
-                    why="by the same instruction" if by in scored_for else "as often as it may be",
-                )
-            claims, how = retrieved(settings, footage, approach.cue or instruct), "retrieve"
-        return Turn(GROUNDING, instruct, tuple(reported(claims, how, run)))
+            claims = [Claim(segment, 1.0) for segment in named]
+            heading = phrase("symphony", "claims_named")
+            return Entry(GROUNDING, instruct, tuple(reported(heading, claims, run)))
+        choice = _choose_tool(footage, question, instruct, run)
+        if choice.tool == "vlm_score":
+            instruction = choice.instruction or instruct
+            if instruction not in scored_for and len(scored_for) < settings.max_scorings:
+                claims = Scoring(settings, footage, question, instruction, run).claims()
+                _tell("vlm_score", {"scoring_instruction": instruction}, claims)
+                report = tuple(_report("vlm_score", claims, run))
+                return Entry(GROUNDING, instruct, report, scored_for=instruction)
+            repeated = instruction in scored_for
+            note("not_scored_again", why="same instruction" if repeated else "limit reached")
+        claims = retrieved(settings, footage, choice.cue or instruct)
+        return Entry(GROUNDING, instruct, tuple(_report("retrieve", claims, run)))
 
 
-def _approach(footage: Footage, question: Question, instruct: str, run: Run) -> Approach:
-    unread = Approach(tool="vlm_score", cue=instruct, instruction=instruct)
+def _choose_tool(footage: Footage, question: Question, instruct: str, run: Run) -> ToolReply:
+    default = ToolReply(tool="vlm_score", cue=instruct, instruction=instruct)
     return ask(
         run["llm"],
         "symphony/ground",
-        Approach,
-        default=unread,
+        ToolReply,
+        default=default,
         question=question,
         length=length(footage),
         instruct=instruct,
@@ -149,122 +136,30 @@ def _approach(footage: Footage, question: Question, instruct: str, run: Run) -> 
 
 
 def retrieved(settings: Grounding, footage: Footage, cue: str) -> list[Claim]:
-    """The clips whose mean picture is closest to the cue, best first."""
+    """The clips whose mean embedding is closest to the cue, best first."""
     clips = cut(footage.duration, settings.retrieved_seconds)
     pictures, text = footage.embeddings(), footage.encode([cue])[0]
     means = np.stack([pictures[rows_within(footage, clip)].mean(axis=0) for clip in clips])
     sizes = np.linalg.norm(means, axis=1)
     closeness = (means @ text) / np.where(sizes > 0, sizes, 1.0)
-    emit(
-        ScoresSet(
-            label=f"retrieve: {cue}",
-            segments=tuple(clips),
-            values=tuple(np.round(closeness, 4).tolist()),
-        )
-    )
+    values = tuple(np.round(closeness, 4).tolist())
+    emit(ScoresSet(label=f"retrieve: {cue}", segments=tuple(clips), values=values))
     best = np.argsort(-closeness, kind="stable")[: settings.retrieved_clips].tolist()
-    claims = [Claim(clips[number], round(float(closeness[number]), 3)) for number in best]
+    claims = [Claim(clips[index], round(float(closeness[index]), 3)) for index in best]
     _tell("retrieve", {"cue": cue}, claims)
     return claims
 
 
-def scored(
-    settings: Grounding, footage: Footage, question: Question, instruction: str, run: Run
-) -> list[Claim]:
-    """Every clip that scores at least ``least_score``, best first and by time among equals."""
-    clips = cut(footage.duration, settings.scored_seconds)
-    if settings.scoring == "full" or len(clips) <= settings.score_calls:
-        claims = _score(settings, footage, question, instruction, run, clips)
-    else:
-        claims = _coarse_to_fine(settings, footage, question, instruction, run, clips)
-    values = {claim.segment: claim.score for claim in claims}
-    shown = sorted(values)
-    emit(
-        ScoresSet(
-            label=f"vlm_score: {instruction}",
-            segments=tuple(shown),
-            values=tuple(values[s] for s in shown),
-        )
-    )
-    kept = [claim for claim in claims if claim.score >= settings.least_score]
-    kept.sort(key=lambda claim: (-claim.score, claim.segment))
-    _tell("vlm_score", {"scoring_instruction": instruction}, kept)
-    return kept
-
-
-def _coarse_to_fine(
-    settings: Grounding,
-    footage: Footage,
-    question: Question,
-    instruction: str,
-    run: Run,
-    clips: Sequence[Segment],
-) -> list[Claim]:
-    """Long stretches first; then, best first, their clips for as long as calls are left. A stretch whose clips were
-    scored gives way to them."""
-    # half of the calls at most: the rest is for a closer look
-    each = max(settings.coarse_clips, math.ceil(len(clips) / (settings.score_calls // 2)))
-    groups = [list(clips[at : at + each]) for at in range(0, len(clips), each)]
-    whole = {Segment(group[0].start, group[-1].end): group for group in groups}
-    coarse = _score(settings, footage, question, instruction, run, list(whole))
-    left, fine = settings.score_calls - len(whole), list[Segment]()
-    refined = set[Segment]()
-    for claim in sorted(coarse, key=lambda claim: (-claim.score, claim.segment)):
-        group = whole[claim.segment]
-        if len(group) <= left:
-            left -= len(group)
-            fine += group
-            refined.add(claim.segment)
-    note(
-        "scored_coarsely", stretches=len(whole), refined=len(refined), calls=len(whole) + len(fine)
-    )
-    rest = [claim for claim in coarse if claim.segment not in refined]
-    return [*rest, *_score(settings, footage, question, instruction, run, fine)]
-
-
-def _score(
-    settings: Grounding,
-    footage: Footage,
-    question: Question,
-    instruction: str,
-    run: Run,
-    clips: Sequence[Segment],
-) -> list[Claim]:
-    """Each clip's score, side by side; a clip whose score cannot be read is left out."""
-
-    def one(clip: Segment) -> Claim | None:
-        rows = rows_within(footage, clip)
-        look = look_at(footage, rows[sampling.uniform(len(rows), settings.scored_frames)].tolist())
-        said = ask(
-            run["vlm"],
-            "symphony/score",
-            Relevance,
-            default=None,
-            question=question,
-            instruction=instruction,
-            clip=clip,
-            **shown_to(footage, look),
-        )
-        if said is None:
-            note("clip_not_scored", start=clip.start, end=clip.end)
-            return None
-        return Claim(
-            clip, said.score, " ".join(part for part in (said.caption, said.reason) if part)
-        )
-
-    return [claim for claim in fanout(one, clips) if claim is not None]
-
-
-def reported(claims: Sequence[Claim], how: str, run: Run) -> list[str]:
-    """The claims as lines, the best first; as many as leave the planner room to think."""
+def _report(tool: str, claims: Sequence[Claim], run: Run) -> list[str]:
+    """What a tool found, or that it found nothing."""
     if not claims:
-        return [f"{how}: nothing in the film seems to bear on this."]
-    lines = []
-    for claim in claims:
-        told = f": {claim.told}" if claim.told else ""
-        lines.append(
-            f"{clock(claim.segment.start)} to {clock(claim.segment.end)} (score {claim.score:g}){told}"
-        )
+        return [phrase("symphony", "nothing_grounded", tool=Plain(tool))]
+    return reported(phrase("symphony", "claims", tool=Plain(tool)), claims, run)
+
+
+def reported(heading: str, claims: Sequence[Claim], run: Run) -> list[str]:
+    """The claims as lines, best first; as many as leave the planner room to think."""
+    lines = [_line(claim) for claim in claims]
     context = run["llm"].card.context
     room = math.inf if context is None else REPORTED * context
     kept: list[str] = []
@@ -273,34 +168,34 @@ def reported(claims: Sequence[Claim], how: str, run: Run) -> list[str]:
         if room < 0 and kept:
             break
         kept.append(line)
-    if len(kept) < len(lines):
+    left_out = len(lines) - len(kept)
+    if left_out:
         note("claims_left_out", kept=len(kept), of=len(lines))
-        kept.append(f"({len(lines) - len(kept)} more clips with no higher scores are left out)")
-    return [f"{how} found, best first; these are claims, to be looked at:", *kept]
+        kept.append(phrase("symphony", "claims_left_out", number=left_out))
+    return [heading, *kept]
 
 
-def cut(duration: float, seconds: float) -> list[Segment]:
-    """The film in clips of equal length; a last piece shorter than half of one joins the clip before it."""
-    count = max(1, math.floor(duration / seconds + 0.5))
-    starts = [number * seconds for number in range(count)]
-    return [Segment(start, min(start + seconds, duration)) for start in starts[:-1]] + [
-        Segment(starts[-1], duration)
-    ]
+def _line(claim: Claim) -> str:
+    score = Plain(f"{claim.score:g}")
+    if not claim.told:
+        return phrase("symphony", "claim", clip=claim.segment, score=score)
+    return phrase("symphony", "claim_told", clip=claim.segment, score=score, told=claim.told)
 
 
 def named_stretches(text: str, duration: float, *, around: float = 30.0) -> list[Segment]:
-    """The stretches that a question names by the clock: its ranges, else what lies ``around`` its moments."""
+    """The stretches that a question names by the clock: ranges, else ``around`` single moments."""
     ranges = [(parse_time(a), parse_time(b)) for a, b in _RANGE.findall(text)]
     if not ranges:
         moments = [parse_time(moment) for moment in _MOMENT.findall(text)]
         ranges = [(moment - around, moment + around) for moment in moments if moment < duration]
-    found = [(max(0.0, min(pair)), min(duration, max(pair))) for pair in ranges]
-    return [Segment(a, b) for a, b in found if b > a]
+    inside = [(max(0.0, min(pair)), min(duration, max(pair))) for pair in ranges]
+    return [Segment(start, end) for start, end in inside if end > start]
 
 
 def _tell(tool: str, arguments: dict[str, Any], claims: Sequence[Claim]) -> None:
-    lines = [
-        f"{clock(c.segment.start)} to {clock(c.segment.end)} ({c.score:g}) {c.told}".strip()
-        for c in claims
-    ]
+    """Record the use of a tool in the trace."""
+    lines = []
+    for claim in claims:
+        span = f"{clock(claim.segment.start)} to {clock(claim.segment.end)}"
+        lines.append(f"{span} ({claim.score:g}) {claim.told}".strip())
     emit(ToolCalled(name=tool, arguments=arguments, result="\n".join(lines)))

@@ -1,10 +1,11 @@
-"""What has been done so far: who was told what, and what came of it."""
+"""What has been done so far: which agent was told what, and what it reported."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from longtake.prompts import phrase
 from longtake.types import Evidence, Segment
 
 GROUNDING, PERCEPTION, SUBTITLES, FINISH = "grounding", "visual_perception", "subtitles", "finish"
@@ -12,41 +13,41 @@ REFLECTION = "reflection"
 
 
 @dataclass(frozen=True)
-class Turn:
+class Entry:
     """One entry of the history."""
 
     agent: str
     instruct: str
     report: tuple[str, ...]
-    """What came of it, a line each."""
+    """What the agent reported, line by line."""
     scored_for: str = ""
-    """Grounding: the instruction that every clip was scored by, where it was."""
+    """For grounding: the instruction by which every clip was scored, if they were."""
     looked: tuple[int, ...] = ()
-    """Places of the grid that a model looked at."""
+    """Rows of the footage's grid that a model looked at."""
     quoted: tuple[Evidence, ...] = ()
-    """Lines of the film that were found to matter."""
+    """Spoken lines that were found to be relevant."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A clip that grounding returns."""
+    """A clip returned by grounding."""
 
     segment: Segment
     score: float
     told: str = ""
-    """What is said of it, by whoever scored it."""
+    """What the model that scored it says about it."""
 
 
-def written(history: Sequence[Turn]) -> list[str]:
+def written(history: Sequence[Entry]) -> list[str]:
     """The history as the next agent reads it."""
     lines: list[str] = []
-    for number, turn in enumerate(history, start=1):
-        lines.append(f"{number}. {turn.agent}: {turn.instruct}")
-        lines += [f"   {line}" for line in turn.report]
-    return lines or ["Nothing yet."]
+    for number, entry in enumerate(history, start=1):
+        lines.append(f"{number}. {entry.agent}: {entry.instruct}")
+        lines += [f"   {line}" for line in entry.report]
+    return lines or [phrase("symphony", "nothing_yet")]
 
 
-def uninspected(history: Sequence[Turn]) -> bool:
-    """Whether nobody was sent to look since grounding last said where."""
-    acted = [turn.agent for turn in history if turn.agent in (GROUNDING, PERCEPTION)]
+def uninspected(history: Sequence[Entry]) -> bool:
+    """Whether nobody has looked since grounding last reported where to look."""
+    acted = [entry.agent for entry in history if entry.agent in (GROUNDING, PERCEPTION)]
     return bool(acted) and acted[-1] == GROUNDING

@@ -1,93 +1,89 @@
 """Symphony, a multi-agent system for long-video understanding (supplement: agents, tools, prompts)::
 
-    history ← nothing
-    for at most max_steps
-        planner, from the question, the film's length and the history:
-            grounding         where to look: retrieve, or score every minute
-            visual_perception look: summary, inspector, several stretches
-            subtitles         what is said about it
-            finish            the answer
-        grounding, perception, subtitles: what they report joins the history
-        finish: the reflection agent judges the whole course
-            credible: that is the answer
-            otherwise its comment joins the history, and planning goes on
+     1  history ← nothing
+     2  for at most max_steps
+     3      planner, from the question, the film's length and the history:
+     4          grounding          where to look: retrieve, or score every minute
+     5          visual_perception  look: summary, inspector, several stretches
+     6          subtitles          what is said about it
+     7          finish             the answer
+     8      grounding, perception, subtitles: what they report joins the history
+     9      finish: the reflection agent judges the whole course
+    10          credible: that is the answer
+    11          otherwise its comment joins the history, and planning goes on
 
-Departures. What grounding says must be looked at before the end: the paper asks its planner for that, here the loop
-refuses a finish until somebody was sent to look, at the cost of a step. The planner has ``max_steps``; on the last it
-may only finish. A plan that cannot be read twice over ends the search: the answer is then asked for by itself. A
-proposal is reviewed at most ``max_reflections`` times, then it stands. Lines that the subtitle agent quotes are passed
-on only if the film has them. ``coarse_to_fine`` scoring and the bound on scorings are ours. Citations are moments that
-were looked at, those that the answer's reason names first, and quoted lines; the paper cites nothing.
+Departures. What grounding claims must be looked at before the end: the paper asks its planner for
+that; here the loop rejects a finish until somebody was sent to look, at the cost of a step. The
+planner has ``max_steps`` steps and can only finish on the last. A plan that is unreadable twice ends
+the search; the answer is then asked for separately. A proposal is reviewed at most
+``max_reflections`` times, then it stands. Lines that the subtitle agent quotes are passed on only
+if the film contains them. ``coarse_to_fine`` scoring and the limit on scorings are ours. Citations
+are moments that were looked at, first those that the answer's reason names, and quoted lines; the
+paper cites nothing.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
-import numpy as np
 from pydantic import BaseModel, Field
 
 from longtake.errors import check_least
 from longtake.events import note, step
-from longtake.footage.look import cite, look_at
 from longtake.footage.protocol import Footage
 from longtake.methods.base import Bounds, words
+from longtake.methods.symphony.citations import closest, moments
 from longtake.methods.symphony.grounding import Grounding, ground
 from longtake.methods.symphony.history import (
     FINISH,
     GROUNDING,
     PERCEPTION,
     REFLECTION,
-    Turn,
+    Entry,
     uninspected,
     written,
 )
 from longtake.methods.symphony.perception import Perception, perceive
 from longtake.methods.symphony.subtitles import listen
 from longtake.models.replies.letters import read_letter
+from longtake.prompts import phrase
 from longtake.steps.answer import Guess, guess, in_words
 from longtake.steps.ask import ask
 from longtake.steps.run import Run
-from longtake.steps.showing import length
-from longtake.timecode import parse_time
-from longtake.types import Answer, Evidence, Question
+from longtake.steps.showing import SPOKEN, length
+from longtake.types import Answer, Question
 
-CITED = 3
-"""Moments that an answer cites; quoted lines come on top, as many again."""
 SMALL_PIECE = 2000
-"""Tokens of subtitles that even a small model holds at once, for estimates."""
-LOOK_FIRST = "Not yet: what grounding claims was not looked at. Send visual_perception there first."
-_CLOCK = re.compile(r"\b\d{1,2}:[0-5]\d:[0-5]\d\b")
+"""Tokens of subtitles that even a small model can read at once; used by estimates."""
 
 
-class Plan(BaseModel):
+class PlanReply(BaseModel):
     """Who acts next."""
 
     reason: str = Field("", description="why this agent, in one sentence")
     agent: Literal["grounding", "visual_perception", "subtitles", "finish"]
     instruct: str = Field(
-        "", description="what the agent is to find out; for visual_perception also where"
+        "", description="what the agent should find out; for visual_perception also where"
     )
     answer: str = Field(
-        "", description="with finish alone: the answer, by its letter where there are options"
+        "", description="only with finish: the answer, as a letter if there are options"
     )
 
 
-class Verdict(BaseModel):
-    """The review of a course and its answer."""
+class VerdictReply(BaseModel):
+    """The review of a search and its answer."""
 
     credible: bool
     comment: str | None = Field(
-        None, description="where not credible: what is wrong, and what would settle it"
+        None, description="if not credible: what is wrong, and what would settle it"
     )
 
 
 @dataclass(frozen=True)
 class Symphony:
-    """A planner sends agents to ground, look and listen; a reflection agent accepts the answer or sends it back."""
+    """A planner sends agents to ground, look and listen; another reviews the answer."""
 
     name: ClassVar[str] = "symphony"
     paper: ClassVar[str] = (
@@ -103,67 +99,60 @@ class Symphony:
     }
 
     max_steps: int = 17
-    """Plans; on the last the planner may only finish."""
+    """Steps of the planner; on the last it can only finish."""
     max_reflections: int = 1
-    """Reviews of a proposed answer; one proposed after that stands."""
+    """Most reviews of a proposed answer; one proposed after that stands."""
     grounding: Grounding = field(default_factory=Grounding)
     """Where to look: ``grounding.scoring``, ``grounding.score_calls`` and the rest."""
     perception: Perception = field(default_factory=Perception)
     """How to look: ``perception.max_tool_calls``, frames and lengths of each tool."""
     subtitle_tokens: int = 6000
-    """Most tokens of subtitles in one prompt (ours); more are read in pieces, never more than half of the context."""
+    """Most tokens of subtitles in one prompt (ours), and at most half of the context; more are read in
+    pieces."""
 
     def __post_init__(self) -> None:
         check_least(self, self.name, max_steps=1, max_reflections=0, subtitle_tokens=1)
 
     def answer(self, footage: Footage, question: Question, run: Run) -> Answer:
         """The loop above."""
-        history: list[Turn] = []
-        reviews, refused = 0, False
-        for number in range(1, self.max_steps + 1):
+        history: list[Entry] = []  # 1
+        reviews, rejected = 0, False
+        for number in range(1, self.max_steps + 1):  # 2
             last = number == self.max_steps
             with step("plan", number=number):
-                plan = None if last else self.plan(footage, question, history, run)
+                plan = None if last else self.plan(footage, question, history, run)  # 3
                 if plan is not None and plan.agent != FINISH:
-                    history.append(self.send(plan, footage, question, history, run))
+                    history.append(self.send(plan, footage, question, history, run))  # 4 to 6, 8
                     continue
                 if plan is not None and uninspected(history):
-                    note("finish_refused", why=LOOK_FIRST)
-                    history.append(Turn(FINISH, "an answer was proposed", (LOOK_FIRST,)))
+                    history.append(look_first())
                     continue
-                said = self.proposed(plan, footage, question, history, run)
+                said = self.proposed(plan, footage, question, history, run)  # 7
                 answer = self.conclude(footage, question, history, said)
                 run.propose(answer)
-                if reviews >= self.max_reflections or said.abstained:
-                    note(
-                        "not_reviewed",
-                        why="nothing to review" if said.abstained else "reviews are used up",
-                    )
-                    return (
-                        replace(answer, status="not_credible")
-                        if last and refused and not said.abstained
-                        else answer
-                    )
+                if said.abstained or reviews >= self.max_reflections:
+                    why = "nothing to review" if said.abstained else "reviews are used up"
+                    note("not_reviewed", why=why)
+                    doubtful = last and rejected and not said.abstained
+                    return replace(answer, status="not_credible") if doubtful else answer
                 reviews += 1
-                verdict = self.reflect(footage, question, history, said, run)
+                verdict = self.reflect(footage, question, history, said, run)  # 9
                 if verdict.credible:
-                    return answer
-                refused = True
+                    return answer  # 10
+                rejected = True
                 if last:
                     return replace(answer, status="not_credible")
-                proposed = in_words(question, said.choice, said.text)
-                told = f"{proposed} was judged not credible. {verdict.comment or ''}".strip()
-                history.append(Turn(REFLECTION, "reviewed a proposed answer", (told,)))
+                history.append(rejection(question, said, verdict))  # 11
         raise AssertionError("the last plan always ends the loop")
 
     def plan(
-        self, footage: Footage, question: Question, history: Sequence[Turn], run: Run
-    ) -> Plan | None:
-        """What the planner wants next; ``None``, an end, where its reply cannot be read."""
+        self, footage: Footage, question: Question, history: Sequence[Entry], run: Run
+    ) -> PlanReply | None:
+        """What the planner wants next; ``None``, which ends the search, if its reply is unreadable."""
         return ask(
             run["llm"],
             "symphony/plan",
-            Plan,
+            PlanReply,
             default=None,
             question=question,
             length=length(footage),
@@ -171,12 +160,17 @@ class Symphony:
         )
 
     def send(
-        self, plan: Plan, footage: Footage, question: Question, history: Sequence[Turn], run: Run
-    ) -> Turn:
-        """The chosen agent's turn."""
+        self,
+        plan: PlanReply,
+        footage: Footage,
+        question: Question,
+        history: Sequence[Entry],
+        run: Run,
+    ) -> Entry:
+        """Let the chosen agent act; its report becomes an entry of the history."""
         instruct = plan.instruct or question.text
         if plan.agent == GROUNDING:
-            before = [turn.scored_for for turn in history if turn.scored_for]
+            before = [entry.scored_for for entry in history if entry.scored_for]
             return ground(self.grounding, footage, question, instruct, run, scored_for=before)
         if plan.agent == PERCEPTION:
             return perceive(self.perception, footage, question, instruct, run)
@@ -184,16 +178,18 @@ class Symphony:
 
     def proposed(
         self,
-        plan: Plan | None,
+        plan: PlanReply | None,
         footage: Footage,
         question: Question,
-        history: Sequence[Turn],
+        history: Sequence[Entry],
         run: Run,
     ) -> Guess:
-        """The plan's answer; where it names none, or there is no plan, what the history says."""
-        if plan is not None and question.options and (letter := read_letter(plan.answer, question)):
-            return Guess(letter, "", plan.reason)
-        if plan is not None and not question.options and plan.answer.strip():
+        """The plan's answer; if it names none, or there is no plan, an answer from the history."""
+        if plan is not None and question.options:
+            letter = read_letter(plan.answer, question)
+            if letter:
+                return Guess(letter, "", plan.reason)
+        elif plan is not None and plan.answer.strip():
             return Guess(None, plan.answer.strip(), plan.reason)
         return guess(
             run["llm"],
@@ -204,38 +200,39 @@ class Symphony:
         )
 
     def reflect(
-        self, footage: Footage, question: Question, history: Sequence[Turn], said: Guess, run: Run
-    ) -> Verdict:
-        """Whether the course and its answer hold; an unreadable review accepts, and an event says so."""
+        self, footage: Footage, question: Question, history: Sequence[Entry], said: Guess, run: Run
+    ) -> VerdictReply:
+        """Whether search and answer are credible; an unreadable review accepts, with an event."""
+        answer = in_words(question, said.choice, said.text)
         return ask(
             run["llm"],
             "symphony/reflect",
-            Verdict,
-            default=Verdict(credible=True, comment=None),
+            VerdictReply,
+            default=VerdictReply(credible=True, comment=None),
             question=question,
             length=length(footage),
             history=written(history),
-            proposed=f"Proposed answer: {in_words(question, said.choice, said.text)}",
+            proposed=phrase("symphony", "proposed", answer=answer),
         )
 
     def conclude(
-        self, footage: Footage, question: Question, history: Sequence[Turn], said: Guess
+        self, footage: Footage, question: Question, history: Sequence[Entry], said: Guess
     ) -> Answer:
-        """The answer with what speaks for it: moments that were looked at, and lines that were quoted."""
+        """The answer with its evidence: moments that were looked at, and lines that were quoted."""
         if said.abstained:
             return said.as_answer()
         about = f"{question.text} {in_words(question, said.choice, said.text)}"
-        looked = sorted({row for turn in history for row in turn.looked})
-        quoted = list(dict.fromkeys(line for turn in history for line in turn.quoted))
+        looked = sorted({row for entry in history for row in entry.looked})
+        quoted = list(dict.fromkeys(line for entry in history for line in entry.quoted))
         evidence = [*moments(footage, looked, said.reason, about), *closest(footage, quoted, about)]
         return said.as_answer(evidence=sorted(evidence, key=lambda one: one.segment))
 
     def bounds(self, duration: float, question: Question) -> Bounds:
-        """Every step sends the agent that costs most, and the film is scored as often as it may be."""
+        """Every step sends the most expensive agent, and the film is scored as often as allowed."""
         own = self.perception
         scorings = min(self.grounding.max_scorings, self.max_steps - 1)
         one_scoring = self.grounding.calls(duration)
-        spoken = round(5 * duration)  # words; nobody speaks faster for long
+        spoken = round(SPOKEN * duration)  # words
         pieces = -(-2 * spoken // min(self.subtitle_tokens, SMALL_PIECE))
         usual = max(2 * own.max_tool_calls + 1, pieces)
         sent = self.max_steps - 1
@@ -243,41 +240,26 @@ class Symphony:
         calls = sent + sent * usual + scorings * scoring + 1 + self.max_reflections
         asked = words([question.text, *question.options])
         told = 60 * min(one_scoring, 40) + 200 * self.max_steps
+        scored_frames = scorings * one_scoring * self.grounding.scored_frames
+        reports = (self.max_steps + self.max_reflections) * told
         return Bounds(
             calls=calls,
-            frames=sent * own.max_tool_calls * own.most_frames
-            + scorings * one_scoring * self.grounding.scored_frames,
-            prompt_words=calls * (asked + 250)
-            + (self.max_steps + self.max_reflections) * told
-            + sent * spoken,
+            frames=sent * own.max_tool_calls * own.most_frames + scored_frames,
+            prompt_words=calls * (asked + 250) + reports + sent * spoken,
             reply_words=calls * 80,
             steps=self.max_steps * 2 + sent * (2 * own.max_tool_calls + 1) + self.max_reflections,
         )
 
 
-def moments(footage: Footage, looked: Sequence[int], reason: str, about: str) -> list[Evidence]:
-    """Moments that were looked at: those that the reason names by the clock, then those closest to the answer."""
-    if not looked:
-        return []
-    times = footage.times[list(looked)]
-    named: dict[int, None] = {}
-    for text in _CLOCK.findall(reason):
-        place = int(np.abs(times - parse_time(text)).argmin())
-        if abs(float(times[place]) - parse_time(text)) <= 1.0:
-            named[looked[place]] = None
-    first = list(named)[:CITED]
-    rest = [row for row in looked if row not in named]
-    return [
-        *cite(footage, look_at(footage, first, pictures=False), about, CITED),
-        *cite(footage, look_at(footage, rest, pictures=False), about, CITED - len(first)),
-    ]
+def look_first() -> Entry:
+    """The loop's reply to a finish before anybody looked at what grounding claims."""
+    told = phrase("symphony", "look_first")
+    note("finish_refused", why=told)
+    return Entry(FINISH, phrase("symphony", "proposal"), (told,))
 
 
-def closest(footage: Footage, quoted: Sequence[Evidence], about: str) -> list[Evidence]:
-    """The quoted lines closest in meaning to the answer."""
-    if not quoted:
-        return []
-    rows = footage.meanings([about, *(line.text for line in quoted)])
-    closeness = rows[1:] @ rows[0]
-    best = np.argsort(-closeness, kind="stable")[:CITED].tolist()
-    return [replace(quoted[number], score=round(float(closeness[number]), 4)) for number in best]
+def rejection(question: Question, said: Guess, verdict: VerdictReply) -> Entry:
+    """What the planner is told of an answer that was not credible."""
+    answer, comment = in_words(question, said.choice, said.text), verdict.comment or ""
+    told = phrase("symphony", "not_credible", answer=answer, comment=comment).strip()
+    return Entry(REFLECTION, phrase("symphony", "review"), (told,))

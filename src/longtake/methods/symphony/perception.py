@@ -1,4 +1,4 @@
-"""The visual perception agent: a language model that looks through three tools, one at a time."""
+"""The visual perception agent: a language model that sees through three tools, one at a time."""
 
 from __future__ import annotations
 
@@ -14,35 +14,33 @@ from longtake.errors import check_least
 from longtake.events import step
 from longtake.footage.look import Look, look_at, look_closely, rows_within, together
 from longtake.footage.protocol import Footage
-from longtake.methods.symphony.history import PERCEPTION, Turn
+from longtake.methods.symphony.history import PERCEPTION, Entry
+from longtake.prompts import Plain, phrase, words
 from longtake.steps.ask import ask
 from longtake.steps.run import Run
 from longtake.steps.showing import length, shown_to
 from longtake.steps.times import Written, at_least, read_stretch
 from longtake.steps.tools import Tool, ToolError, tool, use_tools
-from longtake.timecode import clock
 from longtake.types import Question, Segment
 
 NEAR = 0.25
-"""A moment this many seconds from one that is shown adds nothing to it."""
+"""Moments within this many seconds of one that is shown add nothing."""
 
 
-class Seen(BaseModel):
+class ObservationReply(BaseModel):
     """What pictures show."""
 
-    observation: str = Field(description="what bears on the request, each thing after its time")
+    observation: str = Field(description="what is relevant to the request, each with its time")
 
 
-class Found(BaseModel):
-    """What came of looking."""
+class FindingsReply(BaseModel):
+    """What was found with the tools."""
 
-    findings: str = Field(
-        description="what was found out, each thing after the time at which it is to be seen"
-    )
+    findings: str = Field(description="what was found, each finding with the time that shows it")
 
 
 class Interval(BaseModel):
-    """A stretch of film."""
+    """A stretch of the film, as a tool takes it."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -57,21 +55,21 @@ class Perception:
     max_tool_calls: int = 5
     """Tools it may use before it must answer."""
     summary_frames: int = 40
-    """Frames of ``global_summary`` …"""
+    """Frames of ``global_summary``."""
     summary_seconds: float = 180.0
-    """… which takes the whole film, or a stretch that is longer than this."""
+    """A summary takes the whole film, or a stretch longer than this."""
     inspector_frames: int = 40
-    """Most frames of ``frame_inspector`` …"""
+    """Most frames of ``frame_inspector``."""
     least_seconds: float = 10.0
-    """… whose stretch is widened to this …"""
+    """A shorter stretch is widened to this."""
     most_seconds: float = 60.0
-    """… and is cut to this."""
+    """A longer stretch is cut to this."""
     cue_frames: int = 10
-    """Frames that a cue adds …"""
+    """Frames that a cue adds."""
     cue_seconds: float = 30.0
-    """… where a stretch is longer than this."""
+    """A cue adds frames to stretches longer than this."""
     segment_frames: int = 40
-    """Frames that the stretches of ``multi_segment`` share, by their length."""
+    """Frames that the stretches of ``multi_segment`` share, in proportion to their length."""
 
     def __post_init__(self) -> None:
         check_least(
@@ -98,32 +96,34 @@ class Perception:
 
 def perceive(
     settings: Perception, footage: Footage, question: Question, instruct: str, run: Run
-) -> Turn:
-    """Tools, at most ``max_tool_calls`` of them, then what was found."""
-    eyes = Eyes(settings, footage, question, instruct, run)
+) -> Entry:
+    """Use at most ``max_tool_calls`` tools, then report what was found."""
+    seeing = PerceptionTools(settings, footage, question, instruct, run)
     with step("visual_perception", instruct=instruct):
-        found = use_tools(
+        reply = use_tools(
             run["llm"],
             "symphony/perceive",
-            eyes.tools,
-            Found,
+            seeing.tools,
+            FindingsReply,
             turns=settings.max_tool_calls,
             default=None,
             question=question,
             instruct=instruct,
             length=length(footage),
         )
-    looked = [f"Looked at {what}." for what in eyes.looks]
-    if found is None:  # what the pictures showed is known, though nobody summed it up
-        return Turn(
-            PERCEPTION, instruct, (*looked, *eyes.observations), looked=tuple(sorted(eyes.rows))
-        )
-    return Turn(PERCEPTION, instruct, (found.findings, *looked), looked=tuple(sorted(eyes.rows)))
+    looked = [phrase("symphony", "looked_at", where=Plain(where)) for where in seeing.looks]
+    rows = tuple(sorted(seeing.rows))
+    if reply is None:  # what the pictures showed is still known, though nobody summarised it
+        return Entry(PERCEPTION, instruct, (*looked, *seeing.observations), looked=rows)
+    return Entry(PERCEPTION, instruct, (reply.findings, *looked), looked=rows)
 
 
 @dataclass
-class Eyes:
-    """The three tools on one film, and what has been looked at with them."""
+class PerceptionTools:
+    """The three tools for one film, and what was looked at with them.
+
+    Models read the docstrings and annotations of the tools as part of the tools' form.
+    """
 
     settings: Perception
     footage: Footage
@@ -131,113 +131,104 @@ class Eyes:
     instruct: str
     run: Run
     rows: set[int] = field(default_factory=set)
+    """Rows of the grid that were shown."""
     looks: list[str] = field(default_factory=list)
+    """The stretches that were looked at, in words."""
     observations: list[str] = field(default_factory=list)
+    """What each look showed."""
 
     @property
     def tools(self) -> list[Tool]:
-        """As the model is told of them."""
+        """The tools as the model is offered them."""
         return [tool(self.global_summary), tool(self.frame_inspector), tool(self.multi_segment)]
 
     def global_summary(
         self,
-        start: Annotated[Written, "HH:MM:SS; leave out for the whole film"] = 0.0,
-        end: Annotated[Written | None, "HH:MM:SS; leave out for the whole film"] = None,
+        start: Annotated[Written, "HH:MM:SS; omit for the whole film"] = 0.0,
+        end: Annotated[Written | None, "HH:MM:SS; omit for the whole film"] = None,
     ) -> str:
-        """An overview of the whole film, or of a stretch of more than three minutes."""
-        read = read_stretch(
-            start, self.footage.duration if end is None else end, self.footage.duration
-        )
-        whole = read.segment.duration >= self.footage.duration - 1.0
+        """An overview of the whole film, or of a part longer than three minutes."""
+        duration = self.footage.duration
+        read = read_stretch(start, duration if end is None else end, duration)
+        whole = read.segment.duration >= duration - 1.0
         if not whole and read.segment.duration <= self.settings.summary_seconds:
-            raise ToolError(f"{_said(read.segment)} is short; use frame_inspector for it")
+            raise ToolError(phrase("symphony", "too_short", clip=read.segment))
         rows = rows_within(self.footage, read.segment)
-        shown = look_at(
-            self.footage, rows[sampling.uniform(len(rows), self.settings.summary_frames)].tolist()
-        )
-        return self._look([read.segment], shown, read.repaired)
+        chosen = rows[sampling.uniform(len(rows), self.settings.summary_frames)]
+        return self._look([read.segment], look_at(self.footage, chosen.tolist()), read.repaired)
 
     def frame_inspector(
         self,
         start: Annotated[Written, "HH:MM:SS"],
         end: Annotated[Written, "HH:MM:SS, 10 to 60 seconds later"],
         cue: Annotated[
-            str,
-            "what to look for, in a few words; used where the stretch is longer than 30 seconds",
+            str, "what to look for, in a few words; used if the part is longer than 30 seconds"
         ] = "",
     ) -> str:
-        """A close look at a stretch of 10 to 60 seconds."""
+        """A close look at 10 to 60 seconds."""
         own = self.settings
+        most = Plain(f"{own.most_seconds:g}")
         read = read_stretch(start, end, self.footage.duration)
         if read.segment.duration > own.summary_seconds:
-            raise ToolError(
-                f"{_said(read.segment)} is too long to inspect; name at most {own.most_seconds:g} seconds at a time, "
-                "the most promising first, or use global_summary"
-            )
-        segment, done = (
-            at_least(read.segment, own.least_seconds, self.footage.duration),
-            read.repaired,
-        )
+            told = phrase("symphony", "too_long", clip=read.segment, seconds=most)
+            raise ToolError(told)
+        segment = at_least(read.segment, own.least_seconds, self.footage.duration)
+        done = [read.repaired] if read.repaired else []
         if segment.duration > own.most_seconds:
             segment = Segment(segment.start, segment.start + own.most_seconds)
-            done = "; ".join(
-                part
-                for part in (done, f"only the first {own.most_seconds:g} seconds were looked at")
-                if part
-            )
+            done.append(phrase("symphony", "only_first", seconds=most))
         shown = look_closely(self.footage, segment, own.inspector_frames)
         if segment.duration > own.cue_seconds:
             shown = together(shown, self._cued(segment, shown, cue or self.instruct))
-        return self._look([segment], shown, done)
+        return self._look([segment], shown, "; ".join(done))
 
     def multi_segment(
-        self, intervals: Annotated[list[Interval], "stretches to compare, 2 or more"]
+        self, intervals: Annotated[list[Interval], "the parts to compare, 2 or more"]
     ) -> str:
-        """Several stretches side by side: to compare them, or to see how one thing led to another."""
+        """Several parts side by side: to compare them, or to see how one thing led to another."""
         if not intervals:
-            raise ToolError("name at least one stretch")
+            raise ToolError(phrase("symphony", "no_interval"))
         read = [read_stretch(one.start, one.end, self.footage.duration) for one in intervals]
-        least = [at_least(one.segment, 1.0, self.footage.duration) for one in read]
-        segments = sorted(dict.fromkeys(least))[: self.settings.segment_frames]
-        shares = np.array([segment.duration for segment in segments])
+        widened = [at_least(one.segment, 1.0, self.footage.duration) for one in read]
+        segments = sorted(dict.fromkeys(widened))[: self.settings.segment_frames]
         places = [rows_within(self.footage, segment) for segment in segments]
-        total, room = self.settings.segment_frames, [len(rows) for rows in places]
-        given = allocate.counts(shares / shares.sum(), total, room)
-        if 0 in given:  # none is passed over: one of each, and the rest by length
-            more = allocate.counts(
-                shares / shares.sum(), total - len(segments), [size - 1 for size in room]
-            )
-            given = [1 + count for count in more]
-        rows = [
-            row[sampling.uniform(len(row), count)] for row, count in zip(places, given, strict=True)
+        counts = self._shared_frames(segments, [len(rows) for rows in places])
+        chosen = [
+            rows[sampling.uniform(len(rows), count)]
+            for rows, count in zip(places, counts, strict=True)
         ]
-        shown = look_at(self.footage, np.unique(np.concatenate(rows)).tolist())
-        return self._look(
-            segments, shown, "; ".join(dict.fromkeys(one.repaired for one in read if one.repaired))
-        )
+        shown = look_at(self.footage, np.unique(np.concatenate(chosen)).tolist())
+        repairs = dict.fromkeys(one.repaired for one in read if one.repaired)
+        return self._look(segments, shown, "; ".join(repairs))
+
+    def _shared_frames(self, segments: Sequence[Segment], room: Sequence[int]) -> list[int]:
+        """Frames for each segment in proportion to its length, at least one each."""
+        durations = np.array([segment.duration for segment in segments])
+        shares, total = durations / durations.sum(), self.settings.segment_frames
+        counts = allocate.counts(shares, total, room)
+        if 0 not in counts:
+            return counts
+        more = allocate.counts(shares, total - len(segments), [size - 1 for size in room])
+        return [1 + count for count in more]
 
     def _cued(self, segment: Segment, shown: Look, cue: str) -> Look:
-        """Further moments of the segment, those of the grid that are closest to the cue and not as good as shown."""
+        """Further moments of the segment: those closest to the cue that are not shown already."""
         rows = rows_within(self.footage, segment)
-        times = np.array(
-            [
-                *(frame.time for frame in shown.frames),
-                *(line.segment.start for line in shown.captions),
-            ]
-        )
-        apart = np.abs(self.footage.times[rows][:, None] - times).min(axis=1)
+        times = [frame.time for frame in shown.frames]
+        times += [line.segment.start for line in shown.captions]
+        apart = np.abs(self.footage.times[rows][:, None] - np.array(times)).min(axis=1)
         free = rows[apart > NEAR]
         closeness = self.footage.embeddings()[free] @ self.footage.encode([cue])[0]
         best = np.argsort(-closeness, kind="stable")[: self.settings.cue_frames]
         return look_at(self.footage, np.sort(free[best]).tolist())
 
     def _look(self, segments: Sequence[Segment], shown: Look, repaired: str) -> str:
-        """What the vision-language model sees there, with a word on what was done to the times."""
-        where = ", ".join(map(_said, segments))
-        seen = ask(
+        """What the vision-language model sees there, and how the times were repaired."""
+        where = ", ".join(words(segment) for segment in segments)
+        reply = ask(
             self.run["vlm"],
             "symphony/look",
-            Seen,
+            ObservationReply,
             default=None,
             question=self.question,
             instruct=self.instruct,
@@ -245,11 +236,7 @@ class Eyes:
         )
         self.rows.update(shown.rows)
         self.looks.append(where)
-        told = "Nothing could be made out." if seen is None else seen.observation
+        told = phrase("symphony", "nothing_made_out") if reply is None else reply.observation
         self.observations.append(f"{where}: {told}")
-        note = f" ({repaired})" if repaired else ""
-        return f"{where}{note}\n{told}"
-
-
-def _said(segment: Segment) -> str:
-    return f"{clock(segment.start)} to {clock(segment.end)}"
+        repairs = f" ({repaired})" if repaired else ""
+        return f"{where}{repairs}\n{told}"

@@ -1,4 +1,4 @@
-"""The subtitle agent: the spoken lines that bear on the question, who is spoken of and how, and what it is about."""
+"""The subtitle agent: the relevant lines, who and what is mentioned and how, and the topic."""
 
 from __future__ import annotations
 
@@ -8,68 +8,65 @@ from pydantic import BaseModel, Field
 
 from longtake.events import note, step
 from longtake.footage.protocol import Footage
-from longtake.methods.symphony.history import SUBTITLES, Turn
+from longtake.methods.symphony.history import SUBTITLES, Entry
 from longtake.models.tokens import estimate
-from longtake.prompts import words
+from longtake.prompts import phrase, words
 from longtake.steps.ask import ask
 from longtake.steps.fanout import fanout
 from longtake.steps.run import Run
 from longtake.steps.times import Written, read_stretch
 from longtake.steps.tools import ToolError
-from longtake.timecode import clock
 from longtake.types import Evidence, Line, Question
 
 NEAR = 2.0
-"""Seconds by which a model may miss the line it means."""
+"""Seconds by which a quoted line's time may be off."""
 
 
-class Quoted(BaseModel):
-    """A line as the model gives it."""
+class QuotedLine(BaseModel):
+    """A line as the model quotes it."""
 
     start: Written
     end: Written
     text: str
 
 
-class Heard(BaseModel):
+class SubtitlesReply(BaseModel):
     """What the lines say about the question."""
 
-    lines: list[Quoted]
-    entities: list[str] = Field(description="who and what is spoken of")
-    sentiment: str = Field("", description="how they are spoken of")
+    lines: list[QuotedLine]
+    entities: list[str] = Field(description="who and what is mentioned")
+    sentiment: str = Field("", description="in what tone they are mentioned")
     topic: str = Field("", description="one sentence: what the lines are about")
 
 
 def listen(
     footage: Footage, question: Question, instruct: str, run: Run, *, most_tokens: int
-) -> Turn:
-    """All lines of the film, in as many pieces as the model's context needs, and what was made of them."""
+) -> Entry:
+    """Read all lines of the film, in as many pieces as the context requires, and report on them."""
     with step("subtitles", instruct=instruct):
         lines = footage.speech()
         if not lines:
-            return Turn(
-                SUBTITLES, instruct, ("There are no subtitles, and no speech was recognised.",)
-            )
+            return Entry(SUBTITLES, instruct, (phrase("symphony", "no_subtitles"),))
         context = run["llm"].card.context
         room = most_tokens if context is None else min(most_tokens, context // 2)
 
-        def read(piece: Sequence[Line]) -> Heard | None:
+        def read(piece: Sequence[Line]) -> SubtitlesReply | None:
             return ask(
                 run["llm"],
                 "symphony/subtitles",
-                Heard,
+                SubtitlesReply,
                 default=None,
                 question=question,
                 instruct=instruct,
                 subtitles=list(piece),
             )
 
-        heard = [one for one in fanout(read, pieces(lines, room)) if one is not None]
-        return _merged(footage, lines, instruct, heard)
+        replies = [reply for reply in fanout(read, pieces(lines, room)) if reply is not None]
+        return _merged(footage, lines, instruct, replies)
 
 
 def pieces(lines: Sequence[Line], most_tokens: int) -> list[list[Line]]:
-    """The lines in order, cut where a piece would have more than ``most_tokens``; a longer line is a piece alone."""
+    """The lines in pieces of at most ``most_tokens``; a longer line is a piece on its own."""
     cut: list[list[Line]] = [[]]
     used = 0
     for line in lines:
@@ -82,45 +79,47 @@ def pieces(lines: Sequence[Line], most_tokens: int) -> list[list[Line]]:
     return cut
 
 
-def _merged(footage: Footage, lines: Sequence[Line], instruct: str, heard: Sequence[Heard]) -> Turn:
-    """The pieces as one report. Only lines that the film has are passed on: what a model adds is dropped."""
+def _merged(
+    footage: Footage, lines: Sequence[Line], instruct: str, replies: Sequence[SubtitlesReply]
+) -> Entry:
+    """The replies as one report. Only lines that the film contains are passed on."""
     found: dict[Line, None] = {}
-    for quoted in (line for one in heard for line in one.lines):
+    for quoted in (line for reply in replies for line in reply.lines):
         real = _real(footage, lines, quoted)
         if real is None:
             note("line_not_in_film", text=quoted.text)
         else:
             found[real] = None
     kept = sorted(found, key=lambda line: line.segment)
-    report = [f"[{clock(line.segment.start)}] {line.text}" for line in kept] or [
-        "No line bears on this."
-    ]
-    entities = list(dict.fromkeys(name for one in heard for name in one.entities))
-    if entities:
-        moods = "; ".join(dict.fromkeys(one.sentiment for one in heard if one.sentiment))
-        report.append(f"Spoken of: {', '.join(entities)}" + (f" ({moods})" if moods else ""))
-    report += [
-        f"About: {topic}" for topic in dict.fromkeys(one.topic for one in heard if one.topic)
-    ]
+    report = [words(line) for line in kept] or [phrase("symphony", "no_line")]
+    names = ", ".join(_each_once([name for reply in replies for name in reply.entities]))
+    tone = "; ".join(_each_once([reply.sentiment for reply in replies]))
+    if names and tone:
+        report.append(phrase("symphony", "mentioned_how", names=names, tone=tone))
+    elif names:
+        report.append(phrase("symphony", "mentioned", names=names))
+    for topic in _each_once([reply.topic for reply in replies]):
+        report.append(phrase("symphony", "topic", topic=topic))
     quotes = tuple(Evidence(line.segment, "speech", line.text) for line in kept)
-    return Turn(SUBTITLES, instruct, tuple(report), quoted=quotes)
+    return Entry(SUBTITLES, instruct, tuple(report), quoted=quotes)
 
 
-def _real(footage: Footage, lines: Sequence[Line], quoted: Quoted) -> Line | None:
-    """The film's own line that a model quotes: the one with most of its words at about its time."""
+def _each_once(texts: Sequence[str]) -> list[str]:
+    return [text for text in dict.fromkeys(texts) if text]
+
+
+def _real(footage: Footage, lines: Sequence[Line], quoted: QuotedLine) -> Line | None:
+    """The film's own line that a model quotes: the one with most of its words near its time."""
     try:
         meant = read_stretch(quoted.start, quoted.end, footage.duration).segment
     except ToolError:
         return None
-    near = [
-        line
-        for line in lines
-        if line.segment.start <= meant.end + NEAR and line.segment.end >= meant.start - NEAR
-    ]
     said = set(quoted.text.lower().split())
-    shared = [
-        (len(said & set(line.text.lower().split())), -abs(line.segment.start - meant.start))
-        for line in near
-    ]
-    best = max(range(len(near)), key=lambda number: shared[number], default=None)
-    return None if best is None or shared[best][0] == 0 else near[best]
+    best, best_rank = None, (0, -float("inf"))
+    for line in lines:
+        near = line.segment.start <= meant.end + NEAR and line.segment.end >= meant.start - NEAR
+        shared = len(said & set(line.text.lower().split()))
+        rank = shared, -abs(line.segment.start - meant.start)
+        if near and shared and rank > best_rank:
+            best, best_rank = line, rank
+    return best

@@ -1,4 +1,4 @@
-"""A film as a graph of scenes, and the belief that each of them matters (VideoDetective, sections 3.1 and 3.2)."""
+"""A film as a graph of scenes, and the belief that each scene is relevant (sections 3.1 and 3.2)."""
 
 from __future__ import annotations
 
@@ -16,46 +16,47 @@ from longtake.footage.protocol import Footage
 from longtake.types import Segment
 
 SCENE = "scene"
-"""The threshold's name on an encoder's card."""
+"""Name of the threshold θ_sim on an encoder's card."""
 
 
 @dataclass(frozen=True)
 class GraphRule:
-    """How scenes and their graph are made (table 5)."""
+    """How scenes and their graph are built (table 5)."""
 
     theta_sim: float | None = None
-    """Cosine of neighbouring frames below which a scene ends; unset: as the encoder's card says, else by quantile."""
+    """Cosine of neighbouring frames below which a scene ends. Unset: the value on the encoder's card,
+    else by quantile."""
     quantile: float = 0.05
-    """Share of neighbouring frames that are boundaries where nothing else sets the threshold."""
+    """Share of neighbouring frames that become boundaries if nothing else sets the threshold."""
     min_frames: int = 10
-    """Frames under which a scene merges with a neighbour (L_min)."""
+    """A scene with fewer frames is merged with a neighbour (L_min)."""
     max_frames: int | None = 120
-    """Frames above which a scene is divided (ours: a continuous shot must not be one scene)."""
+    """A scene with more frames is divided (ours: a continuous shot must not be one scene)."""
     alpha: float = 0.6
-    """Weight of looking alike, against being close in time (α)."""
+    """Weight of visual similarity, against closeness in time (α)."""
     tau: float = 30.0
-    """Seconds after which closeness in time has faded to a third (τ)."""
+    """Time constant of closeness in time, in seconds (τ)."""
     top: int = 8
-    """Edges kept of each scene (k)."""
+    """Edges kept per scene (k)."""
     beta: float = 0.6
     """Share of belief that comes from neighbours (β)."""
     iterations: int = 7
-    """Steps of diffusion after each observation (T_prop)."""
+    """Diffusion steps after each observation (T_prop)."""
 
 
 @dataclass(frozen=True)
 class SceneGraph:
-    """The scenes of a film, or of the part that a question speaks of, and how they hang together."""
+    """The scenes of a film, or of the part that a question names, and the graph over them."""
 
     rows: NDArray[np.int64]
-    """Places in the footage's grid, in order."""
+    """Rows of the footage's grid, in order."""
     vectors: NDArray[np.float32]
-    """A unit row for each of them."""
+    """A unit vector for each of them."""
     spans: Sequence[Span]
-    """Scenes as stretches of ``rows``."""
+    """Scenes as ranges of ``rows``."""
     segments: tuple[Segment, ...]
     nodes: NDArray[np.float64]
-    """h_i, a unit row per scene."""
+    """h_i, a unit vector per scene."""
     weights: graph.Edges
     """W̃."""
     spreading: graph.Edges
@@ -65,23 +66,22 @@ class SceneGraph:
         return len(self.spans)
 
     def rows_of(self, node: int) -> NDArray[np.int64]:
-        """The places in the grid that a scene holds."""
+        """The rows of the grid in a scene."""
         begin, end = self.spans[node]
         return self.rows[begin:end]
 
     def tell(self, label: str, values: Sequence[float], nodes: Sequence[int] | None = None) -> None:
-        """A number per scene, or for some of them, into the trace."""
+        """Record a number for each scene, or for some of them, in the trace."""
         chosen = self.segments if nodes is None else tuple(self.segments[node] for node in nodes)
         emit(ScoresSet(label=label, segments=chosen, values=tuple(np.round(values, 4).tolist())))
 
 
 def scene_graph(footage: Footage, rule: GraphRule, within: Segment | None = None) -> SceneGraph:
-    """Lines 2 and 4: scenes with their vectors, and the graph over them."""
+    """Lines 2 and 4: the scenes with their vectors, and the graph over them."""
     rows = np.arange(len(footage.times)) if within is None else rows_within(footage, within)
     vectors = np.asarray(footage.embeddings()[rows], np.float32)
-    spans = scenes.scenes(
-        vectors, cut_off(footage, vectors, rule), shortest=rule.min_frames, longest=rule.max_frames
-    )
+    theta = cut_off(footage, vectors, rule)
+    spans = scenes.scenes(vectors, theta, shortest=rule.min_frames, longest=rule.max_frames)
     starts = footage.times[rows[[begin for begin, _ in spans]]].tolist()
     until = footage.duration if within is None else min(within.end, footage.duration)
     ends = [*starts[1:], max(until, starts[-1])]
@@ -104,29 +104,33 @@ def cut_off(footage: Footage, vectors: NDArray[np.float32], rule: GraphRule) -> 
 
 
 class Belief:
-    """The state vectors: Y, what was verified or presumed; F, what follows for every scene; v, what was visited."""
+    """The state vectors: ``injected`` is Y, ``field`` is F, and ``open`` is 1 − v.
+
+    Y holds what was verified or assumed of each scene, F what follows for every scene, and v which
+    scenes were visited.
+    """
 
     def __init__(
         self,
-        film: SceneGraph,
-        presumed: NDArray[np.float64],
+        scene_graph: SceneGraph,
+        prior: NDArray[np.float64],
         rule: GraphRule,
         *,
         spread: bool = True,
     ) -> None:
-        self._film, self._rule, self._spread = film, rule, spread
-        self.injected = np.array(presumed, np.float64)
+        self._graph, self._rule, self._spread = scene_graph, rule, spread
+        self.injected = np.array(prior, np.float64)
         self.field = self.injected.copy()
-        self.open = np.ones(len(film), np.bool_)
-        film.tell("belief", self.field.tolist())
+        self.open = np.ones(len(scene_graph), np.bool_)
+        scene_graph.tell("belief", self.field.tolist())
 
     def inject(self, node: int, score: float) -> None:
-        """Lines 23 and 24: Y_i ← s_i, v_i ← 1, and the belief follows."""
+        """Lines 23 and 24: Y_i ← s_i, v_i ← 1, and F is diffused again."""
         self.injected[node] = score
         self.open[node] = False
         if self._spread:
             self.field = graph.diffuse(
-                self._film.spreading,
+                self._graph.spreading,
                 self.injected,
                 self.field,
                 beta=self._rule.beta,
@@ -134,5 +138,5 @@ class Belief:
             )
         else:
             self.field = self.injected.copy()
-        self._film.tell("observed", [score], [node])
-        self._film.tell("belief", self.field.tolist())
+        self._graph.tell("observed", [score], [node])
+        self._graph.tell("belief", self.field.tolist())
