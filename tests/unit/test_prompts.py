@@ -86,7 +86,8 @@ def phrase_uses() -> list[tuple[str, str, str, set[str]]]:
     found = []
     for path, tree in trees():
         for node in ast.walk(tree):
-            if not isinstance(node, ast.Call) or getattr(node.func, "id", None) != "phrase":
+            called = getattr(node, "func", None)
+            if "phrase" not in (getattr(called, "id", None), getattr(called, "attr", None)):
                 continue
             owner, name = (getattr(argument, "value", None) for argument in node.args)
             if isinstance(owner, str) and isinstance(name, str):
@@ -178,9 +179,7 @@ def literals(value: ast.expr) -> list[str]:
     """The words that an expression may stand for, as far as they are written in it."""
     if isinstance(value, ast.Constant):
         texts = [value.value] if isinstance(value.value, str) else []
-    elif isinstance(value, ast.JoinedStr):
-        texts = [text for part in value.values for text in literals(part)]
-    elif isinstance(value, ast.BoolOp):
+    elif isinstance(value, ast.JoinedStr | ast.BoolOp):
         texts = [text for part in value.values for text in literals(part)]
     elif isinstance(value, ast.IfExp):
         texts = [*literals(value.body), *literals(value.orelse)]

@@ -99,7 +99,7 @@ class Prompt:
         )
 
 
-def phrase(owner: str, name: str, **values: Any) -> str:
+def phrase(owner: str, name: str, /, **values: Any) -> str:
     """A short text from ``owner/phrases.md``, with its slots filled.
 
     Filled with our own words, numbers and times only, a phrase is :class:`Plain`. With any other
@@ -135,15 +135,18 @@ def names() -> list[str]:
     )
 
 
-def homes() -> dict[str, Path]:
+def homes(only: str | None = None) -> dict[str, Path]:
     """The folder of each owner's prompts.
 
     A method's prompts lie in ``prompts/`` beside its module, and their owner is called like the
     package around that module (``longtake.methods.a4vl.method`` owns ``a4vl/…``), or like the
-    module itself where there is no package around it.
+    module itself where there is no package around it. ``only`` looks up no other owner.
     """
     found = {SHARED: Path(__file__).parent / SHARED}
     for module in registry.methods.modules():
+        # an owner is named like the module or the package around it: others need not be looked up
+        if only is not None and only not in module.split(".")[-2:]:
+            continue
         owner, home = _home(module)
         if home is None or not home.is_dir():
             continue
@@ -251,7 +254,7 @@ def words(value: Any) -> str:
 def _shipped(name: str) -> Prompt:
     """The prompt as its owner ships it."""
     owner, _, step = name.partition("/")
-    home = homes().get(owner)
+    home = homes(owner).get(owner)
     if home is None or not (home / f"{step}.md").is_file():
         raise unknown("prompt", name, names())
     return _read_once(name, home / f"{step}.md")

@@ -184,9 +184,8 @@ def _again(
 ) -> Reply:
     """The reply to the same request, put once more with what was wrong."""
     events.note("asked_again", prompt=options.prompt, model=chat.card.name, why=problem)
-    again = prompts.load("shared/reask").render(
-        problem=problem, form=Plain(form.instruction or "Write plain text.")
-    )
+    instruction = Plain(form.instruction or prompts.phrase("shared", "plain_text"))
+    again = prompts.load("shared/reask").render(problem=problem, form=instruction)
     return chat.complete([*messages, _quoted(reply), say("user", *again.user)], options)
 
 
@@ -220,7 +219,7 @@ def _quoted(reply: Reply) -> Message:
     """An unreadable reply as the model's own turn, shortened."""
     # a model that is shown how it rambled rambles on
     text = said(reply)[: CUT_QUOTED if is_cut(reply) else QUOTED]
-    return say("assistant", text or "(empty)")
+    return say("assistant", text or prompts.phrase("shared", "empty"))
 
 
 def plain_data(value: Any) -> Any:

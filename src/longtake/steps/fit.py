@@ -14,7 +14,7 @@ from longtake import events
 from longtake.errors import ModelError
 from longtake.models.chat import Chat, Image, Message
 from longtake.models.tokens import PER_MESSAGE, count, estimate_image, estimate_messages
-from longtake.prompts import Plain, words
+from longtake.prompts import Plain, phrase, words
 from longtake.types import Line, Question, Segment
 
 ROOM = 32
@@ -109,7 +109,7 @@ def trim(lines: Sequence[str], keep: int) -> list[str]:
     if keep >= len(lines):
         return list(lines)
     head = (keep + 1) // 2
-    gap = f"(… {len(lines) - keep} lines left out …)"
+    gap = phrase("shared", "lines_left_out", number=len(lines) - keep)
     return [*lines[:head], gap, *lines[len(lines) - (keep - head) :]]
 
 

@@ -22,14 +22,10 @@ from longtake.models.replies.forms import (
 )
 from longtake.models.replies.loops import cut_loop
 from longtake.models.replies.reading import Unreadable, assemble, glean, read
-from longtake.prompts import Plain
+from longtake.prompts import Plain, phrase
 from longtake.timecode import parse_time
 from longtake.types import Question, Segment
 
-CUT_OFF = (
-    "the reply was cut off before an answer came, because it was too long; "
-    "think less and answer briefly"
-)
 MOST_FIELDS = 4
 """Fields that are asked for one at a time; a type that lacks more is not worth the calls."""
 _CLOCK = r"\d\d:\d\d:\d\d"
@@ -66,7 +62,8 @@ class Form:
         if text != reply.text:
             events.note("reply_looped", model=reply.model, characters=len(reply.text) - len(text))
         if not text.strip():
-            raise Unreadable(CUT_OFF if reply.finish == "length" else "the reply was empty")
+            cut_off, empty = phrase("shared", "cut_off"), phrase("shared", "empty_reply")
+            raise Unreadable(cut_off if reply.finish == "length" else empty)
         if self.schema is None:
             return text.strip()
         cut = is_cut(reply)
@@ -74,7 +71,7 @@ class Form:
             return read(text, self.kind, self.question, cut=cut, numbered=self.numbered)
         except Unreadable as error:
             # what its last words lack would not help the model; that they were too many does
-            raise Unreadable(CUT_OFF if cut else str(error)) from error
+            raise Unreadable(phrase("shared", "cut_off") if cut else str(error)) from error
 
     def known(self, reply: Reply) -> dict[str, Any]:
         """The fields of an unreadable reply that can be read."""

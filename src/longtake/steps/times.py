@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from longtake.errors import ConfigError
+from longtake.prompts import Plain, phrase
 from longtake.steps.tools import ToolError
 from longtake.timecode import clock, parse_time
 from longtake.types import Segment
@@ -34,19 +35,18 @@ def read_stretch(start: Written, end: Written, duration: float) -> Stretch:
     """
     a, shifted_a = _moment(start, duration)
     b, shifted_b = _moment(end, duration)
-    done = (
-        ["minutes and seconds had been written as hours and minutes"]
-        if shifted_a or shifted_b
-        else []
-    )
+    done = []
+    if shifted_a or shifted_b:
+        done.append(phrase("shared", "hours_for_minutes"))
     if b < a:
         a, b = b, a
-        done.append("the two times were the wrong way round")
+        done.append(phrase("shared", "wrong_way_round"))
     if a >= duration:
-        raise ToolError(f"{clock(a)} lies beyond the end: the film is {clock(duration)} long")
+        length = Plain(clock(duration))
+        raise ToolError(phrase("shared", "beyond_the_end", time=Plain(clock(a)), length=length))
     if b > duration:
         b = duration
-        done.append(f"the film ends at {clock(duration)}")
+        done.append(phrase("shared", "film_ends", time=Plain(clock(duration))))
     return Stretch(Segment(a, b), "; ".join(done))
 
 
@@ -55,7 +55,7 @@ def _moment(written: Written, duration: float) -> tuple[float, bool]:
     try:
         seconds = parse_time(str(written))
     except ConfigError as error:
-        raise ToolError(f"{error}; write times as HH:MM:SS") from error
+        raise ToolError(phrase("shared", "write_times", why=str(error))) from error
     parts = str(written).strip().split(":")
     if seconds >= duration and len(parts) == 3 and float(parts[2]) == 0 and seconds / 60 < duration:
         return seconds / 60, True

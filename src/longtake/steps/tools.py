@@ -41,7 +41,6 @@ from longtake.types import Frame
 
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
-ONLY_THE_OBJECT = "To use a tool, reply with its JSON object and nothing else."
 _FENCED = re.compile(r"```\w*\n(.*)\n```", re.DOTALL)
 
 
@@ -70,13 +69,13 @@ class Tool:
         try:
             given = parse(arguments or "{}")
         except NotJson as error:
-            raise ToolError(f"the arguments are not JSON: {error}") from error
+            raise ToolError(prompts.phrase("shared", "not_json", why=str(error))) from error
         if not isinstance(given.value, dict) or given.cut is not None:
-            raise ToolError("the arguments must be one complete JSON object")
+            raise ToolError(prompts.phrase("shared", "not_one_object"))
         try:
             checked = self.parameters.model_validate(given.value)
         except ValidationError as error:
-            raise ToolError(f"the arguments do not fit:\n{explain(error)}") from error
+            raise ToolError(prompts.phrase("shared", "do_not_fit", why=explain(error))) from error
         result = self.run(**{name: getattr(checked, name) for name in self.parameters.model_fields})
         return result if isinstance(result, str) else prompts.words(result)
 
@@ -168,23 +167,25 @@ class _Loop:
             if call is None:
                 return self._answered(messages, reply)
             messages.append(say("assistant", reply.text))
-            messages.append(say("user", self._use(call) if call.name else ONLY_THE_OBJECT))
+            only_object = prompts.phrase("shared", "only_the_object")
+            messages.append(say("user", self._use(call) if call.name else only_object))
         return messages, None
 
     def _answered(self, messages: list[Message], reply: Reply) -> tuple[list[Message], Reply]:
-        return [*messages, say("assistant", reply.text or "(empty)")], reply
+        return [*messages, say("assistant", reply.text or prompts.phrase("shared", "empty"))], reply
 
     def _use(self, call: ToolCall) -> str:
         """What a tool gives, quoted, or what is wrong with how it was used."""
         try:
             if call.name not in self.tools:
+                known = ", ".join(self.tools)
                 raise ToolError(
-                    f"there is no tool {call.name!r}; there are {', '.join(self.tools)}"
+                    prompts.phrase("shared", "no_such_tool", name=call.name, known=known)
                 )
             result = self.tools[call.name].use(call.arguments)
         except ToolError as error:
             self._note(call, error=str(error))
-            return quote(f"This did not work. {error}", "tool error")
+            return quote(prompts.phrase("shared", "tool_failed", why=str(error)), "tool error")
         self._note(call, result=result)
         return quote(result, call.name)
 

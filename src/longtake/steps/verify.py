@@ -29,7 +29,7 @@ from longtake.events import note, step
 from longtake.footage.protocol import Footage
 from longtake.models.chat import Card, Chat, Image
 from longtake.models.tokens import estimate, estimate_image
-from longtake.prompts import Plain
+from longtake.prompts import Plain, phrase
 from longtake.steps.answer import guess, in_words
 from longtake.steps.ask import ask
 from longtake.steps.run import Run
@@ -73,7 +73,7 @@ class Candidate:
 
     def line(self) -> Line:
         """How the model reads about it."""
-        return Line(self.evidence.segment, self.evidence.text or "(the picture below)")
+        return Line(self.evidence.segment, self.evidence.text or phrase("shared", "picture_below"))
 
 
 def verify(answer: Answer, footage: Footage, question: Question, run: Run) -> Answer:
@@ -208,7 +208,7 @@ def mark(
         frames=[each.frame for each in candidates if each.frame is not None],
         question=question,
         length=Plain(clock(footage.duration)),
-        proposed=f"Proposed answer: {proposed}",
+        proposed=phrase("shared", "proposed_answer", answer=proposed),
         moments=numbered(candidates),
     )
 
@@ -224,7 +224,7 @@ def reconsider(
         question,
         frames=[each.frame for each in against if each.frame is not None],
         length=Plain(clock(footage.duration)),
-        proposed=f"Answer so far: {proposed}",
+        proposed=phrase("shared", "answer_so_far", answer=proposed),
         moments=numbered(against),
     )
     again = in_words(question, said.choice, said.text)

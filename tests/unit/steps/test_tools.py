@@ -65,7 +65,7 @@ def test_native_calls_answered_in_turn() -> None:
 @pytest.mark.parametrize(
     ("made", "says"),
     [
-        (call("peek", {}), "there is no tool 'peek'; there are look"),
+        (call("peek", {}), 'there is no tool "peek"; the tools are look'),
         (call("look", "not json"), "not JSON"),
         (call("look", {"at": "soon"}), "at: "),
         (call("look", {"at": 1, "zoom": 2}), "zoom: "),
