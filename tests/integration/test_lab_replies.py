@@ -34,12 +34,13 @@ RUNS = {
 @pytest.mark.parametrize("method", registry.methods.names())
 def test_no_reply_of_a_method_falls_back_to_a_neutral_value(method, run, tmp_path):
     model, captions = RUNS[run]
-    benchmark = lab([41], 3, 10, captions=captions)
+    benchmark = lab([42], 4, 6, captions=captions)  # six questions, of all these kinds
     solver = Solver(method, Session(casting=Casting((model,))), traces=tmp_path)
     for item in benchmark.items:
         if item.tags["type"] in KINDS:
             row = answer_one(solver, benchmark.source, item.asked)
             assert row["status"] != "error", row
+    assert set(KINDS) <= {item.tags["type"] for item in benchmark.items}
     neutral, prompts = set(), set()
     for event in events_in(tmp_path):
         if event.get("kind") == "chat_called":

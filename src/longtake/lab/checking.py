@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from longtake.lab.grammar import facts_in
 from longtake.lab.mind import Mind
 from longtake.lab.prompt import CLOCK, seconds
 from longtake.lab.skills import credible
@@ -29,6 +30,18 @@ def contradicts(mind: Mind) -> list[int]:
     if mind.finding.level < 3 or credible(mind):
         return []
     return _telling(mind)
+
+
+def passages(mind: Mind) -> list[int]:
+    """Listed passages that state a fact on which the answer rests; none for a guess."""
+    if mind.finding.value is None:
+        return []
+    decisive = {sighting.fact for sighting in mind.finding.support}
+    numbers = []
+    for number, line in mind.shown.numbered_lines().items():
+        if any(fact in decisive for _, fact in facts_in(line)):
+            numbers.append(number)
+    return numbers
 
 
 def _telling(mind: Mind) -> list[int]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from longtake.lab.checking import contradicts, supports
+from longtake.lab.checking import contradicts, passages, supports
 from longtake.lab.facts import Saying
 from longtake.lab.grammar import sentence, wish
 from longtake.lab.mind import Mind, scope_of
@@ -137,11 +137,12 @@ LISTS: Mapping[str, Callable[[Mind], list[Any]]] = {
     "missing": missing,
     "supports": supports,
     "contradicts": contradicts,
+    "passages": passages,
     "events": timeline,
     "scores": scores,
     "groups": groups,
     **dict.fromkeys(("facets", "options"), facets),
-    **dict.fromkeys(("query_keywords", "keywords", "entities"), entities),
+    **dict.fromkeys(("query_keywords", "keywords", "entities", "queries"), entities),
     "lines": lines,
     **dict.fromkeys(("intervals", "segments", "ranges"), intervals),
 }

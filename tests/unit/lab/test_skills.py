@@ -463,3 +463,12 @@ class Bounds(BaseModel):
 def test_every_reply_fits_its_schema():
     for asked in WORLD.questions[:12]:
         Bounds.model_validate(reply(SHARP, shown(asked), schema_for(Bounds)))
+
+
+def test_passages_that_hold_the_answer():
+    asked = question("spoken")
+    line = spoken_in(SCRIPT, asked.evidence)
+    listed = f"1. [00:00:01] speech: What a day it has been so far.\n2. {line}"
+    form = fields(passages={"type": "array", "items": {"type": "integer"}})
+    assert reply(SHARP, shown(asked, notes=listed), form) == {"passages": [2]}
+    assert reply(SHARP, shown(asked, notes="1. [00:00:01] Nothing."), form) == {"passages": []}
