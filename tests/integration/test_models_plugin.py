@@ -1,0 +1,108 @@
+"""Another installed package brings a method with its prompts, and a backend."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LAB = ("--of", "minutes=2", "--of", "seeds=1", "--of", "questions=2")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that the package is installed in, built from a copy so that nothing is left behind."""
+    source = shutil.copytree(
+        ROOT / "tests" / "plugin", tmp_path_factory.mktemp("plugin") / "source"
+    )
+    target = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    command += ["--no-deps", "--no-build-isolation", "--no-index", "--target", target, source]
+    subprocess.run(command, check=True)
+    return target
+
+
+@pytest.fixture
+def longtake(site: Path, tmp_path: Path) -> Any:
+    """Run a command with the package installed; a process of its own, without the tests' closed doors."""
+    paths = os.pathsep.join(map(str, (site, ROOT / "src")))
+
+    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "longtake", *map(str, arguments)]
+        environment = {**os.environ, "PYTHONPATH": paths}
+        return subprocess.run(
+            command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+
+    return run
+
+
+def test_methods_and_models_of_the_package_are_found(longtake: Any) -> None:
+    listed = longtake("methods")
+    assert "echo" in listed.stdout.split(), listed.stderr
+    described = longtake("methods", "echo", "--json")
+    assert "manner" in described.stdout, described.stderr
+    entry = ("--set", "models.mine.backend=echo", "--set", "models.mine.address=api.example")
+    rows = json.loads(longtake("models", "list", "--json", *entry).stdout)["models"]
+    (row,) = [row for row in rows if row["name"] == "mine"]
+    assert (row["backend"], row["where"]) == ("echo", "api.example")
+
+
+def test_settings_of_the_backend_are_checked(longtake: Any) -> None:
+    entry = ("--set", "models.mine.backend=echo")
+    wrong = longtake("models", "list", *entry, "--set", "models.mine.volum=3")
+    assert wrong.returncode == 2
+    assert "did you mean 'models.mine.volume'" in wrong.stderr
+    loud = longtake("models", "list", *entry, "--set", "models.mine.volume=12")
+    assert loud.returncode == 2
+    assert "models.mine.volume = 12" in loud.stderr
+
+
+def test_an_evaluation_runs_and_one_prompt_is_overridden(longtake: Any, tmp_path: Path) -> None:
+    asked = ("eval", "lab", *LAB, "--method", "echo", "--model", "echo/B", "--traces")
+    first = longtake(*asked, "--out", "first", "--json")
+    assert first.returncode == 0, first.stderr
+    own = tmp_path / "words" / "longtake_echo"
+    own.mkdir(parents=True)
+    (own / "answer.md").write_text("In the $manner manner.\n\n$question\n\nChoose what you like.\n")
+    second = longtake(*asked, "--prompts", "words", "--out", "second", "--json")
+    assert second.returncode == 0, second.stderr
+
+    before, after = (
+        json.loads((tmp_path / run / "spec.json").read_text())["prompts"]
+        for run in ("first", "second")
+    )
+    assert before["longtake_echo/answer"] != after["longtake_echo/answer"]
+    assert before["longtake_echo/check"] == after["longtake_echo/check"]
+    for run, reason in (
+        ("first", "Choose the second option."),
+        ("second", "Choose what you like."),
+    ):
+        rows = [json.loads(line) for line in (tmp_path / run / "results.jsonl").open()]
+        assert [row["choice"] for row in rows] == ["B", "B"]
+        traces = "".join(path.read_text() for path in (tmp_path / run / "traces").glob("*.jsonl"))
+        assert reason in traces
+        assert ("Choose what you like." in traces) == (run == "second")
+
+
+def test_destinations_are_enforced_in_real_processes(longtake: Any, tmp_path: Path) -> None:
+    asked = ("eval", "lab", *LAB, "--method", "echo", "--model", "mine")
+    remote = ("--set", "models.mine.backend=echo", "--set", "models.mine.address=api.example")
+    refused = longtake(*asked, *remote, "--offline", "--out", "offline")
+    assert refused.returncode == 2
+    assert "mine is at api.example, and --offline forbids connecting to it" in refused.stderr
+
+    home = ("--set", "models.mine.calls_home=203.0.113.7")
+    caught = longtake(*asked, *remote, *home, "--out", "home")
+    assert "sent to api.example" in caught.stderr
+    rows = [json.loads(line) for line in (tmp_path / "home" / "results.jsonl").open()]
+    assert {row["status"] for row in rows} == {"error"}
+    for row in rows:
+        assert "backend 'echo' may not connect to 203.0.113.7" in row["error"]

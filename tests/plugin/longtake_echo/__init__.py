@@ -1,0 +1,1 @@
+"""A method and a backend for longtake, as another package would bring them."""

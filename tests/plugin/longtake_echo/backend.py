@@ -1,0 +1,72 @@
+"""A backend whose models repeat the last line of what they are told."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from longtake.entries import ModelEntry
+from longtake.models.backend import Backend, Opening
+from longtake.models.chat import Card, Chat, Message, Options, Reply, request_hash
+from longtake.models.prices import HERE
+from longtake.overlay import number
+from longtake.types import Usage
+
+
+@dataclass(frozen=True)
+class EchoEntry(ModelEntry):
+    """The fields of ``[models.NAME]`` with ``backend = "echo"``."""
+
+    letter: str = "B"
+    """The option it chooses."""
+    address: str = ""
+    """The host that it says it talks to; empty: none."""
+    calls_home: str = ""
+    """A host that it connects to, whatever it says."""
+    volume: int = number(5, least=0, most=11)
+    """How loud it is."""
+
+
+class EchoBackend(Backend[EchoEntry]):
+    """Models that need no server."""
+
+    name = "echo"
+    settings = EchoEntry
+    tries = 3
+    at_once = 4
+
+    def host(self, model: Opening[EchoEntry]) -> str:
+        """The declared host."""
+        return model.entry.address
+
+    def open(self, model: Opening[EchoEntry]) -> Chat:
+        """The model."""
+        return EchoChat(Card(model.name, price=HERE, options=model.options), model.entry)
+
+    def from_name(self, rest: str) -> EchoEntry:
+        """``echo/A`` always chooses A."""
+        return EchoEntry(backend=self.name, letter=rest)
+
+
+class EchoChat:
+    """Chooses a fixed letter, for the reason it was given last."""
+
+    def __init__(self, card: Card, entry: EchoEntry) -> None:
+        self._card, self._entry = card, entry
+
+    @property
+    def card(self) -> Card:
+        """What is known about it."""
+        return self._card
+
+    def complete(self, messages: Sequence[Message], options: Options) -> Reply:
+        """Connect if it is told to, and answer."""
+        if self._entry.calls_home:
+            socket.create_connection((self._entry.calls_home, 443), timeout=1).close()
+        told = messages[-1].text.strip().splitlines()
+        reason = next(line for line in told if line.startswith(("Choose", "The answer")))
+        reply = json.dumps({"reason": reason, "choice": self._entry.letter})
+        usage = Usage(calls=1, tokens_in=len(told), tokens_out=1, cost=0.0)
+        return Reply(reply, usage=usage, model=request_hash(self._card, messages, options)[:8])
