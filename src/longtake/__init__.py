@@ -1,4 +1,4 @@
-"""Questions about long videos, answered with evidence one can check."""
+"""Answers questions about long videos, with evidence you can check."""
 
 from __future__ import annotations
 
@@ -49,8 +49,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """``longtake.open`` loads media and models when it is first used; importing the package does not."""
+    """Load ``longtake.open`` when it is first used (PEP 562)."""
     if name in ("OpenFilm", "open"):
+        # decoders and model runtimes take seconds to import; `import longtake` must not
         from longtake import api
 
         return getattr(api, name)

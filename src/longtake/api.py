@@ -28,7 +28,7 @@ from longtake.types import Question, Result, Segment
 
 
 class OpenFilm:
-    """A film one can ask. Everything derived from it is kept in the user's cache."""
+    """A film to ask questions about. Everything derived from it is kept in the user's cache."""
 
     def __init__(self, film: Film, settings: Settings) -> None:
         self.film = film
@@ -47,9 +47,9 @@ class OpenFilm:
         sinks: Sequence[Sink] = (),
         **fields: Any,
     ) -> Result:
-        """Ask a question; further keywords are fields of the method, as in ``max_rounds=2``.
+        """Ask a question; further keywords set fields of the method, as in ``max_rounds=2``.
 
-        Without a model named, everything runs on this machine.
+        Without ``model`` or ``team``, everything runs on this machine.
         """
         settings = self.settings
         if budget is not None:
@@ -60,11 +60,11 @@ class OpenFilm:
         return session.ask(self.film, Question(question, tuple(options)), method, sinks=sinks)
 
     def search(self, text: str, *, within: Segment | None = None, top: int = 10) -> Search:
-        """The moments that fit a text best."""
+        """Find the moments that match a text best."""
         return search(self.film, text, within=within, top=top)
 
     def index(self) -> None:
-        """Look, listen and read through the film now, rather than when asked."""
+        """Index pictures, speech and on-screen text now, rather than on the first question."""
         for task in tasks(self.film):
             if not task.done():
                 task.build(ignore)
@@ -76,7 +76,8 @@ class OpenFilm:
 def open(  # noqa: A001
     path: Path | str, *, subtitles: Path | str | None = None, settings: Settings | None = None
 ) -> OpenFilm:
-    """Open a film with the user's settings, or with these."""
+    """Open a film with the given settings, or else with the user's own."""
     settings = settings or config.load(method_names=registry.methods.names())
-    film = open_film(Path(path), settings, subtitles=Path(subtitles) if subtitles else None)
+    subtitle_file = Path(subtitles) if subtitles else None
+    film = open_film(Path(path), settings, subtitles=subtitle_file)
     return OpenFilm(film, settings)

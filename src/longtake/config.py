@@ -78,7 +78,7 @@ class PerceptionSettings:
     """Folder of a trained head that scores clips against texts (``longtake train-retriever``);
     empty: a clip is the mean of its frames."""
     listener: Literal["moonshine", "whisper", "none"] = "moonshine"
-    """Speech recogniser: built in (extra ``speech``), faster-whisper (extra ``whisper``), or none."""
+    """Speech recognition: built in (extra ``speech``), faster-whisper (extra ``whisper``), none."""
     whisper_model: str = trusted("")
     """Folder or name of the faster-whisper model."""
     reader: bool = True

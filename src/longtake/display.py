@@ -1,18 +1,22 @@
-"""Text from films, files and models, before anybody is shown it."""
+"""Makes text from films, files and models safe to print."""
 
 from __future__ import annotations
 
 
 def visible(text: str) -> str:
-    """The text with control characters shown, not obeyed; lines stay.
+    """Return the text with control characters escaped; line breaks are kept.
 
-    A file name must not move the cursor, recolour the terminal or fake a line of output.
+    A file name must not move the cursor, change colours or fake a line of output.
     """
-    return "".join(
-        c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text
-    )
+    return "".join(_shown(character) for character in text)
+
+
+def _shown(character: str) -> str:
+    if character.isprintable() or character == "\n":
+        return character
+    return character.encode("unicode_escape").decode()
 
 
 def on_one_line(text: str) -> str:
-    """The same without line breaks."""
+    """Return the same without line breaks, runs of spaces joined."""
     return visible(" ".join(text.split()))

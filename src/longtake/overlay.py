@@ -1,6 +1,7 @@
 """Lays plain values, as read from TOML or the command line, over a frozen dataclass.
 
-Settings, model entries and the fields of methods are filled in this way. The metadata of a field can hold:
+Settings, model entries and the fields of methods are filled in this way. The metadata of a field
+can hold:
 
 ``trusted``
     Only the user's own configuration may set the field.

@@ -147,7 +147,7 @@ def _fail(error: BaseException, message: str, code: int) -> int:
 
 
 def _interrupted(error: BaseException | None) -> bool:
-    """Whether Ctrl-C caused the error; a library that was being loaded raises an error of its own."""
+    """Whether Ctrl-C caused the error; a library that is being loaded wraps it in its own."""
     while error is not None and not isinstance(error, KeyboardInterrupt | click.Abort):
         error = error.__cause__
     return error is not None

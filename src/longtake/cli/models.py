@@ -142,7 +142,7 @@ def _pull_weights(name: str, settings: Settings) -> Path:
 
 
 def _bare(catalogue: Catalogue, name: str) -> Chat:
-    """The model itself, without retries or cached replies; for one that asks another, that other."""
+    """The model itself, without retries or cached replies, or the one that it relies on."""
     needed = catalogue.backend(name).needs(catalogue.opening(name))
     return catalogue.bare(needed[0] if needed else name)
 

@@ -1,1 +1,1 @@
-"""The one place where settings become a store, films, models, a method and a run."""
+"""Turns settings into a store, films, models, a method and a run; no other package does."""

@@ -1,4 +1,4 @@
-"""From settings to an answer: the method, its models, and one question's run."""
+"""From settings to an answer: opens a method and its models, and runs one question."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DEFAULT_METHOD = "videoagent"
 
 @dataclass(frozen=True)
 class Session:
-    """Settings, and who answers, ready to be asked."""
+    """Settings and models, ready to answer questions."""
 
     settings: Settings = field(default_factory=Settings)
     casting: Casting = field(default_factory=Casting)
@@ -43,19 +43,20 @@ class Session:
 
     def method(self, name: str) -> Method:
         """The method of that name with its settings."""
+        # fields stay unchecked until the method's own class, which knows them, is loaded
         values = self.settings.methods.get(name, {})
         method: Method = configure(registry.methods.get(name), values, source="settings")
         return method
 
     def hosts(self, roles: Sequence[str]) -> list[str]:
-        """The hosts beyond this machine that pictures and words would go to."""
+        """The hosts, other than this machine, that pictures and words would be sent to."""
         models = list(self.casting.names(roles).values())
         if TEAM in roles:
             models += [member.model for member in self.casting.members()]
         return self._catalogue().hosts(models)
 
     def run(self, method: Method, footage: Footage) -> Run:
-        """The models that a method needs, under the budget of one question."""
+        """Open the models that a method needs, with the budget for one question."""
         catalogue = self._catalogue()
         witness, folder = footage.witness(), footage.replies_folder
         replies = ReplyStore(folder) if folder and self.casting.replies else None
@@ -78,14 +79,14 @@ class Session:
         sinks: Sequence[Sink] = (),
         pictures: bool = False,
     ) -> Result:
-        """Put one question to one method; ``pictures`` keeps the frames it saw in the trace."""
+        """Answer a question with a method; ``pictures`` keeps the frames it saw in the trace."""
         recorder = Recorder(pictures=pictures)
         with self.under_way(recorder, *sinks):
             result = self.answer(method, footage, question)
         return replace(result, trace=recorder.trace)
 
     def answer(self, method: str, footage: Footage, question: Question) -> Result:
-        """Open the method and its models, and solve the question; events go to the active stream."""
+        """Open the method and its models and run it; events go to the active stream."""
         opened = self.method(method)
         return solve(opened, footage, question, self.run(opened, footage))
 
@@ -110,25 +111,12 @@ def with_fields(settings: Settings, method: str, fields: Mapping[str, Any]) -> S
 
 
 def solve(method: Method, footage: Footage, question: Question, run: Run) -> Result:
-    """Run a method on one question: its answer, marked if the budget ended it, and its usage."""
+    """Run a method on one question; return its answer and its usage.
+
+    If the budget runs out, the answer is the best one so far, marked as such.
+    """
     name = registered_name(method)
-    limits = vars(run.ledger.limits).items()
-    events.emit(
-        events.RunStarted(
-            method=name,
-            question=question.text,
-            options=question.options,
-            film=footage.name,
-            fields=fields_of(method),
-            models=run.names,
-            cards=run.cards,
-            seed=run.seed,
-            budget={key: limit for key, limit in limits if limit is not None},
-            prompts=replaced_prompts(),
-            subtitles=str(footage.given_subtitles or ""),
-            wording=wording(),
-        )
-    )
+    events.emit(_started(name, method, footage, question, run))
     try:
         answer = with_option_text(method.answer(footage, question, run), question)
     except BudgetSpent as spent:
@@ -141,13 +129,35 @@ def solve(method: Method, footage: Footage, question: Question, run: Run) -> Res
     return Result(answer, run.usage, name, run.names)
 
 
+def _started(
+    name: str, method: Method, footage: Footage, question: Question, run: Run
+) -> events.RunStarted:
+    """The event that holds everything needed to repeat the run."""
+    limits = vars(run.ledger.limits).items()
+    return events.RunStarted(
+        method=name,
+        question=question.text,
+        options=question.options,
+        film=footage.name,
+        fields=fields_of(method),
+        models=run.names,
+        cards=run.cards,
+        seed=run.seed,
+        budget={key: limit for key, limit in limits if limit is not None},
+        prompts=replaced_prompts(),
+        subtitles=str(footage.given_subtitles or ""),
+        wording=wording(),
+    )
+
+
 def registered_name(method: Method) -> str:
-    """The name by which a later run of the trace finds the method again; else its own name."""
+    """The name by which a rerun of the trace finds the method, or else the method's own name."""
     return registry.methods.name_of(type(method)) or method.name
 
 
 def replaced_prompts() -> dict[str, str]:
-    """The prompts in force that are not the shipped ones, by name."""
+    """The texts of the prompts that replace shipped ones, by name."""
+    # outside any override, load() gives the shipped prompts
     with prompts.override(None):
         shipped = {name: prompts.load(name) for name in prompts.names()}
     in_force = {name: prompts.load(name) for name in shipped}
@@ -155,7 +165,7 @@ def replaced_prompts() -> dict[str, str]:
 
 
 def with_option_text(answer: Answer, question: Question) -> Answer:
-    """An answer by letter, with the text of its option."""
+    """Return the answer with the text of the option that it chose by letter."""
     if answer.choice is None or answer.text:
         return answer
     return replace(answer, text=question.options[question.letters.index(answer.choice)])

@@ -41,6 +41,7 @@ class Assignment(NamedTuple):
 
 def read_assignment(text: str) -> Assignment:
     """``vlm=lab/acuity=0.8`` is a model for one role, ``lab/acuity=0.8`` one for all."""
+    # a model's own name may hold "=", so what precedes the first one must look like a role
     role, equals, model = text.partition("=")
     if equals and _ROLE.fullmatch(role):
         return Assignment(role, model)
@@ -49,9 +50,10 @@ def read_assignment(text: str) -> Assignment:
 
 def roles_of(methods: Sequence[str]) -> tuple[str, ...]:
     """The roles of all these methods, each once."""
-    return tuple(
-        dict.fromkeys(role for name in methods for role in registry.methods.get(name).roles)
-    )
+    roles: dict[str, None] = {}
+    for name in methods:
+        roles |= dict.fromkeys(registry.methods.get(name).roles)
+    return tuple(roles)
 
 
 @dataclass(frozen=True)
@@ -67,28 +69,28 @@ class Casting:
     replies: bool = True
     """Keep replies in the film's folder and use them again."""
     roster: tuple[Member, ...] = ()
-    """A team given outright; it goes before any file."""
+    """A team that is already loaded; it takes precedence over the file."""
     beside: tuple[str, ...] = ()
-    """Roles of other methods in the same comparison: a model may be named for them as well."""
+    """Roles of other methods in the same comparison; naming a model for them is no mistake."""
 
     @property
     def assignments(self) -> list[Assignment]:
-        """The models as named, in order."""
+        """The parsed ``--model`` options, in order."""
         return [read_assignment(text) for text in self.models]
 
     @property
     def everyone(self) -> str:
-        """The model named for all roles; empty: none is."""
+        """The model for all roles; empty if none is named."""
         return self._last("")
 
     def among(self, methods: Sequence[str]) -> Casting:
-        """The same casting for methods that share one set of models."""
+        """The same casting, for several methods that share one set of models."""
         return replace(self, beside=roles_of(methods))
 
     def names(self, roles: Sequence[str], *, pictures: bool = True) -> dict[str, str]:
-        """Role to model name, except for the team.
+        """The model of each role except the team.
 
-        Footage without pictures is read, not seen: there the text model fills every role.
+        Without pictures there is nothing to see, so the text model is the default for every role.
         """
         self._check_roles(roles)
         defaults = DEFAULT_MODELS
@@ -105,7 +107,7 @@ class Casting:
         return names
 
     def members(self) -> Sequence[Member]:
-        """The team: the given one, else the file's, else three agents of one model, else ours."""
+        """The team: loaded, from the file, three agents of one model, or else the built-in one."""
         if self.roster:
             return self.roster
         if self.team is not None:
@@ -116,7 +118,7 @@ class Casting:
         return DEFAULT_TEAM
 
     def _last(self, role: str) -> str:
-        """The model that was named last for a role; later options go before earlier ones."""
+        """The last model that was named for a role: later options win."""
         named = [assignment.model for assignment in self.assignments if assignment.role == role]
         return named[-1] if named else ""
 

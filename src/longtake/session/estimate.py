@@ -1,4 +1,4 @@
-"""What a question can cost at most, from the method's own bounds and the models' prices."""
+"""The most a question can cost, from the method's own bounds and the models' prices."""
 
 from __future__ import annotations
 
@@ -58,9 +58,8 @@ def estimate(method: Method, duration: float, question: Question, run: Run) -> E
         cost = 0.0 if free else None
         return Estimate(registered_name(method), None, None, None, None, cost, None, paid=not free)
     picture = max((chat.card.picture_tokens or PICTURE_TOKENS for chat in chats), default=0)
-    written = most.prompt_words * TOKENS_PER_WORD + most.calls * (
-        FORM_TOKENS + _beyond_words(question)
-    )
+    per_call = FORM_TOKENS + _beyond_words(question)
+    written = most.prompt_words * TOKENS_PER_WORD + most.calls * per_call
     tokens_in = round(written + most.frames * (picture + TIME_TOKENS))
     tokens_out = round(most.reply_words * TOKENS_PER_WORD)
     cost = _cost(chats, tokens_in, tokens_out)
@@ -77,7 +76,7 @@ def estimate(method: Method, duration: float, question: Question, run: Run) -> E
 
 
 def total(name: str, estimates: Sequence[Estimate]) -> Estimate:
-    """Several questions together; a figure is unknown if it is unknown for one of them."""
+    """Add up several questions; a figure is unknown if it is unknown for one of them."""
     return Estimate(
         name,
         calls=_sum([each.calls for each in estimates]),
@@ -98,7 +97,7 @@ def _sum(figures: Sequence[N | None]) -> N | None:
 def estimate_all(
     session: Session, footage: Footage, question: Question, methods: Sequence[str]
 ) -> list[Estimate]:
-    """One question to several methods that share one set of models."""
+    """Estimate one question for several methods that share one set of models."""
     shared = replace(session, casting=session.casting.among(methods))
     estimates = []
     for name in methods:
@@ -109,16 +108,16 @@ def estimate_all(
 
 
 def _beyond_words(question: Question) -> float:
-    """Tokens that a word count misses: in scripts without spaces a sentence is one word."""
+    """Tokens that a word count misses: in scripts without spaces, a sentence is one word."""
     counted = words([question.text, *question.options]) * TOKENS_PER_WORD
     return max(0.0, tokens.estimate(show_question(question)) - counted)
 
 
 def _cost(chats: list[Chat], tokens_in: int, tokens_out: int) -> float | None:
     """All tokens at the price of the most expensive model: an upper bound."""
-    prices = [chat.card.price for chat in chats]
-    if any(price is None for price in prices):
-        return None
-    return max(
-        (price.of(tokens_in, 0, tokens_out) for price in prices if price is not None), default=0.0
-    )
+    costs = [0.0]
+    for chat in chats:
+        if chat.card.price is None:
+            return None
+        costs.append(chat.card.price.of(tokens_in, 0, tokens_out))
+    return max(costs)

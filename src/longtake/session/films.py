@@ -1,4 +1,4 @@
-"""The store and films, from settings: what the commands need that ask no model."""
+"""Opens the store and films: all that a command needs if it asks no model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from longtake.perception.senses import Senses
 
 
 def open_store(settings: Settings) -> Store:
-    """The user's store."""
+    """Open the user's store."""
     return Store(cache_folder(settings), limit_bytes=settings.cache.limit_gb * 1e9)
 
 
@@ -25,10 +25,10 @@ def open_film(
     full_hash: bool = False,
     senses: Senses | None = None,
 ) -> Film:
-    """A film with its part of the user's store.
+    """Open a film with its part of the user's store.
 
-    ``subtitles_begin`` is the time in the subtitles at which the film begins; ``senses`` take the
-    place of those that the settings name.
+    ``subtitles_begin`` is the time in the subtitles at which the film begins; ``senses`` replace
+    those that the settings name.
     """
     store = open_store(settings)
     return Film(
@@ -44,5 +44,5 @@ def open_film(
 
 @lru_cache(maxsize=1)
 def _senses(settings: PerceptionSettings, cache: Path) -> Senses:
-    """Loading models takes seconds, so all films of a process share one set until settings change."""
+    """The models of perception: they take seconds to load, so all films of a process share them."""
     return Senses(settings, cache)
