@@ -161,6 +161,7 @@ class LabChat:
         mind = Mind(shown, self.model.seed, self.model.verbosity)
         calls: tuple[ToolCall, ...] = ()
         text = ""
+        # as with endpoints that lack tool calls: the caller describes its tools in words instead
         if options.tools and not self.model.tools:
             raise Unsupported(self._card.name, "tools")
         if options.tools and wants_tool(mind):
@@ -201,6 +202,7 @@ class LabChat:
             characters += len(message.text) + _length(message.tool_calls)
         tokens_in = math.ceil(characters / own.characters_per_token) + pictures * own.picture_tokens
         written = len(text) + _length(calls)
+        # no reply is free, not even an empty one
         tokens_out = max(1, math.ceil(written / own.characters_per_token))
         # latency=0 switches off all simulated time
         per_token = own.seconds_per_token if self.model.latency > 0 else 0.0

@@ -70,6 +70,7 @@ def read(pixels: Pixels) -> Moment | None:
     light = (cells[0] + cells[-1]) / 2
     dark = (cells[1] + cells[-2]) / 2
     contrast = light - dark
+    # 0 is mid-grey; max() keeps a flat picture from dividing by zero
     offset = (cells - (light + dark) / 2) / max(contrast, 1.0)
     if contrast < _CONTRAST or np.abs(offset).min() < _MARGIN:
         return None
@@ -124,6 +125,7 @@ def _moment(cells: list[int]) -> Moment | None:
         minutes=data >> second & ((1 << minutes) - 1),
         second=data & ((1 << second) - 1),
     )
+    # a moment after the end of its film cannot be right, whatever the checksum says
     return moment if moment.second < moment.minutes * 60 else None
 
 

@@ -95,6 +95,7 @@ def _needles(script: Script, rng: random.Random) -> Drafts:
             "deed": Deed(deed.person, None, thing, deed.place),
             "colour": Deed(deed.person, deed.verb, None, deed.place),
         }
+        # the asked respect is left open in the pattern
         form = rng.choice(list(patterns))
         query = Query(form, patterns[form], kind=thing.kind if form == "colour" else None)
         if _is_unique(script, query):
@@ -145,6 +146,7 @@ def _counts(script: Script, rng: random.Random) -> Drafts:
     deeds = [_deed(happening) for happening in script.deeds]
     by_person = Counter((deed.person, deed.verb) for deed in deeds)
     by_kind = Counter((deed.verb, deed.thing.kind) for deed in deeds if deed.thing)
+    # 1 is added as an option that is always plausible
     numbers_by_person = sorted(set(by_person.values()) | {1})
     numbers_by_kind = sorted(set(by_kind.values()) | {1})
     candidates = []
@@ -241,6 +243,7 @@ def _hops(script: Script, rng: random.Random) -> Drafts:
                 continue
             second = rng.choice(seconds)
             query, resolved = _hop(form, one, _deed(second))
+            # both hops must be unambiguous
             if _is_unique(script, query) and len(_matching(script, resolved)) == 1:
                 draft = _with_similar(script, query, second, rng)
                 yield Draft(query, draft.answer, draft.wrong, (first, second))
@@ -261,6 +264,7 @@ def _topics(script: Script, rng: random.Random) -> Drafts:
     """The theme of the film, if it is clear."""
     totals = Counter(value_of("topic", happening.fact) for happening in script.deeds)
     (theme, most), *others = totals.most_common()
+    # a theme that barely leads would be arguable
     if len(others) >= OPTIONS - 1 and most >= 1.5 * others[0][1]:
         wrong = _shuffled(rng, [name for name, _ in others])
         yield Draft(Query("topic"), theme, tuple(wrong), script.deeds)

@@ -36,11 +36,13 @@ class Painter:
                 _hang(image, sign)
         doing = _deeds_by_person(scene, time)
         for number, person in enumerate(scene.people):
+            # people sway a little, so that two frames are never quite the same
             x = _column(scene, number) + round(2 * math.sin(time * 1.7 + number))
             figure = shapes.person(person)
             image.paste(figure, (x, FEET - figure.height), figure)
             if person in doing:
                 _act(image, doing[person], x, time)
+        # stamped last, so that nothing covers the code
         pixels = np.array(image)
         if self._code:
             stamp(pixels, Moment(self._script.seed, self._script.minutes, int(time)))

@@ -66,6 +66,7 @@ def _picture_bag(facts: Sequence[Fact]) -> dict[str, float]:
                 words, weight = {str(place): 1.0}, 1.0
             case _:
                 words, weight = bag(f"{getattr(fact, 'person', '')}"), 0.4
+        # a word counts once per picture, however many facts share it
         for word, value in words.items():
             weights[word] = max(weights.get(word, 0.0), weight * value)
     return weights
@@ -89,6 +90,7 @@ class LabEncoder:
         self.dim = profile.dim
         self.size = 224
         self.name = f"lab/noise={self.noise:g},seed={seed}"
+        # cached rows of another profile must not be reused
         self.key = f"{self.name}|{PROFILE.hash}"
         self.logit_scale: float | None = profile.logit_scale
         self.thresholds: Mapping[str, float] = {
@@ -121,6 +123,7 @@ class LabEncoder:
 
     def _text(self, text: str) -> Rows:
         vector = _sum(bag(text), self.dim)
+        # a text without content words still needs a direction
         return _unit(vector if vector.any() else _word("(nothing)", self.dim))
 
     def _moment(self, script: Script, second: int) -> Rows:
@@ -132,7 +135,7 @@ class LabEncoder:
         part = self._profile.scene_share
         noise = _unit(math.sqrt(part) * shared + math.sqrt(1 - part) * own)
         if math.isinf(self.noise):
-            return noise
+            return noise  # no content is left
         content = _unit(_sum(_picture_bag(script.visible(second)), self.dim))
         return _unit(content + self.noise * noise)
 

@@ -52,6 +52,7 @@ class Eyes:
     def takes_in(self, fact: Fact) -> bool:
         """Whether a fact that the prompt states is taken in."""
         if isinstance(fact, Saying):
+            # hearing is a matter of acuity, as seeing is
             return share(self.seed, "spoken", sentence(fact)) < self._acuity("spoken")
         return share(self.seed, "reading", repr(fact)) < self.reading
 
@@ -74,4 +75,5 @@ class Eyes:
                 less = Sign(colour, None, place)
             case _:
                 less = fact
+        # the rest of a missed fact, and anybody idle, is a matter of the acuity for people
         return less if self._sees("people", less, moment) else None

@@ -25,7 +25,7 @@ def spoil(text: str, rate: float, *words: object) -> str:
         return re.sub(r"\}$", ",}", text)
     if kind == "quotes":
         return text.replace('"', "'")
-    if kind == "cut":
+    if kind == "cut":  # as if the limit of tokens were reached
         return text[: max(1, len(text) * 2 // 3)]
     if kind == "words":
         return "I have looked at this carefully and cannot put it into that form."

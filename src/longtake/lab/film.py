@@ -54,6 +54,7 @@ def write_world(
     (folder / SUBTITLES).write_text(subtitles(script), encoding="utf-8")
     picture = PROFILE.picture
     encoding = Encoding(fps=Fraction(picture.fps), gop=picture.gop, audio_rate=RATE)
+    # encoding an hour takes minutes; an interrupted one must not look finished
     unfinished = folder / f".{FILM}.part.mp4"
     try:
         write_film(unfinished, _pictures(script, code, advance), encoding, sound=sound(script))
@@ -133,6 +134,7 @@ def sound(script: Script) -> NDArray[np.float32]:
     for line in script.spoken:
         length = (line.end - line.start) * RATE
         moments = np.arange(length) / RATE
+        # each line has its own pitch, which tells nothing about its words
         pitch = 110 + 40 * numbers("voice", line.text).random()
         syllables = np.clip(np.sin(2 * np.pi * 3.5 * moments), 0, 1)
         voice = np.sin(2 * np.pi * pitch * moments) + 0.5 * np.sin(4 * np.pi * pitch * moments)
@@ -144,7 +146,7 @@ def _pictures(script: Script, code: bool, advance: Advance | None) -> Iterator[P
     painter, fps = Painter(script, code=code), PROFILE.picture.fps
     count = int(script.duration * fps)
     for number in range(count):
-        if advance is not None and number % 100 == 0:
+        if advance is not None and number % 100 == 0:  # every ten seconds of film
             advance(number / count)
         yield painter.frame(number / fps)
 

@@ -105,6 +105,7 @@ class LabFootage(PlainFootage):
             parts += [("person", str(person)) for person in scene.people]
             content = sum(numbers("look", *part).normal(size=dim) for part in parts)
             noise = numbers("looks", self.script.name, float(time)).normal(size=dim)
+            # less noise than content, as features of one scene are similar
             rows[number] = content + 0.5 * noise
         return rows
 
@@ -132,7 +133,7 @@ class LabFootage(PlainFootage):
         # the written film shows each drawing from its own time until the next one
         inside = min(max(time, 0.0), self.duration - 1e-3)
         shown = int(inside * rate + 1e-6) / rate
-        with self._lock:
+        with self._lock:  # methods fetch frames from several threads
             frame = self._kept.get((shown, width))
             if frame is None:
                 frame = Frame(shown, _scaled(self._painter.frame(shown), width))

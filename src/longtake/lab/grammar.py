@@ -67,6 +67,7 @@ def sign_text() -> str:
 
 def expression(template: str) -> str:
     """A template with ``{slots}`` as a regular expression; spaces match any white space."""
+    # odd pieces are slots, even ones literal text
     pieces = re.split(r"\{([a-z]+\d?)\}", template)
     built = [slot(piece) if number % 2 else re.escape(piece) for number, piece in enumerate(pieces)]
     return "".join(built).replace(r"\ ", r"\s+").replace(" ", r"\s+")
@@ -118,6 +119,7 @@ def _readers() -> tuple[tuple[re.Pattern[str], Callable[[Mapping[str, str]], Fac
 
 
 def _saying(relation: str) -> Callable[[Mapping[str, str]], Fact]:
+    # values keep their own spelling, since owners are proper names
     spelt = {value.lower(): value for value in values_of(relation)}
 
     def make(groups: Mapping[str, str]) -> Fact:
@@ -177,6 +179,7 @@ def wish(pattern: Fact) -> str:
 
 def wished_in(text: str) -> Fact | None:
     """The pattern that a text other than a known question asks to look for, if any."""
+    # subjects of the narrator are never visible, so they decide first
     if match := re.search(rf"\b(?:{slot('subject')})\b", text, re.IGNORECASE):
         return Saying(subject=" ".join(match["subject"].lower().split()))
     place = _first(rf"\bat the (?P<word>{_one_of(v.PLACES)})\b", text)

@@ -92,6 +92,7 @@ class Mind:
         if self.query is None:
             wanted = wished_in(self.shown.own) or wished_in(self.shown.text)
             return [wanted] if wanted else []
+        # a pattern without any field cannot be searched for
         missing = [need for need in self.finding.missing if need != Deed()]
         return missing or self.query.needs()
 
@@ -158,6 +159,7 @@ class Mind:
                 return replace(asked, place=part.place)
             if query.form in ("deed", "next", "previous"):
                 return replace(part, person=asked.person, place=part.place or asked.place)
+        # the option says nothing searchable: look for what the question names
         return query.second if query.second is not None else query.first
 
     def entities(self) -> list[str]:

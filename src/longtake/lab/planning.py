@@ -41,6 +41,7 @@ def role_of(name: str) -> str:
 
 def history(mind: Mind, names: Sequence[str]) -> list[str]:
     """The roles that have acted so far, in order, from lines that begin with an agent's name."""
+    # longest first, so that no name hides another that begins with it
     listed = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
     acted = re.findall(
         rf'^[\W\d]*(?:step\W*\d+\W*)?(?:agent\W*)?({listed})\b|"agent":\s*"({listed})"',
@@ -53,6 +54,7 @@ def history(mind: Mind, names: Sequence[str]) -> list[str]:
 def _material(mind: Mind) -> list[str]:
     quoted = re.findall(r"<material[^>]*>(.*?)</material>", mind.shown.text, re.DOTALL)
     said = [m.text for m in mind.shown.messages if m.role in ("assistant", "tool")]
+    # instructions also name agents; they count only if nothing else is there
     return [*quoted, *said] or [mind.shown.text]
 
 
@@ -95,6 +97,7 @@ def best_intervals(mind: Mind) -> list[Segment]:
         stated = [Sighting(fact, None) for _, fact in facts_in(line)]
         relevance = mind.relevance(stated)
         for segment in mind.shown.intervals(line):
+            # the whole film is not worth naming
             if segment.overlap(Segment(start, end)) > 0 and segment.duration < mind.shown.duration:
                 ranked.append((-relevance, len(ranked), segment))
     ranked.sort(key=lambda entry: entry[:2])

@@ -24,22 +24,30 @@ from longtake.types import Segment
 
 CLOCK = r"\d{1,2}:\d{2}:\d{2}(?:[.,]\d+)?|\d{1,3}:\d{2}(?:\.\d+)?"
 _NUMBER = r"\d+(?:\.\d+)?"
+# "00:01:10 to 00:01:20", with or without brackets
 _RANGE = re.compile(rf"\[?({CLOCK})\]?\s*(?:to|until|-|–|—|→)\s*\[?({CLOCK})\]?")
+# "70 to 80 s"; a unit is required, or any two numbers would be a range
 _SECONDS_RANGE = re.compile(
     rf"\b({_NUMBER})\s*s?\s*(?:to|-|–|—)\s*({_NUMBER})\s*(?:s|sec|seconds)\b"
 )
+# "start": 70.0, "end": 80.0 in quoted JSON
 _FIELDS = re.compile(
     rf'"start\w*":\s*"?({CLOCK}|{_NUMBER})"?,\s*"end\w*":\s*"?({CLOCK}|{_NUMBER})"?'
 )
+# a single time, "00:01:10" or "70 s"
 _MOMENT = re.compile(rf"({CLOCK})|\b({_NUMBER})\s?s(?:econds)?\b")
+# the time before a note; somebody looked at the film then
 _NOTED = re.compile(rf"\[({CLOCK})\]")
+# "B. the green cup" on a line of its own
 _OPTION = re.compile(r"^[ \t]*([A-Z])[.)][ \t]+(\S.*?)[ \t]*$", re.MULTILINE)
+# "The film is 01:00:00 long" or "duration: 3600"
 _LONG = re.compile(
     rf"({CLOCK})\s+long|(?:duration|length|lasts)\W+(?:\w+\W+){{0,3}}?({CLOCK}|{_NUMBER})",
     re.IGNORECASE,
 )
 _MATERIAL = re.compile(r"<material[^>]*>(.*?)</material>", re.DOTALL)
 _SIGN = re.compile(sign_text())
+# "reader (first round): B. Because …"
 _NAMED_LINE = re.compile(
     r"\s*([^:\[\]{}\"]{1,60}?)\s*(?:\[[^\]]*\]\s*)?(?:\([^)]*\)\s*)?:\s+(\S.*)$"
 )

@@ -123,7 +123,7 @@ def scope_segment(scope: str, duration: float) -> Segment:
 def _expressions() -> tuple[tuple[str, re.Pattern[str]], ...]:
     compiled = []
     for form, template in FORMS.items():
-        if form == "scope":
+        if form == "scope":  # a closed set of phrases, not a word list
             text = expression(template.removesuffix("{scope}?")) + _SCOPE + r"\?"
         else:
             text = expression(template)
@@ -164,6 +164,7 @@ def _query(form: str, g: Mapping[str, str]) -> Query:
     if form == "hop_place":
         return Query(form, first, Deed(None, base(g["verbs2"]), thing_in(g, "2"), None))
     scope = " ".join(g["scope"].lower().split()) if "scope" in g else None
+    # with a colour, the kind belongs to the thing
     kind = g["kind"].lower() if "kind" in g and "colour" not in g else None
     return Query(form, first, None, scope, kind)
 

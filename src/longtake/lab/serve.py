@@ -64,6 +64,7 @@ class Service:
             model = parse(name) if name.startswith("lab/") else self.model
         except ConfigError as error:
             raise BadRequest(str(error)) from error
+        # a server for one world keeps to it, whichever model a client names
         chat = LabChat(replace(model, world=self.model.world) if self.model.world else model)
         messages, options = read_request(body)
         return completion(chat.complete(messages, options), name)
@@ -176,6 +177,7 @@ def serving(service: Service, port: int = 0) -> Iterator[str]:
     except OSError as error:
         reason = error.strerror or error
         raise ConfigError(f"cannot listen on port {port}: {reason}", key="port") from error
+    # a reply that still waits must not keep the process, or the end of the block, waiting
     server.daemon_threads = True
     server.block_on_close = False
     thread = threading.Thread(
@@ -194,7 +196,7 @@ def _handler(service: Service) -> type[BaseHTTPRequestHandler]:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True
+        disable_nagle_algorithm = True  # it would delay small replies by 40 ms
 
         def do_GET(self) -> None:
             if self.path.rstrip("/") == "/v1/models":
@@ -206,9 +208,10 @@ def _handler(service: Service) -> type[BaseHTTPRequestHandler]:
         def do_POST(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)
             if length > MAX_BODY:
-                self.close_connection = True
+                self.close_connection = True  # the unread body would be taken for a request
                 self._send(413, _error("the request is too large"))
                 return
+            # read in any case, so that the connection can be used again
             raw = self.rfile.read(length)
             if self.path.rstrip("/") != "/v1/chat/completions":
                 self._send(404, _error(PATHS))
@@ -247,7 +250,7 @@ def _handler(service: Service) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(data)
 
         def log_message(self, *_: Any) -> None:
-            pass
+            pass  # the base class would write a line per request to stderr
 
         def handle(self) -> None:
             with suppress(ConnectionError):  # the client has gone away

@@ -104,7 +104,7 @@ def _content(text: str) -> str:
 def facets(mind: Mind) -> list[dict[str, Any]]:
     """Decompose: what would be visible if each option were right; one facet if there are none."""
     parts = []
-    for option in mind.shown.options or ("",):
+    for option in mind.shown.options or ("",):  # an open question has one facet
         need = mind.option_need(option) if option else None
         query = wish(need) if need else f"{mind.retrieval} {option}".strip()
         entities = ([option] if option else []) + mind.entities()

@@ -96,6 +96,7 @@ def credible(mind: Mind) -> bool:
     if mind.finding.level < 3:
         return False
     if mind.shown.options:
+        # the last proposal counts: earlier ones may have been rejected
         letters = _PROPOSED_LETTER.findall(mind.shown.text)
         return not letters or letters[-1] == mind.letter
     lines = [line for line in mind.shown.text.splitlines() if _PROPOSED_LINE.search(line)]

@@ -119,13 +119,14 @@ def _order(query: Query, sightings: Sequence[Sighting], options: Sequence[str]) 
         seen = tuple(sighting for sighting in sighted if sighting)
         assert query.first is not None
         return Finding(2 if seen else 1, None, seen, (query.first, *lacking))
-    excluded = []
+    excluded = []  # options whose deed is known to lie on the wrong side
     for number, sighting in enumerate(sighted):
         if sighting is None or sighting.time is None:
             continue
         if (sighting.time < anchor.time) == (query.form == "before"):
             return Finding(3, options[number], (anchor, sighting))
         excluded.append(number)
+    # all but one are known to be wrong: the remaining one is right, seen or not
     if options and len(excluded) == len(options) - 1:
         left = next(n for n in range(len(options)) if n not in excluded)
         return Finding(3, options[left], (anchor,))
@@ -166,7 +167,7 @@ def _count(
     for s in sightings:
         wanted = query.kind is None or _handles(s.fact, query.kind)
         if wanted and fits(pattern, s.fact):
-            counted.setdefault(s.fact, s)
+            counted.setdefault(s.fact, s)  # deeds are unique, so a repeat is the same one
     if not counted:
         return Finding(1, missing=(pattern,))
     value, support = str(len(counted)), tuple(counted.values())
@@ -202,6 +203,7 @@ def _topic(sightings: Sequence[Sighting]) -> Finding:
         return Finding(1, missing=(Deed(),))
     (theme, most), *others = themes.most_common()
     support = tuple(deeds.values())
+    # a tie between themes is never clear
     clear = len(deeds) >= ENOUGH_DEEDS and (not others or most > others[0][1])
     return Finding(3, theme, support) if clear else Finding(2, theme, support, (Deed(),))
 

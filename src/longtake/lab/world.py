@@ -66,7 +66,7 @@ class _Writer:
             if left == 0:
                 episode += 1
                 left = self.rng.randint(*self.profile.scenes_per_episode)
-                if self.minutes < 10:
+                if self.minutes < 10:  # short films should have several episodes, too
                     left = min(left, 3)
                 places = self.rng.sample(v.PLACES, 4)
                 people = self.rng.sample(self.cast, min(len(self.cast), 5))
@@ -82,6 +82,7 @@ class _Writer:
     def _lengths(self) -> list[tuple[int, int]]:
         total = self.minutes * 60
         least, most = self.profile.scene
+        # at least about six scenes, however short the film
         most = min(most, max(least + 10, total // 6))
         bounds, start = [], 0
         while start < total:

@@ -43,6 +43,7 @@ def draw(partition: Partition, thumbnails: Sequence[Frame], path: Path, *, title
         colour = "black" if is_fused else "tab:blue"
         axes.plot(partition.times, values, color=colour, linewidth=1)
         axes.set_ylabel(name, rotation=0, ha="right", va="center")
+    # cuts cross all rows, so that each can be compared with every cue
     for axes in rows:
         for cut in partition.cuts:
             axes.axvline(cut.time, color="tab:red", linewidth=1)

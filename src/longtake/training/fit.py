@@ -101,7 +101,9 @@ class _Training:
             self.weights[name] = self.torch.tensor(value, device=self.device, requires_grad=True)
         self.adam = self.torch.optim.Adam(list(self.weights.values()), lr=schedule.rate)
         self.steps = math.ceil(len(train) / schedule.batch)
+        # bfloat16 is faster on GPUs and slower on CPUs
         self.half = self.device.type == "cuda" and self.torch.cuda.is_bf16_supported()
+        # a checkpoint fits only a training with the same specification
         self.spec = {
             "shape": shape.plain(),
             "schedule": asdict(schedule),
@@ -124,6 +126,7 @@ class _Training:
                     total += self._step(chosen, epoch * self.steps + step)
                     seen += len(chosen)
                 step, taken = step + 1, taken + 1
+                # the first epoch of a process includes start-up; later ones overwrite its pace
                 if seen:
                     progress.pairs_per_second = seen / max(time.perf_counter() - began, 1e-9)
                 tell(epoch, step / self.steps, progress)

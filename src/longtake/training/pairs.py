@@ -97,6 +97,7 @@ def embed(
         inside = []
         for clip in listed:
             moments = np.flatnonzero((times >= clip.segment.start) & (times < clip.segment.end))
+            # containers round durations, so a caption may end a little late
             if len(moments) and clip.segment.end <= footage.duration + 1.0:
                 inside.append(clip)
                 rows.append(np.asarray(vectors[moments], np.float32))
