@@ -9,6 +9,7 @@ import pytest
 from longtake import registry
 from longtake.errors import ConfigError
 from longtake.evals.benchmarks import about
+from longtake.evals.runs import RunFolder
 
 MODULE = """
 from longtake.evals.benchmarks import About
@@ -17,10 +18,14 @@ from longtake.types import Question
 from processes import Captions
 
 
+class Videos(Captions):
+    '''Defined here, so that a worker has to import this module.'''
+
+
 def load(folder, options):
     question = Question("What is in the file?", ("red", "green"))
     label = (folder / "label.txt").read_text().strip()
-    return Benchmark("whatever", [Item(Asked("q0", "v0", question), label)], Captions())
+    return Benchmark("whatever", [Item(Asked("q0", "v0", question), label)], Videos())
 
 
 ABOUT = About(
@@ -78,11 +83,27 @@ def test_a_benchmark_of_another_package_is_listed_run_and_reported(run, tmp_path
 
 
 @pytest.mark.usefixtures("package")
-def test_an_address_is_a_name_and_must_lead_to_a_benchmark():
-    assert about("onequestion:ABOUT").layout == "label.txt"
-    with pytest.raises(ConfigError, match="onequestion:MODULE"):
-        about("onequestion:MODULE")
-    with pytest.raises(ConfigError, match="is not a benchmark: expected an About"):
-        about("onequestion:load")
+def test_names_must_be_registered_and_lead_to_a_benchmark():
+    registry.benchmarks.add("wrong", "onequestion:load")
+    with pytest.raises(ConfigError, match="wrong is not a benchmark: expected an About"):
+        about("wrong")
     with pytest.raises(ConfigError, match="did you mean 'videomme'"):
         about("videome")
+    with pytest.raises(ConfigError, match="unknown benchmark 'onequestion:ABOUT'"):
+        about("onequestion:ABOUT")
+
+
+def test_the_spec_of_a_run_does_not_decide_what_is_imported(run, tmp_path, monkeypatch):
+    (tmp_path / "stranger.py").write_text("raise SystemExit('imported')")
+    monkeypatch.chdir(tmp_path)
+    spec = {
+        "benchmark": {"name": "stranger:ABOUT", "files": {}, "options": {}},
+        "method": {"name": "blind"},
+        "models": {},
+        "questions": 1,
+        "seed": 0,
+    }
+    RunFolder(tmp_path / "run").open(spec, resume=False)
+    code, _, err = run("report", tmp_path / "run", "--data", tmp_path)
+    assert code == 2
+    assert "unknown benchmark 'stranger:ABOUT'" in err

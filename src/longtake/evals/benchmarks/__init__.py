@@ -43,6 +43,9 @@ class About:
 
 def about(name: str) -> About:
     """The description of a registered benchmark."""
+    # no addresses: reports take the name from a run's spec, which must not decide what is imported
+    if name not in benchmarks:
+        raise unknown("benchmark", name, benchmarks)
     described = benchmarks.get(name)
     if not isinstance(described, About):
         raise ConfigError(f"{name} is not a benchmark: expected an About", key=name)
