@@ -197,3 +197,10 @@ def test_symphony_ends_whatever_replies_look_like_and_however_the_server_fails()
     assert [row["choice"] for row in failing.rows] == [
         row["choice"] for row in whole.rows
     ]  # asked again, not given up
+
+
+def test_worlds_without_questions_are_refused_in_words(run):
+    few = ("--minutes", 1, "--worlds", 1, "--questions", 1, "--workers", 1)
+    code, out, err = run("lab", "run", "--method", "blind", *few)
+    assert (code, out) == (2, "")
+    assert "have no questions" in err

@@ -23,7 +23,16 @@ def emit_json(data: Mapping[str, Any]) -> None:
     """Print one JSON object, always in UTF-8."""
     valid = _valid({"schema": SCHEMA, **data})
     text = json.dumps(valid, ensure_ascii=False, indent=2, allow_nan=False)
-    click.echo(text.encode())
+    click.echo(_escaped(text).encode())
+
+
+def _escaped(text: str) -> str:
+    """Escape characters that a terminal obeys instead of showing, such as U+202E."""
+    escapes = {}
+    for character in set(text):
+        if not character.isprintable() and character != "\n":
+            escapes[ord(character)] = json.dumps(character)[1:-1]
+    return text.translate(escapes)
 
 
 def _valid(value: Any) -> Any:

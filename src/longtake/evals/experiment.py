@@ -91,6 +91,8 @@ def with_profile_model(casting: Casting, method: str) -> Casting:
 
 def check(solver: Solver, benchmark: Benchmark, *, all_films: bool) -> None:
     """Open what the first question needs, so that unknown names are rejected before the run."""
+    if not benchmark.items:
+        raise ConfigError("worlds this short have no questions; choose more --minutes or --worlds")
     session = solver.session
     videos = list(dict.fromkeys(item.asked.video for item in benchmark.items))
     # worlds drawn from their scripts can always be opened; encoded films may be missing

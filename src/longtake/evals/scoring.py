@@ -117,6 +117,8 @@ def paired(
     The interval is bootstrapped over videos, the p-value is McNemar's over questions.
     """
     gaps = np.asarray(first, np.float64) - np.asarray(second, np.float64)
+    if not len(gaps):
+        return Difference(0.0, -1.0, 1.0, 0, 0, 1.0)
     rows = _numbered(videos)
     sums = np.bincount(rows, weights=gaps)
     counts = np.bincount(rows)

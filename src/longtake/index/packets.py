@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from longtake.config import MediaSettings
+from longtake.events import note_once
 from longtake.index.store import UNREADABLE, Arrays, FilmFolder, LayerKey, Notes, note_damage
 from longtake.media.packets import PacketTable
 from longtake.media.video import StreamInfo, Video, VideoInfo
@@ -22,18 +23,28 @@ _FACTS = ("tick", "origin", "duration", "timed")
 def open_video(folder: FilmFolder, path: Path, limits: MediaSettings) -> Video:
     """The film's decoder, opened from the stored packet table if there is one."""
     video = load_video(folder, path, limits)
-    if video is not None:
-        folder.use(path)
-        return video
-    video = Video(path, limits=limits)
-    len(video.table)  # a file that is not a film fails here, before a folder is made for it
-    folder.use(path)
+    try:
+        if video is not None:
+            folder.use(path)
+            return video
+        video = Video(path, limits=limits)
+        len(video.table)  # a file that is not a film fails here, before a folder is made for it
+        _keep(folder, video)
+    except OSError as error:
+        if video is None:
+            raise
+        # looking at a film needs no room on disk
+        note_once("cache_not_written", why=f"{folder.path}: {error.strerror or error}")
+    return video
+
+
+def _keep(folder: FilmFolder, video: Video) -> None:
+    folder.use(video.path)
     # not ``once``: a layer that can be read may still not make a packet table
     folder.ensure(
-        lambda: load_video(folder, path, limits) is not None,
+        lambda: load_video(folder, video.path, video.limits) is not None,
         lambda: folder.write(PACKETS, *_packed(video)),
     )
-    return video
 
 
 def load_video(folder: FilmFolder, path: Path, limits: MediaSettings) -> Video | None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from longtake.config import PerceptionSettings, Settings, cache_folder
 from longtake.index.film import Film
+from longtake.index.scratch import writable_store
 from longtake.index.store import Store
 from longtake.perception.senses import Senses
 
@@ -30,7 +31,7 @@ def open_film(
     ``subtitles_begin`` is the time in the subtitles at which the film begins; ``senses`` replace
     those that the settings name.
     """
-    store = open_store(settings)
+    store = writable_store(open_store(settings))
     return Film(
         path,
         store,

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from longtake.evals.items import Asked, Item
 from longtake.evals.scoring import (
+    Difference,
     accuracy,
     by_tag,
     clustered_error,
@@ -95,3 +96,7 @@ def test_by_tag():
     ]
     rates = by_tag(items, [True, False, True, True], "type")
     assert (rates["x"].value, rates["y"].value) == (1.0, 0.5)
+
+
+def test_no_questions_give_no_difference_and_no_nan():
+    assert paired([], [], []) == Difference(0.0, -1.0, 1.0, 0, 0, 1.0)

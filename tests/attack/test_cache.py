@@ -1,0 +1,85 @@
+"""A cache on a full or read-only disk: films can still be looked at and searched."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+from films import Recipe
+
+from longtake.cli.output import emit_json
+
+FULL = (
+    "mount -t tmpfs -o size=16k none $LONGTAKE_CACHE && head -c 16384 /dev/zero > $LONGTAKE_CACHE/x"
+)
+READ_ONLY = (
+    "mount --bind $LONGTAKE_CACHE $LONGTAKE_CACHE && mount -o remount,ro,bind $LONGTAKE_CACHE"
+)
+FULL_WITH_LAYERS = """
+cp -r $LONGTAKE_CACHE /tmp/held-$$ && mount -t tmpfs -o size=200M none $LONGTAKE_CACHE &&
+cp -r /tmp/held-$$/. $LONGTAKE_CACHE && rm -r /tmp/held-$$ &&
+(head -c 300000000 /dev/zero > $LONGTAKE_CACHE/fill || true) 2>/dev/null
+"""
+
+
+def mounted(mount, *arguments):
+    """Carry out a command in a mount name space of its own, with the cache mounted as told."""
+    words = " ".join(f"'{word}'" for word in (sys.executable, "-m", "longtake", *arguments))
+    line = ["unshare", "-rm", "sh", "-c", f"{{ {mount}\n}}; {words}"]
+    return subprocess.run(line, capture_output=True, text=True)
+
+
+@pytest.fixture(autouse=True)
+def name_spaces():
+    allowed = shutil.which("unshare") and mounted(FULL, "--version").returncode == 0
+    if not allowed:
+        pytest.skip("needs permission to mount in a name space of its own")
+
+
+@pytest.fixture
+def film(tmp_path):
+    return Recipe("film.mp4", count=20).make(tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def cache():
+    os.makedirs(os.environ["LONGTAKE_CACHE"], exist_ok=True)  # noqa: PTH103 - a name from outside
+
+
+@pytest.mark.parametrize("mount", [FULL, READ_ONLY], ids=["full", "read-only"])
+def test_info_of_a_new_film(film, mount):
+    done = mounted(mount, "info", str(film), "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["frames"] == 20
+
+
+@pytest.mark.parametrize("mount", [FULL_WITH_LAYERS, READ_ONLY], ids=["full", "read-only"])
+def test_search_of_a_film_that_was_indexed(run, film, mount):
+    film.with_suffix(".srt").write_text("1\n00:00:00,100 --> 00:00:01,000\nA red kite\n")
+    assert run("index", film, "--only", "subtitles", "--only", "frames")[0] == 0
+    done = mounted(mount, "search", str(film), "kite", "--json")
+    assert done.returncode == 0, done.stderr
+    assert "A red kite" in done.stdout
+
+
+def test_a_new_film_is_searched_beside_a_cache_that_cannot_be_written(run, film):
+    other = Recipe("other.mp4", count=10).make(film.parent)
+    assert run("index", other, "--only", "frames")[0] == 0  # prepares the models
+    film.with_suffix(".srt").write_text("1\n00:00:00,100 --> 00:00:01,000\nA red kite\n")
+    done = mounted(READ_ONLY, "search", str(film), "kite")
+    assert done.returncode == 0, done.stderr
+    assert "A red kite" in done.stdout
+    assert "nothing will be kept" in done.stderr
+
+
+def test_json_shows_characters_that_a_terminal_would_obey(capsysbinary):
+    text = "a\u202eb\u2066c\x1b[31md\u200b\x9b\ue000 é 字 \U000e0041"
+    emit_json({"text": text})
+    out = capsysbinary.readouterr().out.decode()
+    assert json.loads(out)["text"] == text
+    assert all(character.isprintable() or character == "\n" for character in out)
+    assert "é 字" in out
