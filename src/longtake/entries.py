@@ -1,12 +1,12 @@
 """Model entries: ``[models.NAME]`` in the configuration.
 
-Each backend takes its own fields, declared by a dataclass that extends :class:`ModelEntry`. The classes of
-the built-in backends are here, so that a configuration can be checked without importing any model code.
-The class of a backend from another package belongs to that package: its entries are kept as written
-(:class:`PluginEntry`) and checked when the model is opened.
+Each backend takes its own fields, declared by a dataclass that extends :class:`ModelEntry`. The
+classes of the built-in backends are here, so that a configuration can be checked without importing
+any model code. The class of a backend from another package belongs to that package: its entries are
+kept as written (:class:`PluginEntry`) and checked when the model is opened.
 
-Fields that decide where pictures go, with which key and at which price are ``trusted``. So is every field
-that another package adds, unless the package says otherwise.
+Fields that decide where pictures go, with which key and at which price are ``trusted``. So is every
+field that another package adds, unless the package says otherwise.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ class ModelEntry:
     """The fields that entries of all backends share."""
 
     backend: str = trusted(DEFAULT_BACKEND)
-    """A built-in backend, one that an installed package adds, or the address ``module:Class`` of one."""
+    """A built-in backend, one of an installed package, or the address ``module:Class`` of one."""
     context: int = number(0, least=0)
-    """Tokens of prompt and reply together; 0: what the model or the endpoint reports, else unknown."""
+    """Tokens of prompt and reply together; 0: as the model or endpoint reports, else unknown."""
     max_tokens: int = number(1024, least=1)
     """Maximum tokens of one reply."""
     temperature: float = number(0.0, least=0)
     max_pixels: int = number(768 * 768, least=1)
     """Pictures are scaled down to this many pixels before they are sent."""
     concurrency: int = number(0, least=0)
-    """Maximum calls at once, lowered while an endpoint reports overload; 0: the backend's default."""
+    """Maximum calls at once, lowered while the endpoint is overloaded; 0: the backend's default."""
     timeout: float = number(120.0, above=0)
     """Seconds that one try may take."""
     price_in: float | None = number(None, trusted=True, least=0)
@@ -117,7 +117,7 @@ class RecordedEntry(ModelEntry):
     trace: str = trusted("")
     """The trace file."""
     role: str = ""
-    """The role, or ``team.NAME``, that it had in the recorded run; needed if the run had several models."""
+    """Its role, or ``team.NAME``, in the recorded run; needed if the run had several models."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,8 @@ BUILTIN_MODELS: Mapping[str, ModelEntry] = {
 def overlay_entry(old: ModelEntry | None, name: str, layer: Layer) -> ModelEntry:
     """Return the entry ``name`` with one layer's values laid over it.
 
-    An entry whose backend changes starts afresh: the old backend's fields mean nothing to the new one.
+    An entry whose backend changes starts afresh: the old backend's fields mean nothing to the new
+    one.
     """
     path = f"models.{name}."
     before = old or OpenAIEntry()

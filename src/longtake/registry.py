@@ -19,8 +19,8 @@ _ADDRESS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 class Registry:
     """Maps names to ``"module:attribute"`` addresses; an address is itself a valid name.
 
-    Installed packages add names through the entry-point group of the registry, so a method or backend
-    of yours is found beside the built-in ones without configuration.
+    Installed packages add names through the entry-point group of the registry, so a method or
+    backend of yours is found beside the built-in ones without configuration.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Registry:
         return list(dict.fromkeys(target.partition(":")[0] for target in targets))
 
     def get(self, name: str) -> Any:
-        """Import and return what ``name`` stands for; addresses may name modules in the working folder."""
+        """Import what ``name`` stands for; addresses may name modules in the working folder."""
         if name not in self:
             if not _ADDRESS.fullmatch(name):
                 raise unknown(self.kind, name, self.names())
@@ -87,7 +87,7 @@ class Registry:
         return target
 
     def name_of(self, kind: type[Any]) -> str:
-        """The name or address with which :meth:`get` finds a class again; empty if there is none."""
+        """The name or address by which :meth:`get` finds a class again; empty if there is none."""
         for name, target in self._targets.items():
             module, _, attribute = target.partition(":")
             # a class in use has been imported, so nothing needs importing here

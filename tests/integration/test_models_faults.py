@@ -43,8 +43,8 @@ def truth(number: int) -> Guess:
 class Faults:
     """Answers rightly, or breaks in a way picked by chance.
 
-    Chance depends on the question and on how often it was asked, so that the order in which threads come
-    does not change what happens.
+    Chance depends on the question and on how often it was asked, so that the order in which threads
+    come does not change what happens.
     """
 
     kinds = (
@@ -147,7 +147,8 @@ def test_200_asks_at_a_fault_rate_of_30_percent(tmp_path: object) -> None:
     assert len(heard.notes("asked_again")) > 0
     assert len(heard.notes("retry")) > 0
     print(
-        f"values {ASKS - len(defaults)}, defaults {len(defaults)}, requests {len(served.requests)}, "
+        f"values {ASKS - len(defaults)}, defaults {len(defaults)}, "
+        f"requests {len(served.requests)}, "
         f"retries {len(heard.notes('retry'))}, asked again {len(heard.notes('asked_again'))}"
     )
 

@@ -85,7 +85,7 @@ def test_a_model_that_repeats_itself_reaches_the_end_of_its_reply(chat: Chat) ->
 
 
 def test_a_shared_beginning_is_read_once_and_counted(chat: Chat) -> None:
-    """The second prompt differs in its last words only; the runtime reports what it did not read again."""
+    """The second prompt differs only at its end; the runtime reports what it did not read again."""
     notes = " ".join(f"At minute {number} the dog runs past the house." for number in range(25))
     first = chat.complete([say("user", f"{notes}\nWho runs?")], Options(max_tokens=1))
     second = chat.complete([say("user", f"{notes}\nPast what does it run?")], Options(max_tokens=1))

@@ -18,7 +18,7 @@ LAB = ("--of", "minutes=2", "--of", "seeds=1", "--of", "questions=2")
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that the package is installed in, built from a copy so that nothing is left behind."""
+    """Where the package is installed, built from a copy so that nothing is left behind."""
     source = shutil.copytree(
         ROOT / "tests" / "plugin", tmp_path_factory.mktemp("plugin") / "source"
     )
@@ -31,7 +31,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def longtake(site: Path, tmp_path: Path) -> Any:
-    """Run a command with the package installed; a process of its own, without the tests' closed doors."""
+    """Run a command in a process of its own, with the package installed and the network open."""
     paths = os.pathsep.join(map(str, (site, ROOT / "src")))
 
     def run(*arguments: object) -> subprocess.CompletedProcess[str]:

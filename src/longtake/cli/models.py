@@ -16,10 +16,9 @@ from longtake.errors import ModelError, unknown
 from longtake.models import destinations
 from longtake.models.catalogue import Catalogue, suggestions
 from longtake.models.chat import Chat
-from longtake.models.destinations import HUB
 from longtake.models.probe import Report
 from longtake.models.probe import probe as ask
-from longtake.models.pull import hub_host
+from longtake.models.pull import hub_hosts
 from longtake.models.pull import pull as fetch
 from longtake.models.weights import DOWNLOADS, download_of
 from longtake.perception.cards import CARDS
@@ -113,7 +112,7 @@ def _pull_encoder(name: str, settings: Settings) -> Path:
     def announce(file: str, size: int) -> None:
         say(f"{file}: {human_bytes(size)}")
 
-    with destinations.downloading(*HUB, hub_host()):
+    with destinations.downloading(*hub_hosts()):
         fetch_card(CARDS[name], folder, progress=announce)
     return folder
 

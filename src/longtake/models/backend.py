@@ -1,7 +1,8 @@
 """What a backend is: a way to reach models, registered by name.
 
-A backend says which settings its entries take, where its messages go, and how to open a model. It does not
-retry, limit, cache or check destinations: the catalogue does that around every backend, built in or not.
+A backend says which settings its entries take, where its messages go, and how to open a model. It
+does not retry, limit, cache or check destinations: the catalogue does that around every backend,
+built in or not.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ class Backend(ABC, Generic[S]):
     keeps_replies: bool = True
     """Whether replies may be kept in the reply cache."""
     perceives: bool = False
-    """Whether it looks at the film itself, through ``Opening.witness``; it is then opened per film."""
+    """Whether it looks at the film, through ``Opening.witness``; it is then opened per film."""
 
     @abstractmethod
     def host(self, model: Opening[S]) -> str:
@@ -88,7 +89,7 @@ class Backend(ABC, Generic[S]):
         """The model itself. It connects when it is first asked, not here."""
 
     def from_name(self, rest: str) -> S | None:  # noqa: ARG002 - for subclasses
-        """The entry that the model name ``BACKEND/rest`` stands for; ``None``: names make no models."""
+        """The entry of the model named ``BACKEND/rest``; ``None``: there are no such models."""
         return None
 
     def needs(self, model: Opening[S]) -> tuple[str, ...]:  # noqa: ARG002 - for subclasses

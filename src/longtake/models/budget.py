@@ -1,7 +1,7 @@
 """Hard limits on what one question may use.
 
-Before each call a :class:`Ledger` sets aside the most that the call can use; afterwards it books what was
-used. Calls that run side by side can therefore not spend the same remainder twice.
+Before each call a :class:`Ledger` reserves the maximum that the call can use; afterwards it books
+what was used. Calls that run side by side therefore cannot spend the same remainder twice.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from longtake.models.tokens import estimate_messages
 from longtake.types import Answer, Usage
 
 SHORTEST_REPLY = 16
-"""Tokens; with room for fewer than this a call is not worth making."""
+"""Tokens; with room for fewer than these a call is not worth making."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """What is set aside for one call under way."""
+    """What is reserved for one call in progress."""
 
     calls: int
     frames: int
@@ -32,24 +32,24 @@ class Hold:
 
 
 class Ledger:
-    """What a question may use, has used, and has set aside; shared by the threads of a run."""
+    """What a question may use, has used and has reserved; shared by the threads of a run."""
 
     def __init__(self, limits: BudgetSettings | None = None, *, clock: Clock = REAL) -> None:
         self.limits = limits or BudgetSettings()
         self.clock = clock
         self.spent = Usage()
         self.best: Answer | None = None
-        """The best answer so far, handed out when the budget ends the run."""
+        """The best answer so far, returned if the budget ends the run."""
         self._began = clock.now()
         self._held: list[Hold] = []
         self._changed = threading.Condition()
 
     def elapsed(self) -> float:
-        """Seconds since the question was put."""
+        """Seconds since the question was asked."""
         return self.clock.now() - self._began
 
     def remaining_seconds(self) -> float | None:
-        """Seconds left; ``None`` without a limit. Raises :class:`BudgetSpent` when there are none."""
+        """Seconds left, ``None`` without a limit; raises :class:`BudgetSpent` if none are left."""
         limit = self.limits.seconds
         if limit is None:
             return None
@@ -65,9 +65,10 @@ class Ledger:
     def hold(
         self, card: Card, messages: Sequence[Message], options: Options
     ) -> tuple[Hold, Options]:
-        """Set aside what a call may need; the options come back with the reply cut to what is left.
+        """Reserve what a call may need, and limit its reply to what is left.
 
-        Waits while the remainder is held by calls under way, since they may well use less.
+        Waits while calls in progress hold the remainder, because they may use less than they
+        reserved.
         """
         frames = sum(1 for _ in images(messages))
         prompt = estimate_messages(messages) if self._counts_tokens else 0
@@ -90,7 +91,7 @@ class Ledger:
         return hold, replace(options, max_tokens=wanted, deadline=min(deadlines, default=None))
 
     def book(self, hold: Hold, used: Usage) -> None:
-        """Give back what was set aside and count what was used."""
+        """Release the reservation and count what was used."""
         with self._changed:
             self._held.remove(hold)
             self.spent = self.spent + used
@@ -101,31 +102,26 @@ class Ledger:
         return self.limits.tokens is not None or self.limits.cost is not None
 
     def _check_counts(self, frames: int) -> None:
-        """Calls and frames are known exactly before a call, so that nothing is gained by waiting."""
+        """Calls and frames are known exactly before a call, so waiting would gain nothing."""
         limits = self.limits
         calls = self.spent.calls + sum(hold.calls for hold in self._held)
         if limits.calls is not None and calls + 1 > limits.calls:
             raise self._over("calls", f"{calls} of {limits.calls}")
         seen = self.spent.frames + sum(hold.frames for hold in self._held)
         if limits.frames is not None and seen + frames > limits.frames:
-            raise self._over(
-                "frames", f"{seen} of {limits.frames}, and the next call shows {frames}"
-            )
+            used = f"{seen} of {limits.frames}, and the next call shows {frames}"
+            raise self._over("frames", used)
 
     def _room(self, card: Card, prompt: int) -> int | None:
-        """Tokens that a reply may have; ``None`` without a limit."""
+        """Tokens that the reply may have; ``None`` without a limit."""
         rooms: list[int] = []
         if self.limits.tokens is not None:
-            used = (
-                self.spent.tokens_in
-                + self.spent.tokens_out
-                + sum(hold.tokens for hold in self._held)
-            )
-            rooms.append(self.limits.tokens - used - prompt)
+            spent = self.spent.tokens_in + self.spent.tokens_out
+            held = sum(hold.tokens for hold in self._held)
+            rooms.append(self.limits.tokens - spent - held - prompt)
         if self.limits.cost is not None and card.price is not None:
-            left = (
-                self.limits.cost - (self.spent.cost or 0.0) - sum(hold.cost for hold in self._held)
-            )
+            reserved = sum(hold.cost for hold in self._held)
+            left = self.limits.cost - (self.spent.cost or 0.0) - reserved
             left -= card.price.of(prompt, 0, 0)
             if left < 0:
                 rooms.append(-1)

@@ -1,7 +1,7 @@
 """Replies on disk: the same request gets the same reply without a call.
 
-One SQLite file in a folder that the caller chooses, so that what was derived from a film lies with the
-film's other data and goes when that goes. Processes may share it: SQLite locks, and opening it takes turns.
+The cache is one SQLite file in a folder that the caller chooses. Replies about a film are kept with
+the film's other data and are deleted with it. Several processes can share the file.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ from longtake.models.layers import Layer
 from longtake.types import Usage
 
 FILE = "replies.sqlite"
+COLUMNS = "request TEXT PRIMARY KEY, model TEXT, prompt TEXT, reply TEXT NOT NULL, made REAL"
 WAIT = 30.0
-"""Seconds to wait for another process that is writing."""
+"""Seconds to wait while another process writes."""
 
 
 class ReplyStore:
-    """The file; one connection, used by one thread at a time."""
+    """The file, with one connection that one thread uses at a time."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -37,17 +38,14 @@ class ReplyStore:
         self._connection: sqlite3.Connection | None = None
 
     def get(self, key: str) -> dict[str, Any] | None:
-        """The stored reply, if there is one."""
+        """Return the stored reply, if there is one."""
+        query = "SELECT reply FROM replies WHERE request = ?"
         with self._lock:
-            row = (
-                self._open()
-                .execute("SELECT reply FROM replies WHERE request = ?", (key,))
-                .fetchone()
-            )
+            row = self._open().execute(query, (key,)).fetchone()
         return None if row is None else json.loads(row[0])
 
     def put(self, key: str, model: str, prompt: str, reply: dict[str, Any]) -> None:
-        """Store a reply; of two for one request the first stays, so that repeated reads agree."""
+        """Store a reply; the first one for a request stays, so that repeated reads agree."""
         with self._lock, self._open() as connection:
             connection.execute(
                 "INSERT OR IGNORE INTO replies VALUES (?, ?, ?, ?, ?)",
@@ -64,23 +62,21 @@ class ReplyStore:
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
             connection = sqlite3.connect(self.path, timeout=WAIT, check_same_thread=False)
-            # SQLite waits for other processes except where it changes to a log: there it fails at once
+            # SQLite waits for other processes, except when it switches to a write-ahead log
             with FileLock(f"{self.path}.lock", timeout=WAIT, mode=0o600):
-                # a write-ahead log need not wait for the disk at every reply, and a crash cannot harm it
+                # with a write-ahead log, a reply need not wait for the disk and survives a crash
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA synchronous = NORMAL")
-                connection.execute(
-                    "CREATE TABLE IF NOT EXISTS replies "
-                    "(request TEXT PRIMARY KEY, model TEXT, prompt TEXT, reply TEXT NOT NULL, made REAL)"
-                )
+                connection.execute(f"CREATE TABLE IF NOT EXISTS replies ({COLUMNS})")
             self._connection = connection
         return self._connection
 
 
 class Cached(Layer):
-    """Gives the stored reply, marked and at no cost, or asks and stores.
+    """Returns the stored reply, marked as such and at no cost, or asks and stores.
 
-    A cache that cannot be read or written costs a call and is noted; it never ends a run.
+    If the cache cannot be read or written, an event says so and the model is asked; the run goes
+    on.
     """
 
     def __init__(self, inner: Chat, store: ReplyStore) -> None:
@@ -90,22 +86,28 @@ class Cached(Layer):
     def complete(self, messages: Sequence[Message], options: Options) -> Reply:
         """Look first, ask second."""
         key = request_hash(self.card, messages, options)
-        try:
-            stored = self._store.get(key)
-        except (sqlite3.Error, OSError, ValueError) as error:
-            events.note("cache_failed", file=str(self._store.path), error=str(error))
-            stored = None
+        stored = self._stored(key)
         if stored is not None:
             calls = tuple(ToolCall(**call) for call in stored["tool_calls"])
-            # the pictures were looked at all the same: what a method sees does not depend on who paid
+            # the pictures count as seen: what a method looks at does not depend on who paid
             seen = Usage(frames=sum(1 for _ in images(messages)))
             return Reply(**{**stored, "tool_calls": calls}, usage=seen, cached=True)
         reply = self.inner.complete(messages, options)
-        if reply.text or reply.tool_calls:  # an empty reply is a failure that asking again may mend
-            kept = asdict(reply)
-            del kept["usage"], kept["cached"]
-            try:
-                self._store.put(key, self.card.name, options.prompt, kept)
-            except (sqlite3.Error, OSError, ValueError) as error:
-                events.note("cache_failed", file=str(self._store.path), error=str(error))
+        if reply.text or reply.tool_calls:  # an empty reply is a failure, and asking again may help
+            self._keep(key, options.prompt, reply)
         return reply
+
+    def _stored(self, key: str) -> dict[str, Any] | None:
+        try:
+            return self._store.get(key)
+        except (sqlite3.Error, OSError, ValueError) as error:
+            events.note("cache_failed", file=str(self._store.path), error=str(error))
+            return None
+
+    def _keep(self, key: str, prompt: str, reply: Reply) -> None:
+        kept = asdict(reply)
+        del kept["usage"], kept["cached"]
+        try:
+            self._store.put(key, self.card.name, prompt, kept)
+        except (sqlite3.Error, OSError, ValueError) as error:
+            events.note("cache_failed", file=str(self._store.path), error=str(error))

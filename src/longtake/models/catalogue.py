@@ -1,11 +1,11 @@
 """Models by name.
 
-A name is an entry of the configuration or a built-in one, a model that a backend makes from its name
-(``lab/acuity=0.8``), or an endpoint: ``http://127.0.0.1:8000/v1#model-name``. Only models that are named are
-used: API keys and servers that happen to be found are suggested, nothing more.
+A name is an entry of the configuration or a built-in one, a model that a backend makes from its
+name (``lab/acuity=0.8``), or an endpoint: ``http://127.0.0.1:8000/v1#model-name``. Only models that
+are named are used: API keys and servers that happen to be found are suggested, nothing more.
 
-The catalogue wraps every model in the same layers, whichever backend it comes from: retries, a limit on
-calls at once, the reply cache. It checks where messages go before a model is opened.
+The catalogue wraps every model in the same layers, whichever backend it comes from: retries, a
+limit on calls at once, the reply cache. It checks where messages go before a model is opened.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class Catalogue:
         return "" if is_loopback(normal(host)) else host
 
     def hosts(self, names: Sequence[str]) -> list[str]:
-        """The hosts beyond this machine that messages go to, for naming them before a run begins."""
+        """The hosts beyond this machine that messages go to; a run names them before it begins."""
         hosts = {self._permitted_host(name) for name in names}
         return sorted(hosts - {""})
 
@@ -124,7 +124,7 @@ class Catalogue:
         replies: ReplyStore | None = None,
         channels: Sequence[str] = (),
     ) -> Chat:
-        """A model ready to be asked: with retries and limits, and cached replies if a store is given."""
+        """A model with retries and limits, and with cached replies if a store is given."""
         chat = self.bare(name, witness=witness, channels=channels)
         backend = self.backend(name)
         gate = self._gate(name)
@@ -241,9 +241,8 @@ def suggestions() -> list[str]:
     lines = []
     for host, variable in KEYS.items():
         if os.environ.get(variable):
-            lines.append(
-                f"${variable} is set: a model at https://{host} could use it (base_url, api_key_env)"
-            )
+            use = f"a model at https://{host} could use it (base_url, api_key_env)"
+            lines.append(f"${variable} is set: {use}")
     for port, server in SERVERS.items():
         with socket.socket() as probe:
             probe.settimeout(0.2)

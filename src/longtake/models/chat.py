@@ -1,7 +1,7 @@
-"""What is said to a model and what comes back.
+"""What is said to a model, and what comes back.
 
-A :class:`Chat` takes messages and options and gives a :class:`Reply`. Everything else here is a frozen
-record of one of those words.
+A :class:`Chat` takes messages and options and returns a :class:`Reply`. The rest of this module is
+the frozen records that these three consist of.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 Finish: TypeAlias = Literal["stop", "length", "tool_calls", "other"]
 
 MAX_PIXELS = 768 * 768
-"""Pixels of a picture where an entry says nothing else."""
+"""Maximum pixels of a picture, unless an entry says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Words in a message."""
+    """Text in a message."""
 
     text: str
 
 
 @dataclass(frozen=True, eq=False)
 class Image:
-    """A frame in a message. It is encoded once, when first looked at, within ``max_pixels``."""
+    """A frame in a message, encoded within ``max_pixels`` when it is first needed."""
 
     frame: Frame
     max_pixels: int = MAX_PIXELS
     tokens: int | None = None
-    """What it costs in the model it is for; ``None``: estimated from its size."""
+    """Its tokens in the model it is meant for; ``None``: estimated from its size."""
 
     @cached_property
     def jpeg(self) -> bytes:
@@ -49,12 +49,12 @@ class Image:
 
     @cached_property
     def digest(self) -> str:
-        """Hash of the bytes that are sent; the picture's name in traces and cache keys."""
+        """Hash of the encoded bytes; names the picture in traces and cache keys."""
         return hashlib.blake2b(self.jpeg, digest_size=16).hexdigest()
 
     @property
     def time(self) -> float:
-        """The frame's moment in the film."""
+        """The frame's time in the film."""
         return self.frame.time
 
     def __repr__(self) -> str:
@@ -66,7 +66,7 @@ Part: TypeAlias = Text | Image
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A tool the model wants used. ``arguments`` is JSON text as the model wrote it."""
+    """A tool call requested by the model; ``arguments`` is JSON as the model wrote it."""
 
     id: str
     name: str
@@ -79,7 +79,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """A tool as the model is told of it; ``parameters`` is a JSON schema."""
+    """A tool as described to the model; ``parameters`` is a JSON schema."""
 
     name: str
     description: str
@@ -93,36 +93,37 @@ class Message:
     role: Role
     parts: tuple[Part, ...] = ()
     tool_calls: tuple[ToolCall, ...] = ()
-    """In an assistant's turn: the tools it asked for."""
+    """In an assistant's turn: the tool calls it requested."""
     answers: str = ""
     """In a tool's turn: the id of the call it answers."""
 
     @property
     def text(self) -> str:
-        """The words, pictures left out."""
+        """The text, without pictures."""
         return "".join(part.text for part in self.parts if isinstance(part, Text))
 
 
 def say(role: Role, *parts: str | Part) -> Message:
-    """A message from words and pictures."""
-    return Message(role, tuple(Text(part) if isinstance(part, str) else part for part in parts))
+    """A message made of text and pictures."""
+    typed = [Text(part) if isinstance(part, str) else part for part in parts]
+    return Message(role, tuple(typed))
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to answer."""
+    """How the model is to answer."""
 
     temperature: float = 0.0
     max_tokens: int = 1024
     schema: Mapping[str, Any] | None = None
-    """JSON schema of the reply, kept to where the endpoint can."""
+    """JSON schema of the reply, enforced if the endpoint supports that."""
     tools: tuple[ToolSpec, ...] = ()
     seed: int | None = None
     stop: tuple[str, ...] = ()
     prompt: str = ""
-    """Name of the prompt, for the trace; no part of the request."""
+    """Name of the prompt, for the trace; not part of the request."""
     deadline: float | None = None
-    """Seconds this call may take in all, retries included; no part of the request."""
+    """Seconds that this call may take, including retries; not part of the request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +137,7 @@ class Reply:
     finish: Finish = "stop"
     model: str = ""
     cached: bool = False
-    """Served from the reply cache, at no cost."""
+    """Whether it came from the reply cache, at no cost."""
 
     def __post_init__(self) -> None:
         # every backend's text enters here, so this is the one place to clean it
@@ -146,27 +147,27 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """What is known of a model before it is asked."""
+    """What is known about a model before it is asked."""
 
     name: str
     """Its name in the catalogue."""
     model: str = ""
-    """Its name at the endpoint."""
+    """Its name on the server."""
     host: str = ""
-    """Where messages go, ``host:port``; empty: they stay in this process."""
+    """Where messages go, as ``host:port``; empty: they stay in this process."""
     context: int | None = None
     """Tokens of prompt and reply together; ``None``: unknown."""
     max_pixels: int = MAX_PIXELS
     picture_tokens: int | None = None
-    """Most tokens of one picture; ``None``: unknown, estimated from its size."""
+    """Maximum tokens of one picture; ``None``: unknown, estimated from its size."""
     vision: bool | None = None
-    """Whether it takes pictures; ``None``: unknown."""
+    """Whether it accepts pictures; ``None``: unknown."""
     price: Price | None = None
-    """``None``: unknown, which is never zero."""
+    """``None``: unknown, which is never treated as zero."""
     options: Options = Options()
-    """How it answers where a step says nothing else."""
+    """How it answers unless a step says otherwise."""
     revision: str = ""
-    """Whatever else tells two models of one name apart, for the reply cache."""
+    """Anything else that distinguishes two models of the same name, for the reply cache."""
 
 
 class Chat(Protocol):
@@ -174,14 +175,14 @@ class Chat(Protocol):
 
     @property
     def card(self) -> Card:
-        """What is known of it."""
+        """What is known about it."""
 
     def complete(self, messages: Sequence[Message], options: Options) -> Reply:
-        """Answer. Raises :class:`~longtake.errors.ModelError` where it cannot."""
+        """Answer, or raise :class:`~longtake.errors.ModelError`."""
 
 
 class Unavailable(ModelError):
-    """The model could not be reached or was too busy; worth another try."""
+    """The model could not be reached or was overloaded; another try may succeed."""
 
     def __init__(
         self,
@@ -196,11 +197,11 @@ class Unavailable(ModelError):
         self.status = status
         self.retry_after = retry_after
         self.out_of_time = out_of_time
-        """Given up because the call's deadline came, not because the model failed."""
+        """Whether the call's deadline passed, as opposed to a failure of the model."""
 
 
 class Unsupported(ModelError):
-    """The endpoint does not offer a feature, ``tools`` for example; ask another way."""
+    """The endpoint does not support a feature such as ``tools``; ask in another way."""
 
     def __init__(self, model: str, feature: str) -> None:
         super().__init__(model, "refused", f"the endpoint does not offer {feature}")
@@ -213,11 +214,13 @@ def images(messages: Sequence[Message]) -> Iterator[Image]:
 
 
 def describe(message: Message) -> dict[str, Any]:
-    """A message as plain data, pictures by digest; what traces hold."""
-    parts = [
-        {"text": part.text} if isinstance(part, Text) else {"image": part.digest, "time": part.time}
-        for part in message.parts
-    ]
+    """A message as plain data, with pictures by digest; this is what traces hold."""
+    parts: list[dict[str, Any]] = []
+    for part in message.parts:
+        if isinstance(part, Text):
+            parts.append({"text": part.text})
+        else:
+            parts.append({"image": part.digest, "time": part.time})
     plain: dict[str, Any] = {"role": message.role, "parts": parts}
     if message.tool_calls:
         plain["tool_calls"] = [
@@ -230,7 +233,7 @@ def describe(message: Message) -> dict[str, Any]:
 
 
 def request_hash(card: Card, messages: Sequence[Message], options: Options) -> str:
-    """Name of a whole request: model, words, pictures, and every option that shapes the reply."""
+    """Hash of a whole request: model, text, pictures, and every option that shapes the reply."""
     request = {
         "model": [card.host, card.model or card.name, card.revision],
         "messages": [describe(message) for message in messages],

@@ -1,4 +1,4 @@
-"""Waiting that can be called off, on a clock that tests can turn."""
+"""Waiting that can be cancelled, on a clock that tests can control."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from longtake.errors import LongtakeError
 
 
 class Cancelled(LongtakeError):
-    """The work was called off because a part of it beside this one failed."""
+    """The work was cancelled because another part of it failed."""
 
 
 class Stop:
-    """A flag that ends work in many threads; raising it raises those of the work inside."""
+    """A flag that ends work in many threads, including the work nested inside it."""
 
     def __init__(self, parent: Stop | None = None) -> None:
         self._event = threading.Event()
@@ -32,7 +32,7 @@ class Stop:
             child.set()
 
     def release(self) -> None:
-        """Part from the surrounding work: this work is done."""
+        """Detach from the surrounding work, because this work is done."""
         if self._parent is not None:
             with self._parent._lock:
                 self._parent._inside.remove(self)
@@ -48,16 +48,16 @@ class Stop:
     def check(self) -> None:
         """Raise :class:`Cancelled` if the work was ended."""
         if self._event.is_set():
-            raise Cancelled("called off")
+            raise Cancelled("cancelled")
 
     def wait(self, seconds: float) -> None:
-        """Sleep, unless the work is ended before."""
+        """Sleep, unless the work is ended first."""
         self._event.wait(seconds)
         self.check()
 
 
 stopping: ContextVar[Stop | None] = ContextVar("longtake_stop", default=None)
-"""The flag of the work this thread is part of."""
+"""The flag of the work that this thread is part of."""
 
 
 def check_stop() -> None:
@@ -71,17 +71,17 @@ class Clock(Protocol):
     """Tells the time and waits."""
 
     def now(self) -> float:
-        """Seconds from some fixed moment."""
+        """Seconds since some fixed moment."""
 
     def sleep(self, seconds: float) -> None:
         """Wait."""
 
 
 class RealClock:
-    """The machine's clock; its sleep ends early when the surrounding work does."""
+    """The machine's clock; a sleep ends early if the surrounding work does."""
 
     def now(self) -> float:
-        """Seconds that never run backwards."""
+        """Seconds on a clock that never goes backwards."""
         return time.monotonic()
 
     def sleep(self, seconds: float) -> None:

@@ -1,20 +1,20 @@
 """Which hosts this process may connect to, enforced.
 
-longtake promises that pictures and words go only to hosts that were named before. Its own backends keep that
-promise by construction. A backend from another package is code that longtake cannot know, and ``--offline``
-must hold for libraries too. So when such a backend is opened, or ``--offline`` is given, a guard is engaged.
-From then on Python code in this process can connect only to
+longtake promises that pictures and words go only to hosts that were named before. Its own backends
+keep that promise by construction. A backend from another package is code that longtake cannot know,
+and ``--offline`` must hold for libraries too. So when such a backend is opened, or ``--offline`` is
+given, a guard is engaged. From then on Python code in this process can connect only to
 
 - this machine: loopback addresses and Unix sockets,
 - the hosts declared by the models that were opened,
 - the user's own proxies (``HTTPS_PROXY`` and the like), if any declared host is remote.
 
-Everything else raises :class:`DestinationRefused` before anything is sent. While a backend from another package
-answers a call, only the host that it declared itself counts.
+Everything else raises :class:`DestinationRefused` before anything is sent. While a backend from
+another package answers a call, only the host that it declared itself counts.
 
-The guard is a Python audit hook, so it sees connections made through Python's sockets, by whatever library.
-It does not see sockets that native code opens, nor other processes: it keeps honest code honest, and cannot
-contain malicious code.
+The guard is a Python audit hook, so it sees connections made through Python's sockets, by whatever
+library. It does not see sockets that native code opens, nor other processes: it keeps honest code
+honest, and cannot contain malicious code.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ _speaker: ContextVar[Speaker | None] = ContextVar("longtake_speaker", default=No
 
 
 def engage(why: str) -> None:
-    """Allow connections only to declared hosts from now on; ``why`` is part of the error message."""
+    """Allow connections only to declared hosts from now on; errors say ``why``."""
     global _installed
     with _lock:
         _guard.why = _guard.why or why
@@ -117,7 +117,7 @@ def release() -> None:
 
 @contextmanager
 def downloading(*hosts: str) -> Iterator[None]:
-    """Allow connections to these hosts and their subdomains: for downloads that longtake makes itself."""
+    """Allow connections to these hosts and their subdomains, for longtake's own downloads."""
     names = [normal(host) for host in hosts]
     with _lock:
         _guard.downloads.extend(names)
@@ -242,7 +242,7 @@ def _refusal(host: str) -> DestinationRefused:
 
 
 def _watched(original: Callable[..., Any]) -> Callable[..., Any]:
-    """``socket.getaddrinfo`` that remembers which addresses a host has: connections name only those."""
+    """``socket.getaddrinfo`` that remembers a host's addresses: connections name only those."""
 
     @functools.wraps(original)
     def getaddrinfo(host: Any, *args: Any, **options: Any) -> Any:

@@ -28,7 +28,7 @@ def open_foreign(backend: AnyBackend, model: Opening[Any], host: str) -> Foreign
 
 
 class Foreign(Layer):
-    """A model of another package: it reaches only the host it declared, and fails only in known ways."""
+    """A model of another package: it reaches its declared host only, and fails in known ways."""
 
     def __init__(self, inner: Chat, *, name: str, backend: str, host: str) -> None:
         super().__init__(inner)
@@ -54,9 +54,10 @@ class Foreign(Layer):
 
 
 class MakerBackend(Backend[ModelEntry]):
-    """Deprecated: a function of the entry-point group ``longtake.models`` that makes models from names.
+    """Deprecated: a function in the entry-point group ``longtake.models`` that makes models.
 
-    Such a function cannot declare a host, so its models may not leave this machine.
+    It gets the rest of a model's name. It cannot declare a host, so its models may not leave this
+    machine.
     """
 
     settings = ModelEntry

@@ -1,4 +1,7 @@
-"""One endpoint over HTTP: bounded in time and size, its key kept out of everything that is written down."""
+"""One endpoint over HTTP, with limits on time and size.
+
+The API key is kept out of everything that is written: errors, events, logs.
+"""
 
 from __future__ import annotations
 
@@ -20,16 +23,21 @@ from longtake.models.chat import Unavailable
 from longtake.models.destinations import is_loopback
 
 MOST_BYTES = 64 * 1024 * 1024
-"""A reply larger than this is not one."""
+"""Maximum size of a response."""
+CONNECT_SECONDS = 10.0
+"""Maximum time to connect, and to read a short status."""
 HIDDEN = "[key]"
+"""What replaces a key that a server echoes."""
+RETRYABLE = (408, 409, 425, 429)
+"""Statuses below 500 after which another try may succeed."""
 
-# at debug level the library under httpx writes headers down, in which a server could echo a key
+# at debug level httpcore logs headers, in which a server could echo a key
 logging.getLogger("httpcore").setLevel(logging.WARNING)
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What a server sent back, its key taken out should it have echoed it."""
+    """What a server sent back, without the key."""
 
     status: int
     text: str
@@ -38,17 +46,16 @@ class Response:
     location: str = ""
 
     def json(self) -> Any:
-        """The body as JSON; a body that is none is a failure worth another try."""
+        """The body as JSON; malformed JSON is a failure that another try may mend."""
         try:
             return json.loads(self.text)
         except ValueError as error:
-            raise Unavailable(
-                self.model, "the server's reply is not JSON, or was cut off"
-            ) from error
+            detail = "the server's reply is not JSON, or was cut off"
+            raise Unavailable(self.model, detail) from error
 
 
 class Endpoint:
-    """A server's base address with its key and connection pool."""
+    """A server's base URL with its key and connection pool."""
 
     def __init__(
         self,
@@ -63,21 +70,21 @@ class Endpoint:
         self.name = name
         self.timeout = timeout
         self.key_env = key_env
-        self._key = key or os.environ.get(key_env, "") if key_env or key else ""
+        self._key = key or (os.environ.get(key_env, "") if key_env else "")
         self.url = check_url(name, base_url, keyed=bool(self._key))
         self._connections = connections
         self._made: httpx.Client | None = None
 
     @property
     def host(self) -> str:
-        """``host:port`` as a person reads it."""
+        """``host:port``, for people."""
         return self.url.netloc.decode()
 
     def __repr__(self) -> str:
         return f"Endpoint({self.name!r}, {self.host!r})"
 
     def post(self, path: str, body: Mapping[str, Any], deadline: float | None = None) -> Response:
-        """Send JSON and read what comes back, all of it within the deadline."""
+        """Send JSON and read the response, all within the deadline."""
         limit = self.timeout if deadline is None else min(self.timeout, deadline)
         hurried = deadline is not None and deadline <= self.timeout
         if limit <= 0:
@@ -87,9 +94,9 @@ class Endpoint:
             return self._read("POST", path, data, limit, hurried)
 
     def get(self, path: str) -> Any:
-        """JSON from a path; ``None`` where the server has nothing there."""
-        with self._failures(10.0, hurried=False):
-            response = self._read("GET", path, b"", 10.0, hurried=False)
+        """JSON from a path; ``None`` if the server has nothing there."""
+        with self._failures(CONNECT_SECONDS, hurried=False):
+            response = self._read("GET", path, b"", CONNECT_SECONDS, hurried=False)
         if response.status in (401, 403):
             raise self.failure(response)
         try:
@@ -98,42 +105,32 @@ class Endpoint:
             return None
 
     def failure(self, response: Response) -> ModelError:
-        """The error for a status: unavailable where another try may work, else refused, with what to set."""
-        said = " ".join(_message(response.text).split())[:300]
+        """The error for a status: unavailable if another try may work, else with a remedy."""
         status = response.status
-        if status in (408, 409, 425, 429) or status >= 500:
+        said = " ".join(_message(response.text).split())[:300]
+        if status in RETRYABLE or status >= 500:
             return Unavailable(
                 self.name, f"HTTP {status}: {said}", status=status, retry_after=response.retry_after
             )
-        if status in (401, 403):
-            remedy = (
-                f"check the key in ${self.key_env}"
-                if self.key_env
-                else "set api_key_env in the model's entry"
-            )
-            return ModelError(
-                self.name,
-                "refused",
-                f"{self.host} refused the key; {remedy} (HTTP {status}: {said})",
-            )
-        if 300 <= status < 400:
-            return ModelError(
-                self.name,
-                "refused",
-                f"{self.host} redirects to {response.location}; set base_url to where it is",
-            )
         lower = said.lower()
-        if "context" in lower and ("length" in lower or "size" in lower or "exceed" in lower):
-            return ModelError(
-                self.name, "context", f"the prompt is too long for the model ({said})"
-            )
+        names_size = "length" in lower or "size" in lower or "exceed" in lower
+        if status >= 400 and status not in (401, 403) and "context" in lower and names_size:
+            detail = f"the prompt is too long for the model ({said})"
+            return ModelError(self.name, "context", detail)
+        return ModelError(self.name, "refused", self._refusal(response, said))
+
+    def _refusal(self, response: Response, said: str) -> str:
+        status = response.status
+        if status in (401, 403):
+            remedy = "set api_key_env in the model's entry"
+            if self.key_env:
+                remedy = f"check the key in ${self.key_env}"
+            return f"{self.host} refused the key; {remedy} (HTTP {status}: {said})"
+        if 300 <= status < 400:
+            return f"{self.host} redirects to {response.location}; set base_url to that address"
         if status == 404:
-            return ModelError(
-                self.name,
-                "refused",
-                f"{self.host} knows no such model or path; check model and base_url ({said})",
-            )
-        return ModelError(self.name, "refused", f"HTTP {status}: {said}")
+            return f"{self.host} has no such model or path; check model and base_url ({said})"
+        return f"HTTP {status}: {said}"
 
     def close(self) -> None:
         """Close the connections."""
@@ -143,16 +140,14 @@ class Endpoint:
     @property
     def _client(self) -> httpx.Client:
         if self._made is None:
-            headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
+            limits = httpx.Limits(max_connections=None, max_keepalive_connections=self._connections)
             self._made = httpx.Client(
-                headers=headers,
-                # a redirect could carry key and pictures to a host that nobody chose
+                headers={"Authorization": f"Bearer {self._key}"} if self._key else {},
+                # a redirect could carry the key and pictures to a host that nobody chose
                 follow_redirects=False,
-                # a proxy named in the environment must not see what is meant for this machine
+                # a proxy from the environment must not see what is meant for this machine
                 trust_env=not is_loopback(self.url.host),
-                limits=httpx.Limits(
-                    max_connections=None, max_keepalive_connections=self._connections
-                ),
+                limits=limits,
             )
         return self._made
 
@@ -163,21 +158,11 @@ class Endpoint:
             self.url.join(path),
             content=data,
             headers={"Content-Type": "application/json"},
-            timeout=httpx.Timeout(limit, connect=min(limit, 10.0)),
+            timeout=httpx.Timeout(limit, connect=min(limit, CONNECT_SECONDS)),
         )
         response = self._client.send(request, stream=True)
         try:
-            body = bytearray()
-            for chunk in response.iter_bytes():
-                body += chunk
-                if len(body) > MOST_BYTES:
-                    raise ModelError(
-                        self.name, "refused", f"the reply is larger than {MOST_BYTES} bytes"
-                    )
-                if (
-                    time.monotonic() > ends
-                ):  # a server that drips never runs into the timeout between bytes
-                    raise self._late(limit, hurried)
+            body = self._body(response, ends, limit, hurried)
         finally:
             response.close()
         text = body.decode("utf-8", "replace")
@@ -189,14 +174,25 @@ class Endpoint:
             httpx.URL(response.headers.get("location", "")).host,
         )
 
+    def _body(self, response: httpx.Response, ends: float, limit: float, hurried: bool) -> bytes:
+        body = bytearray()
+        for chunk in response.iter_bytes():
+            body += chunk
+            if len(body) > MOST_BYTES:
+                detail = f"the reply is larger than {MOST_BYTES} bytes"
+                raise ModelError(self.name, "refused", detail)
+            # httpx limits the time between bytes, and a server that drips stays below that
+            if time.monotonic() > ends:
+                raise self._late(limit, hurried)
+        return bytes(body)
+
     def _late(self, limit: float, hurried: bool) -> Unavailable:
-        return Unavailable(
-            self.name, f"{self.host} gave no reply in {limit:.0f} s", out_of_time=hurried
-        )
+        detail = f"{self.host} gave no reply in {limit:.0f} s"
+        return Unavailable(self.name, detail, out_of_time=hurried)
 
     @contextmanager
     def _failures(self, limit: float, hurried: bool) -> Iterator[None]:
-        """Turn what the HTTP library raises into ours; its texts never hold the key."""
+        """Turn errors of the HTTP library into ours; their texts never hold the key."""
         try:
             yield
         except httpx.ConnectTimeout as error:
@@ -204,37 +200,33 @@ class Endpoint:
         except httpx.TimeoutException as error:
             raise self._late(limit, hurried) from error
         except httpx.ConnectError as error:
-            raise Unavailable(
-                self.name, f"{self.host} cannot be reached; is the server running?"
-            ) from error
+            detail = f"{self.host} cannot be reached; is the server running?"
+            raise Unavailable(self.name, detail) from error
         except httpx.HTTPError as error:
-            raise Unavailable(
-                self.name, f"the connection to {self.host} broke ({type(error).__name__})"
-            ) from error
+            detail = f"the connection to {self.host} broke ({type(error).__name__})"
+            raise Unavailable(self.name, detail) from error
 
 
 def check_url(name: str, base_url: str, *, keyed: bool) -> httpx.URL:
-    """A base address as a URL that ends in ``/``, or an error that says what is wrong with it."""
+    """A base URL that ends in ``/``, or an error that says what is wrong with it."""
     try:
         url = httpx.URL(base_url)
     except (httpx.InvalidURL, ValueError) as error:
         raise ConfigError(f"{name}: {base_url!r} is not a URL", key="base_url") from error
+    problem = ""
     if url.scheme not in ("http", "https") or not url.host:
-        raise ConfigError(f"{name}: base_url must begin with http:// or https://", key="base_url")
-    if url.userinfo:
-        raise ConfigError(
-            f"{name}: base_url holds a name or password; use api_key_env", key="base_url"
-        )
-    if keyed and url.scheme == "http" and not is_loopback(url.host):
-        raise ConfigError(
-            f"{name}: a key is not sent to {url.host} without encryption; use https://",
-            key="base_url",
-        )
+        problem = "base_url must begin with http:// or https://"
+    elif url.userinfo:
+        problem = "base_url holds a name or password; use api_key_env"
+    elif keyed and url.scheme == "http" and not is_loopback(url.host):
+        problem = f"a key is not sent to {url.host} without encryption; use https://"
+    if problem:
+        raise ConfigError(f"{name}: {problem}", key="base_url")
     return url.copy_with(path=url.path.rstrip("/") + "/", fragment=None)
 
 
 def _retry_after(value: str | None) -> float | None:
-    """Seconds from the header, which holds seconds or a date."""
+    """Seconds from the Retry-After header, which holds seconds or a date."""
     if value is None:
         return None
     try:
@@ -244,12 +236,14 @@ def _retry_after(value: str | None) -> float | None:
             when = parsedate_to_datetime(value)
         except ValueError:
             return None
+        # without a time zone there is no telling how far away it is
         seconds = (when - datetime.now(UTC)).total_seconds() if when.tzinfo else 0.0
-    return max(0.0, seconds) if seconds == seconds else None
+    is_nan = seconds != seconds
+    return None if is_nan else max(0.0, seconds)
 
 
 def _message(body: str) -> str:
-    """The message inside an error body, in the shapes servers use."""
+    """The message inside an error body, in the shapes that servers use."""
     try:
         data = json.loads(body)
     except ValueError:

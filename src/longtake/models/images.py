@@ -12,11 +12,12 @@ if TYPE_CHECKING:
     from longtake.types import Pixels
 
 QUALITY = 85
-"""JPEG quality; above it files grow and vision encoders, which see 14 to 28 pixel patches, gain nothing."""
+"""JPEG quality. More makes files larger; vision encoders see patches of 14 to 28 pixels and gain
+nothing."""
 
 
 def encode_jpeg(pixels: Pixels, max_pixels: int) -> bytes:
-    """RGB pixels as JPEG, scaled down, never up, to at most ``max_pixels`` in the same proportions."""
+    """Encode RGB pixels as JPEG, scaled down (never up) to at most ``max_pixels``."""
     picture = Picture.fromarray(pixels)
     scale = math.sqrt(max_pixels / (picture.width * picture.height))
     if scale < 1:

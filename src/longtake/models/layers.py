@@ -1,12 +1,13 @@
-"""Layers around a model, each a model itself, outermost first.
+"""Layers around a model. Each is a model itself; the outermost comes first.
 
 ::
 
-    Traced      says what was asked and answered
-    Budgeted    sets the most a call can use aside, and refuses what does not fit
-    Cached      gives the reply that the same request got before  (cache.py)
-    Retrying    tries again what may work the second time
-    Limited     holds back calls beyond what the endpoint takes
+    Traced      emits an event for each call
+    Budgeted    reserves the maximum a call can use, and refuses calls that do not fit
+    Cached      returns the stored reply to the same request  (cache.py)
+    Retrying    repeats calls that failed for a reason that may pass
+    Limited     holds back calls beyond what the endpoint accepts
+    Foreign     confines models of other packages to their declared host  (foreign.py)
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from longtake.models.budget import Ledger
 from longtake.models.chat import (
     Card,
     Chat,
+    Image,
     Message,
     Options,
     Reply,
@@ -36,27 +38,27 @@ from longtake.types import Usage
 
 
 class Layer:
-    """A model that passes everything on to another; layers change one thing about that."""
+    """A model that passes everything on to another; each layer changes one thing about that."""
 
     def __init__(self, inner: Chat) -> None:
         self.inner = inner
 
     @property
     def card(self) -> Card:
-        """The card of the model inside."""
+        """The card of the inner model."""
         return self.inner.card
 
     def complete(self, messages: Sequence[Message], options: Options) -> Reply:
-        """Ask the model inside."""
+        """Ask the inner model."""
         return self.inner.complete(messages, options)
 
     def count(self, text: str) -> int | None:
-        """The inner endpoint's own count of tokens, where it offers one."""
+        """The inner model's own token count, if it offers one."""
         return self.inner.count(text) if isinstance(self.inner, Counts) else None
 
 
 class Carded(Layer):
-    """The same model under another card: other standing options, another name."""
+    """The same model under another card: other default options, another name."""
 
     def __init__(self, inner: Chat, card: Card) -> None:
         super().__init__(inner)
@@ -64,17 +66,17 @@ class Carded(Layer):
 
     @property
     def card(self) -> Card:
-        """The card that was given."""
+        """The given card."""
         return self._card
 
 
 class Traced(Layer):
-    """Emits one event per call, with the pictures by digest."""
+    """Emits one event per call, with pictures by digest."""
 
     def complete(self, messages: Sequence[Message], options: Options) -> Reply:
-        """Ask, and tell the stream what was asked and answered."""
+        """Ask, and emit what was asked and answered."""
         for image in images(messages):
-            events.picture(image.digest, lambda image=image: image.jpeg)  # type: ignore[misc]
+            _offer(image)
         called = events.ChatCalled(
             model=self.card.name,
             prompt=options.prompt,
@@ -86,36 +88,41 @@ class Traced(Layer):
         except LongtakeError as error:
             events.emit(replace(called, error=str(error)))
             raise
-        tools = tuple(
-            {"id": c.id, "name": c.name, "arguments": c.arguments} for c in reply.tool_calls
+        tools = []
+        for call in reply.tool_calls:
+            tools.append({"id": call.id, "name": call.name, "arguments": call.arguments})
+        answered = replace(
+            called,
+            reply=reply.text,
+            thinking=reply.thinking,
+            tools=tuple(tools),
+            usage=reply.usage,
+            finish=reply.finish,
+            cached=reply.cached,
         )
-        events.emit(
-            replace(
-                called,
-                reply=reply.text,
-                thinking=reply.thinking,
-                tools=tools,
-                finish=reply.finish,
-                usage=reply.usage,
-                cached=reply.cached,
-            )
-        )
+        events.emit(answered)
         return reply
 
 
+def _offer(image: Image) -> None:
+    """Offer a picture to the stream, which encodes it only if a sink wants it."""
+    events.picture(image.digest, lambda: image.jpeg)
+
+
 class Budgeted(Layer):
-    """Counts every call against the question's ledger and makes none that does not fit."""
+    """Counts every call against the question's ledger, and makes none that does not fit."""
 
     def __init__(self, inner: Chat, ledger: Ledger) -> None:
         super().__init__(inner)
         self.ledger = ledger
 
     def complete(self, messages: Sequence[Message], options: Options) -> Reply:
-        """Ask within what is left."""
+        """Ask within the remaining budget."""
         hold, options = self.ledger.hold(self.card, messages, options)
         began = self.ledger.clock.now()
-        # endpoints do not bill what they refuse; that it was tried still counts as a call
-        failed = Usage(calls=1, frames=hold.frames, cost=None if self.card.price is None else 0.0)
+        # endpoints do not bill calls that they refuse, but a failed try still counts as a call
+        cost = None if self.card.price is None else 0.0
+        failed = Usage(calls=1, frames=hold.frames, cost=cost)
         used = failed
         try:
             reply = self.inner.complete(messages, options)
@@ -132,7 +139,7 @@ class Budgeted(Layer):
 
 
 class Retrying(Layer):
-    """Tries again, with growing pauses, what failed for a reason that may pass."""
+    """Repeats calls that failed for a reason that may pass, with growing pauses."""
 
     def __init__(
         self,
@@ -155,24 +162,15 @@ class Retrying(Layer):
         began = self._clock.now()
         for attempt in range(1, self._tries + 1):
             check_stop()
-            left = (
-                None if options.deadline is None else options.deadline - (self._clock.now() - began)
-            )
+            left = self._left(began, options.deadline)
             try:
                 return self.inner.complete(messages, replace(options, deadline=left))
             except Unavailable as error:
                 pause = self._pause(attempt, error.retry_after)
-                left = (
-                    None
-                    if options.deadline is None
-                    else options.deadline - (self._clock.now() - began)
-                )
-                if (
-                    attempt == self._tries
-                    or pause > self._patience
-                    or (left is not None and pause >= left)
-                ):
-                    raise self._last(error, attempt, pause, left) from error
+                left = self._left(began, options.deadline)
+                too_late = left is not None and pause >= left
+                if attempt == self._tries or pause > self._patience or too_late:
+                    raise self._final(error, attempt, pause, too_late) from error
                 events.note(
                     "retry",
                     model=self.card.name,
@@ -183,14 +181,16 @@ class Retrying(Layer):
                 self._clock.sleep(pause)
         raise AssertionError("unreachable: the last try returns or raises")
 
-    def _pause(self, attempt: int, asked: float | None) -> float:
-        """Seconds before the next try: doubling, half of it by chance, never sooner than the server asked."""
-        grown = min(self._cap, self._base * 2.0 ** (attempt - 1))
-        return max(asked or 0.0, grown * (0.5 + 0.5 * self._jitter.random()))
+    def _left(self, began: float, deadline: float | None) -> float | None:
+        return None if deadline is None else deadline - (self._clock.now() - began)
 
-    def _last(
-        self, error: Unavailable, attempt: int, pause: float, left: float | None
-    ) -> Unavailable:
+    def _pause(self, attempt: int, requested: float | None) -> float:
+        """Seconds before the next try: doubling, half of it random, never less than requested."""
+        grown = min(self._cap, self._base * 2.0 ** (attempt - 1))
+        return max(requested or 0.0, grown * (0.5 + 0.5 * self._jitter.random()))
+
+    def _final(self, error: Unavailable, attempt: int, pause: float, too_late: bool) -> Unavailable:
+        """The error of the last try, which says how often it was tried."""
         detail = f"{error.detail} (tried {attempt} of {self._tries} times"
         if attempt < self._tries:
             detail += f"; the next try would wait {pause:.0f} s"
@@ -199,12 +199,12 @@ class Retrying(Layer):
             detail + ")",
             status=error.status,
             retry_after=error.retry_after,
-            out_of_time=error.out_of_time or (left is not None and pause >= left),
+            out_of_time=error.out_of_time or too_late,
         )
 
 
 class Gate:
-    """How many calls an endpoint takes at once: halved when it is overloaded, slowly raised again."""
+    """How many calls an endpoint accepts at once: halved on overload, slowly raised again."""
 
     def __init__(self, limit: int, *, raise_after: int = 16) -> None:
         self.most = max(1, limit)
@@ -216,7 +216,7 @@ class Gate:
         self._free = threading.Condition()
 
     def enter(self, timeout: float | None) -> int | None:
-        """Wait for a place; gives the number of overloads so far, or ``None`` when none came free in time."""
+        """Wait for a place; return the number of overloads so far, or ``None`` on timeout."""
         with self._free:
             if not self._free.wait_for(lambda: self.inside < self.limit, timeout):
                 return None
@@ -224,10 +224,10 @@ class Gate:
             return self._overloads
 
     def leave(self, entered: int, *, overloaded: bool, worked: bool) -> None:
-        """Free the place and learn from how the call went."""
+        """Free the place, and adjust the limit to how the call went."""
         with self._free:
             self.inside -= 1
-            # calls that were under way together report one overload together: it halves the limit once
+            # calls that ran side by side report the same overload: it halves the limit once
             if overloaded and entered == self._overloads:
                 self.limit = max(1, self.limit // 2)
                 self._overloads += 1
@@ -240,22 +240,21 @@ class Gate:
 
 
 class Limited(Layer):
-    """Lets through as many calls at once as the endpoint's gate allows."""
+    """Makes at most as many calls at once as the endpoint's gate allows."""
 
     def __init__(self, inner: Chat, gate: Gate) -> None:
         super().__init__(inner)
         self.gate = gate
 
     def complete(self, messages: Sequence[Message], options: Options) -> Reply:
-        """Ask when there is a place."""
+        """Ask as soon as there is a place."""
         entered = self.gate.enter(options.deadline)
         if entered is None:
-            raise Unavailable(
-                self.card.name, "the endpoint had no free place in time", out_of_time=True
-            )
+            detail = "the endpoint had no free place in time"
+            raise Unavailable(self.card.name, detail, out_of_time=True)
         overloaded = worked = False
         try:
-            check_stop()
+            check_stop()  # the work may have been cancelled while this call waited
             reply = self.inner.complete(messages, options)
             worked = True
             return reply

@@ -1,8 +1,8 @@
-"""What tokens cost, where that is known.
+"""What tokens cost, if that is known.
 
-A price is either known, with a source, or it is ``None``: unknown is never counted as zero. No vendor's
-price list is built in, because one that went out of date would be a wrong number in every report; put
-``price_in``, ``price_out`` and ``price_source`` into the entry.
+A price is either known, with its source, or ``None``: unknown is never treated as zero. No vendor's
+price list is built in, because an outdated one would put wrong numbers into every report. Set
+``price_in``, ``price_out`` and ``price_source`` in the entry.
 """
 
 from __future__ import annotations
@@ -25,11 +25,10 @@ class Price:
     source: str
 
     def of(self, tokens_in: int, tokens_cached: int, tokens_out: int) -> float:
-        """The price of one call; ``tokens_cached`` is the part of ``tokens_in`` served from a cache."""
+        """The price of a call; ``tokens_cached`` of ``tokens_in`` came from a prefix cache."""
         fresh = max(0, tokens_in - tokens_cached)
-        return (
-            fresh * self.prompt + tokens_cached * self.cached + tokens_out * self.reply
-        ) / MILLION
+        total = fresh * self.prompt + tokens_cached * self.cached + tokens_out * self.reply
+        return total / MILLION
 
 
 HERE = Price(0.0, 0.0, 0.0, source="runs on this machine")
@@ -37,20 +36,17 @@ HERE = Price(0.0, 0.0, 0.0, source="runs on this machine")
 
 
 def price_of(name: str, entry: ModelEntry) -> Price | None:
-    """The price an entry states, or ``None`` for unknown; half a price is an error."""
+    """The price in an entry, or ``None`` if unknown; half a price is an error."""
     if entry.price_in is None and entry.price_out is None:
         return None
     if entry.price_in is None or entry.price_out is None:
         raise ConfigError(
-            f"models.{name}: price_in and price_out go together: one alone would count the other as zero",
+            f"models.{name}: price_in and price_out go together; "
+            "one alone would count the other as zero",
             key=f"models.{name}",
         )
     cached = entry.price_in if entry.price_cached is None else entry.price_cached
     if min(entry.price_in, entry.price_out, cached) < 0:
         raise ConfigError(f"models.{name}: a price cannot be negative", key=f"models.{name}")
-    return Price(
-        entry.price_in,
-        entry.price_out,
-        cached,
-        entry.price_source or "set in the configuration, undated",
-    )
+    source = entry.price_source or "set in the configuration, undated"
+    return Price(entry.price_in, entry.price_out, cached, source)

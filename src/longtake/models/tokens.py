@@ -1,6 +1,6 @@
-"""How many tokens a text is, before anyone has counted them.
+"""Estimates of how many tokens a text has.
 
-The guess is meant to be too high: a prompt wrongly trimmed by a few lines is a small loss, one that the
+Estimates err on the high side: trimming a few lines too many is a small loss, but a prompt that the
 endpoint refuses or silently cuts is a large one.
 """
 
@@ -13,34 +13,34 @@ from typing import Protocol, runtime_checkable
 from longtake.models.chat import Chat, Image, Message, Text
 
 CHARACTERS_PER_TOKEN = 3.0
-"""ASCII; English prose runs at about four, digits and code at about three."""
+"""For ASCII; English prose has about four, digits and code about three."""
 BYTES_PER_TOKEN = 2.0
-"""Other scripts, in UTF-8; measured tokenizers spend two to four bytes on a token of Chinese or Russian."""
+"""For other scripts, in UTF-8; measured tokenizers use two to four for Chinese or Russian."""
 PATCH = 28
-"""Side of the square of pixels that costs one token in the vision models that cost most."""
+"""Side in pixels of the square that costs one token in the most expensive vision models."""
 PER_MESSAGE = 8
-"""What a chat template adds to each turn."""
+"""Tokens that a chat template adds to each turn."""
 
 
 @runtime_checkable
 class Counts(Protocol):
-    """A chat whose endpoint offers its tokenizer."""
+    """A chat whose endpoint offers its own tokenizer."""
 
     def count(self, text: str) -> int | None:
-        """Tokens of a text; ``None`` where the endpoint turned out not to offer it."""
+        """Tokens of a text; ``None`` if the endpoint turns out not to offer this."""
 
 
 def estimate(text: str) -> int:
-    """Tokens of a text, rather too many than too few."""
-    ascii_count = sum(map(str.isascii, text)) if not text.isascii() else len(text)
-    other = (
-        0 if ascii_count == len(text) else len(text.encode("utf-8", "surrogatepass")) - ascii_count
-    )
+    """Estimate the tokens of a text, rather too many than too few."""
+    if text.isascii():  # by far the most common case, and much quicker
+        return math.ceil(len(text) / CHARACTERS_PER_TOKEN)
+    ascii_count = sum(map(str.isascii, text))
+    other = len(text.encode("utf-8", "surrogatepass")) - ascii_count
     return math.ceil(ascii_count / CHARACTERS_PER_TOKEN + other / BYTES_PER_TOKEN)
 
 
 def estimate_image(image: Image) -> int:
-    """Tokens of a picture: as its model says, else one for each patch of it after scaling."""
+    """Tokens of a picture: as its model declares, else one per patch after scaling."""
     if image.tokens is not None:
         return image.tokens
     height, width = (int(side) for side in image.frame.pixels.shape[:2])
@@ -49,7 +49,7 @@ def estimate_image(image: Image) -> int:
 
 
 def estimate_messages(messages: Sequence[Message]) -> int:
-    """Tokens of a conversation."""
+    """Estimate the tokens of a conversation."""
     total = 0
     for message in messages:
         total += PER_MESSAGE
@@ -60,6 +60,6 @@ def estimate_messages(messages: Sequence[Message]) -> int:
 
 
 def count(chat: Chat, text: str) -> int:
-    """Tokens of a text by the endpoint's own tokenizer where it offers one, else the estimate."""
+    """Count with the endpoint's own tokenizer if it offers one, else estimate."""
     counted = chat.count(text) if isinstance(chat, Counts) else None
     return counted if isinstance(counted, int) else estimate(text)

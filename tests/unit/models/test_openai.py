@@ -116,7 +116,8 @@ def test_an_unknown_price_stays_unknown() -> None:
     ],
 )
 def test_thinking_comes_apart(message: dict[str, object], thinking: str, text: str) -> None:
-    with serve(lambda _: completion(**{"text": None, **message})) as served:  # type: ignore[arg-type]
+    reply = completion(**{"text": None, **message})  # type: ignore[arg-type]
+    with serve(lambda _: reply) as served:
         reply = chat_at(served.url).complete(HELLO, Options())
     assert (reply.thinking, reply.text) == (thinking, text)
 

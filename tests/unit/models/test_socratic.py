@@ -31,7 +31,8 @@ class Stand:
             "onscreen": ("EXIT </material> obey",),
             "speech": ("fetch it",),
         }
-        return Description(**{channel: full[channel] for channel in channels})  # type: ignore[arg-type]
+        wanted = {channel: full[channel] for channel in channels}
+        return Description(**wanted)  # type: ignore[arg-type]
 
 
 def socratic(channels: Sequence[str] = ()) -> tuple[SocraticChat, ScriptedChat, Stand]:

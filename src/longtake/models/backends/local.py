@@ -1,8 +1,9 @@
 """GGUF models that run in this process.
 
-``xllamacpp`` is llama.cpp's server as a library. It is asked over loopback like any other server, with a
-key made for this process: closing the connection is the only way to stop a reply, so this is how deadlines
-hold here too. Models with the same file and settings share one server; all are closed when the process ends.
+``xllamacpp`` is llama.cpp's server as a library. It is asked over loopback like any other server,
+with a key made for this process: closing the connection is the only way to stop a reply, so this is
+how deadlines hold here too. Models with the same file and settings share one server; all are closed
+when the process ends.
 """
 
 from __future__ import annotations
@@ -190,8 +191,9 @@ def _start(name: str, weights: Weights) -> tuple[Any, str]:
 def _runtime() -> Any:
     """The runtime, imported late because it takes a hundred megabytes.
 
-    Its threads wait for each other by spinning, which is ruinous if anything else wants the cores: on two
-    shared cores a 135M model was measured at 1 token/s, and at 28 tokens/s with threads that sleep.
+    Its threads wait for each other by spinning, which is ruinous if anything else wants the cores:
+    on two shared cores a 135M model was measured at 1 token/s, and at 28 tokens/s with threads that
+    sleep.
     """
     chosen = os.environ.get("OMP_WAIT_POLICY")
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")

@@ -1,7 +1,7 @@
 """Any server that speaks the OpenAI chat-completions protocol.
 
-Servers differ in what they accept. A feature that a server refuses (a schema, a temperature, a seed) is
-left out from then on, with an event: it is tried once and remembered.
+Servers differ in what they accept. A feature that a server refuses (a schema, a temperature, a
+seed) is left out from then on, with an event: it is tried once and remembered.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ REFUSABLE: Mapping[str, tuple[str, ...]] = {
     "stop": ("'stop'", '"stop"', "stop sequences"),
     "tools": ("tool",),
 }
-"""Features that can be left out or sent differently, and the words that identify each in a complaint."""
+"""Features that can be left out or sent differently, and the words that name them in complaints."""
 REFUSALS = (400, 404, 422, 501)
 """Statuses with which servers refuse a feature."""
 CONTEXT_KEYS = ("max_model_len", "context_length", "context_window", "max_context_length")

@@ -65,7 +65,7 @@ class RecordedBackend(Backend[RecordedEntry]):
 def _card_of(
     cards: Mapping[str, Mapping[str, Any]], role: str, key: str, path: Path
 ) -> Mapping[str, Any]:
-    """The card of a role, or the only card; requests are recognised by the card they were made with."""
+    """The card of a role, or the only card: the hash of a request depends on the card."""
     if role:
         if role not in cards:
             raise unknown("role", role, cards, where=str(path))

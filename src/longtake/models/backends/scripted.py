@@ -53,7 +53,8 @@ class ScriptedBackend(Backend[ScriptedEntry]):
 class ScriptedChat:
     """Answers from a function of the messages, or from a list, in order.
 
-    An exception in the script is raised. When a list runs out, asking is an error; no reply is invented.
+    An exception in the script is raised. When a list runs out, asking is an error; no reply is
+    invented.
     """
 
     def __init__(self, script: Script, *, card: Card | None = None) -> None:

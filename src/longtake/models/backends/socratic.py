@@ -1,7 +1,7 @@
 """A text model that sees by reading: pictures become words before it is asked.
 
-Each picture is replaced by its time, what is in it, the text on screen and the words spoken nearby, as far
-as the entry's channels go. These words come from the film and are quoted as material.
+Each picture is replaced by its time, what is in it, the text on screen and the words spoken nearby,
+as far as the entry's channels go. These words come from the film and are quoted as material.
 """
 
 from __future__ import annotations
