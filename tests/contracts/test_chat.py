@@ -15,6 +15,7 @@ from longtake.models.backends.socratic import SocraticChat
 from longtake.models.budget import Ledger
 from longtake.models.cache import Cached, ReplyStore
 from longtake.models.chat import Card, Chat, Image, Options, Reply, request_hash, say
+from longtake.models.foreign import Foreign
 from longtake.models.http import Endpoint
 from longtake.models.layers import Budgeted, Carded, Gate, Limited, Retrying, Traced
 from longtake.models.witness import Description
@@ -45,6 +46,7 @@ def scripted() -> ScriptedChat:
         "retrying",
         "limited",
         "carded",
+        "foreign",
         "lab",
     ]
 )
@@ -67,6 +69,7 @@ def chat(
             "retrying": lambda: Retrying(scripted()),
             "limited": lambda: Limited(scripted(), Gate(2)),
             "lab": lambda: LabChat(LabModel(context=1000)),
+            "foreign": lambda: Foreign(scripted(), name="m", backend="theirs", host=""),
             "carded": lambda: Carded(scripted(), Card("other", context=1000)),
         }
         yield made[request.param]()
