@@ -1,4 +1,4 @@
-"""A4VL, line by line (Algorithm 1), with numbers worked out by hand."""
+"""A4VL, line by line (Algorithm 1), with numbers computed by hand."""
 
 from __future__ import annotations
 

@@ -203,7 +203,7 @@ def test_kts_splits_where_the_gain_is_positive():
 
 @pytest.mark.parametrize("seed", range(20))
 def test_a_bare_penalty_of_1_4_cannot_cut(seed):
-    """With cosines within 1 and across x, the gain is at most 1.5 − x/2: from x = 0.2 on a bare 1.4 never cuts."""
+    """With cosines 1 within and x across, the gain is 1.5 − x/2: 1.4 cuts only below x = 0.2."""
     random = np.random.default_rng(seed)
     alike = random.uniform(0.32, 0.42)  # cosine between two events
     events = np.sqrt(alike) * np.eye(5)[0] + np.sqrt(1 - alike) * np.eye(5)[1:]

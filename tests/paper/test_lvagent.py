@@ -30,7 +30,7 @@ NAMES = ("ann", "bob", "cid")
 
 
 def cards(**points: int) -> dict[str, dict[str, int]]:
-    """Everybody gives the same points."""
+    """Every judge gives the same scores."""
     return dict.fromkeys(points, points)
 
 
@@ -320,7 +320,7 @@ def test_a_team_is_needed():
 
 
 def test_agents_work_side_by_side():
-    """Every call waits until all three agents are at the same step: one after another they would wait for ever."""
+    """Every call waits until all three agents reach the same step: in sequence they would hang."""
     together = threading.Barrier(3, timeout=10)
     team = talk({"ann": ["A"], "bob": ["A"], "cid": ["A"]}, {})
 
@@ -370,7 +370,7 @@ def test_subtitles_are_cut_to_those_nearest_to_the_moments_shown():
 
 
 def frames_of(footage: TestFootage) -> list[int]:
-    """The moments of the last look that was opened."""
+    """The moments of the latest look."""
     return [int(time) for time in footage.shown[-16:]]
 
 

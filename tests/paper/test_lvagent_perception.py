@@ -1,4 +1,4 @@
-"""LVAgent's three stages of perception and its selection, equation by equation, with numbers worked out by hand."""
+"""LVAgent's perception and selection, equation by equation, with numbers computed by hand."""
 
 from __future__ import annotations
 
@@ -254,7 +254,7 @@ def test_the_ends_of_the_scale_come_from_the_card_where_it_names_them():
 
 
 def test_as_printed_no_chunk_of_a_weak_encoder_passes_or_all_of_a_strong_one_do():
-    """Why calibration is needed: 0.8 on a raw sum says more about the encoder than about the chunk."""
+    """Why calibration is needed: 0.8 on a raw sum depends on the encoder more than on the chunk."""
     weak = np.array([[0.21, 0.24], [0.31, 0.28], [0.19, 0.22]])  # cosines as CLIP gives them
     assert chunks.chosen(chunks.overall(weak, calibrate=False), 0.8) == [1]
     assert chunks.chosen(chunks.overall(weak + 0.4, calibrate=False), 0.8) == [0, 1, 2]

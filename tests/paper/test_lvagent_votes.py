@@ -1,4 +1,4 @@
-"""What holds of every vote and every pruning."""
+"""Properties of every vote and every pruning."""
 
 from __future__ import annotations
 

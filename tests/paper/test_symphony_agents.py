@@ -176,7 +176,7 @@ def looks(uses, *, seconds=3600, native=True):
     return script, heard.of(ToolCalled)
 
 
-def test_the_inspector_takes_forty_frames_and_ten_more_by_cue_where_it_is_longer_than_thirty_seconds():
+def test_the_inspector_takes_forty_frames_and_ten_more_by_cue_beyond_thirty_seconds():
     short, _ = looks(
         [("frame_inspector", {"start": "00:01:00", "end": "00:01:10", "cue": "a toy"})]
     )

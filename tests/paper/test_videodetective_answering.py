@@ -1,4 +1,4 @@
-"""VideoDetective: what is observed, what the final call is told, replies, switches (3.3.2, 3.4, appendices C to E)."""
+"""VideoDetective: observations, the final call, replies and switches (3.3.2, 3.4, C to E)."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_equation_9_takes_the_text_without_the_times_that_stand_before_its_lines
     _, heard = play(
         detectives, SceneFootage(["cat", "tree"], speech=said), Question("Where?", ("dog", "tree"))
     )
-    # heard: 0.5 · IDF(cat) / 3 + 0.5 · cos((1, 1)/√2, (1, 0)), as if nobody had noted when it was said
+    # heard: 0.5 · IDF(cat) / 3 + 0.5 · cos((1, 1)/√2, (1, 0)); the time of the line does not count
     expected = 0.5 * lexical.idf("cat") / 3 + 0.5 / np.sqrt(2)
     observed = dict(
         zip(
@@ -151,7 +151,7 @@ def test_more_frames_are_spread_over_the_film_for_counting_order_text_and_speech
     assert uniform_frames(printed, question) == 4
 
 
-def test_where_scores_tell_nothing_apart_frames_are_uniform_and_every_observed_scene_keeps_its_text():
+def test_if_scores_distinguish_nothing_frames_are_uniform_and_observed_scenes_keep_their_texts():
     reports = dict.fromkeys(range(12), ("a cat", True, ""))
     detectives = Detectives(FACETS, reports)
     _, heard = play(detectives, SceneFootage(FILM))

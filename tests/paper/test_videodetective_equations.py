@@ -1,4 +1,4 @@
-"""VideoDetective's equations and Algorithm 2, by numbers worked out by hand."""
+"""VideoDetective's equations and Algorithm 2, with numbers computed by hand."""
 
 from __future__ import annotations
 
@@ -267,7 +267,7 @@ def test_one_and_two_scenes(count):
 
 
 def film(*lengths):
-    """Scenes of these lengths, each with an axis of its own."""
+    """Scenes of these lengths, each on its own axis."""
     return np.repeat(np.eye(len(lengths), dtype=np.float32), lengths, axis=0)
 
 
@@ -282,7 +282,7 @@ def test_short_scenes_merge_left_to_right_with_the_neighbour_they_resemble_more(
     rows = film(20, 4, 20, 3, 3, 3)
     rows[20:24] = [0.1, 0.8, 0.6, 0, 0, 0]  # closer to the third than to the first
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    # the three at the end resemble nothing: the first joins what lies before it, and so do the others
+    # the last three resemble nothing: the first joins the scene before it, and so do the others
     assert scenes.scenes(rows, 0.82) == [(0, 20), (20, 53)]
 
 

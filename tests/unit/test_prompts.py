@@ -202,7 +202,7 @@ def test_words_in_code_are_found(tmp_path: Path) -> None:
     path = tmp_path / "bad.py"
     path.write_text(
         'Plain("Look closely.")\n'
-        'ask(chat, "a/b", Reply, default="none", seen=notes or "(nothing seen)", name=f"agent {n}")\n'
+        'ask(chat, "a/b", Reply, default="no", seen=notes or "(nothing seen)", name=f"agent {n}")\n'
         'Plain(f"{n:g}")\n'
         'raise ToolError("too long" if long else told)\n'
     )

@@ -32,7 +32,7 @@ class Bounds:
 
 
 class Method(Protocol):
-    """A way to answer a question. Its dataclass fields are its settings and are recorded with a run.
+    """A way to answer a question. Its dataclass fields are its settings, recorded with a run.
 
     A method that can say in advance what a question may cost also has a ``bounds`` method
     (:class:`Bounded`). It is optional: without it, estimates are shown as unknown.
@@ -61,7 +61,7 @@ M = TypeVar("M", bound=Method)
 
 
 def configure(kind: type[M], values: Mapping[str, Any], *, source: str = "settings") -> M:
-    """A method with these fields set; ``preset`` names a set of them to begin with."""
+    """Create a method with these fields; ``preset`` names a set of fields to start from."""
     values = dict(values)
     preset = values.pop("preset", None)
     made = kind()
@@ -83,5 +83,5 @@ def fields_of(method: Method) -> dict[str, Any]:
 
 
 def words(texts: Sequence[str]) -> int:
-    """Words in texts, for estimates."""
+    """The number of words in some texts; used by estimates."""
     return sum(len(text.split()) for text in texts)

@@ -1,4 +1,4 @@
-"""Clues (Algorithm 1, lines 4 to 9 and 34): what each agent looks for, and whether in all the film."""
+"""Clues (Algorithm 1, lines 4 to 9 and 34): what each agent looks for."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ CITED = 3
 
 @dataclass(frozen=True)
 class A4VL:
-    """Agents write clues, look at matching blocks and answer: unanimously, or the weakest leaves."""
+    """Agents write clues, look at matching blocks and answer until they agree or one is left."""
 
     name: ClassVar[str] = "a4vl"
     paper: ClassVar[str] = (

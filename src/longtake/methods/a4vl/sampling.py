@@ -59,7 +59,7 @@ def perceive(settings: A4VL, footage: Footage, blocks: Sequence[Segment], view: 
 def similarity(
     settings: A4VL, footage: Footage, rows: Sequence[NDArray[np.int64]], clue: str
 ) -> list[float]:
-    """``Sim(B_k, P)``: logit scale × mean of the best cosines over moments spread over the block."""
+    """``Sim(B_k, P)``: logit scale × mean of the best cosines of moments spread over the block."""
     scale = footage.encoder.logit_scale or settings.logit_scale
     closeness = footage.embeddings() @ footage.encode([clue])[0]
     logits = []

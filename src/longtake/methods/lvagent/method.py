@@ -21,9 +21,9 @@
     18      the lowest leaves
     19      H ← answers, reasons, scores, who left
 
-Departures. 0.8 assumes a score in [0, 1], which a similarity is not: each of the two similarities is
-rescaled over the chunks of the film, and their mean replaces the sum (``calibration``). Without the
-trained head of ``perception.retriever``, a chunk is the mean of its frames. An agent is asked
+Departures. 0.8 assumes a score in [0, 1], which a similarity is not: each of the two similarities
+is rescaled over the chunks of the film, and their mean replaces the sum (``calibration``). Without
+the trained head of ``perception.retriever``, a chunk is the mean of its frames. An agent is asked
 whether it must watch the whole video in round 1 only. A last remaining agent looks and answers once
 more, and that answer stands; if several are left after the last round, most votes win, and ties go
 to the answer with the higher scores. An unreadable answer is an abstention: a vote for nothing.
@@ -103,14 +103,15 @@ class LVAgent:
     threshold: float | None = 0.8
     """Score a chunk must exceed. If none does, or if unset, the best chunk is used."""
     calibration: Literal["auto", "minmax", "sum"] = "auto"
-    """How similarities become scores in [0, 1]: rescaled over the film's chunks (minmax), by the ends
-    of the scale if the encoder's or the head's card names them (auto), or added up as printed (sum)."""
+    """How similarities become scores in [0, 1]: rescaled over the film's chunks (minmax), by the
+    ends of the scale if the encoder's or the head's card names them (auto), or added up as printed
+    (sum)."""
     question_term: bool = True
     """Compare chunks with the question as well as with the key information."""
     key_words: int = 50
     """Most words in the key information."""
     native_whole: bool = True
-    """Always watch the whole film if it has no more pictures than all chunks together would show."""
+    """Always watch the whole film if it has no more frames than all chunks together would show."""
     perception: bool = True
     """Off: every agent sees ``blank_frames`` over the whole film in every round."""
     blank_frames: int = 128
@@ -118,13 +119,13 @@ class LVAgent:
     reflection: bool = True
     """Off: one round, most votes win; ties go to the higher-ranked agent."""
     discussion: Literal["dynamic", "best_score", "decide_by_agent"] = "dynamic"
-    """Without consensus the agent with the lowest score leaves (dynamic). Otherwise nobody leaves, and
-    after the last round the answer with the highest score stands (best_score), or the best-ranked
-    agent decides from everything that was said (decide_by_agent)."""
+    """Without consensus the agent with the lowest score leaves (dynamic). Otherwise nobody leaves,
+    and after the last round the answer with the highest score stands (best_score), or the
+    best-ranked agent decides from everything that was said (decide_by_agent)."""
     reasons: bool = True
     """Ask each agent for its reason. Off when only answers count, as in a selection."""
     subtitle_words: int = 4000
-    """Most words of subtitles in a prompt, nearest to the moments shown; a small context holds fewer."""
+    """Most words of subtitles in a prompt: the nearest to the moments shown, as far as they fit."""
     temperature: float | None = 0.01
     """For agents whose team file sets none; unset: the model's own setting."""
     max_new_tokens: int | None = 168

@@ -1,4 +1,4 @@
-"""Symphony, a multi-agent system for long-video understanding (supplement: agents, tools, prompts)::
+"""Symphony, a multi-agent system for long-video understanding (supplement)::
 
      1  history ← nothing
      2  for at most max_steps
@@ -14,8 +14,8 @@
 
 Departures. What grounding claims must be looked at before the end: the paper asks its planner for
 that; here the loop rejects a finish until somebody was sent to look, at the cost of a step. The
-planner has ``max_steps`` steps and can only finish on the last. A plan that is unreadable twice ends
-the search; the answer is then asked for separately. A proposal is reviewed at most
+planner has ``max_steps`` steps and can only finish on the last. A plan that is unreadable twice
+ends the search; the answer is then asked for separately. A proposal is reviewed at most
 ``max_reflections`` times, then it stands. Lines that the subtitle agent quotes are passed on only
 if the film contains them. ``coarse_to_fine`` scoring and the limit on scorings are ours. Citations
 are moments that were looked at, first those that the answer's reason names, and quoted lines; the
@@ -107,8 +107,8 @@ class Symphony:
     perception: Perception = field(default_factory=Perception)
     """How to look: ``perception.max_tool_calls``, frames and lengths of each tool."""
     subtitle_tokens: int = 6000
-    """Most tokens of subtitles in one prompt (ours), and at most half of the context; more are read in
-    pieces."""
+    """Most tokens of subtitles in one prompt (ours), and at most half of the context; more are read
+    in pieces."""
 
     def __post_init__(self) -> None:
         check_least(self, self.name, max_steps=1, max_reflections=0, subtitle_tokens=1)
@@ -148,7 +148,7 @@ class Symphony:
     def plan(
         self, footage: Footage, question: Question, history: Sequence[Entry], run: Run
     ) -> PlanReply | None:
-        """What the planner wants next; ``None``, which ends the search, if its reply is unreadable."""
+        """What the planner wants next; ``None`` ends the search, if its reply is unreadable."""
         return ask(
             run["llm"],
             "symphony/plan",

@@ -1,4 +1,4 @@
-"""``vlm_score``: a vision-language model looks at every clip of the film and grades it from 1 to 4."""
+"""``vlm_score``: a vision-language model grades every clip of the film from 1 to 4."""
 
 from __future__ import annotations
 

@@ -15,9 +15,9 @@ Model as Agent"::
     13  return ŷ
 
 Departures. The last round is not graded: its prediction stands whatever the grade, so line 4 would
-cost a call and change nothing. A round asks for at most ``max_requests`` frames, so that the cost is
-known in advance; the paper sets no limit. If every request names a segment that does not exist or
-has no unseen frame, the middle of the widest unseen interval is used. An unreadable answer is an
+cost a call and change nothing. A round asks for at most ``max_requests`` frames, so that the cost
+is known in advance; the paper sets no limit. If every request names a segment that does not exist
+or has no unseen frame, the middle of the widest unseen interval is used. An unreadable answer is an
 abstention; the released code answers at random. Citations are the notes closest in meaning to
 question and answer; the paper cites nothing.
 """
@@ -79,11 +79,11 @@ class VideoAgent:
     self_evaluation: bool = True
     """Stop when confident; off (Table 5): always run all rounds."""
     caption_unit: Literal["frame", "clip"] = "frame"
-    """Caption the frame alone, or also the frames around it, for models that take several pictures."""
+    """Caption the frame alone, or with the frames around it, for models that take several."""
     clip_seconds: float = 2.0
     """How far a clip extends to either side of its frame."""
     retrieval: Literal["image", "fused"] = "image"
-    """Compare descriptions with pictures, as in the paper, or also with speech and on-screen text."""
+    """Compare descriptions with pictures, as in the paper, or also with speech and text."""
 
     def __post_init__(self) -> None:
         # a segment lies between two seen frames, so there must be two
@@ -203,7 +203,7 @@ class VideoAgent:
         return phrase("videoagent", "at_most", number=most)
 
     def retrieve(self, footage: Footage, state: State, wishes: Sequence[Wish | str]) -> list[int]:
-        """For each wish, the closest unseen frame of its segment, or of the film if it names none."""
+        """For each wish, the closest unseen frame of its segment, or of the film without one."""
         gaps, seen = segments(sorted(state)), set(state)
         chosen: list[int] = []
         for wish in wishes:

@@ -1,4 +1,4 @@
-"""A film as a graph of scenes, and the belief that each scene is relevant (sections 3.1 and 3.2)."""
+"""A film as a graph of scenes, and the belief that each is relevant (sections 3.1 and 3.2)."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class GraphRule:
     """How scenes and their graph are built (table 5)."""
 
     theta_sim: float | None = None
-    """Cosine of neighbouring frames below which a scene ends. Unset: the value on the encoder's card,
-    else by quantile."""
+    """Cosine of neighbouring frames below which a scene ends. Unset: the value on the encoder's
+    card, else by quantile."""
     quantile: float = 0.05
     """Share of neighbouring frames that become boundaries if nothing else sets the threshold."""
     min_frames: int = 10

@@ -112,7 +112,7 @@ def _of_options(parts: Sequence[OptionParts], question: Question) -> list[Facet]
 
 
 def _distinct(parts: Sequence[Parts], general: Facet, question: Question) -> list[Facet]:
-    """A facet per group of entities with an event, each once, and none that repeats the question."""
+    """A facet per group of entities with an event; none repeats another, or the question."""
     distinct: dict[tuple[tuple[str, ...], tuple[str, ...]], Facet] = {}
     for number, part in enumerate(parts, start=1):
         facet = _facet(str(number), part.entities, part.event_query, question.text)

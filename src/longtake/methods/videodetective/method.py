@@ -68,7 +68,7 @@ PRINTED = GraphRule(theta_sim=0.82, max_frames=None)
 
 @dataclass(frozen=True)
 class VideoDetective:
-    """Scenes as a graph: a few are observed, relevance spreads, and the best go to the final call."""
+    """Scenes as a graph: some are observed, relevance spreads, and the best decide the answer."""
 
     name: ClassVar[str] = "videodetective"
     paper: ClassVar[str] = (
@@ -92,8 +92,8 @@ class VideoDetective:
     graph: GraphRule = field(default_factory=GraphRule)
     """Scenes and their graph."""
     looking: ObserveRule = field(default_factory=ObserveRule)
-    """How a scene is observed, and its texts scored; ``looking.onscreen`` and ``looking.speech`` switch
-    channels on and off."""
+    """How a scene is observed, and its texts scored; ``looking.onscreen`` and ``looking.speech``
+    switch channels on and off."""
     picking: FrameRule = field(default_factory=FrameRule)
     """How final frames are chosen."""
     frames: int = 32
@@ -105,8 +105,9 @@ class VideoDetective:
     prior_weight: float = 0.5
     """Weight of keywords against events in a facet's anchor scores (α_route)."""
     retry_below: float = 0.2
-    """An anchor with a lower score is followed by its facet's next best scene. This and the thresholds
-    of the fallback are on the scale of text cosines; an encoder's card may override them."""
+    """An anchor with a lower score is followed by its facet's next best scene. This and the
+    thresholds of the fallback are on the scale of text cosines; an encoder's card may override
+    them."""
     packages: int = 8
     """Scenes that go to the final call (m)."""
     eta: float = 0.2
@@ -116,8 +117,8 @@ class VideoDetective:
     counting_uniform: int = 12
     """Further uniform frames for counting questions."""
     wide_uniform: int = 8
-    """Further uniform frames for questions about order, text or speech. In all, at most ``frames`` − 8
-    are uniform."""
+    """Further uniform frames for questions about order, text or speech. In all, at most
+    ``frames`` − 8 are uniform."""
     fallback: bool = True
     """Space the final frames evenly if the observed scores distinguish nothing."""
     fallback_max: float = 0.4
@@ -149,8 +150,8 @@ class VideoDetective:
     refinement: bool = True
     """Continue after the anchors; off (table 3): one observation per facet."""
     propagation: bool = True
-    """Diffuse relevance over the graph; off (table 3): belief is what was observed or assumed of the
-    scene itself."""
+    """Diffuse relevance over the graph; off (table 3): belief is what was observed or assumed of
+    the scene itself."""
     textual_evidence: bool = True
     """Tell the final call what was described, read and heard; off (table 3): frames alone."""
     optimized_sampling: bool = True

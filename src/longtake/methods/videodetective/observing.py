@@ -1,4 +1,4 @@
-"""A close look at one scene: what is visible, readable and audible there, and its relevance (3.3.2)."""
+"""A close look at one scene: its texts, seen, read and heard, and their relevance (3.3.2)."""
 
 from __future__ import annotations
 

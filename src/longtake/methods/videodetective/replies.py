@@ -1,4 +1,4 @@
-"""The forms in which VideoDetective's models reply. Field descriptions are part of what they read."""
+"""The forms in which VideoDetective's models reply. They read the field descriptions."""
 
 from __future__ import annotations
 

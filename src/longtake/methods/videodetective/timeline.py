@@ -1,4 +1,4 @@
-"""What roughly happens in the film: a timeline, and from it a description of each scene (line 3)."""
+"""What roughly happens in the film: a timeline, and a description of each scene (line 3)."""
 
 from __future__ import annotations
 
