@@ -115,8 +115,11 @@ def reply_types():
                 own = getattr(value, "__module__", "") == module.__name__
                 if own and isinstance(value, type) and issubclass(value, BaseModel):
                     kinds.add(value)
-    parts = {name for kind in kinds for name in kind.model_json_schema().get("$defs", {})}
-    whole = [kind for kind in kinds - NOT_REPLIES if kind.__name__ not in parts]
+    parts: set[tuple[str, str]] = set()  # by module, since several have a type of the same name
+    for kind in kinds:
+        parts |= {(kind.__module__, name) for name in kind.model_json_schema().get("$defs", {})}
+    replies = kinds - NOT_REPLIES
+    whole = [kind for kind in replies if (kind.__module__, kind.__name__) not in parts]
     return sorted(whole, key=lambda kind: (kind.__module__, kind.__name__))
 
 

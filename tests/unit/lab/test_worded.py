@@ -8,16 +8,16 @@ import pytest
 from pydantic import BaseModel, Field
 
 from longtake.lab.worded import form_in, is_form, tools_in
-from longtake.methods.symphony.grounding import Approach, Relevance
-from longtake.methods.symphony.method import Plan, Verdict
-from longtake.methods.symphony.subtitles import Heard
-from longtake.methods.videoagent.method import Trust, Wishes
-from longtake.methods.videodetective.facets import OptionDecomposition, Timeline
-from longtake.methods.videodetective.observing import Report
+from longtake.methods.symphony.grounding import ToolReply
+from longtake.methods.symphony.method import PlanReply, VerdictReply
+from longtake.methods.symphony.scoring import ScoreReply
+from longtake.methods.symphony.subtitles import SubtitlesReply
+from longtake.methods.videoagent.replies import ConfidenceReply, WishesReply
+from longtake.methods.videodetective.replies import OptionDecomposition, ReportReply, TimelineReply
 from longtake.models.replies.forms import Letter, follow, schema_for
 from longtake.steps.answer import ReasonedChoice
 from longtake.steps.form import Form
-from longtake.steps.team import Groups
+from longtake.steps.votes import Groups
 from longtake.types import Question
 
 QUESTION = Question("Who?", ("the man", "the dog"))
@@ -31,9 +31,20 @@ class Mixed(BaseModel):
 
 
 KINDS = [
-    Approach, Groups, Heard, Mixed, OptionDecomposition, Plan, ReasonedChoice, Relevance, Report,
-    Timeline, Trust, Verdict, Wishes,
-]  # fmt: skip
+    ConfidenceReply,
+    Groups,
+    Mixed,
+    OptionDecomposition,
+    PlanReply,
+    ReasonedChoice,
+    ReportReply,
+    ScoreReply,
+    SubtitlesReply,
+    TimelineReply,
+    ToolReply,
+    VerdictReply,
+    WishesReply,
+]
 
 
 def shape(schema: Any, node: Any) -> Any:
