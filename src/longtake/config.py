@@ -104,6 +104,14 @@ class BudgetSettings:
 
 
 @dataclass(frozen=True)
+class AnswerSettings:
+    """``[answers]``: what is done with an answer before it is given."""
+
+    verify: bool = True
+    """Check the answer against the film and cite only moments that support it (one more call)."""
+
+
+@dataclass(frozen=True)
 class Settings:
     """Everything that can be configured, after all layers are merged."""
 
@@ -114,6 +122,7 @@ class Settings:
     models: Mapping[str, ModelEntry] = field(default_factory=lambda: dict(BUILTIN_MODELS))
     """Models by name; the class of an entry is that of its backend."""
     budget: BudgetSettings = BudgetSettings()
+    answers: AnswerSettings = AnswerSettings()
     methods: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Fields per method, as written; the method's own class checks them."""
 

@@ -53,6 +53,8 @@ class RunStarted(_Base):
     """The subtitle file that was given, or an empty string."""
     wording: str = ""
     """Hash of the shipped prompts; a rerun under other prompts matches its requests loosely."""
+    verify: bool = False
+    """Whether the answer was checked against the film."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -103,6 +103,8 @@ class Evidence:
     score: float | None = None
 
 
+GIVEN = ("answered", "unsupported", "not_credible")
+"""Statuses of answers that a method gives, however far they can be trusted."""
 Status: TypeAlias = Literal["answered", "unsupported", "abstained", "budget_spent", "not_credible"]
 
 

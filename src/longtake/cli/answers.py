@@ -14,10 +14,11 @@ from longtake.display import visible
 from longtake.errors import LongtakeError
 from longtake.sinks.meter import Meter
 from longtake.timecode import clock
-from longtake.types import Answer, Evidence, Result, Usage
+from longtake.types import GIVEN, Answer, Evidence, Result, Usage
 
 STATUS = {
     "answered": "",
+    "unsupported": "no moment was found that supports this answer",
     "abstained": "no answer: the model's replies could not be read",
     "budget_spent": "the budget ran out; this is the best answer so far",
     "not_credible": "the method's own review rejects this answer",
@@ -26,7 +27,7 @@ STATUS = {
 
 def exit_code(answer: Answer) -> int:
     """0 if there is an answer, 3 if the budget ran out or the method abstained."""
-    return 0 if answer.status in ("answered", "not_credible") else 3
+    return 0 if answer.status in GIVEN else 3
 
 
 def in_words(answer: Answer, *, none: str) -> str:
@@ -39,9 +40,11 @@ def in_words(answer: Answer, *, none: str) -> str:
 def show(answer: Answer, usage: Usage) -> None:
     """Print the answer, its confidence, its evidence and its cost."""
     click.echo(visible(in_words(answer, none="(no answer)")))
-    if STATUS[answer.status]:
+    if answer.status == "abstained" and answer.reason:
+        click.echo(visible(f"  {answer.reason}"))
+    elif STATUS[answer.status]:
         click.echo(f"  {STATUS[answer.status]}")
-    if answer.reason:
+    if answer.reason and answer.status != "abstained":
         click.echo(visible(f"  because {answer.reason}"))
     confidence = "unknown" if answer.confidence is None else f"{answer.confidence:.0%}"
     click.echo(f"  confidence {confidence}")

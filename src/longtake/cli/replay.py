@@ -142,7 +142,7 @@ def _rerun(
     question = Question(started.question, started.options)
     with Stream(console).active(), _prompts(started.prompts):
         try:
-            return solve(method, film, question, run)
+            return solve(method, film, question, run, check=started.verify)
         except ModelError:
             if not _budget_ended(recorded):
                 raise

@@ -85,6 +85,9 @@ _SESSION_OPTIONS = [
     ),
     click.option("--offline", is_flag=True, help="Refuse models that are not on this machine."),
     click.option("--no-cache", "fresh", is_flag=True, help="Do not reuse earlier replies."),
+    click.option(
+        "--no-verify", is_flag=True, help="Do not check the answer and its citations afterwards."
+    ),
 ]
 
 
@@ -126,11 +129,14 @@ def session_options(command: F) -> F:
         seed: int,
         offline: bool,
         fresh: bool,
+        no_verify: bool,
         **rest: Any,
     ) -> Any:
         limits = {name: rest.pop(f"max_{name}") for name in _LIMITS}
         settings = rest.pop("settings")
         settings = replace(settings, budget=_with_limits(settings.budget, limits))
+        if no_verify:
+            settings = replace(settings, answers=replace(settings.answers, verify=False))
         casting = Casting(models, team, offline, replies=not fresh)
         return command(*args, session=Session(settings, casting, seed, prompts), **rest)
 

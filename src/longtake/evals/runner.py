@@ -80,6 +80,7 @@ def specify(solver: Solver, benchmark: Benchmark) -> dict[str, Any]:
         "models": models,
         "entries": _entries(settings, names),
         "budget": settings.budget,
+        "answers": settings.answers,
         "index": settings.index,
         "perception": settings.perception,
         "seed": session.seed,

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from longtake.algorithms.voting import agreement
-from longtake.config import BudgetSettings
+from longtake.config import AnswerSettings, BudgetSettings
 from longtake.errors import RunError
 from longtake.evals.items import Asked, Benchmark
 from longtake.evals.runner import collect
@@ -27,6 +27,7 @@ from longtake.session.asking import Session
 from longtake.session.estimate import Estimate, estimate, total
 from longtake.steps.team import Member
 from longtake.steps.votes import Opinion, by_meaning
+from longtake.types import GIVEN
 
 METHOD = "lvagent"
 ALONE = {"team_size": 1, "max_rounds": 1, "reflection": False, "reasons": False}
@@ -54,7 +55,7 @@ class Ranked:
     @property
     def answered(self) -> int:
         """The number of questions it answered."""
-        return sum(row["status"] == "answered" for row in self.results)
+        return sum(row["status"] in GIVEN for row in self.results)
 
     def mean(self, what: str) -> float:
         """Mean of a usage figure per question."""
@@ -141,7 +142,10 @@ def solver_of(member: Member, session: Session) -> Solver:
 
 def _alone(member: Member, session: Session) -> Session:
     casting = replace(session.casting, roster=(member,))
-    return replace(session, casting=casting).with_fields(METHOD, ALONE)
+    # votes are compared, not shown: their citations need no check
+    unchecked = replace(session.settings, answers=AnswerSettings(verify=False))
+    alone = replace(session, casting=casting, settings=unchecked)
+    return alone.with_fields(METHOD, ALONE)
 
 
 def votes_of(

@@ -21,6 +21,7 @@ from longtake.session.casting import TEAM, Casting
 from longtake.sinks.recorder import Recorder
 from longtake.steps.run import Agent, Run, settle
 from longtake.steps.team import open_team
+from longtake.steps.verify import verify
 from longtake.steps.wording import wording
 from longtake.types import Answer, Question, Result
 
@@ -88,7 +89,8 @@ class Session:
     def answer(self, method: str, footage: Footage, question: Question) -> Result:
         """Open the method and its models and run it; events go to the active stream."""
         opened = self.method(method)
-        return solve(opened, footage, question, self.run(opened, footage))
+        run = self.run(opened, footage)
+        return solve(opened, footage, question, run, check=self.settings.answers.verify)
 
     @contextmanager
     def under_way(self, *sinks: Sink) -> Iterator[None]:
@@ -110,15 +112,21 @@ def with_fields(settings: Settings, method: str, fields: Mapping[str, Any]) -> S
     return replace(settings, methods={**settings.methods, method: merged})
 
 
-def solve(method: Method, footage: Footage, question: Question, run: Run) -> Result:
+def solve(
+    method: Method, footage: Footage, question: Question, run: Run, *, check: bool = False
+) -> Result:
     """Run a method on one question; return its answer and its usage.
 
-    If the budget runs out, the answer is the best one so far, marked as such.
+    If the budget runs out, the answer is the best one so far, marked as such. With ``check`` the
+    answer is verified against the film and cites only what supports it.
     """
     name = registered_name(method)
-    events.emit(_started(name, method, footage, question, run))
+    started = _started(name, method, footage, question, run)
+    events.emit(replace(started, verify=check))
     try:
         answer = with_option_text(method.answer(footage, question, run), question)
+        if check:
+            answer = with_option_text(verify(answer, footage, question, run), question)
     except BudgetSpent as spent:
         events.note("budget_spent", why=str(spent))
         answer = with_option_text(settle(spent), question)

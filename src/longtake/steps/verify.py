@@ -34,7 +34,7 @@ from longtake.steps.answer import guess, in_words
 from longtake.steps.ask import ask
 from longtake.steps.run import Run
 from longtake.timecode import clock
-from longtake.types import Answer, Evidence, Frame, Line, Question, Segment
+from longtake.types import GIVEN, Answer, Evidence, Frame, Line, Question, Segment
 
 SHARE = 0.06
 """Share of the method's tokens that the check may use; with its prompt it stays under a tenth."""
@@ -78,7 +78,7 @@ class Candidate:
 
 def verify(answer: Answer, footage: Footage, question: Question, run: Run) -> Answer:
     """The answer with verified citations; as it was if there is nothing to check or no budget."""
-    if answer.status not in ("answered", "not_credible") or not (answer.choice or answer.text):
+    if answer.status not in GIVEN or not (answer.choice or answer.text):
         return answer
     with step("verify"):
         try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -32,5 +34,5 @@ def test_every_chosen_line_is_in_one_run_with_its_neighbours(chosen, reach):
     flat = [number for run in runs for number in run]
     assert flat == sorted(set(flat))
     assert chosen <= set(flat)
-    assert all(b - a == 1 for run in runs for a, b in zip(run, run[1:], strict=False))
+    assert all(b - a == 1 for run in runs for a, b in pairwise(run))
     assert all(min(abs(number - each) for each in chosen) <= reach for number in flat)
