@@ -1,10 +1,10 @@
-"""Ask three questions about a film that longtake makes itself, on the built-in models.
+"""Ask three questions about a film that longtake generates, with the built-in models.
 
     make demo            # or: python examples/demo.py --seed 11
 
-The film comes from the laboratory, so the answers are known. Expected and given answers are printed as they are:
-a language model of 1.5 billion parameters that sees through tags, on-screen text and subtitles is not always right.
-The exit code is 0 when every question ended.
+The film is synthetic, so the right answers are known. Expected and given answers are printed side
+by side: a language model of 1.5 billion parameters that sees through tags, on-screen text and
+subtitles is not always right. The exit code is 0 if every question ran to its end.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ from longtake.types import LETTERS
 
 MODEL = "local/qwen2.5-1.5b"
 SECONDS = 100
-# few notes, short prompts: what a small model on two cores reads in time. It is always sure of itself, so it is not
-# asked whether it is; and it does not know one stretch of the film from another, so all of it is searched.
+# Few notes and short prompts, so that a small model on two cores can read them in time. It is
+# always sure of itself, so there is no point in asking; and it cannot tell one part of the film
+# from another, so the whole film is searched.
 SETTINGS = (
     "videoagent.initial_frames=3",
     "videoagent.max_rounds=2",
@@ -41,7 +42,7 @@ SETTINGS = (
 
 @dataclass(frozen=True)
 class Riddle:
-    """A question with its answer and where in the film that is to be found."""
+    """A question with its answer, and where in the film to find it."""
 
     text: str
     options: tuple[str, ...]
@@ -57,86 +58,69 @@ class Riddle:
 def riddles(script: Script) -> list[Riddle]:
     """A spoken line, a sign, and the order of two signs."""
     rng = random.Random(script.seed)
-    said = [h for h in script.sayings if isinstance(h.fact, Saying)]
-    signs = [h for h in script.signs if isinstance(h.fact, Sign)]
+    said = [each for each in script.sayings if isinstance(each.fact, Saying)]
+    signs = [each for each in script.signs if isinstance(each.fact, Sign)]
     line, sign = rng.choice(said), rng.choice(signs)
-    lines = {h.start: next(s.text for s in script.spoken if s.start == h.start) for h in said}
-    first, second = sorted(rng.sample(signs, 2), key=lambda h: h.start)
-    return [
-        _riddle(
-            rng,
-            "Which of these is said?",
-            lines[line.start],
-            _recombined(rng, list(lines.values())),
-            [line],
-        ),
-        _riddle(
-            rng,
-            "Which of these can be read?",
-            sign.fact.text,
-            _recombined(rng, [h.fact.text for h in signs]),
-            [sign],
-        ),
-        _riddle(
-            rng,
-            "Which of these two signs is shown first?",
-            first.fact.text,
-            [second.fact.text],
-            [first, second],
-        ),
-    ]
+    spoken = {each.start: each.text for each in script.spoken}
+    lines = [spoken[each.start] for each in said]
+    texts = [each.fact.text for each in signs]
+    first, second = sorted(rng.sample(signs, 2), key=lambda each: each.start)
+    order = [first, second]
+    # the order of these calls decides what the random numbers give, and so the questions
+    wrong_lines = _recombined(rng, lines)
+    hearing = _riddle(rng, "Which of these is said?", spoken[line.start], wrong_lines, [line])
+    wrong_signs = _recombined(rng, texts)
+    reading = _riddle(rng, "Which of these can be read?", sign.fact.text, wrong_signs, [sign])
+    asked = "Which of these two signs is shown first?"
+    ordering = _riddle(rng, asked, first.fact.text, [second.fact.text], order)
+    return [hearing, reading, ordering]
 
 
 def _recombined(rng: random.Random, texts: list[str]) -> list[str]:
-    """Texts that begin like one of these and end like another, and are none of them."""
-    heads, tails = (
-        [t.split()[: len(t.split()) // 2] for t in texts],
-        [t.split()[len(t.split()) // 2 :] for t in texts],
-    )
-    mixed = {" ".join([*head, *tail]) for head in heads for tail in tails} - set(texts)
-    return rng.sample(sorted(mixed), 3)
+    """Up to three new texts that begin like one of these and end like another."""
+    halves = []
+    for text in texts:
+        words = text.split()
+        middle = len(words) // 2
+        halves.append((words[:middle], words[middle:]))
+    mixed = {" ".join([*head, *tail]) for head, _ in halves for _, tail in halves}
+    new = sorted(mixed - set(texts))
+    # a short film may have too few signs to make three
+    return rng.sample(new, min(3, len(new)))
 
 
 def _riddle(rng: random.Random, text: str, answer: str, wrong: list[str], where: list) -> Riddle:
     options = [answer, *wrong]
     rng.shuffle(options)
-    return Riddle(text, tuple(options), answer, tuple((h.start, h.end) for h in where))
+    moments = tuple((happening.start, happening.end) for happening in where)
+    return Riddle(text, tuple(options), answer, moments)
 
 
 def longtake(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a command as a user would, and show it."""
-    print("$ longtake " + " ".join(f'"{a}"' if " " in a else a for a in arguments), flush=True)
-    return subprocess.run(
-        [sys.executable, "-m", "longtake", *arguments],
-        stdout=subprocess.PIPE,
-        text=True,
-        check=False,
-    )
+    quoted = [f'"{argument}"' if " " in argument else argument for argument in arguments]
+    print("$ longtake " + " ".join(quoted), flush=True)
+    command = [sys.executable, "-m", "longtake", *arguments]
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
 
 
 def ask(film: Path, riddle: Riddle) -> dict:
-    """One question, with what came back."""
-    options = [word for option in riddle.options for word in ("--option", option)]
-    settings = [word for setting in SETTINGS for word in ("--set", setting)]
-    cast = ["--model", f"llm={MODEL}", "--model", "captioner=senses/words"]
-    done = longtake(
-        "ask",
-        str(film),
-        riddle.text,
-        *options,
-        *cast,
-        *settings,
-        "--max-seconds",
-        str(SECONDS),
-        "--json",
-    )
+    """Ask one question and return the answer."""
+    arguments = ["ask", str(film), riddle.text]
+    for option in riddle.options:
+        arguments += ["--option", option]
+    arguments += ["--model", f"llm={MODEL}", "--model", "captioner=senses/words"]
+    for setting in SETTINGS:
+        arguments += ["--set", setting]
+    done = longtake(*arguments, "--max-seconds", str(SECONDS), "--json")
+    # 3: the budget ran out, or no reply could be read
     if done.returncode not in (0, 3):
-        sys.exit(f"the question did not end (exit code {done.returncode})")
+        sys.exit(f"the question failed (exit code {done.returncode})")
     return json.loads(done.stdout)
 
 
 def near(answer: dict, riddle: Riddle, reach: float = 5.0) -> int:
-    """Citations within ``reach`` seconds of where the answer is to be found."""
+    """Number of citations within ``reach`` seconds of the evidence."""
     return sum(
         any(start - reach <= cited["start"] <= end + reach for start, end in riddle.moments)
         for cited in answer["evidence"]
@@ -144,9 +128,9 @@ def near(answer: dict, riddle: Riddle, reach: float = 5.0) -> int:
 
 
 def main() -> int:
-    """Make the film, fetch the model once, ask."""
+    """Download the model once, make the film, and ask."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seed", type=int, default=7, help="another film, other questions")
+    parser.add_argument("--seed", type=int, default=7, help="of the film and its questions")
     parser.add_argument("--minutes", type=int, default=4)
     options = parser.parse_args()
     began = time.perf_counter()
@@ -170,14 +154,12 @@ def main() -> int:
             for each in answer["evidence"]:
                 print(f"    [{clock(each['start'])}] {each['text'][:100]}")
             used = answer["usage"]
-            print(
-                f"    {used['frames']} frames, {used['calls']} calls, {used['tokens_in']} tokens in "
-                f"({used['tokens_cached']} cached), {used['seconds']:.0f} s"
-            )
-    print(
-        f"{right} of 3 right, {close} of {cited} citations within 5 s of the evidence, "
-        f"{time.perf_counter() - fetched:.0f} s (and {fetched - began:.0f} s to fetch the model)"
-    )
+            tokens = f"{used['tokens_in']} tokens in ({used['tokens_cached']} cached)"
+            calls = f"{used['frames']} frames, {used['calls']} calls"
+            print(f"    {calls}, {tokens}, {used['seconds']:.0f} s")
+    seconds = time.perf_counter() - fetched
+    print(f"{right} of 3 right, {close} of {cited} citations within 5 s of the evidence")
+    print(f"{seconds:.0f} s, and {fetched - began:.0f} s to download the model")
     return 0
 
 

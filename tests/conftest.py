@@ -1,4 +1,4 @@
-"""What every test shares: closed doors to the outside, and folders of its own."""
+"""Fixtures for every test: no network, and separate user folders."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from typing import Any
 import pytest
 
 PREPARED = ("efficientnet-*.onnx", "imagenet-glosses-*.npy")
-"""What the built-in eyes write into a cache before their first look."""
+"""Files that the built-in vision models write into the cache before their first use."""
 
 
 class NetworkForbidden(RuntimeError):
-    """A test tried to reach something outside this machine."""
+    """A test tried to reach another machine."""
 
 
 @pytest.fixture(autouse=True)
 def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sockets are closed except to loopback."""
+    """Allow connections to loopback only."""
     connect, connect_ex, getaddrinfo = (
         socket.socket.connect,
         socket.socket.connect_ex,
@@ -70,9 +70,9 @@ def released_destinations() -> Iterator[None]:
 def own_folders(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, model_cache: Path
 ) -> Iterator[None]:
-    """Keep the user's cache and configuration out of the tests, and the tests out of them.
+    """Keep the tests away from the user's cache and configuration.
 
-    What a test prepares of the built-in models, seconds of work, the next ones find in their caches.
+    Built-in models take seconds to prepare, so what one test prepares is lent to the next ones.
     """
     home = tmp_path_factory.mktemp("user")
     prepared, own = model_cache / "models", home / "cache" / "models"
@@ -94,7 +94,7 @@ def _lend(giver: Path, taker: Path) -> None:
 
 @pytest.fixture(scope="session")
 def model_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where built-in models are prepared once for the whole run, by whichever process comes first."""
+    """Where built-in models are prepared once per run, by whichever process comes first."""
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "models"
     folder.mkdir(exist_ok=True)
@@ -103,13 +103,13 @@ def model_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def film_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where films are made once for the whole run."""
+    """Where films are made once per run."""
     return tmp_path_factory.mktemp("films")
 
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
-    """Carry out a command as a user would: its exit code, what it printed, and what it said beside it."""
+    """Run a command as a user would: its exit code, standard output and standard error."""
 
     def run(*arguments: object) -> tuple[int, str, str]:
         from longtake import cli

@@ -1,4 +1,4 @@
-"""Pictures of things, drawn: what they show is known, and no file is needed."""
+"""Drawn pictures: what they show is known, and no file is needed."""
 
 from __future__ import annotations
 
@@ -23,9 +23,8 @@ def honeycomb() -> Image.Image:
             x = column * radius * 1.75 + (row % 2) * radius * 0.875
             y = row * radius * 1.52
             corners = [math.radians(60 * k + 30) for k in range(6)]
-            points = [
-                (x + radius * 0.92 * math.cos(a), y + radius * 0.92 * math.sin(a)) for a in corners
-            ]
+            size = radius * 0.92
+            points = [(x + size * math.cos(a), y + size * math.sin(a)) for a in corners]
             draw.polygon(points, fill=(235, 165, 20), outline=(150, 90, 10))
     return picture
 
@@ -89,20 +88,14 @@ def card(*lines: str, size: tuple[int, int] = (640, 360), height: int = 40) -> I
     draw = ImageDraw.Draw(picture)
     font = ImageFont.load_default(height)
     for number, line in enumerate(lines):
-        draw.text(
-            (size[0] / 2, size[1] * (number + 1) / (len(lines) + 1)),
-            line,
-            font=font,
-            fill="white",
-            anchor="mm",
-        )
+        place = (size[0] / 2, size[1] * (number + 1) / (len(lines) + 1))
+        draw.text(place, line, font=font, fill="white", anchor="mm")
     return picture
 
 
 def noise(height: int, width: int, seed: int = 0, time: float = 0.0) -> Frame:
-    return Frame(
-        time, np.random.default_rng(seed).integers(0, 256, (height, width, 3), dtype=np.uint8)
-    )
+    random = np.random.default_rng(seed)
+    return Frame(time, random.integers(0, 256, (height, width, 3), dtype=np.uint8))
 
 
 KNOWN = {
@@ -112,4 +105,4 @@ KNOWN = {
     "crossword puzzle": crossword,
     "traffic light": traffic_light,
 }
-"""ImageNet class to the drawing of it."""
+"""Drawings by ImageNet class."""

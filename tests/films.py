@@ -1,4 +1,4 @@
-"""Films whose every frame shows its own number, so that a test can read which frame it was given."""
+"""Films whose frames show their own number, so that a test can tell which frame it was given."""
 
 from __future__ import annotations
 
@@ -16,27 +16,30 @@ CELL = 16
 
 
 def numbered(number: int, *, width: int = 128, height: int = 96) -> np.ndarray:
-    """A picture with ``number`` in binary as squares, upper left, most significant first, on a drifting ground."""
+    """A picture that shows ``number`` in binary as squares, on a background that drifts.
+
+    The squares are in the upper left, most significant bit first.
+    """
     picture = np.zeros((height, width, 3), dtype=np.uint8)
     picture[...] = (90 + number % 40, 110, 130 - number % 40)
     for bit in range(BITS):
         row, column = divmod(bit, 6)
         on = number >> (BITS - 1 - bit) & 1
-        picture[row * CELL : (row + 1) * CELL, column * CELL : (column + 1) * CELL] = (
-            255 if on else 0
-        )
+        rows = slice(row * CELL, (row + 1) * CELL)
+        columns = slice(column * CELL, (column + 1) * CELL)
+        picture[rows, columns] = 255 if on else 0
     return picture
 
 
 def read_number(pixels: np.ndarray) -> int:
-    """The number a picture shows, whatever the compression left of it."""
+    """The number that a picture shows; survives compression."""
     number = 0
     for bit in range(BITS):
         row, column = divmod(bit, 6)
-        cell = pixels[
-            row * CELL + 4 : (row + 1) * CELL - 4, column * CELL + 4 : (column + 1) * CELL - 4
-        ]
-        number = number << 1 | int(cell.mean() > 127)
+        # compression blurs the edges of the squares
+        rows = slice(row * CELL + 4, (row + 1) * CELL - 4)
+        columns = slice(column * CELL + 4, (column + 1) * CELL - 4)
+        number = number << 1 | int(pixels[rows, columns].mean() > 127)
     return number
 
 
@@ -49,7 +52,7 @@ def steady(count: int, fps: int) -> list[float]:
 
 
 def jerky(count: int) -> list[float]:
-    """Variable frame rate: frames stay 40 to 440 ms."""
+    """Times of a variable frame rate: frames last 40 to 440 ms."""
     gaps = [0.04 + 0.1 * (i * 7 % 5) for i in range(count)]
     return np.round(np.cumsum([0.0, *gaps[:-1]]), 3).tolist()
 
@@ -59,7 +62,7 @@ X264 = {"preset": "veryfast", "bf": "3", "crf": "20"}
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to make a film, and the truth about it."""
+    """How to make a film, and its true frame times."""
 
     name: str
     encoding: Encoding = field(default_factory=lambda: Encoding(options=X264, gop=25))
@@ -67,14 +70,14 @@ class Recipe:
     times: list[float] | None = None
     """Presentation times as written; the film's own clock starts at zero."""
     sound_from: float | None = None
-    """Second at which a sound track begins, if there is one."""
+    """Time in seconds at which the sound track begins, if there is one."""
     first: float = 0.0
-    """Second of the film at which its first picture comes on screen."""
+    """Time in seconds at which the first picture appears."""
     after: Callable[[Path], None] | None = None
 
     @property
     def truth(self) -> list[float]:
-        """When each frame comes on screen."""
+        """When each frame appears."""
         times = self.times or [float(i / self.encoding.fps) for i in range(self.count)]
         return [t - times[0] + self.first for t in times]
 

@@ -1,4 +1,4 @@
-"""What tests run in processes of their own; a spawned process can import this, but not a test module."""
+"""Code that tests run in other processes: these can import this module, but not a test module."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from longtake.types import Answer, Line, Segment
 
 
 def hold_film(root, fingerprint, held, release):
-    """Hold the right to build a film until told otherwise."""
+    """Hold the lock on building a film until told to release it."""
     with Store(root).film(fingerprint).building():
         held.set()
         release.wait(30)
@@ -37,14 +37,14 @@ def write_line(path, number):
 
 
 def fill_reply_cache(folder, start):
-    """Write forty replies, twenty of which another process writes too."""
+    """Write forty replies; another process writes twenty of them too."""
     store = ReplyStore(folder)
     for number in range(start, start + 40):
         store.put(str(number % 60), "m", "p", {"text": str(number % 60)})
 
 
 class Bags:
-    """Sentences as bags of letters: quick, and good enough to run."""
+    """Encodes sentences as bags of letters, which is quick and good enough here."""
 
     name = "bags"
 
@@ -57,17 +57,16 @@ class Bags:
 
 @dataclass(frozen=True)
 class Captions:
-    """A source of videos that are ten captions long; the video called ``broken`` cannot be opened."""
+    """A source of videos with ten captions each; the video ``broken`` cannot be opened."""
 
     def footage(self, video):
-        return CaptionedFootage(
-            video, [] if video == "broken" else [f"{video} at {s}" for s in range(10)], Bags()
-        )
+        captions = [f"{video} at {second}" for second in range(10)]
+        return CaptionedFootage(video, [] if video == "broken" else captions, Bags())
 
 
 @dataclass(frozen=True)
 class FirstOption:
-    """Answers A, and notes in a file that it was asked."""
+    """Answers A, and logs that it was asked."""
 
     name: ClassVar[str] = "processes:FirstOption"
     paper: ClassVar[str] = "none"
@@ -77,9 +76,8 @@ class FirstOption:
     log: str = ""
 
     def answer(self, footage, question, run):
-        time.sleep(
-            float(os.environ.get("TEST_PAUSE", "0"))
-        )  # no field: how long it takes is no part of a spec
+        # not a field: fields are part of a run's spec, and how long it takes is not
+        time.sleep(float(os.environ.get("TEST_PAUSE", "0")))
         if self.log:
             with Path(self.log).open("a") as file:
                 file.write(f"{os.getpid()} {footage.name}\n")
@@ -88,7 +86,7 @@ class FirstOption:
 
 @dataclass(frozen=True)
 class Faulty(FirstOption):
-    """Asks its model once, then divides by zero on one video and finds the disk full on another."""
+    """Asks its model once, then divides by zero on one video and runs out of disk on another."""
 
     name: ClassVar[str] = "processes:Faulty"
     roles: ClassVar[tuple[str, ...]] = ("llm",)
@@ -102,17 +100,17 @@ class Faulty(FirstOption):
 
 
 def masked(pipe):
-    """Tell whether Ctrl-C is kept from this process."""
+    """Report whether SIGINT is blocked in this process."""
     pipe.send(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, set()))
 
 
 SECRET = "s3cr3t-label"
-"""What the labels of the firewall test hold; a solver that finds it anywhere has seen a label."""
+"""Text in the labels of the firewall test; a solver that finds it anywhere has seen a label."""
 
 
 @dataclass(frozen=True)
 class Snoop(FirstOption):
-    """Looks for labels wherever a solver could: memory, arguments, environment, frames, the run folder."""
+    """Looks for labels wherever a solver could: memory, arguments, environment, the run folder."""
 
     name: ClassVar[str] = "processes:Snoop"
     folder: str = ""
@@ -123,17 +121,13 @@ class Snoop(FirstOption):
         needle = SECRET[::-1][::-1]
         for thing in gc.get_objects():
             if isinstance(thing, dict):
-                found += [
-                    k
-                    for k, v in list(thing.items())
-                    if _holds(v) and k != "SECRET" and v is not needle
-                ]
+                for key, value in list(thing.items()):
+                    if _holds(value) and key != "SECRET" and value is not needle:
+                        found.append(key)
             elif isinstance(thing, list | tuple | set):
-                found += (
-                    ["sequence"]
-                    if any(_holds(v) for v in thing if v is not SECRET) and not _own(thing)
-                    else []
-                )
+                leaked = any(_holds(value) for value in thing)
+                if leaked and not _own(thing):
+                    found.append("sequence")
         found += [k for k, v in os.environ.items() if SECRET in v]
         found += [a for a in sys.argv if SECRET in a]
         for path in Path(self.folder).rglob("*"):
@@ -147,5 +141,5 @@ def _holds(value):
 
 
 def _own(thing):
-    """Constants of this very module's code."""
+    """Whether these are the constants of this module's own code."""
     return thing is Snoop.answer.__code__.co_consts

@@ -1,4 +1,4 @@
-"""Films of a few scenes whose changes are known: each scene a ground of its own with things that drift over it."""
+"""Films of a few scenes with known cuts; each scene has its own background and drifting squares."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WIDTH, HEIGHT = 160, 96
 
 
 def scene(seed: int, count: int) -> Iterator[np.ndarray]:
-    """Pictures of one scene: blocks of colour, and a few squares that move."""
+    """Pictures of one scene: blocks of colour with a few moving squares."""
     random = np.random.default_rng(seed)
     ground = random.integers(0, 256, (HEIGHT // 16, WIDTH // 16, 3))
     base = np.kron(ground, np.ones((16, 16, 1))).astype(np.uint8)
@@ -29,7 +29,7 @@ def scene(seed: int, count: int) -> Iterator[np.ndarray]:
 
 
 def lengths(seed: int) -> list[int]:
-    """Seconds of each scene: three to six of 10 to 40."""
+    """Lengths of three to six scenes, 10 to 40 seconds each."""
     random = np.random.default_rng(1000 + seed)
     return random.integers(10, 40, int(random.integers(3, 7))).tolist()
 
@@ -37,15 +37,12 @@ def lengths(seed: int) -> list[int]:
 def make_scenes(
     path: Path, seconds: Sequence[int], *, seed: int = 0, crf: int = 23, gop: int = 20
 ) -> Path:
-    """A film of scenes of so many seconds, three pictures a second."""
+    """A film of scenes of the given lengths, at three pictures per second."""
 
     def pictures() -> Iterator[np.ndarray]:
         for number, length in enumerate(seconds):
             yield from scene(100 * seed + number, 3 * length)
 
-    write_film(
-        path,
-        pictures(),
-        Encoding(fps=Fraction(3), gop=gop, options={"preset": "ultrafast", "crf": str(crf)}),
-    )
+    options = {"preset": "ultrafast", "crf": str(crf)}
+    write_film(path, pictures(), Encoding(fps=Fraction(3), gop=gop, options=options))
     return path

@@ -1,4 +1,4 @@
-"""Tiny ONNX models with the inputs and outputs of the real ones, so that loading code can be tested offline."""
+"""Tiny ONNX models with the inputs and outputs of the real ones, to test loading them offline."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ def _save(path: Path, nodes, inputs, outputs, weights) -> None:
 
 
 def vision(path: Path, card: Card) -> None:
-    """Quarters of the picture, averaged and mixed into ``card.dim`` numbers (a sequence where the card pools)."""
+    """Averages quarters of the picture and mixes them into ``card.dim`` numbers.
+
+    The output is a sequence if the card pools.
+    """
     random = np.random.default_rng(1)
     side, dim = card.pixels.side, card.dim
     quarter = side // 2
@@ -43,7 +46,8 @@ def vision(path: Path, card: Card) -> None:
         helper.make_node("MatMul", ["flat", "mix"], ["vector"]),
     ]
     output, shape = card.image.outputs[0], ["batch", dim]
-    if card.image.pool == "first":  # the vector, then a patch token that must not be taken
+    if card.image.pool == "first":
+        # the vector comes first, then a patch token that must not be used
         weights["axis"] = np.array([1], np.int64)
         weights["two"] = np.array([2.0], np.float32)
         nodes += [
@@ -68,13 +72,14 @@ def vision(path: Path, card: Card) -> None:
 
 
 def text(path: Path, card: Card) -> None:
-    """The mean of the tokens' vectors; padding counts, as it does in SigLIP, unless it is the end token."""
+    """Averages the tokens' vectors; padding counts, as in SigLIP, unless it is the end token."""
     random = np.random.default_rng(2)
     table = random.normal(size=(VOCABULARY, card.dim)).astype(np.float32)
-    # padding must count, yet not drown the words of a short text
-    table[card.text.end % VOCABULARY if card.text.pad is None else card.text.pad] *= (
-        0.0 if card.text.pad is None else 0.05
-    )
+    # padding must count, but not outweigh the words of a short text
+    if card.text.pad is None:
+        table[card.text.end % VOCABULARY] *= 0.0
+    else:
+        table[card.text.pad] *= 0.05
     weights = {"table": table, "size": np.array(VOCABULARY, np.int64)}
     nodes = [
         helper.make_node("Mod", ["input_ids", "size"], ["ids"]),
@@ -100,13 +105,14 @@ def tokenizer(path: Path) -> None:
         WordLevel({word: 10 + number for number, word in enumerate(words)}, unk_token="[UNK]")
     )
     made.pre_tokenizer = Whitespace()
-    made.enable_padding(length=9, pad_id=7)  # a setting of its own, which the card must override
+    # a setting in the file, which the card must override
+    made.enable_padding(length=9, pad_id=7)
     path.parent.mkdir(parents=True, exist_ok=True)
     made.save(str(path))
 
 
 def folder_for(card: Card, folder: Path) -> Path:
-    """A folder that holds a tiny model of the card's signature."""
+    """A folder with a tiny model that has the card's inputs and outputs."""
     vision(folder / card.image.file, card)
     if card.text:
         text(folder / card.text.file, card)

@@ -1,7 +1,7 @@
 """Builds the wheel, installs it in an empty environment outside the repository, and runs it there.
 
-Dependencies are lent by the environment this runs in: they are not what is checked. The installed longtake
-must come from the wheel, and must carry every file that lies in the package's source.
+Dependencies are borrowed from the current environment, since they are not what is checked. The
+installed longtake must come from the wheel and contain every file of the package's source.
 """
 
 from __future__ import annotations
@@ -33,45 +33,28 @@ def main() -> None:
     """Build, install, run, compare."""
     with tempfile.TemporaryDirectory() as folder:
         outside = Path(folder)
-        run(
-            sys.executable,
-            "-m",
-            "pip",
-            "wheel",
-            "--no-deps",
-            "--no-build-isolation",
-            "-w",
-            outside,
-            ROOT,
-            cwd=outside,
-        )
+        options = ("--no-deps", "--no-build-isolation", "-w", outside)
+        run(sys.executable, "-m", "pip", "wheel", *options, ROOT, cwd=outside)
         (wheel,) = outside.glob("longtake-*.whl")
-        packed = {
-            name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("longtake/")
-        }
+        packed = zipfile.ZipFile(wheel).namelist()
         source = ROOT / "src"
-        there = {
-            p.relative_to(source).as_posix()
-            for p in (source / "longtake").rglob("*")
-            if p.is_file()
-        }
-        if missing := {name for name in there - packed if "__pycache__" not in name}:
+        files = [path for path in (source / "longtake").rglob("*") if path.is_file()]
+        names = {path.relative_to(source).as_posix() for path in files}
+        missing = [name for name in names.difference(packed) if "__pycache__" not in name]
+        if missing:
             sys.exit(f"not in the wheel: {sorted(missing)}")
         venv.create(outside / "venv", with_pip=True)
         python = outside / "venv" / "bin" / "python"
         run(python, "-m", "pip", "install", "--no-deps", "--no-index", wheel, cwd=outside)
-        site = Path(
-            run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=outside)
-        )
+        where = "import sysconfig; print(sysconfig.get_path('purelib'))"
+        site = Path(run(python, "-c", where, cwd=outside))
         (site / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")
         origin = run(python, "-c", "import longtake; print(longtake.__file__)", cwd=outside)
         if not origin.startswith(str(outside)):
             sys.exit(f"longtake was imported from {origin}, not from the wheel")
-        print(
-            run(outside / "venv" / "bin" / "longtake", "--version", cwd=outside),
-            "runs from its wheel",
-        )
-        run(outside / "venv" / "bin" / "longtake", "doctor", cwd=outside)
+        command = outside / "venv" / "bin" / "longtake"
+        print(run(command, "--version", cwd=outside), "runs from its wheel")
+        run(command, "doctor", cwd=outside)
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""What several tests stand on."""
+"""Helpers that several tests share."""

@@ -1,10 +1,10 @@
-"""A clock that tests turn."""
+"""A clock that tests control."""
 
 from __future__ import annotations
 
 
 class TurnedClock:
-    """Stands still until someone sleeps on it."""
+    """Stands still until someone sleeps."""
 
     def __init__(self) -> None:
         self.time = 0.0

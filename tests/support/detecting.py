@@ -1,4 +1,4 @@
-"""A film of scenes that look like single words, and models that follow a plan about it."""
+"""A film whose scenes match single words, and scripted models, for tests of VideoDetective."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ FILM = ["sea", "cat", "tree", "dog", "car", "hill", "lake", "road", "barn", "moo
 
 
 class SceneFootage(TestFootage):
-    """``scenes`` are words, one scene of ``length`` seconds each; pictures, texts and queries share their space."""
+    """A film with one scene of ``length`` seconds per word in ``scenes``.
+
+    Pictures, texts and queries share one space, with one axis per word.
+    """
 
     def __init__(self, scenes: Sequence[str], *, length: int = 10, speech=(), onscreen=()):
         super().__init__(len(scenes) * length, lines=speech)
@@ -56,7 +59,7 @@ class SceneFootage(TestFootage):
 
 
 class Detectives:
-    """An LLM that decomposes as told and a VLM that reports as told, by scene."""
+    """An LLM with a given decomposition, and a VLM with a given report per scene."""
 
     def __init__(
         self,
@@ -70,7 +73,7 @@ class Detectives:
         together: int = 0,
     ):
         self.facets = dict(facets or {})
-        """Keywords of ``question``, of letters, or of numbers; the event is what they say together."""
+        """Keywords by facet: ``question``, letters or numbers; together they are its event."""
         self.reports = dict(reports or {})
         self.length, self.choice, self.mute, self.events = length, choice, mute, events
         self.steps: list[str] = []
@@ -144,7 +147,7 @@ class Detectives:
 
 
 def play(detectives, footage, question=QUESTION, method=None, **limits):
-    """The result, and everything that was heard."""
+    """The result and all events."""
     run = Run(
         {"llm": ScriptedChat(detectives.llm), "vlm": ScriptedChat(detectives.vlm)},
         budget=BudgetSettings(**limits),
@@ -155,10 +158,10 @@ def play(detectives, footage, question=QUESTION, method=None, **limits):
 
 
 def looks(heard):
-    """Facet, scene and reason of every observation, in order."""
+    """Facet, scene and reason of each observation, in order."""
     return [(n.data["facet"], n.data["scene"], n.data["why"]) for n in heard.notes("observed")]
 
 
 def scores(heard, label):
-    """The scores of a label that the trace holds."""
+    """The score events with this label."""
     return [event for event in heard.of(ScoresSet) if event.label == label]

@@ -1,4 +1,4 @@
-"""Footage for method tests: pictures that are plain colours, an encoder whose space the test lays out."""
+"""Footage for tests of methods: plain-coloured pictures, and an encoder that the test defines."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ class Space:
 
 
 class TestFootage(PlainFootage):
-    """A film of ``count`` seconds. ``words`` maps a text to the moments it fits, one axis each."""
+    """A film of ``count`` seconds; ``words`` maps each text to the moments that match it.
+
+    Every text has an axis of its own in the space of the encoder.
+    """
 
     __test__ = False
 

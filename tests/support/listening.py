@@ -1,4 +1,4 @@
-"""A sink that keeps what it hears."""
+"""A sink that keeps every event."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Heard:
 
 @contextmanager
 def listening() -> Iterator[Heard]:
-    """Hear what happens inside the block."""
+    """Keep the events of the block."""
     heard = Heard()
     with Stream(heard).active():
         yield heard

@@ -1,4 +1,4 @@
-"""A backend for tests of commands: ``test/obliging`` answers every question, in the form asked for."""
+"""A backend for tests of commands: ``test/obliging`` answers in whatever form is requested."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def fill(schema):
 class TestBackend(Backend):
     """Makes models from names: ``test/NAME``.
 
-    ``obliging`` fits every form and ``mute`` fits none. ``gone`` cannot be reached; ``leaving`` cannot be
-    reached once the pictures are described, and at ``stopped`` somebody presses Ctrl-C then.
+    ``obliging`` fits every form and ``mute`` fits none. ``gone`` cannot be reached. Once the
+    pictures are described, ``leaving`` cannot be reached, and ``stopped`` is interrupted by Ctrl-C.
     """
 
     __test__ = False

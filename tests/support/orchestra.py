@@ -1,4 +1,4 @@
-"""A planner and agents that follow a plan, for tests of Symphony; keeps what each was shown."""
+"""A scripted planner and agents, for tests of Symphony."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def finish(choice="B", reason="seen at 00:00:30"):
 
 
 class Script:
-    """A planner with its plans, and agents that say what they are told to; keeps what each was shown."""
+    """A planner with given plans and agents with given replies; keeps what each was shown."""
 
     def __init__(
         self,
@@ -44,13 +44,8 @@ class Script:
         finish="C",
     ):
         self.plans, self.uses, self.verdicts = list(plans), list(uses), list(verdicts)
-        self.tool, self.score, self.native, self.subtitles, self.last = (
-            tool,
-            score,
-            native,
-            subtitles,
-            finish,
-        )
+        self.tool, self.score, self.native = tool, score, native
+        self.subtitles, self.last = subtitles, finish
         self.shown = {}
         self.chats = {
             "llm": ScriptedChat(self.llm, card=Card("llm", context=context)),
@@ -68,15 +63,9 @@ class Script:
             said = self.plans.pop(0) if self.plans else finish()
             return said if isinstance(said, str) else json.dumps(said)
         if name == "ground":
-            return json.dumps(
-                {
-                    "tool": self.tool,
-                    "cue": "a toy",
-                    "instruction": re.search(
-                        r"You are asked:\s*(.*?)First turn", messages[1].text, re.DOTALL
-                    )[1],
-                }
-            )
+            asked = r"You are asked:\s*(.*?)First turn"
+            instruction = re.search(asked, messages[1].text, re.DOTALL)[1]
+            return json.dumps({"tool": self.tool, "cue": "a toy", "instruction": instruction})
         if name == "perceive":
             return self.perceive(messages, options)
         if name == "subtitles":
@@ -104,14 +93,11 @@ class Script:
         times = [image.time for image in images(messages)]
         if name == "score":
             said = self.score(times)
-            return (
-                said
-                if isinstance(said, str)
-                else json.dumps({"caption": "a room", "score": said, "reason": "why"})
-            )
-        return json.dumps(
-            {"observation": f"[00:00:30] something at {times[0]:.0f}" if times else "words"}
-        )
+            if isinstance(said, str):
+                return said
+            return json.dumps({"caption": "a room", "score": said, "reason": "why"})
+        observation = f"[00:00:30] something at {times[0]:.0f}" if times else "words"
+        return json.dumps({"observation": observation})
 
     def times(self, name, number=0):
         return [image.time for image in images(self.shown[name][number])]

@@ -1,6 +1,6 @@
-"""A chat-completions server on loopback whose replies, and failures, a function decides.
+"""A chat-completions server on loopback whose replies and failures a function decides.
 
-Run as a program it serves one fixed reply after a set delay, for measurements in a process of its own.
+Run as a program, it serves one fixed reply after a delay, for measurements in another process.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 
 @dataclass
 class Request:
-    """What came in."""
+    """A request."""
 
     path: str
     body: dict[str, Any]
@@ -31,17 +31,16 @@ class Request:
         words = []
         for message in self.body.get("messages", []):
             content = message["content"]
-            words += (
-                [content]
-                if isinstance(content, str)
-                else [p["text"] for p in content if "text" in p]
-            )
+            if isinstance(content, str):
+                words.append(content)
+            else:
+                words += [part["text"] for part in content if "text" in part]
         return "\n".join(words)
 
 
 @dataclass
 class Send:
-    """What goes out: a status, a body, headers, and how it is to break."""
+    """A response, and how it breaks, if at all."""
 
     status: int = 200
     body: Any = field(default_factory=dict)
@@ -78,7 +77,7 @@ Act = Callable[[Request], Send]
 
 
 class Served:
-    """A running server: its address, and what it was asked."""
+    """A running server: its address and its requests."""
 
     def __init__(self, server: ThreadingHTTPServer, requests: list[Request]) -> None:
         self.port = server.server_address[1]
@@ -87,7 +86,7 @@ class Served:
 
 
 class _Server(ThreadingHTTPServer):
-    """Takes as many callers at once as tests bring; with the five of the library, some are reset on a busy machine."""
+    """Queues many connections: the default of five resets some on a busy machine."""
 
     request_queue_size = 128
 
@@ -164,7 +163,8 @@ def _handler(
             pass
 
         def handle(self) -> None:
-            with suppress(OSError):  # the client goes away when its time is up, as it should
+            # a client that times out closes the connection, as it should
+            with suppress(OSError):
                 super().handle()
 
     return Handler

@@ -1,4 +1,4 @@
-"""Footage made of words, and a team that says what it was told to say, by prompt."""
+"""Footage made of words, and a team with scripted replies."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ UNREADABLE = "I cannot say."
 
 
 class WordSpace:
-    """Texts as counts of a few words: a cosine that can be worked out by hand."""
+    """Encodes texts as counts of a few words, so that cosines can be worked out by hand."""
 
     name = "words"
 
@@ -32,17 +32,17 @@ class WordSpace:
 
 
 class TalkingFootage(CaptionedFootage):
-    """One caption a second; ``[("cat", 50), ("dog", 50)]`` is 50 seconds of a cat, then 50 of a dog."""
+    """One caption per second: ``[("cat", 50), ("dog", 50)]`` is 50 s of cat, then 50 s of dog."""
 
     def __init__(self, scenes: Sequence[tuple[str, int]]) -> None:
-        captions = [
-            f"a {what} at {second % 7}" for what, seconds in scenes for second in range(seconds)
-        ]
+        captions = []
+        for what, seconds in scenes:
+            captions += [f"a {what} at {second % 7}" for second in range(seconds)]
         super().__init__("talking", captions, WordSpace())
 
 
 class Team:
-    """Agents whose answers, round by round, and scores are given; everything else follows from them."""
+    """Agents with given answers per round and given scores; other replies follow from these."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""ask, compare, estimate, methods, replay: what a user sees, with models that do as they are told."""
+"""What a user of ask, compare, estimate, methods and replay sees, with scripted models."""
 
 from __future__ import annotations
 
@@ -70,10 +70,8 @@ def test_a_film_with_sound_is_asked_without_a_listener_and_that_is_said(run, tmp
     code, out, err = run("ask", path, *question, "--model", "llm=test/obliging")
     assert code == 0, err
     assert out.startswith("A. red\n")
-    assert (
-        'the film\'s speech is left out: speech recognition needs an extra: pip install "longtake[speech]"'
-        in err
-    )
+    assert "the film's speech is left out: speech recognition needs an extra: " in err
+    assert 'pip install "longtake[speech]"' in err
     path.with_suffix(".srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nHello\n")
     assert "left out" not in run("ask", path, *question, "--model", "llm=test/obliging")[2]
 
