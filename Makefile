@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: help demo test lint docs bench wheel-check clean
+.PHONY: help demo test attack lint docs bench wheel-check clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -21,6 +21,11 @@ demo: $(VENV)/.ready  ## make a film, index it, show what was found
 test: $(VENV)/.ready wheel-check  ## the whole suite, the built wheel included
 	$(BIN)/longtake models pull local/smollm2-135m  # 93 MB, once; the tests themselves are offline
 	LONGTAKE_REQUIRE_MODELS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+
+MINUTES ?= 60
+attack: $(VENV)/.ready  ## fresh damaged films and texts for MINUTES=60, and a process watched for 100 s
+	ATTACK_PROCESS_SECONDS=100 $(BIN)/python -m pytest tests/attack/test_network.py
+	$(BIN)/python tests/attack/campaign.py --minutes $(MINUTES)
 
 lint: $(VENV)/.ready  ## ruff, mypy strict, import contracts
 	$(BIN)/ruff check .

@@ -207,7 +207,7 @@ def parse_assignment(text: str) -> dict[str, Any]:
         raise ConfigError(f"--set {text}: write key=value, as in cache.limit_gb=5", key=text)
     try:
         value: Any = tomllib.loads(f"v = {raw.strip()}")["v"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         value = raw.strip()
     for part in reversed(parts):
         value = {part: value}
@@ -218,7 +218,7 @@ def _key_parts(key: str) -> list[str]:
     """The parts of ``a.b``, empty for an invalid key; a part with dots is quoted, as in TOML."""
     try:
         node: Any = tomllib.loads(f"{key} = 0")
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return []
     parts = []
     while isinstance(node, dict):
@@ -240,5 +240,5 @@ def _read(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror or error})") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # nesting and long numbers have limits, too
         raise ConfigError(f"{path}: invalid TOML ({error})") from error

@@ -93,5 +93,5 @@ def _json(line: bytes) -> Any:
     """Parse a line; ``None`` if it is malformed JSON."""
     try:
         return json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None

@@ -92,7 +92,7 @@ class RunFolder:
         """What was run, and how."""
         try:
             spec = json.loads((self.path / SPEC).read_text())
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise RunError(f"{self.path}: does not contain a run ({error})") from error
         if not isinstance(spec, dict) or not spec.keys() >= SPEC_KEYS:
             raise RunError(f"{self.path / SPEC}: is not the spec of a run")
@@ -110,7 +110,7 @@ class RunFolder:
             try:
                 row = json.loads(line)
                 results[row["id"]] = {"status": row["status"], **row}
-            except (ValueError, TypeError, KeyError) as error:
+            except (ValueError, TypeError, KeyError, RecursionError) as error:
                 advice = "delete the line to continue without it"
                 raise RunError(f"{file}:{number}: is not a result; {advice}") from error
         return results

@@ -101,7 +101,7 @@ def read_script(folder: Path) -> Script:
     except OSError as error:
         reason = error.strerror or error
         raise ConfigError(f"{path}: cannot be read ({reason})", key=str(folder)) from error
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise ConfigError(f"{path}: not the script of a world", key=str(folder)) from error
     if script.to_json() != text:
         raise ConfigError(

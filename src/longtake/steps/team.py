@@ -45,7 +45,7 @@ def read_team(path: Path) -> tuple[Member, ...]:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror or error})") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"{path}: not valid TOML ({error})") from error
     if data.keys() != {"agent"} or not isinstance(data["agent"], list) or not data["agent"]:
         raise ConfigError(f"{path}: a team file holds [[agent]] tables and nothing else")

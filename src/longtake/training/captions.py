@@ -84,6 +84,8 @@ def read_list(path: Path) -> list[Mapping[str, Any]]:
         raise ConfigError(f"{path}: cannot be read ({reason})") from error
     except json.JSONDecodeError as error:
         raise ConfigError(f"{path}: not valid JSON (line {error.lineno}: {error.msg})") from error
+    except (ValueError, RecursionError, csv.Error) as error:
+        raise ConfigError(f"{path}: malformed ({error})") from error
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise ConfigError(f"{path}: not a list of objects with video, start, end and caption")
     return rows

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from longtake.errors import ConfigError, unknown
+from longtake.evals.benchmarks.reading import malformed_files
 from longtake.evals.items import Benchmark
 from longtake.registry import benchmarks
 
@@ -64,6 +65,7 @@ def load(name: str, folder: Path | None, options: Mapping[str, str]) -> Benchmar
             raise ConfigError(f"{name}: name the folder of its files with --data: {needed}")
         if not folder.is_dir():
             raise ConfigError(f"{name}: {folder} is not a folder; it must contain {needed}")
-    benchmark = described.load(folder or Path(), options)
+    with malformed_files(f"{name}: its files are not as documented"):
+        benchmark = described.load(folder or Path(), options)
     # a report loads the benchmark again, by the name and the options in the run's spec
     return replace(benchmark, name=name, options=dict(options))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +22,23 @@ from longtake.session.films import open_film
 from longtake.types import LETTERS
 
 VIDEO_SUFFIXES = (".mp4", ".mkv", ".webm", ".avi", ".mov")
+
+
+@contextmanager
+def malformed_files(problem: str) -> Iterator[None]:
+    """Inside the block, whatever a loader trips over in a malformed file is a ConfigError."""
+    try:
+        yield
+    except (
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+        csv.Error,
+    ) as error:
+        raise ConfigError(f"{problem} ({type(error).__name__}: {error})") from error
 
 
 @dataclass
@@ -109,9 +127,11 @@ class CaptionSource:
 
     def footage(self, video: str) -> Footage:
         """The captions of the video with that name."""
-        if video not in self._captions:
+        with malformed_files(f"{self.file}: not captions by video"):
+            captions = self._captions
+        if video not in captions:
             raise ConfigError(f"{self.file}: no captions of {video}", key=video)
-        return CaptionedFootage(video, self._captions[video], self._sentences)
+        return CaptionedFootage(video, captions[video], self._sentences)
 
     @cached_property
     def _captions(self) -> dict[str, list[str]]:
