@@ -10,7 +10,7 @@ from longtake.errors import MediaError
 from longtake.events import note_once
 from longtake.index.source import Source
 from longtake.index.store import LayerKey
-from longtake.media.container import check_plain_file, file_version
+from longtake.media.container import FileVersion, check_plain_file, file_version
 from longtake.media.subtitles import embedded_subtitles, read_subtitles, sidecar
 from longtake.types import Line, Segment
 
@@ -20,7 +20,7 @@ class Subtitles:
 
     def __init__(self, source: Source, given: Path | None, begin: float) -> None:
         self._source, self.given, self._begin = source, given, begin
-        self._usable_files: dict[tuple[int, ...], bool] = {}
+        self._usable_files: dict[FileVersion, bool] = {}
 
     @property
     def file(self) -> Path | None:

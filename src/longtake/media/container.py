@@ -12,7 +12,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import av
 from av.audio.stream import AudioStream
@@ -89,13 +89,29 @@ def check_plain_file(path: Path) -> int:
     return status.st_size
 
 
-def file_version(path: Path) -> tuple[int, ...]:
-    """Return what changes when a file is replaced or overwritten; empty if it is gone."""
+class FileVersion(NamedTuple):
+    """What changes when a file is replaced or overwritten."""
+
+    device: int
+    inode: int
+    size: int
+    modified: int
+
+    def grew_into(self, other: FileVersion) -> bool:
+        """Whether the other is the same file with more in it, as while a film is recorded."""
+        return self[:2] == other[:2] and self.size < other.size
+
+
+NO_FILE = FileVersion(0, 0, 0, 0)
+
+
+def file_version(path: Path) -> FileVersion:
+    """Return the version of a file; ``NO_FILE`` if it is gone."""
     try:
         status = path.stat()
     except OSError:
-        return ()
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+        return NO_FILE
+    return FileVersion(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 def video_stream(path: Path, container: InputContainer) -> VideoStream:

@@ -168,7 +168,7 @@ class Video:
         time, as a player would leave it on screen; at the very start, by the first good one.
         """
         table = self.table
-        self._check_unchanged()
+        self._check_unchanged(may_grow=True)
         pictures = self._fetch(positions, self._shape(width))
         held: Picture | None = None
         upcoming = next(pictures, None)
@@ -197,9 +197,10 @@ class Video:
             self._check_unchanged()
             raise
 
-    def _check_unchanged(self) -> None:
+    def _check_unchanged(self, *, may_grow: bool = False) -> None:
         """Raise if the file is not the one whose packets are in the table."""
-        if file_version(self.path) != self._version:
+        now = file_version(self.path)
+        if now != self._version and not (may_grow and self._version.grew_into(now)):
             detail = "was changed while it was being read; run the command again"
             raise MediaError(self.path, "changed", detail)
 

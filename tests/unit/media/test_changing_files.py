@@ -66,6 +66,14 @@ def test_a_film_that_was_replaced_says_so(film):
     assert caught.value.problem == "changed"
 
 
+def test_a_film_that_is_still_being_recorded_can_be_read(film):
+    video = Video(film)
+    assert len(video.table) == 600
+    with film.open("ab") as file:
+        file.write(bytes(10_000))
+    assert read_number(video.at([1.0])[0].pixels) == 10
+
+
 def first_packets(path, count):
     """Where the first packets lie in the file."""
     with av.open(str(path)) as container:
