@@ -33,6 +33,8 @@ Positions: TypeAlias = NDArray[np.int64]
 
 STILL = 60.0
 """Seconds after which a frame that stays on screen counts as a still."""
+NEIGHBOURS = 24
+"""Number of frames and keyframes on each side that are tried in place of a damaged one."""
 FIRST_PACKETS = 300
 """Number of packets in which to look for the first frame that can be decoded."""
 
@@ -167,12 +169,16 @@ class Video:
         A frame too damaged to decode is replaced by the last good one before it, with that one's
         time, as a player would leave it on screen; at the very start, by the first good one.
         """
-        table = self.table
+        if not len(positions):
+            return
+        table, shape = self.table, self._shape(width)
         self._check_unchanged(may_grow=True)
-        pictures = self._fetch(positions, self._shape(width))
+        pictures = self._fetch(positions, shape)
         held: Picture | None = None
         upcoming = next(pictures, None)
-        if upcoming is None and len(positions):
+        if upcoming is None or upcoming[0] != positions[0]:
+            held = self._stand_in(int(positions[0]), shape)
+        if held is None and upcoming is None:
             self._check_unchanged()
             raise MediaError(self.path, "unreadable", "none of its frames can be decoded")
         lost = 0
@@ -188,6 +194,21 @@ class Video:
         if lost:
             self._check_unchanged()
             note("damaged frames", film=str(self.path), replaced=lost)
+
+    def _stand_in(self, position: int, shape: FrameShape) -> Picture | None:
+        """Return the last good picture before a damaged one, or the first after it, if any."""
+        table = self.table
+        place = int(np.searchsorted(table.times, table.pts[position] * table.tick))
+        near = table.order[max(0, place - NEIGHBOURS) : place + NEIGHBOURS]
+        keys = table.keys[table.shown[table.keys]]
+        key_place = int(np.searchsorted(keys, position))
+        near_keys = keys[max(0, key_place - NEIGHBOURS) : key_place + NEIGHBOURS]
+        last: Picture | None = None
+        for picture in self._fetch(np.union1d(near, near_keys), shape):
+            if last is not None and table.pts[picture[0]] > table.pts[position]:
+                break
+            last = picture
+        return last
 
     def _fetch(self, positions: Positions, shape: FrameShape) -> Iterator[Picture]:
         """Decode; a file that can no longer be opened is reported as changed if it is."""

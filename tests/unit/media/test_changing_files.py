@@ -94,3 +94,15 @@ def test_a_damaged_first_picture_is_replaced(tmp_path, codec, lost):
     frames = video.at([0.0, 5.0])
     assert [frame.pixels.shape for frame in frames] == [(96, 128, 3)] * 2
     assert read_number(frames[1].pixels) == 50
+    assert video.at([0.0])[0].time <= 1.0
+
+
+def test_a_damaged_picture_asked_for_alone_is_replaced_by_one_before_it(tmp_path):
+    recipe = Recipe("film.mp4", x264(codec="mjpeg", options={}), count=60)
+    path = recipe.make(tmp_path)
+    data = bytearray(path.read_bytes())
+    for position, size in first_packets(path, 40)[30:]:
+        data[position : position + size] = b"\xff" * size
+    path.write_bytes(data)
+    for times in ([3.5], [3.5, 5.0]):
+        assert Video(path).at(times)[0].time == pytest.approx(2.9)
