@@ -4,7 +4,7 @@ from longtake.models.replies.letters import read_letter
 from longtake.types import Question
 
 QUESTION = Question(
-    "Who holds the cup?", ("A man in a hat", "The red dog", "A woman, aged 30", "Nobody at all")
+    "Who holds the cup?", ("A man in a hat", "The red dog", "A woman, aged thirty", "Nobody at all")
 )
 
 
@@ -33,9 +33,14 @@ QUESTION = Question(
         ("A. A man in a hat", "A"),
         ("the red dog", "B"),
         ("The Red Dog.", "B"),
-        ("a woman aged 30", "C"),
+        ("a woman aged thirty", "C"),
         ("B\n\nBecause it barks.", "B"),
         ("I think the answer is C", "C"),
+        ("It wears a collar.\n\nThe red dog", "B"),
+        ("It wears a collar.\n\nB The red dog", "B"),
+        ("Ｂ", "B"),
+        ("2", "B"),
+        ("The answer is the red dog.", "B"),
         ("It is not B; the answer is C.", "C"),
     ],
 )
@@ -71,6 +76,11 @@ def test_the_forms_in_which_models_write_letters(said: str, letter: str | None) 
         "AB",
         "Because",
         "cannot be determined",
+        "The red dog\nNobody at all",
+        "The answer B is wrong.",
+        "If the answer is B, it barks.",
+        "The answer is B? No, C.",
+        "Looking at option B, the dog barks.",
     ],
 )
 def test_what_names_no_single_option_is_no_answer(said: str) -> None:
@@ -83,6 +93,28 @@ def test_two_options_of_one_text_are_not_told_apart() -> None:
 
 def test_letters_beyond_the_options_do_not_exist() -> None:
     assert read_letter("C", Question("?", ("yes", "no"))) is None
+
+
+def test_a_number_is_the_number_of_an_option_unless_options_hold_numbers() -> None:
+    assert read_letter("2", Question("?", ("a man", "a dog"))) == "B"
+    assert read_letter("3", Question("?", ("a man", "a dog"))) is None
+    assert read_letter("0", Question("?", ("a man", "a dog"))) is None
+    assert read_letter("2", Question("?", ("1 man", "a dog"))) is None
+
+
+def test_an_option_that_is_the_letter_of_another() -> None:
+    question = Question("Which letter is shown?", ("B", "A", "X"))
+    assert read_letter("B", question) is None
+    assert read_letter("C", question) == "C"
+    assert read_letter("X", question) == "C"
+
+
+@pytest.mark.parametrize(
+    "said", ["B", "The answer is B", "B o", "The answer is B o", "the red dog"]
+)
+def test_the_last_word_of_a_text_that_was_cut_off_does_not_count(said: str) -> None:
+    assert read_letter(said, QUESTION, cut=True) is None
+    assert read_letter("The answer is B, as it bar", QUESTION, cut=True) == "B"
 
 
 def test_options_that_are_letters_or_numbers() -> None:

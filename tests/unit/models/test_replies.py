@@ -1,4 +1,6 @@
 import json
+import time
+from contextlib import suppress
 from typing import Literal
 
 import pytest
@@ -49,7 +51,7 @@ class Wishes(BaseModel):
         "{'choice': 'Answer: B.', 'reason': 'it barks'}",
         'I looked at {all} frames. {"choice": "the dog", "reason": "it barks"} That is all.',
         '{"choice": "B", "reason": "it barks',
-        '```json\n{"choice": "B", "reason": "it barks"}\n```\n{"choice": "B", "reason": "it barks"}',
+        '```\n{"choice": "B", "reason": "it barks"}\n```\n{"choice": "B", "reason": "it barks"}',
         '{"choice": "B", "reason": "it barks", "extra": [1]}',
     ],
 )
@@ -107,7 +109,7 @@ def test_wrong_types_say_what_is_wrong(text: str, why: str) -> None:
 
 def test_a_list_that_was_cut_off_keeps_its_whole_items() -> None:
     whole = '{"frames": [{"segment": 1, "what": "a cup"}, {"segment": 2, "what": "a ca'
-    assert [wish.what for wish in read(whole, Wishes).frames] == ["a cup", "a ca"]
+    assert [wish.what for wish in read(whole, Wishes).frames] == ["a cup"]
     lacking = '{"frames": [{"segment": 1, "what": "a cup"}, {"segment": 2'
     assert [wish.what for wish in read(lacking, Wishes).frames] == ["a cup"]
     with pytest.raises(Unreadable):
@@ -227,3 +229,26 @@ def test_a_schema_that_closes_bounds_its_texts_and_nothing_else():
     assert bounded["properties"]["choice"] == schema["properties"]["choice"]
     assert "maxLength" not in schema["properties"]["reason"]
     assert closing(schema, 8)["properties"]["reason"]["maxLength"] == 60
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ['{"choice": "A" ', "{/*", "choice: A\n", "| choice |", "<choice>", "The answer is ", "A. ",
+     '"choice": ', "[", "(", "* ", "\\boxed{", "a", " ", "\n", "-", "A or "],
+)  # fmt: skip
+def test_reading_takes_time_linear_in_the_text(piece: str) -> None:
+    text = piece * (120_000 // len(piece))
+    began = time.process_time()
+    for kind in (Guess, Scored, Wishes):
+        for cut in (False, True):
+            with suppress(Unreadable):
+                read(text, kind, QUESTION, cut=cut)
+    assert time.process_time() - began < 6
+
+
+def test_deep_json_is_unreadable_and_never_exhausts_the_stack() -> None:
+    for depth in (70, 400, 990, 50_000):
+        for left, right in (('{"choice":', "}"), ("[", "]"), ('{"frames":[', "]}")):
+            for kind in (Guess, Wishes):
+                with pytest.raises(Unreadable):
+                    read(left * depth + '"A"' + right * depth, kind, QUESTION)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -35,6 +36,13 @@ REASON_NAMES = frozenset(
     | {"why", "thought", "thoughts"}
 )
 NUMBER_NAMES = frozenset({"score", "grade", "confidence", "level", "rating", "confidencelevel"})
+FEWEST_WORDS = 3
+"""Words that must be left of a decisive text that was cut off."""
+_QUOTED_KEY = re.compile(r"""["']([\w -]{1,40})\\?["'][ \t]{0,4}[:=]""")
+_OPEN_TAG = re.compile(r"<(\w{1,40})>")
+_LABEL = re.compile(
+    r"""([A-Za-z][\w -]{0,30})[*_`"']{0,3}[ \t]{0,3}[:=|>](?=[*_`"'\s]{0,6}[^\s*_`"'])"""
+)
 _WRAPPED = 3
 """Objects around the one that was asked for."""
 
@@ -62,6 +70,12 @@ class Fields:
     def sole_list(self) -> str | None:
         """The decisive field, if it is the only one and a list."""
         return self.needed[0] if len(self.needed) == 1 and self._is("array") else None
+
+    @cached_property
+    def sole_text(self) -> bool:
+        """Whether the only decisive field is a text."""
+        sole = len(self.needed) == 1 and self._is("string")
+        return sole and not is_letter(self._node(self.needed[0]))
 
     @cached_property
     def _aliases(self) -> dict[str, str]:
@@ -98,6 +112,12 @@ class Fields:
         """Whether an object has a key that stands for a field."""
         return isinstance(value, dict) and any(self.resolve(str(key)) for key in value)
 
+    def holds_list(self, value: Any) -> bool:
+        """Whether an object holds the field that is a list, under whatever name."""
+        parts = [part for inner, _ in self.unwrapped(value) for part in inner.values()]
+        named = any(self.names(inner) for inner, _ in self.unwrapped(value))
+        return named or sum(isinstance(part, list) for part in parts) == 1
+
     def sufficient(self, value: Mapping[str, Any]) -> bool:
         """Whether an object names every decisive field."""
         return set(self.needed) <= {self.resolve(key) for key in value}
@@ -128,8 +148,8 @@ class Fields:
 
     def validate(self, parsed: Parsed) -> tuple[BaseModel, list[str]]:
         """An object as the reply type, and the list entries that had to be left out for it."""
-        members = self._members(parsed.value)
         self._check_cut(parsed)
+        members = self._members(_whole_entries(parsed))
         if not members and not self.names(parsed.value):
             # an echoed form, or somebody else's object
             raise ValueError(
@@ -149,7 +169,7 @@ class Fields:
     def valid_parts(self, parsed: Parsed) -> dict[str, Any]:
         """The fields of an object that merely lacks others; none if any of them is invalid."""
         try:
-            members = self._members(parsed.value)
+            members = self._members(_whole_entries(parsed))
             if parsed.cut is not None:
                 members.pop(self._cut_field(parsed.cut) or "", None)
             for name, value in members.items():
@@ -160,19 +180,39 @@ class Fields:
 
     def bare(self, text: str) -> dict[str, Any] | None:
         """A text that is nothing but the value of the only decisive field."""
-        if len(self.needed) != 1 or text.startswith(("{", "[")):
+        if len(self.needed) != 1 or text.startswith(("{", "[")) or self._is_fragment(text):
             return None
         name = self.needed[0]
         node = self._node(name)
         kind = "letter" if is_letter(node) else node.get("type")
         if kind == "letter" and self.question is not None:
-            return {name: read_letter(text, self.question, cut=self.cut) or text}
+            letter = read_letter(text, self.question, cut=self.cut)
+            return {name: letter or text} if letter or not self.cut else None
         if self.cut and kind != "string":
             return None
         if kind == "array":
             items = _listed(text)
             return {name: items} if items else None
         return {name: text.strip(" \t\r\n*`\"'").rstrip(".") if kind != "string" else text}
+
+    def _is_fragment(self, text: str) -> bool:
+        """Whether a text is a part of an object, or of lines, in which the field did not come."""
+        named = [*_QUOTED_KEY.findall(text), *_OPEN_TAG.findall(text)]
+        if any(self._known(name) for name in named):
+            return True
+        return self.cut and bool(self.labels(text) - {*self.needed})
+
+    def labels(self, text: str) -> set[str]:
+        """The fields that a text gives by name, in whatever layout."""
+        fields = set()
+        for words in _LABEL.findall(text):
+            last = words.split()[-2:]
+            fields |= {self._known(last[-1]), self._known("".join(last))}
+        return fields - {""}
+
+    def _known(self, key: str) -> str:
+        """The field that a key stands for; models also give a reason where none was asked for."""
+        return self.resolve(key) or ("reason" if fold(key) in REASON_NAMES else "")
 
     def _members(self, value: Any) -> dict[str, Any]:
         """The members of an object under our names, each brought into its field's shape."""
@@ -230,7 +270,11 @@ class Fields:
         return kind.model_validate(members, context={"question": self.question})
 
     def _check_cut(self, parsed: Parsed) -> None:
-        if parsed.cut is not None and not self._free_text(parsed.cut):
+        if parsed.cut is None:
+            return
+        left = parsed.value.get(parsed.cut[0]) if len(parsed.cut) == 1 else None
+        stub = self._cut_field(parsed.cut) in self.needed and len(str(left).split()) < FEWEST_WORDS
+        if not self._free_text(parsed.cut) or (left is not None and stub):
             where = ".".join(str(self.resolve(str(step)) or step) for step in parsed.cut)
             raise ValueError(f"the reply was cut off inside {where}")
 
@@ -242,10 +286,9 @@ class Fields:
         name = self._cut_field(path)
         if name is None or (name in EXPLANATIONS and name not in self.needed):
             return True
-        node: Mapping[str, Any] = self._node(name)
-        for step in path[1:]:
-            inner = node.get("items" if isinstance(step, int) else "properties", {})
-            node = follow(self.schema, inner if isinstance(step, int) else inner.get(step, {}))
+        if len(path) > 1 and isinstance(path[1], int):
+            return True  # the entry is left out
+        node = self._node(name) if len(path) == 1 else {}
         # a description may ask for something exact, such as a time
         return node.get("type") == "string" and node.keys() <= {"type", "title", "default"}
 
@@ -262,6 +305,19 @@ class Fields:
     def _no_letter(self, name: str) -> str:
         letters = self.question.letters if self.question else ""
         return f"{name}: must be exactly one letter of {', '.join(letters)}"
+
+
+def _whole_entries(parsed: Parsed) -> Any:
+    """The value without the entry of a list in which it was cut off."""
+    value, cut = parsed.value, parsed.cut
+    if cut is None or len(cut) < 2 or not isinstance(cut[1], int) or not isinstance(value, dict):
+        return value
+    entries = value.get(cut[0])
+    if not isinstance(entries, list):
+        return value
+    if len(entries) == 1:
+        raise ValueError(f"the reply was cut off inside {cut[0]}")
+    return {**value, cut[0]: entries[:-1]}
 
 
 def _parsed(text: str) -> Any:

@@ -131,6 +131,8 @@ def _unquoted(value: str) -> str:
 
 
 def _put(members: Members, field: str, value: Any) -> None:
+    if value == "":
+        return  # a key with nothing after it says nothing
     if field in members and members[field] != value:
         raise Contradiction(f"two values for {field}")
     members[field] = value

@@ -16,6 +16,8 @@ from longtake.types import Question
 
 LONGEST = 20_000
 """Characters of a text that is searched for a letter: its end, where conclusions are."""
+_LOST = "\ufffc"
+"""Stands for the last word of a text that was cut off."""
 _WRAPPING = " \t\r\n*_`\"'“”‘’[](){}<>.:,;!$\\"
 _OPEN = r"""[\s\[("'“‘*_`{$<\\]{0,12}"""
 
@@ -24,7 +26,7 @@ _STATEMENT = re.compile(
             [*_`"']{{0,3}}\s{{0,3}}
             (?:would\s+be|should\s+be|must\s+be|has\s+to\s+be|is|was)?\s{{0,3}}[:=\-–—]{{0,2}}
          |\bI(?:['’]d|\s+would|\s+will)?\s+(?:choose|pick|select|go\s+with)\b:?
-         |^[\s*_`#>-]{{0,8}}(?:option|choice)\b[*_`"']{{0,3}}\s{{0,3}}[:=]{{0,1}}
+         |^[\s*_`#>"'(-]{{0,8}}(?:option|choice)\b[*_`"']{{0,3}}\s{{0,3}}[:=]{{0,1}}
         ){_OPEN}(?:(?:option|choice|letter)\b{_OPEN})?([A-Za-z])(?![A-Za-z'’])""",
     re.IGNORECASE | re.VERBOSE | re.MULTILINE,
 )
@@ -48,9 +50,9 @@ _DENIED = re.compile(
 )
 """Words before a statement that turn it round, or make it somebody else's."""
 _DOUBTED = re.compile(
-    r"""[\])"'”*_`}$.]{0,6}\s{0,3}(?:\?|/|&|\+|\||(?:or|nor|and|vs|versus)\b
+    rf"""[\])"'”*_`}}$.]{{0,6}}\s{{0,3}}(?:\?|/|&|\+|\||{_LOST}|(?:or|nor|and|vs|versus)\b
         |,\s*(?:or|and|[A-Z]\b)
-        |(?:(?:is|was|seems?|looks?)\s+(?!(?:the\s+|clearly\s+)?(?:correct|right|best))\w
+        |(?:(?:is|was|seems?|looks?)\s+(?!(?:the\s+|clearly\s+)?(?:correct|right|best))[\w{_LOST}]
            |is\s*n['’]t|can(?:not)?\b|could\b|would\b|might\b|may\b|does\b|has\b|shows?\b))""",
     re.IGNORECASE | re.VERBOSE,
 )
@@ -73,20 +75,23 @@ def read_letter(text: str, question: Question, *, cut: bool = False) -> str | No
     """
     whole = unicodedata.normalize("NFKC", text[-LONGEST:]).strip()
     if cut:
-        whole = re.sub(r"\w+$", "", whole)
+        whole = re.sub(r"\w*$", _LOST, whole)
     bare = whole.strip(_WRAPPING)
+    named = _option_named(whole, question)
     if len(bare) == 1 and bare.upper() in question.letters:
-        return bare.upper()
+        # an option may be the letter of another one
+        return bare.upper() if named in (None, bare.upper()) else None
     if bare.isdecimal():
         return _numbered(bare, question)
-    if named := _option_named(whole, question):
-        return named
     stated = list(_statements(whole, question))
+    if named is not None:
+        return named if all(one.letter == named for one in stated) else None
     if stated:
-        return _agreed(whole, stated, question)
+        return None if _options_announce(whole, question) else _agreed(whole, stated, question)
     if announces(whole):  # an announcement that names no single option
         return None
-    return _leading(whole, question, cut=cut) or _last_line(whole, question)
+    leading = _leading(whole, question, cut=cut)
+    return leading if leading is not None else _last_line(whole, question)
 
 
 def stated_letters(text: str, question: Question) -> set[str]:
@@ -118,6 +123,13 @@ def _article(text: str, match: re.Match[str]) -> bool:
     return spaced and (letter.islower() or letter in "AI")
 
 
+def _options_announce(text: str, question: Question) -> bool:
+    """Whether the text repeats an option such as "option C", whose words look like a statement."""
+    said = plain(text)
+    announcing = [option for option in question.options if _STATEMENT.search(option)]
+    return any(plain(option) in said for option in announcing)
+
+
 def _numbered(digits: str, question: Question) -> str | None:
     """The option with that text, or with that number where no option speaks of numbers."""
     if named := _option_named(digits, question):
@@ -130,6 +142,8 @@ def _numbered(digits: str, question: Question) -> str | None:
 
 def _option_named(text: str, question: Question) -> str | None:
     """The letter of the only option whose text this is."""
+    if _LOST in text:
+        return None
     wanted = plain(text)
     letters = [
         letter
@@ -203,7 +217,7 @@ def _leading(text: str, question: Question, *, cut: bool) -> str | None:
     own = plain(question.options[question.letters.index(letter)])
     said = plain(rest)
     if not said or said == own:
-        return letter
+        return None if _LOST in rest else letter
     if re.match(r"(?:or|and|but|maybe|perhaps|no|wait|not)\b", said) or rest[:1] in "/&|":
         return None
     if cut and not own.startswith(said) and _begins_another(said, own, question):
@@ -216,9 +230,22 @@ def _begins_another(said: str, own: str, question: Question) -> bool:
 
 
 def _last_line(text: str, question: Question) -> str | None:
-    """A letter alone on the last line of a text that has no other such line."""
-    lines = [line.strip(_WRAPPING) for line in text.splitlines() if line.strip(_WRAPPING)]
-    alone = [line for line in lines if len(line) == 1 and line.isalpha()]
-    if len(alone) == 1 and lines[-1] == alone[0] and alone[0].upper() in question.letters:
-        return alone[0].upper()
+    """The option that the last line alone names, if no other line does so."""
+    lines = [line for line in text.splitlines() if line.strip(_WRAPPING)]
+    named = [letter for line in lines if (letter := _line_letter(line, question))]
+    return _line_letter(lines[-1], question) if len(named) == 1 else None
+
+
+def _line_letter(line: str, question: Question) -> str | None:
+    """The letter of a line that is a letter, an option's text, or both."""
+    if _LOST in line:
+        return None
+    bare = line.strip(_WRAPPING)
+    if len(bare) == 1:
+        return bare.upper() if bare.upper() in question.letters else None
+    if named := _option_named(line, question):
+        return named
+    for letter, option in zip(question.letters, question.options, strict=True):
+        if plain(line) == plain(f"{letter} {option}"):
+            return letter
     return None

@@ -30,6 +30,7 @@ _DIGITS = 40
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 _BLANK = re.compile(r"\s*")
+_LINE_END = re.compile(r"[ \t]*\n")
 _WORDS = {"true": True, "True": True, "false": False, "False": False, "null": None, "None": None}
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 _QUOTES = {'"': '"', "'": "'", "“": "”"}
@@ -88,6 +89,8 @@ def _values(text: str, bracket: str) -> Iterator[Parsed]:
         reader = _Reader(text, start)
         try:
             value = reader.value(())
+        except _Cut:
+            return
         except NotJson:
             if not reader.pairs:  # a bracket in prose
                 strays += 1
@@ -223,11 +226,15 @@ class _Reader:
         items: list[Any] = []
         while True:
             self.space()
+            if self.ended() and not items:
+                raise _Cut  # an empty list would say that there is nothing
             if self.ended() or self.take("]") or (self.mend and self.peek() == "}"):
                 return items
             try:
                 items.append(self.value((*path, len(items))))
             except _Cut:
+                if not items:
+                    raise
                 self.at = len(self.text)
                 return items
             self.separator("]")
@@ -249,7 +256,7 @@ class _Reader:
                 return "".join(pieces)
             else:
                 pieces.append(char)  # a quote inside the text that should have been escaped
-        if path is None:
+        if path is None or not pieces:
             raise _Cut
         self.cut = path
         return "".join(pieces)
@@ -293,13 +300,14 @@ class _Reader:
 
     def separator(self, close: str) -> None:
         """A comma or the end; anything else means that this is not JSON."""
+        ended = self.at
         self.space()
         if self.ended() or self.peek() == close or self.take(","):
             return
         if self.mend:
             if self.peek() in "]}" or _NEXT_KEY.match(self.text, self.at):
                 return
-            if self.at > self._last_mark:  # the brackets were never closed, and prose follows
+            if self._only_prose_follows(ended):
                 self.at = len(self.text)
                 return
         raise NotJson(f"no comma at {self.at}")
@@ -345,7 +353,7 @@ class _Reader:
 
     def _closes(self, path: Path | None) -> bool:
         """Whether the quote just read ends its string; the first one does unless we mend."""
-        if not self.mend or path is None or self.at > self._last_mark:
+        if not self.mend or path is None or self._only_prose_follows(self.at):
             return True
         blank = _BLANK.match(self.text, self.at)
         after = blank.end() if blank else self.at
@@ -354,6 +362,10 @@ class _Reader:
         # a missing comma: the next key has quotes too, or begins a line
         next_key = _NEXT_KEY if "\n" in self.text[self.at : after] else _QUOTED_KEY
         return not _in_array(path) and next_key.match(self.text, after) is not None
+
+    def _only_prose_follows(self, at: int) -> bool:
+        """Whether brackets were never closed, and prose begins on a line of its own."""
+        return at > self._last_mark and _LINE_END.match(self.text, at) is not None
 
     def _goes_on(self, at: int) -> bool:
         """Whether a number or word that ends here is only the start of something longer."""

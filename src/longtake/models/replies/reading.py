@@ -29,11 +29,19 @@ from longtake.types import Question, Segment
 M = TypeVar("M", bound=BaseModel)
 
 _FENCED = re.compile(r"```[\w-]*\s*\n(.*?)\n?\s*```", re.DOTALL)
-_DECLINES = re.compile(
-    r"\W{0,3}(?:(?:I['’]?m|I am|we are)\s+(?:very\s+)?(?:sorry|unable|not able)|sorry\b|unfortunately"
-    r"|as an? (?:AI|language model)|I\s+(?:can\s?not|can['’]?t|could not|couldn['’]?t|do not|don['’]?t)\b)",
-    re.IGNORECASE,
+_FIRST_KEY = re.compile(r"""^(?:"[\w -]{1,40}"|'[\w -]{1,40}')[ \t]*[:=]""", re.MULTILINE)
+_LABELLED = re.compile(
+    r"""\b(?:[Cc]hoice|[Aa]nswer|[Ll]etter)["'*_`]{0,3}[ \t]?[:=][\s"'*_`(]{0,4}([A-Z])\b"""
 )
+_DECLINES = re.compile(
+    r"""\W{0,3}(?:
+        (?:I['’]?m|I\ am|we\ are)\s+(?:very\s+)?(?:sorry|unable|not\ able)
+        |sorry\b|unfortunately|as\ an?\ (?:AI|language\ model)
+        |I\s+(?:can\s?not|can['’]?t|could\ not|couldn['’]?t|do\ not|don['’]?t)\b
+    )""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""How a model begins that does not answer."""
 
 
 class Unreadable(ValueError):
@@ -101,26 +109,44 @@ def _candidates(text: str, fields: Fields) -> tuple[list[Parsed], str]:
         whole = None
     if whole is not None and isinstance(whole.value, str) and "{" in whole.value:
         return _candidates(whole.value.strip(), fields)  # JSON inside a JSON string
-    if whole is not None and isinstance(whole.value, dict | list):
+    scalar = whole.value if whole is not None else None
+    if isinstance(scalar, list) and len(scalar) == 1 and not fields.sole_list:
+        scalar = scalar[0]  # ["B"]
+    if isinstance(scalar, dict | list) and whole is not None:
         return list(_inside(whole, fields)), ""
-    if whole is not None and isinstance(whole.value, str):
-        text = whole.value.strip()
+    if isinstance(scalar, str):
+        text = scalar.strip()
     # a fence is no sign of being meant: a reply that quotes a film can fence what the film shows
     inside = list(objects(text))
-    if not inside and body.startswith(('"', "'")):
-        inside = _without_brace(body, fields)
-    if fields.sole_list and not any(fields.names(parsed.value) for parsed in inside):
+    if not inside:
+        inside = _without_brace(text, fields)
+    if fields.sole_list and not any(fields.holds_list(parsed.value) for parsed in inside):
         inside = [parsed for parsed in lists(text) if parsed.value]
     if inside:
         candidates = [found for parsed in inside for found in _inside(parsed, fields)]
-        return candidates or inside, _outside(text, inside)
-    laid_out = [Parsed(members) for members in layouts(text, fields.resolve_line)]
-    if any(fields.sufficient(parsed.value) for parsed in laid_out):
+        outside = _outside(text, inside)
+        laid_out = _laid_out(" ".join(outside), fields)
+        # what quotes an object has a say too, and must be readable for that
+        readable = all(_validated(parsed, fields, []) is not None for parsed in laid_out)
+        if not readable or (not laid_out and any(map(fields.labels, outside))):
+            raise Contradiction("an object stands among fields that are given otherwise")
+        return [*(candidates or inside), *laid_out], "\n".join(outside)
+    laid_out = _laid_out(text, fields)
+    if laid_out:
         return laid_out, text
     bare = fields.bare(text)
     if bare is not None and _DECLINES.match(text) is None:
         return [Parsed(bare)], text
-    return laid_out, text
+    return [], text
+
+
+def _laid_out(text: str, fields: Fields) -> list[Parsed]:
+    """What lines, tags and tables say, where they name every decisive field."""
+    # in a cut reply, later lines may be part of a text whose end is lost
+    first, line_break, _ = text.partition("\n")
+    complete = text if not fields.cut or fields.sole_text else first if line_break else ""
+    found = layouts(complete, fields.resolve_line)
+    return [Parsed(members) for members in found if fields.sufficient(members)]
 
 
 def _only_block(text: str) -> str:
@@ -131,20 +157,26 @@ def _only_block(text: str) -> str:
 
 def _without_brace(text: str, fields: Fields) -> list[Parsed]:
     """Members of an object whose opening brace is missing."""
+    key = _FIRST_KEY.search(text)
+    if key is None:
+        return []
     try:
-        parsed = parse("{" + text)
+        parsed = parse("{" + text[key.start() :])
     except NotJson:
         return []
-    return [parsed] if isinstance(parsed.value, dict) and fields.names(parsed.value) else []
+    if not fields.names(parsed.value):
+        return []
+    return [Parsed(parsed.value, parsed.cut, key.start(), len(text))]
 
 
-def _outside(text: str, inside: Sequence[Parsed]) -> str:
-    """A text without the objects in it."""
+def _outside(text: str, inside: Sequence[Parsed]) -> list[str]:
+    """The prose before, between and after the objects in a text."""
     pieces, at = [], 0
     for parsed in inside:
-        pieces.append(text[at : parsed.start])
+        # "Answer:" right before an object announces it
+        pieces.append(re.sub(r"\s*(?:```\w*\s*)?$", "", text[at : parsed.start]))
         at = parsed.end
-    return "\n".join([*pieces, text[at:]])
+    return [*pieces, text[at:]]
 
 
 def _inside(parsed: Parsed, fields: Fields) -> Iterator[Parsed]:
@@ -166,16 +198,12 @@ def _agreed(candidates: Sequence[Parsed], fields: Fields) -> Any:
     """The one reply that all readable candidates give."""
     fits: dict[tuple[Any, ...], Any] = {}
     problems: list[str] = []
-    for parsed in candidates:
+    joined = _joined(candidates) if len(candidates) > 1 else None
+    # of two objects, each may hold a part
+    for parsed in [joined, *candidates] if joined else candidates:
         value = _validated(parsed, fields, problems)
         if value is not None:
             fits.setdefault(_decisive_values(value, fields), value)
-    if not fits and len(candidates) > 1:
-        # two objects may hold a part each
-        joined = _joined(candidates)
-        value = None if joined is None else _validated(joined, fields, [])
-        if value is not None:
-            return value
     if len(fits) == 1:
         return next(iter(fits.values()))
     if fits:
@@ -220,5 +248,6 @@ def _check_prose(prose: str, value: BaseModel, fields: Fields) -> None:
     if question is None or not question.options or not prose.strip():
         return
     letters = {getattr(value, name) for name in letter_fields(fields.kind)}
-    if letters and stated_letters(prose, question) - letters:
+    stated = stated_letters(prose, question) | set(_LABELLED.findall(prose))
+    if letters and stated - letters:
         raise Unreadable("the reply announces more than one answer; give exactly one")

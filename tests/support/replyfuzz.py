@@ -1,0 +1,407 @@
+"""Replies whose truth is known, written as models write them: well, badly, cut off, contradictory.
+
+::
+
+    for case in cases(seed=1, number=1000):
+        case.text, case.kind, case.question, case.cut
+        case.truth      the decisive fields, or None if the reply must be refused
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any, Literal, TypeAlias
+
+from pydantic import BaseModel, Field
+
+from longtake.models.replies.forms import Brief, Letter, decisive
+from longtake.models.replies.reading import Unreadable, read
+from longtake.types import LETTERS, Question
+from support import replywords as words
+
+
+class Reasoned(BaseModel):
+    reason: Brief
+    choice: Letter = None
+
+
+class Alone(BaseModel):
+    choice: Letter = None
+
+
+class Graded(BaseModel):
+    confidence: int = Field(ge=1, le=3)
+
+
+class Scored(BaseModel):
+    reason: str = ""
+    caption: str
+    score: int = Field(ge=1, le=10)
+
+
+class Gate(BaseModel):
+    whole_video: bool
+
+
+class Plan(BaseModel):
+    reason: str = ""
+    agent: Literal["grounding", "visual_perception", "subtitles", "finish"]
+
+
+class Wish(BaseModel):
+    segment: int
+    description: str
+
+
+class Wishes(BaseModel):
+    missing: list[Wish]
+
+
+class Names(BaseModel):
+    missing: list[str]
+
+
+Layout: TypeAlias = Callable[[Random, dict[str, Any]], str]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A reply, what was asked, and what was meant."""
+
+    text: str
+    kind: type[BaseModel]
+    question: Question | None
+    truth: dict[str, Any] | None
+    how: str
+    """The layout and the faults, for whoever looks at a misreading."""
+    cut: bool = False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a reply was read."""
+
+    case: Case
+    read: dict[str, Any] | None
+
+    @property
+    def misread(self) -> bool:
+        """Whether something was read that was not meant."""
+        if self.read is None or self.read == self.case.truth:
+            return False
+        return not (self.case.cut and self.case.truth and _is_part(self.read, self.case.truth))
+
+    @property
+    def abstained(self) -> bool:
+        """Whether something that was meant was not read."""
+        return self.read is None and self.case.truth is not None
+
+
+def _is_part(read: dict[str, Any], truth: dict[str, Any]) -> bool:
+    """Whether a reply that was cut off was read as far as it goes."""
+    for name, value in read.items():
+        whole = truth[name]
+        if isinstance(value, list) and value:
+            same = value == whole[: len(value)]
+        else:
+            same = value == whole or (
+                isinstance(value, str) and len(value) > 1 and whole.startswith(value)
+            )
+        if not same:
+            return False
+    return True
+
+
+def outcomes(seed: int, number: int) -> Iterator[Outcome]:
+    """Cases, and what the reader makes of them."""
+    for case in cases(seed, number):
+        try:
+            reply = read(case.text, case.kind, case.question, cut=case.cut)
+        except Unreadable:
+            yield Outcome(case, None)
+            continue
+        plain = reply.model_dump()
+        yield Outcome(case, {name: plain[name] for name in decisive(case.kind, case.question)})
+
+
+def cases(seed: int, number: int) -> Iterator[Case]:
+    """So many cases; the same for the same seed."""
+    for index in range(number):
+        chance = Random(f"{seed}, {index}")
+        case = chance.choice(MAKERS)(chance)
+        # what is left of a contradiction may be one clear answer
+        if chance.random() < 0.25 and case.text and case.truth is not None:
+            # the end is lost, as when the tokens run out
+            at = chance.randrange(len(case.text))
+            case = replace(case, text=case.text[:at], cut=True, how=f"{case.how}, cut at {at}")
+        yield case
+
+
+# ---- letters
+
+
+def letter_case(chance: Random) -> Case:
+    """A multiple-choice reply that means one option."""
+    question = _question(chance)
+    letter = chance.choice(question.letters)
+    reason = _filled(chance, words.REASONS, question, letter)
+    kind = chance.choice((Reasoned, Reasoned, Alone))
+    layout = chance.choice(LAYOUTS)
+    text = layout(chance, {"reason": reason, "choice": _spelt(chance, letter, question)})
+    return Case(_noisy(chance, text), kind, question, {"choice": letter}, layout.__name__)
+
+
+def announced_case(chance: Random) -> Case:
+    """Prose that ends in an announcement."""
+    question = _question(chance)
+    letter = chance.choice(question.letters)
+    text = _before(chance, words.PROSE) + _filled(chance, words.ANNOUNCED, question, letter)
+    return Case(text, Reasoned, question, {"choice": letter}, "announced")
+
+
+def contradicting_case(chance: Random) -> Case:
+    """A reply that names two options, or none that there is."""
+    question = _question(chance)
+    letter = chance.choice(question.letters)
+    text = _filled(chance, words.CONTRADICTING, question, letter)
+    # an option's own words may make one of these a clear answer after all
+    if any(option in text for option in question.options):
+        text = f"{question.letters[0]} or {question.letters[1]}"
+    kind = chance.choice((Reasoned, Alone))
+    return Case(_noisy(chance, text), kind, question, None, "contradicting")
+
+
+def cut_short_case(chance: Random) -> Case:
+    """A reply that was cut off where another option may have been about to be named."""
+    question = _question(chance)
+    letter = chance.choice(question.letters)
+    text = _before(chance, words.BEFORE) + _filled(chance, words.CUT_SHORT, question, letter)
+    return Case(text, Reasoned, question, None, "cut short", cut=True)
+
+
+def _question(chance: Random) -> Question:
+    return Question("Which?", tuple(chance.sample(words.OPTIONS, chance.randint(2, 6))))
+
+
+def _filled(chance: Random, templates: Sequence[str], question: Question, one: str) -> str:
+    """One of the templates with its letters and options set in."""
+    two = chance.choice([letter for letter in question.letters if letter != one])
+    texts = dict(zip(question.letters, question.options, strict=True))
+    beyond = LETTERS[len(question.letters) + chance.randrange(3)]
+    values = {"<own>": texts[one], "<other>": texts[two], "<beyond>": beyond}
+    text = chance.choice(templates)
+    for slot, value in {"<one>": one, "<two>": two, **values}.items():
+        text = text.replace(slot, value)
+    return text
+
+
+def _spelt(chance: Random, letter: str, question: Question) -> str:
+    if chance.random() < 0.15:
+        return chance.choice((letter.lower(), chr(ord(letter) + 0xFEE0)))
+    return _filled(chance, words.SPELT, question, letter)
+
+
+# ---- layouts of a reason and a choice
+
+
+def as_json(chance: Random, fields: dict[str, Any]) -> str:
+    return json.dumps(
+        _named(chance, fields),
+        indent=chance.choice((None, None, 2)),
+        ensure_ascii=chance.random() < 0.5,
+    )
+
+
+def as_python(chance: Random, fields: dict[str, Any]) -> str:
+    return repr(_named(chance, fields))
+
+
+def as_unescaped_json(chance: Random, fields: dict[str, Any]) -> str:
+    """Quotes and line breaks inside texts as they come."""
+    quote = chance.choice('""\'')
+    pairs = [f"{quote}{key}{quote}: {quote}{value}{quote}" for key, value in fields.items()]
+    return "{" + ", ".join(pairs) + "}"
+
+
+def as_broken_json(chance: Random, fields: dict[str, Any]) -> str:
+    text = json.dumps(fields, ensure_ascii=False)
+    faults: list[Callable[[str], str]] = [
+        lambda text: text[:-1],
+        lambda text: text[1:],
+        lambda text: text.replace(', "', ' "', 1),
+        lambda text: text.replace(', "', '\n"', 1),
+        lambda text: text.replace("}", ",}"),
+        lambda text: text.replace('": "', '" = "'),
+        lambda text: text.replace('"choice"', "choice").replace('"reason"', "reason"),
+    ]
+    return chance.choice(faults)(text)
+
+
+def as_wrapped_json(chance: Random, fields: dict[str, Any]) -> str:
+    wrappers: list[Callable[[dict[str, Any]], Any]] = [
+        lambda inner: {"properties": inner},
+        lambda inner: {"type": "object", "properties": inner, "required": list(inner)},
+        lambda inner: {"properties": {key: {"value": value} for key, value in inner.items()}},
+        lambda inner: {"reply": inner},
+        lambda inner: {"answer": inner},
+        lambda inner: {"name": "reply", "arguments": inner},
+        lambda inner: {"name": "reply", "arguments": json.dumps(inner)},
+        lambda inner: [inner],
+        lambda inner: json.dumps(inner),
+    ]
+    return json.dumps(chance.choice(wrappers)(fields))
+
+
+def as_lines(chance: Random, fields: dict[str, Any]) -> str:
+    style = chance.choice(
+        ("{k}: {v}", "{K}: {v}", "**{K}:** {v}", "- {k}: {v}", "{k} = {v}", '"{k}": "{v}",')
+    )
+    lines = [style.format(k=key, K=key.title(), v=value) for key, value in fields.items()]
+    return "\n".join(lines)
+
+
+def as_tags(chance: Random, fields: dict[str, Any]) -> str:
+    inner = "\n".join(f"<{key}>{value}</{key}>" for key, value in fields.items())
+    return chance.choice((inner, f"<reply>{inner}</reply>"))
+
+
+def as_table(chance: Random, fields: dict[str, Any]) -> str:
+    cells = {key: str(value).replace("\n", " ").replace("|", "/") for key, value in fields.items()}
+    if chance.random() < 0.5:
+        return f"| {' | '.join(cells)} |\n|{'---|' * len(cells)}\n| {' | '.join(cells.values())} |"
+    return "\n".join(f"| {key} | {value} |" for key, value in cells.items())
+
+
+def as_two_objects(chance: Random, fields: dict[str, Any]) -> str:
+    if chance.random() < 0.5:
+        return "\n".join(json.dumps({key: value}) for key, value in fields.items())
+    return json.dumps(fields) + "\n" + json.dumps({**fields, "reason": "so it seems"})
+
+
+LAYOUTS: tuple[Layout, ...] = (
+    *[as_json, as_unescaped_json, as_broken_json, as_lines] * 2,
+    as_python,
+    as_wrapped_json,
+    as_tags,
+    as_table,
+    as_two_objects,
+)
+
+
+def _named(chance: Random, fields: dict[str, Any]) -> dict[str, Any]:
+    """Other names and another order, now and then."""
+    names = {
+        "choice": chance.choice(("choice",) * 4 + ("answer", "Choice", "letter", "final_answer")),
+        "reason": chance.choice(("reason",) * 4 + ("Reason", "REASON", "explanation", "why")),
+    }
+    pairs = [(names.get(key, key), value) for key, value in fields.items()]
+    if chance.random() < 0.3:
+        pairs.reverse()
+    if chance.random() < 0.2:
+        pairs.append(("sure", True))
+    return dict(pairs)
+
+
+def _noisy(chance: Random, text: str) -> str:
+    if chance.random() < 0.2:
+        text = f"```{chance.choice(('', 'json', 'yaml'))}\n{text}\n```"
+    return _before(chance, words.BEFORE) + text + chance.choice(words.AFTER)
+
+
+def _before(chance: Random, prose: Sequence[str]) -> str:
+    said = chance.choice(prose)
+    return f"{said} " if said and not said.endswith("\n") else said
+
+
+# ---- other types
+
+
+def grade_case(chance: Random) -> Case:
+    grade = chance.randint(1, 3)
+    level = {1: "low", 2: "medium", 3: "high"}[grade]
+    meant = [grade, str(grade), f"{grade}/3", f"{grade} out of 3", level, f"level {grade}"]
+    meant += [f"{grade}: the notes hold it", float(grade), [grade], {"value": grade}]
+    unclear = [f"{grade} or {grade % 3 + 1}", f"{grade}-{grade + 1}", f"{grade}/5", grade + 3]
+    unclear += [f"{grade * 30}%", True, "unsure", grade + 0.5]
+    clear = chance.random() < 0.6
+    value = chance.choice(meant if clear else unclear)
+    text = json.dumps({"confidence": value})
+    if isinstance(value, str) and chance.random() < 0.6:
+        text = chance.choice((f"Confidence: {value}", value))
+    noisy = text if text == value else _noisy(chance, text)
+    return Case(noisy, Graded, None, {"confidence": grade} if clear else None, "grade")
+
+
+def score_case(chance: Random) -> Case:
+    score, caption = chance.randint(1, 10), chance.choice(words.CAPTIONS)
+    said = chance.choice((score, str(score), f"{score}/10", f"{score} out of 10"))
+    layout = chance.choice((as_json, as_python, as_unescaped_json, as_lines, as_tags, as_table))
+    text = layout(chance, {"reason": "because", "caption": caption, "score": said})
+    truth = {"caption": caption, "score": score}
+    return Case(_noisy(chance, text), Scored, None, truth, f"score {layout.__name__}")
+
+
+def gate_case(chance: Random) -> Case:
+    truth = chance.random() < 0.5
+    word = chance.choice(("true", "yes") if truth else ("false", "no"))
+    word = chance.choice((word, word.title()))
+    templates = [word, f"{word}.", f"whole_video: {word}", f'{{"whole_video": "{word}"}}']
+    templates += [f'{{"Whole Video": {word}}}', repr({"whole_video": truth})]
+    return Case(chance.choice(templates), Gate, None, {"whole_video": truth}, "gate")
+
+
+def plan_case(chance: Random) -> Case:
+    agent, other = chance.sample(("grounding", "visual_perception", "subtitles", "finish"), 2)
+    spelt = chance.choice((agent, agent, agent.upper(), agent.replace("_", " ").title()))
+    unclear = (f"{agent} or {other}", f"{agent}, {other}", "somebody", "")
+    clear = chance.random() < 0.8
+    fields = {
+        "reason": f"{other} has been done",
+        "agent": spelt if clear else chance.choice(unclear),
+    }
+    layout = chance.choice(LAYOUTS[:4] + LAYOUTS[8:12])
+    text = _noisy(chance, layout(chance, fields))
+    return Case(text, Plan, None, {"agent": agent} if clear else None, f"plan {layout.__name__}")
+
+
+def wishes_case(chance: Random) -> Case:
+    wishes, written = [], list[Any]()
+    for _ in range(chance.randint(0, 3)):
+        number, what = chance.randint(1, 9), chance.choice(words.CAPTIONS)
+        wishes.append({"segment": number, "description": what})
+        spelt = (number, number, str(number), f"Segment {number}", f"{number}-{number + 1}")
+        written.append({"segment": chance.choice(spelt), "description": what})
+    if written and chance.random() < 0.3:
+        unusable = ({"segment": None, "description": "x"}, {"description": "x"}, {}, 7, "a dog")
+        written.insert(chance.randrange(len(written) + 1), chance.choice(unusable))
+    whole: list[Any] = [{"missing": written}, {"frames": written}, {"reply": {"missing": written}}]
+    whole.append(written or {"missing": None})
+    if len(written) == 1:
+        whole.append({"missing": written[0]})
+    text = _noisy(chance, json.dumps(chance.choice(whole)))
+    return Case(text, Wishes, None, {"missing": wishes}, "wishes")
+
+
+def names_case(chance: Random) -> Case:
+    names = chance.sample(words.CAPTIONS, chance.randint(1, 3))
+    bullets = "\n".join(f"- {name}" for name in names)
+    numbers = "\n".join(f"{number}. {name}" for number, name in enumerate(names, 1))
+    texts = [json.dumps({"missing": names}), json.dumps({"Missing": names}), json.dumps(names)]
+    texts += [repr({"missing": names}), bullets, numbers, f"missing:\n{bullets}"]
+    return Case(chance.choice(texts), Names, None, {"missing": names}, "names")
+
+
+MAKERS = (
+    *[letter_case] * 4,
+    *[announced_case, contradicting_case] * 2,
+    cut_short_case,
+    grade_case,
+    score_case,
+    gate_case,
+    plan_case,
+    wishes_case,
+    names_case,
+)
