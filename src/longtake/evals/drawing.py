@@ -48,6 +48,7 @@ def scatter(marks: Sequence[Mark], *, x_name: str, x_max: float, diagonal: bool 
 
     ``diagonal`` draws the line from corner to corner.
     """
+    # all values can be 0: a method that uses no frames
     x_max = x_max or 1.0
     parts = [_axes(x_name, x_max)]
     if diagonal:
@@ -79,6 +80,7 @@ def bars(groups: Sequence[tuple[str, Sequence[Mark]]]) -> str:
             parts.append(_bar(mark, name, y))
             y += ROW
         y += GAP
+    # the scale, below the last bar
     for share in (0.0, 0.5, 1.0):
         parts.append(_text(_along(share), y + 12, f"{share:.0%}", anchor="middle"))
     rows = sum(len(marks) for _, marks in groups)

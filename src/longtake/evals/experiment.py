@@ -85,6 +85,7 @@ def with_profile_model(casting: Casting, method: str) -> Casting:
     """The casting with the profile's simulated model in every role that has no model."""
     if not casting.everyone:
         simulated = f"{LAB}acuity={PROFILE.model.acuity:g}"
+        # in front, because a model named later for a role takes precedence
         casting = replace(casting, models=(simulated, *casting.models))
     return casting.among((method, BASELINE))
 
@@ -108,6 +109,7 @@ def check(solver: Solver, benchmark: Benchmark, *, all_films: bool) -> None:
 def measure(solver: Solver, benchmark: Benchmark, workers: int) -> Measured:
     """Run the method, then uniform sampling with as many frames as the method used on average."""
     scored = _scored(solver, benchmark, workers)
+    # uniform needs a frame, even if the method used none
     frames = max(1, round(scored.mean("frames")))
     session = solver.session.with_fields(BASELINE, {"frames": frames})
     uniform = _scored(replace(solver, method=BASELINE, session=session), benchmark, workers)
@@ -133,6 +135,7 @@ def with_acuity(casting: Casting, acuity: float) -> Casting:
                 key=name,
             )
         model = parse(name.removeprefix(LAB))
+        # an acuity that was asked for must not be replaced in silence
         if model.acuity != PROFILE.model.acuity:
             raise ConfigError(
                 f"--sweep sets the acuity itself; leave it out of --model {Assignment(role, name)}",
@@ -145,6 +148,7 @@ def with_acuity(casting: Casting, acuity: float) -> Casting:
 def _scored(solver: Solver, benchmark: Benchmark, workers: int) -> Scored:
     """The results of a method; raises if every question ended in an error."""
     scored = evaluate(solver, benchmark, workers=workers)
+    # a figure of 0 % would look like a measurement
     errors = scored.errors
     if scored.rows and errors.total() == len(scored.rows):
         listed = "; ".join(list_errors(errors))

@@ -67,6 +67,7 @@ class Benchmark:
         """The first questions, or random ones, in the benchmark's order."""
         items = list(self.items)
         if sample is not None and sample < len(items):
+            # numbers are drawn and sorted, so that the order stays the benchmark's
             kept = sorted(random.Random(seed).sample(range(len(items)), sample))
             items = [items[number] for number in kept]
         settings = {**self.settings, "limit": limit, "sample": sample}

@@ -36,6 +36,7 @@ class LabSource:
     def footage(self, video: str) -> Footage:
         """The world with that name."""
         if self.films is not None:
+            # a colon is not allowed in file names everywhere
             path = self.films / video.replace(":", "_") / "film.mp4"
             # the lab's encoder reads the code in the pictures
             senses = Senses(
@@ -45,6 +46,7 @@ class LabSource:
         return _captioned(video) if self.captions else _drawn(video, self.noise)
 
 
+# a worker gets all questions about a world in a row, so a few worlds are enough
 @lru_cache(maxsize=4)
 def _drawn(video: str, noise: float | None) -> Footage:
     seed, _, minutes = video.partition(":")

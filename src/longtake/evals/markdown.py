@@ -54,6 +54,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table of cells that are already escaped."""
     lines = [head, *rows]
     texts = [f"| {' | '.join(cells)} |" for cells in lines]
+    # Markdown separates the head from the rows by a line of dashes
     texts.insert(1, "|" + "---|" * len(head))
     return "\n".join(texts)
 

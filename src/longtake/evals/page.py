@@ -71,6 +71,7 @@ def page(
     reports: Sequence[Report], *, beside: Path, published: Mapping[str, Sequence[Published]]
 ) -> str:
     """The page; links to traces are relative to ``beside``, the folder it will be written to."""
+    # the same colour for a run in every plot; the ninth run gets the first colour again
     colours = {report.name: COLOURS[number % len(COLOURS)] for number, report in enumerate(reports)}
     parts = [
         "<h1>Runs</h1>",
@@ -153,6 +154,7 @@ def _against_cost(reports: Sequence[Report], colours: Mapping[str, str]) -> str:
                 x, colour = values[report.name], colours[report.name]
                 marks.append(_mark(x, report.scored.accuracy, report.name, colour))
         if marks:
+            # some space, so that the mark of the largest value is not cut off
             x_max = 1.1 * max(mark.x for mark in marks)
             plots.append(drawing.scatter(marks, x_name=name, x_max=x_max))
     return "<h2>Accuracy against usage</h2>" + "".join(plots) if plots else ""
@@ -163,6 +165,7 @@ def _by_tag(reports: Sequence[Report], colours: Mapping[str, str]) -> str:
     for report in reports:
         for tag, rates in report.tags().items():
             for value, rate in rates.items():
+                # bars have no x
                 mark = _mark(0.0, rate, report.name, colours[report.name])
                 marks.setdefault(tag, {}).setdefault(value, []).append(mark)
     parts = []
@@ -197,6 +200,7 @@ def _questions(report: Report, beside: Path) -> str:
     parts = [f"<h2>Questions of {shown(report.name)}</h2>"]
     for item, row in zip(report.items, report.rows, strict=True):
         asked = item.asked
+        # without a label there is no verdict, only how the question ended
         mark = _verdict(right[asked.id]) if asked.id in right else shown(row["status"])
         lines = "<br>".join(shown(line) for line in _told(item, row))
         link = _trace_link(report, asked.id, beside)

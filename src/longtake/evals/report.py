@@ -89,6 +89,7 @@ class Report:
     @property
     def cost(self) -> float | None:
         """Cost of all questions in US dollars; ``None`` if any price is unknown."""
+        # runs of earlier versions have errors without usage
         costs = [row["usage"]["cost"] for row in self.rows if "usage" in row]
         return None if None in costs else float(sum(costs))
 
@@ -117,6 +118,7 @@ class Report:
 
     def calibration(self) -> list[Calibration]:
         """Accuracy for each stated confidence, in ascending order."""
+        # methods state few different values, so no binning is needed
         groups: dict[float, list[int]] = {}
         for number, row in enumerate(self.scored.rows):
             stated = row.get("confidence")
@@ -159,6 +161,7 @@ def compare(first: Report, second: Report) -> Difference:
 
 def differences(reports: Sequence[Report]) -> list[tuple[str, Difference]]:
     """The first run on each benchmark minus every other run on it, with their names."""
+    # runs on different benchmarks have no questions in common
     groups: dict[str, list[Report]] = {}
     for report in reports:
         if report.scored.items:

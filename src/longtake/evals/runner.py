@@ -71,6 +71,7 @@ def specify(solver: Solver, benchmark: Benchmark) -> dict[str, Any]:
         members = session.casting.members()
         names += [member.model for member in members]
         models[TEAM] = [member.model_dump() for member in members]
+    # digests are enough to notice a changed prompt, and the spec stays short
     with prompts.override(session.prompts):
         digests = dict(prompts.digests())
     return {
@@ -147,13 +148,16 @@ def collect(
 
     Labels are not used.
     """
+    # locked before results are read, so that two processes never ask the same questions
     with folder.working() if folder else nullcontext():
         done = folder.open(specify(solver, benchmark), resume=resume) if folder else {}
         if retry_errors:
+            # the new result is appended to the file, where the last one of a question counts
             done = {key: row for key, row in done.items() if row["status"] != "error"}
         left = [item.asked for item in benchmark.items if item.asked.id not in done]
         for row in run_all(solver, benchmark.source, left, workers=workers):
             done[row["id"]] = row
+            # on disk first: whatever happens while progress is shown, the result is kept
             if folder:
                 folder.append(row)
             if progress:

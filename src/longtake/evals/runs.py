@@ -80,6 +80,7 @@ class RunFolder:
             raise RunError(f"{self.path}: a run needs a folder, and this is a file") from None
         lock = FileLock(self.path / ".lock")
         try:
+            # waiting is pointless: the other process is already doing the work
             lock.acquire(timeout=0)
         except Timeout:
             raise RunError(f"{self.path}: another process is working on this run") from None
@@ -109,6 +110,7 @@ class RunFolder:
         for number, line in enumerate(lines, start=1):
             try:
                 row = json.loads(line)
+                # row["status"] raises if it is missing, as every reader relies on it
                 results[row["id"]] = {"status": row["status"], **row}
             except (ValueError, TypeError, KeyError, RecursionError) as error:
                 advice = "delete the line to continue without it"
@@ -120,6 +122,7 @@ class RunFolder:
         with (self.path / RESULTS).open("ab") as file:
             file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
             file.flush()
+            # each answer may have cost money: it must survive a power failure
             os.fsync(file.fileno())
 
     def _drop_partial_line(self) -> None:

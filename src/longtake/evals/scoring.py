@@ -72,6 +72,7 @@ def accuracy(right: Sequence[bool], videos: Sequence[str]) -> Rate:
     interval is never narrower than Wilson's, which assumes independent questions.
     """
     values = np.asarray(right, np.float64)
+    # without questions, nothing is known
     if not len(values):
         return Rate(0.0, 0.0, 1.0, 0)
     mean = float(values.mean())
@@ -124,6 +125,7 @@ def paired(
     counts = np.bincount(rows)
     # each draw takes whole videos, with replacement
     draws = np.random.default_rng(seed).integers(0, len(sums), (DRAWS, len(sums)))
+    # a video weighs as much as it has questions, as in the accuracy itself
     means = sums[draws].sum(axis=1) / counts[draws].sum(axis=1)
     low, high = np.quantile(means, [0.025, 0.975])
     only_first, only_second = int((gaps > 0).sum()), int((gaps < 0).sum())
@@ -145,6 +147,7 @@ def mcnemar(only_first: int, only_second: int) -> float:
 def by_tag(items: Sequence[Item], right: Sequence[bool], tag: str) -> Mapping[str, Rate]:
     """Accuracy for each value of a tag."""
     rates = {}
+    # questions without the tag form a group of their own
     for value in sorted({item.tags.get(tag, "") for item in items}):
         chosen = [i for i, item in enumerate(items) if item.tags.get(tag, "") == value]
         videos = [items[i].asked.video for i in chosen]

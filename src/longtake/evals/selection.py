@@ -119,6 +119,7 @@ def rank(
 ) -> Selection:
     """Rank agents by how often their results, given by agent, agree with the vote."""
     asked = [item.asked for item in benchmark.items]
+    # if everything failed, everybody would agree on nothing
     rows = [row for answers in results.values() for row in answers.values()]
     if asked and all(row["status"] == "error" for row in rows):
         first = results[library[0].name][asked[0].id]
@@ -182,6 +183,7 @@ def judge_of(library: Sequence[Member], benchmark: Benchmark, session: Session) 
 
 def estimates(library: Sequence[Member], benchmark: Benchmark, session: Session) -> list[Estimate]:
     """Upper bounds for each agent on the whole sample; opens one film and sends nothing."""
+    # bounds grow with the film; one day stands for films that are not opened here
     footage = _first_footage(benchmark)
     totals = []
     for member in library:

@@ -58,12 +58,14 @@ def answer_one(solver: Solver, source: Source, asked: Asked) -> dict[str, Any]:
     sinks: list[Sink] = [meter]
     if solver.traces is not None:
         trace = solver.traces / f"{file_name(asked.id)}.jsonl"
+        # with pictures, the traces of a whole benchmark would fill a disk
         sinks.append(JsonlSink(trace, pictures=False))
     row: dict[str, Any] = {"id": asked.id, "video": asked.video}
     try:
         with solver.session.under_way(*sinks):
             footage = source.footage(asked.video)
             result = solver.session.answer(solver.method, footage, asked.question)
+    # a bug in a method must not end a run of thousands of questions
     except Exception as error:
         # a full disk is not the fault of this question: it ends the run
         if isinstance(error, OSError) and error.errno in DISK_FULL:
@@ -101,6 +103,7 @@ def run_all(
             crew[started] = process
             started.send(queue.popleft())
         while crew:
+            # a pipe is ready when there is a message, and also when its worker has died
             for pipe in wait(list(crew)):
                 assert isinstance(pipe, Connection)
                 row = _receive(pipe, crew[pipe])
@@ -112,6 +115,7 @@ def run_all(
                     pipe.send(None)
                     crew.pop(pipe).join()
     finally:
+        # after an error, or if the caller stops early, no worker may go on
         for process in crew.values():
             process.terminate()
 
@@ -176,6 +180,7 @@ def _end_with_parent() -> None:
     parent = multiprocessing.parent_process()
     if parent is not None:
         wait([parent.sentinel])
+        # sys.exit would end this thread only
         os._exit(1)
 
 

@@ -20,6 +20,7 @@ def load(folder: Path, options: Mapping[str, str]) -> Benchmark:  # noqa: ARG001
     items = []
     for video in files.lines("video_info.meta.jsonl"):
         for row in video["qa"]:
+            # the options follow the question, one per line: "(A) …"
             text = row["question"].partition("\n(A)")[0].strip()
             choices = tuple(choice.strip() for _, choice in _OPTION.findall(row["question"]))
             asked = Asked(str(row["uid"]), video["key"], Question(text, choices))

@@ -31,6 +31,7 @@ def load(folder: Path, options: Mapping[str, str]) -> Benchmark:
         for number, row in enumerate(files.json(f"{name}.json")):
             kind, candidates = row["question_type"], row["candidates"]
             question = Question(row["question"], tuple(candidates))
+            # the test split can come without answers
             answer = row.get("answer")
             label = letter(candidates.index(answer)) if answer in candidates else None
             asked = Asked(f"{kind}_{number}", row["video"], question)

@@ -18,6 +18,7 @@ HARD = "atp_hard.txt"
 def _items(files: Files, split: str) -> list[Item]:
     hard = set(files.words(HARD)) if files.has(HARD) else set()
     items = []
+    # "qid" counts the questions of one video, so it needs the video to be unique
     for row in files.rows(f"{split}.csv"):
         identity = f"{row['video']}_{row['qid']}"
         question = Question(row["question"], tuple(row[f"a{i}"] for i in range(5)))

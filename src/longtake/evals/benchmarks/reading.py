@@ -58,6 +58,7 @@ class Files:
 
     def rows(self, name: str) -> list[dict[str, str]]:
         """Read a CSV file with a header."""
+        # "-sig" drops the byte order mark that spreadsheets write
         return list(csv.DictReader(self._bytes(name).decode("utf-8-sig").splitlines()))
 
     def words(self, name: str) -> list[str]:

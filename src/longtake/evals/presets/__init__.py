@@ -58,5 +58,6 @@ def read(name: str) -> Preset:
         raise unknown("preset", name, names())
     file = resources.files(__name__) / f"{name}.toml"
     data = tomllib.loads(file.read_text(encoding="utf-8"))
+    # every other key of the file is a field of Preset
     published = tuple(Published(**row) for row in data.pop("published", ()))
     return Preset(name=name, models=tuple(data.pop("models", ())), published=published, **data)
