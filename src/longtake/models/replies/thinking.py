@@ -1,4 +1,4 @@
-"""Thinking told apart from the answer."""
+"""A reply's thinking, separated from its answer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _CLOSE = re.compile(r"</(think|thinking|thought|reasoning)>", re.IGNORECASE)
 def split_thinking(text: str) -> tuple[str, str]:
     """The thinking and the answer in a reply.
 
-    A block that was never closed is thinking to its end: the answer never came. A closing tag without an
+    A block that was never closed is all thinking: the answer never came. A closing tag without an
     opening one ends thinking that the chat template began.
     """
     thoughts: list[str] = []
