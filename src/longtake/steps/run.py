@@ -97,11 +97,13 @@ class Run:
 
     def random(self, *words: object) -> random.Random:
         """A random generator seeded by the run's seed and these words."""
+        # the separator keeps ("ab", "c") and ("a", "bc") apart
         text = "\x1f".join(map(str, (self.seed, *words)))
         digest = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest()
         return random.Random(digest)
 
     def _counted(self, chat: Chat) -> Chat:
+        # tracing is outermost, so that calls the budget refuses are recorded too
         return Traced(Budgeted(chat, self.ledger))
 
 

@@ -104,6 +104,7 @@ def peer_scores(
     prompt: str = "shared/score",
 ) -> Scores:
     """Let every agent score every opinion from 1 to 10, its own included, from text alone."""
+    # the scores are for everybody who spoke, judges or not
     names = [opinion.agent for opinion in opinions]
     form = _score_form(names)
     said = transcript(opinions)
@@ -177,6 +178,7 @@ def group_answers(chat: Chat, question: Question, answers: Sequence[str]) -> lis
     )
     if reply is None:
         return sets
+    # a grouping that drops or repeats an answer would count votes wrongly
     placed = sorted(number for group in reply.groups for number in group)
     if placed != list(range(1, len(sets) + 1)):
         events.note(

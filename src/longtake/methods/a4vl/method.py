@@ -211,6 +211,7 @@ class A4VL:
     ) -> str | None:
         """Line 25: the unanimous vote, or ``None``. Answers in words are compared by meaning."""
         texts = [opinion.text for opinion in opinions]
+        # letters need no comparison, and an abstention prevents agreement anyway
         if question.options or not all(texts):
             return unanimous(opinions)
         groups = group_answers(agents[0].chat, question, texts)

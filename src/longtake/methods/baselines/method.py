@@ -99,6 +99,7 @@ def _manner(reasoned: bool) -> dict[str, Any]:
 
 def _spoken_around(footage: Footage, frames: list[Frame]) -> list[Line]:
     """The lines spoken within :data:`REACH` of a frame, each once."""
+    # neighbouring frames may be closer than twice the reach
     lines: dict[Line, None] = {}
     for frame in frames:
         near = Segment(max(0.0, frame.time - REACH), frame.time + REACH)

@@ -206,6 +206,7 @@ class LVAgent:
         said = [turn.opinion for turn in turns]
         opinions = by_meaning(discussion.agents[0].chat, question, said)
         discussion.turns = {turn.opinion.agent: turn for turn in turns}
+        # the gate is asked once: whoever watched the whole film does so again
         discussion.whole |= {turn.opinion.agent for turn in turns if not turn.key}
         discussion.first = discussion.first or tuple(opinions)
         return opinions
@@ -278,6 +279,7 @@ class LVAgent:
             judged = self.judged(discussion, opinions)
             scored = [opinion for opinion in judged if opinion.vote is not None]
             return max(scored, key=lambda opinion: opinion.score or 0)
+        # most votes win, then the higher sum of scores, then the higher rank
         votes = tally(opinions)
         tied = [vote for vote, count in votes.items() if count == max(votes.values())]
         if len(tied) == 1:

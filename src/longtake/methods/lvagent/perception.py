@@ -74,6 +74,7 @@ def retrieve(
     rows = footage.embeddings()
     similarity = np.stack([scorer.scores(rows[list(chunk)], texts) for chunk in drawn])
     scale = None
+    # a trained head has a scale of its own, which replaces the encoder's
     known = scorer.thresholds or footage.encoder.thresholds
     if settings.calibration == "auto" and SCALE[0] in known:
         scale = (known[SCALE[0]], known[SCALE[1]])

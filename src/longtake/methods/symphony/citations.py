@@ -26,6 +26,7 @@ def moments(footage: Footage, looked: Sequence[int], reason: str, about: str) ->
     named: dict[int, None] = {}
     for text in _CLOCK.findall(reason):
         nearest = int(np.abs(times - parse_time(text)).argmin())
+        # a time that nobody looked at is no evidence
         if abs(float(times[nearest]) - parse_time(text)) <= 1.0:
             named[looked[nearest]] = None
     first = list(named)[:CITED]

@@ -110,6 +110,7 @@ def ground(
             return Entry(GROUNDING, instruct, tuple(reported(heading, claims, run)))
         choice = _choose_tool(footage, question, instruct, run)
         if choice.tool == "vlm_score":
+            # scoring again in the same way would repeat the report, at a call per minute of film
             instruction = choice.instruction or instruct
             if instruction not in scored_for and len(scored_for) < settings.max_scorings:
                 claims = Scoring(settings, footage, question, instruction, run).claims()
@@ -140,6 +141,7 @@ def retrieved(settings: Grounding, footage: Footage, cue: str) -> list[Claim]:
     clips = cut(footage.duration, settings.retrieved_seconds)
     pictures, text = footage.embeddings(), footage.encode([cue])[0]
     means = np.stack([pictures[rows_within(footage, clip)].mean(axis=0) for clip in clips])
+    # the mean of unit vectors is shorter than one, and zero if they cancel out
     sizes = np.linalg.norm(means, axis=1)
     closeness = (means @ text) / np.where(sizes > 0, sizes, 1.0)
     values = tuple(np.round(closeness, 4).tolist())
@@ -160,11 +162,13 @@ def _report(tool: str, claims: Sequence[Claim], run: Run) -> list[str]:
 def reported(heading: str, claims: Sequence[Claim], run: Run) -> list[str]:
     """The claims as lines, best first; as many as leave the planner room to think."""
     lines = [_line(claim) for claim in claims]
+    # the report must leave the planner room for the rest of the history and for its reply
     context = run["llm"].card.context
     room = math.inf if context is None else REPORTED * context
     kept: list[str] = []
     for line in lines:
         room -= estimate(line)
+        # the best claim is reported even if it alone fills the room
         if room < 0 and kept:
             break
         kept.append(line)
@@ -188,6 +192,7 @@ def named_stretches(text: str, duration: float, *, around: float = 30.0) -> list
     if not ranges:
         moments = [parse_time(moment) for moment in _MOMENT.findall(text)]
         ranges = [(moment - around, moment + around) for moment in moments if moment < duration]
+    # a range may be written backwards, or reach beyond the film
     inside = [(max(0.0, min(pair)), min(duration, max(pair))) for pair in ranges]
     return [Segment(start, end) for start, end in inside if end > start]
 

@@ -42,6 +42,7 @@ def written(history: Sequence[Entry]) -> list[str]:
     """The history as the next agent reads it."""
     lines: list[str] = []
     for number, entry in enumerate(history, start=1):
+        # one numbered line per entry, so that a planner can refer to it
         lines.append(f"{number}. {entry.agent}: {entry.instruct}")
         lines += [f"   {line}" for line in entry.report]
     return lines or [phrase("symphony", "nothing_yet")]

@@ -150,6 +150,7 @@ class PerceptionTools:
         """An overview of the whole film, or of a part longer than three minutes."""
         duration = self.footage.duration
         read = read_stretch(start, duration if end is None else end, duration)
+        # a model may round the end of the film down by a second
         whole = read.segment.duration >= duration - 1.0
         if not whole and read.segment.duration <= self.settings.summary_seconds:
             raise ToolError(phrase("symphony", "too_short", clip=read.segment))
@@ -190,6 +191,7 @@ class PerceptionTools:
             raise ToolError(phrase("symphony", "no_interval"))
         read = [read_stretch(one.start, one.end, self.footage.duration) for one in intervals]
         widened = [at_least(one.segment, 1.0, self.footage.duration) for one in read]
+        # more segments than frames could not all be shown
         segments = sorted(dict.fromkeys(widened))[: self.settings.segment_frames]
         places = [rows_within(self.footage, segment) for segment in segments]
         counts = self._shared_frames(segments, [len(rows) for rows in places])
@@ -208,6 +210,7 @@ class PerceptionTools:
         counts = allocate.counts(shares, total, room)
         if 0 not in counts:
             return counts
+        # a short segment would not be seen at all: one frame each, the rest by length
         more = allocate.counts(shares, total - len(segments), [size - 1 for size in room])
         return [1 + count for count in more]
 
@@ -217,6 +220,7 @@ class PerceptionTools:
         times = [frame.time for frame in shown.frames]
         times += [line.segment.start for line in shown.captions]
         apart = np.abs(self.footage.times[rows][:, None] - np.array(times)).min(axis=1)
+        # only moments of the grid have embeddings to compare with the cue
         free = rows[apart > NEAR]
         closeness = self.footage.embeddings()[free] @ self.footage.encode([cue])[0]
         best = np.argsort(-closeness, kind="stable")[: self.settings.cue_frames]

@@ -49,6 +49,7 @@ class Scoring:
             claims = self.score(clips)
         else:
             claims = self.coarse_to_fine(clips)
+        # the trace shows every score, also those that are not returned
         values = {claim.segment: claim.score for claim in claims}
         segments = tuple(sorted(values))
         emit(

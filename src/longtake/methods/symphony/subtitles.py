@@ -48,6 +48,7 @@ def listen(
         if not lines:
             return Entry(SUBTITLES, instruct, (phrase("symphony", "no_subtitles"),))
         context = run["llm"].card.context
+        # half of the context is left for the question, the form and the reply
         room = most_tokens if context is None else min(most_tokens, context // 2)
 
         def read(piece: Sequence[Line]) -> SubtitlesReply | None:
@@ -114,6 +115,7 @@ def _real(footage: Footage, lines: Sequence[Line], quoted: QuotedLine) -> Line |
         meant = read_stretch(quoted.start, quoted.end, footage.duration).segment
     except ToolError:
         return None
+    # models paraphrase and misdate lines, so words and times only have to be close
     said = set(quoted.text.lower().split())
     best, best_rank = None, (0, -float("inf"))
     for line in lines:

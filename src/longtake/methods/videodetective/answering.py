@@ -34,6 +34,7 @@ def conclude(settings: VideoDetective, hunt: Hunt, run: Run) -> Answer:
     if doubt is not None:
         note("fallback", why=doubt)
     trusted = doubt is None
+    # scores that distinguish nothing select nothing: every observed scene is told of
     nodes = selected if trusted else sorted(hunt.seen)
     look = final_look(settings, hunt, selected if trusted and settings.optimized_sampling else [])
     packages = packed(hunt, nodes) if settings.textual_evidence else []
@@ -61,6 +62,7 @@ def final_look(settings: VideoDetective, hunt: Hunt, nodes: Sequence[int]) -> Lo
     if not nodes:
         spread = sampling.uniform(len(scenes.rows), settings.frames)
         return look_at(hunt.footage, scenes.rows[spread].tolist())
+    # relevance is relative to the highest belief; without any, nothing is divided by zero
     highest = max(float(belief.max()), 1e-9)
     sizes = [end - begin for begin, end in scenes.spans]
     relevance = np.repeat(np.asarray(belief / highest, np.float64), sizes)

@@ -84,6 +84,7 @@ def scene_graph(footage: Footage, rule: GraphRule, within: Segment | None = None
     spans = scenes.scenes(vectors, theta, shortest=rule.min_frames, longest=rule.max_frames)
     starts = footage.times[rows[[begin for begin, _ in spans]]].tolist()
     until = footage.duration if within is None else min(within.end, footage.duration)
+    # scenes leave no gap: each ends where the next begins
     ends = [*starts[1:], max(until, starts[-1])]
     segments = tuple(Segment(a, b) for a, b in zip(starts, ends, strict=True))
     nodes = scenes.scene_vectors(vectors, spans)
@@ -129,6 +130,7 @@ class Belief:
         self.injected[node] = score
         self.open[node] = False
         if self._spread:
+            # starting from the last belief, a few iterations are enough
             self.field = graph.diffuse(
                 self._graph.spreading,
                 self.injected,

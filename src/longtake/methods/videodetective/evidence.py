@@ -119,6 +119,7 @@ def note_line(segment: Segment, text: SceneText) -> str:
 
 def cited(packages: Sequence[Package], look: Look, footage: Footage) -> list[Evidence]:
     """The scenes with the most relevant texts, in time order; without texts, frames shown."""
+    # sorted() is stable: of a tie, the earlier scene is cited
     best = sorted(packages, key=lambda package: -package.text.score)[:CITED]
     if not best:
         moments = [float(footage.times[row]) for row in look.rows[:CITED]]
@@ -142,6 +143,7 @@ def leading(hunt: Hunt) -> Answer | None:
             support[parts.name] = max((text.scores[facet] for text in texts), default=0.0)
     if not any(support.values()):
         return None
+    # asked for what is NOT shown, the option nobody found is the likely answer
     odd = negated(hunt.question.text)
     choose = min if odd else max
     letter = choose(support, key=lambda name: support[name])

@@ -100,6 +100,7 @@ def _of_options(parts: Sequence[OptionParts], question: Question) -> list[Facet]
 
     Parts are matched by letter or text; failing that, by position if there are as many as options.
     """
+    # reversed, so that the first of several parts for one option wins
     named = {read_letter(part.option, question): part for part in reversed(parts)}
     if named.keys() <= {None} and len(parts) == len(question.options):
         named = dict(zip(question.letters, parts, strict=True))
@@ -123,6 +124,7 @@ def _distinct(parts: Sequence[Parts], general: Facet, question: Question) -> lis
 
 def _facet(name: str, entities: Sequence[str], query: str, text: str) -> Facet:
     """A facet that is never empty: if a model named nothing, it is made of the text itself."""
+    # the question as a whole may need more keywords than one option
     most = None if name == "question" else KEYWORDS
     keywords = tuple(dict.fromkeys(word.strip() for word in entities if word.strip()))[:most]
     if not keywords and not query.strip():
@@ -134,6 +136,7 @@ def keyword_cosines(
     footage: Footage, nodes: NDArray[np.floating], plan: SearchPlan
 ) -> NDArray[np.float64]:
     """max_{w ∈ K_r} ⟨φ(w), h_i⟩, one row per facet; zero for a facet without keywords."""
+    # facets share keywords: each is encoded once
     texts = list(dict.fromkeys(word for facet in plan.facets for word in facet.keywords))
     cosines = dict(zip(texts, footage.encode(texts) @ nodes.T, strict=True)) if texts else {}
     best = np.zeros((len(plan.facets), len(nodes)))

@@ -126,6 +126,7 @@ class Observer:
             events=list(focus.queries),
             stretch=segment,
         )
+        # a model that needs nothing more may still name a keyword
         missing = report.missing_keyword.strip() if report.needs_more_info else ""
         sources: Sources = {"caption": report.caption.strip()}
         if self.rule.onscreen:

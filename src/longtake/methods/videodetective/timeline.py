@@ -58,6 +58,7 @@ def described(events: Sequence[Line], segments: Sequence[Segment]) -> list[str]:
     for scene in segments:
         inside = []
         for event in events:
+            # an event of no length overlaps nothing, but it lies in a scene
             if event.segment.overlap(scene) > 0 or event.segment.start in scene:
                 inside.append(event.text)
         nearest = min(events, key=lambda event: abs(event.segment.middle - scene.middle))
@@ -72,6 +73,7 @@ def event_cosines(
 
     Long descriptions are compared in pieces of ``words`` words.
     """
+    # neighbouring scenes often share an event: each text is encoded once
     rows = {
         text: footage.encode(pieces(text, words)) for text in dict.fromkeys(descriptions) if text
     }
