@@ -191,6 +191,7 @@ def checked(entry: ModelEntry, kind: type[E], name: str) -> E:
             f"not {type(entry).__name__}",
             key=f"models.{name}",
         )
+    # the shared fields state their own rules; what the package adds is guarded as a whole
     own = field_names(kind) - field_names(ModelEntry)
     result = kind(backend=entry.backend)
     for layer in entry.given:
@@ -211,6 +212,7 @@ def field_names(kind: type[Any]) -> set[str]:
 
 
 def _kind(backend: str, source: str) -> type[ModelEntry]:
+    # decided without the registry, which would read the metadata of every installed package
     if backend in ENTRIES:
         return ENTRIES[backend]
     if not registry.backends.finds(backend):
@@ -220,6 +222,7 @@ def _kind(backend: str, source: str) -> type[ModelEntry]:
 
 def _overlay_plugin(base: PluginEntry, layer: Layer, path: str) -> PluginEntry:
     """Check the shared fields now, and keep everything for the backend's own class."""
+    # mistakes in shared fields are reported at once, not only when the model is opened
     shared = field_names(ModelEntry)
     values = {key: value for key, value in layer.values.items() if key in shared}
     entry = overlay(base, values, source=layer.source, trusted=layer.trusted, path=path)

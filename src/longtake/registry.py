@@ -69,10 +69,12 @@ class Registry:
 
     def get(self, name: str) -> Any:
         """Import what ``name`` stands for; addresses may name modules in the working folder."""
+        # what a user names outright may be imported; nothing else in the working folder is
         if name not in self:
             if not _ADDRESS.fullmatch(name):
                 raise unknown(self.kind, name, self.names())
             _find_in_working_folder()
+            # remembered, so that the prompts beside a method of the working folder are found
             self._addresses[name] = None
         module, _, attribute = self._targets.get(name, name).partition(":")
         try:
@@ -113,6 +115,7 @@ def _find_in_working_folder() -> None:
 
 def _no_method(target: Any) -> str:
     """Say why something is not a method; empty if it is one."""
+    # fields are a method's settings, so a plain class would have none
     if not (isinstance(target, type) and dataclasses.is_dataclass(target)):
         return "a method is a dataclass (docs/tutorial.md shows one)"
     return _missing(target, ("name", "paper", "roles", "presets", "answer"))
@@ -124,6 +127,7 @@ def _no_backend(target: Any) -> str:
         return "a backend is a class (docs/models.md shows one)"
     if fault := _missing(target, ("name", "settings", "host", "open", "tries", "at_once")):
         return f"{fault}; derive it from longtake.models.backend.Backend"
+    # told here, where the name is known, and not when it is first instantiated
     abstract = sorted(getattr(target, "__abstractmethods__", ()))
     return f"it does not define {', '.join(abstract)}" if abstract else ""
 

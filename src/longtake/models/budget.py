@@ -71,6 +71,7 @@ class Ledger:
         reserved.
         """
         frames = sum(1 for _ in images(messages))
+        # estimating encodes nothing, but it is not free, and only these limits need it
         prompt = estimate_messages(messages) if self._counts_tokens else 0
         with self._changed:
             while True:
@@ -79,14 +80,17 @@ class Ledger:
                 self._check_counts(frames)
                 room = self._room(card, prompt)
                 wanted = options.max_tokens if room is None else min(room, options.max_tokens)
+                # nobody else holds anything, so waiting cannot make more room
                 if not self._held or wanted == options.max_tokens:
                     break
+                # not forever: the time limit must be noticed while waiting
                 self._changed.wait(0.1)
             if room is not None and wanted < min(SHORTEST_REPLY, options.max_tokens):
                 raise self._short()
             cost = card.price.of(prompt, 0, wanted) if card.price else 0.0
             hold = Hold(1, frames, prompt + wanted, cost)
             self._held.append(hold)
+        # the stricter of the question's time and the call's own
         deadlines = [limit for limit in (left, options.deadline) if limit is not None]
         return hold, replace(options, max_tokens=wanted, deadline=min(deadlines, default=None))
 
@@ -122,7 +126,9 @@ class Ledger:
         if self.limits.cost is not None and card.price is not None:
             reserved = sum(hold.cost for hold in self._held)
             left = self.limits.cost - (self.spent.cost or 0.0) - reserved
+            # the prompt is paid in full, as if nothing of it were cached
             left -= card.price.of(prompt, 0, 0)
+            # not even the prompt fits
             if left < 0:
                 rooms.append(-1)
             elif card.price.reply > 0:

@@ -60,6 +60,7 @@ class ReplyStore:
                 self._connection = None
 
     def _open(self) -> sqlite3.Connection:
+        # opened on first use, so that making a store does not create the file
         if self._connection is None:
             connection = sqlite3.connect(self.path, timeout=WAIT, check_same_thread=False)
             # SQLite waits for other processes, except when it switches to a write-ahead log
@@ -105,6 +106,7 @@ class Cached(Layer):
             return None
 
     def _keep(self, key: str, prompt: str, reply: Reply) -> None:
+        # usage is what the first call cost; a stored reply costs nothing
         kept = asdict(reply)
         del kept["usage"], kept["cached"]
         try:

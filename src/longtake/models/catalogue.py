@@ -65,6 +65,7 @@ class Catalogue:
         self._named: dict[str, Named] = {}
         self._chats: dict[str, Chat] = {}
         self._gates: dict[str, Gate] = {}
+        # libraries that a model uses are held to it too, not only models
         if offline:
             destinations.engage("--offline is on")
 
@@ -102,6 +103,7 @@ class Catalogue:
                 'must return a host name, or "" if nothing leaves this machine',
                 key=name,
             )
+        # messages to loopback do not leave this machine
         return "" if is_loopback(normal(host)) else host
 
     def hosts(self, names: Sequence[str]) -> list[str]:
@@ -140,10 +142,12 @@ class Catalogue:
         self, name: str, *, witness: Witness | None = None, channels: Sequence[str] = ()
     ) -> Chat:
         """A model without layers around it, shared by everyone who opens it."""
+        # checked before anything of the model is opened
         host = self._permitted_host(name)
         if name in self._chats:
             return self._chats[name]
         named = self._find(name)
+        # before opening, because that may already connect
         destinations.declare(host, name)
         opening = self.opening(name, witness, channels)
         if named.is_foreign:
@@ -166,6 +170,7 @@ class Catalogue:
         """The limit on calls at once, shared by all models of one endpoint."""
         named = self._find(name)
         limit = named.entry.concurrency or named.backend.at_once
+        # the backend declares that it needs no limit
         if not limit:
             return None
         return self._gates.setdefault(named.backend.endpoint(self.opening(name)), Gate(limit))
@@ -184,6 +189,7 @@ class Catalogue:
             backend, is_foreign = load_backend("openai")
             return Named(backend, _endpoint_entry(name), is_foreign)
         prefix, slash, rest = name.partition("/")
+        # entries come first, so that a user can give such a name a meaning
         if slash and prefix in registry.backends:
             backend, is_foreign = load_backend(prefix)
             made = backend.from_name(rest)

@@ -73,6 +73,7 @@ class ToolCall:
     arguments: str
 
     def __post_init__(self) -> None:
+        # tool calls are repeated to the model and written to traces, which need valid text
         for name in ("id", "name", "arguments"):
             object.__setattr__(self, name, clean_text(getattr(self, name)))
 
@@ -235,6 +236,7 @@ def describe(message: Message) -> dict[str, Any]:
 def request_hash(card: Card, messages: Sequence[Message], options: Options) -> str:
     """Hash of a whole request: model, text, pictures, and every option that shapes the reply."""
     request = {
+        # the name on the server if there is one, so that a renamed entry keeps its cached replies
         "model": [card.host, card.model or card.name, card.revision],
         "messages": [describe(message) for message in messages],
         "temperature": options.temperature,

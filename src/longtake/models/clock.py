@@ -28,6 +28,7 @@ class Stop:
     def _adopt(self, child: Stop) -> None:
         with self._lock:
             self._inside.append(child)
+        # the parent may have been stopped before it knew this child
         if self._event.is_set():
             child.set()
 
@@ -40,6 +41,7 @@ class Stop:
     def set(self) -> None:
         """End the work."""
         self._event.set()
+        # copied, because a child that ends removes itself meanwhile
         with self._lock:
             inside = list(self._inside)
         for child in inside:

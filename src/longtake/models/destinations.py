@@ -90,6 +90,7 @@ def engage(why: str) -> None:
     """Allow connections only to declared hosts from now on; errors say ``why``."""
     global _installed
     with _lock:
+        # the first reason stays: later ones change nothing
         _guard.why = _guard.why or why
         if not _installed:
             sys.addaudithook(_hook)  # permanent, but it does nothing while the guard is not engaged
@@ -153,6 +154,7 @@ def normal(host: str) -> str:
     name = host.strip().lower()
     if name.startswith("["):
         name = name[1:].partition("]")[0]
+    # more than one colon is an IPv6 address without a port
     elif name.count(":") == 1:
         name = name.partition(":")[0]
     address = _parse(name)
@@ -176,6 +178,7 @@ def _hook(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def _check_address(sock: socket.socket, address: Any) -> None:
+    # sendmsg on a connected socket has no address: it was checked when connecting
     if address is None or sock.family in LOCAL_FAMILIES:
         return
     if sock.family not in (socket.AF_INET, socket.AF_INET6):
@@ -198,6 +201,7 @@ def _check_name(name: Any) -> None:
 
 def _allowed(host: str) -> bool:
     name = normal(host)
+    # an address counts as every host that was seen to have it
     names = {name, *_guard.resolved.get(name, ())}
     if not names.isdisjoint(_hosts()):
         return True
@@ -211,6 +215,7 @@ def _allowed(host: str) -> bool:
 def _hosts() -> set[str]:
     """The hosts that may be connected to by whoever is running now."""
     speaker = _speaker.get()
+    # threads of a library carry no speaker, and get what all models together may reach
     hosts = set(_guard.hosts) if speaker is None else {normal(speaker.host)} - {""}
     return hosts | _proxies() if hosts else hosts
 
@@ -271,5 +276,6 @@ def _parse(host: str) -> Address | None:
         address = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:
         return None
+    # ::ffff:127.0.0.1 is 127.0.0.1, and would otherwise pass for another machine
     mapped = getattr(address, "ipv4_mapped", None)
     return mapped or address

@@ -45,6 +45,7 @@ class Foreign(Layer):
                     # libraries wrap the errors of their sockets: say what really happened
                     detail = refused.detail
                     raise DestinationRefused(self._name, refused.host, detail) from error
+                # it raised one of our own errors on purpose
                 if isinstance(error, LongtakeError):
                     raise
                 detail = f"backend {self._backend!r} failed: {type(error).__name__}: {error}"

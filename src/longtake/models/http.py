@@ -86,6 +86,7 @@ class Endpoint:
     def post(self, path: str, body: Mapping[str, Any], deadline: float | None = None) -> Response:
         """Send JSON and read the response, all within the deadline."""
         limit = self.timeout if deadline is None else min(self.timeout, deadline)
+        # if the deadline ends the call, the budget is to blame and not the server
         hurried = deadline is not None and deadline <= self.timeout
         if limit <= 0:
             raise Unavailable(self.name, "no time left", out_of_time=True)
@@ -97,6 +98,7 @@ class Endpoint:
         """JSON from a path; ``None`` if the server has nothing there."""
         with self._failures(CONNECT_SECONDS, hurried=False):
             response = self._read("GET", path, b"", CONNECT_SECONDS, hurried=False)
+        # a wrong key will be wrong for the next request too
         if response.status in (401, 403):
             raise self.failure(response)
         try:
@@ -107,6 +109,7 @@ class Endpoint:
     def failure(self, response: Response) -> ModelError:
         """The error for a status: unavailable if another try may work, else with a remedy."""
         status = response.status
+        # error bodies can be whole HTML pages
         said = " ".join(_message(response.text).split())[:300]
         if status in RETRYABLE or status >= 500:
             return Unavailable(
@@ -248,6 +251,7 @@ def _message(body: str) -> str:
         data = json.loads(body)
     except ValueError:
         return body
+    # OpenAI: {"error": {"message"}}; vLLM: {"message"}; FastAPI: {"detail"}
     error = data.get("error", data) if isinstance(data, dict) else data
     if isinstance(error, dict):
         error = error.get("message") or error.get("detail") or error

@@ -19,6 +19,7 @@ nothing."""
 def encode_jpeg(pixels: Pixels, max_pixels: int) -> bytes:
     """Encode RGB pixels as JPEG, scaled down (never up) to at most ``max_pixels``."""
     picture = Picture.fromarray(pixels)
+    # both sides by the same factor, so that proportions stay
     scale = math.sqrt(max_pixels / (picture.width * picture.height))
     if scale < 1:
         size = max(1, int(picture.width * scale)), max(1, int(picture.height * scale))

@@ -85,6 +85,7 @@ class Traced(Layer):
         )
         try:
             reply = self.inner.complete(messages, options)
+        # failed calls are part of the story of a run
         except LongtakeError as error:
             events.emit(replace(called, error=str(error)))
             raise
@@ -128,6 +129,7 @@ class Budgeted(Layer):
             reply = self.inner.complete(messages, options)
             used = reply.usage
             return reply
+        # what looks like a slow model is the question's own time limit
         except Unavailable as error:
             if error.out_of_time and self.ledger.limits.seconds is not None:
                 raise self.ledger.out_of_time() from error
@@ -169,6 +171,7 @@ class Retrying(Layer):
                 pause = self._pause(attempt, error.retry_after)
                 left = self._left(began, options.deadline)
                 too_late = left is not None and pause >= left
+                # a pause beyond the patience or the deadline would only delay the failure
                 if attempt == self._tries or pause > self._patience or too_late:
                     raise self._final(error, attempt, pause, too_late) from error
                 events.note(
@@ -186,6 +189,7 @@ class Retrying(Layer):
 
     def _pause(self, attempt: int, requested: float | None) -> float:
         """Seconds before the next try: doubling, half of it random, never less than requested."""
+        # jitter spreads the calls that failed together
         grown = min(self._cap, self._base * 2.0 ** (attempt - 1))
         return max(requested or 0.0, grown * (0.5 + 0.5 * self._jitter.random()))
 
@@ -232,6 +236,7 @@ class Gate:
                 self.limit = max(1, self.limit // 2)
                 self._overloads += 1
                 self._successes = 0
+            # one success says little; a row of them says that the overload is over
             elif worked and self.limit < self.most:
                 self._successes += 1
                 if self._successes >= self._raise_after:

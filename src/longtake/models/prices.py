@@ -26,6 +26,7 @@ class Price:
 
     def of(self, tokens_in: int, tokens_cached: int, tokens_out: int) -> float:
         """The price of a call; ``tokens_cached`` of ``tokens_in`` came from a prefix cache."""
+        # a server that reports more cached tokens than prompt tokens must not make the rest negative
         fresh = max(0, tokens_in - tokens_cached)
         total = fresh * self.prompt + tokens_cached * self.cached + tokens_out * self.reply
         return total / MILLION
@@ -45,6 +46,7 @@ def price_of(name: str, entry: ModelEntry) -> Price | None:
             "one alone would count the other as zero",
             key=f"models.{name}",
         )
+    # without a price for cached tokens, the full one is the safe assumption
     cached = entry.price_in if entry.price_cached is None else entry.price_cached
     if min(entry.price_in, entry.price_out, cached) < 0:
         raise ConfigError(f"models.{name}: a price cannot be negative", key=f"models.{name}")

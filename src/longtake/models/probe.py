@@ -55,6 +55,7 @@ def probe(chat: Chat) -> Report:
     """Ask a few short questions and report."""
     name = chat.card.name
     try:
+        # the first call may load the model, and would be timed with it
         chat.complete([say("user", "Reply with the word yes.")], Options(max_tokens=8))
         began = time.monotonic()
         typed = Options(max_tokens=64, schema=SCHEMA, prompt="probe")
@@ -67,6 +68,7 @@ def probe(chat: Chat) -> Report:
         name,
         reachable=True,
         seconds=round(seconds, 3),
+        # a server may drop the schema and the model still happen to reply in JSON
         json_schema=_fits(reply.text) and offered is not False,
         reply=reply.text,
         vision=_sees(chat),
@@ -92,6 +94,7 @@ def _sees(chat: Chat) -> bool | None:
         question = "Which colour fills this picture? Reply with one word."
         message: Message = say("user", picture, question)
         try:
+            # enough for models that think before they reply
             said = chat.complete([message], Options(max_tokens=512)).text.lower()
         except ModelError:
             return False

@@ -69,6 +69,7 @@ def pull(
     """Return the file's path in ``folder``, downloading it first if it is missing or wrong."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     final = folder / download.file
+    # two commands may want the same model at once
     with FileLock(f"{final}.lock"):
         if _is_complete(final, download, progress):
             return final
@@ -130,6 +131,7 @@ def _from_hub(base: str, download: Download, growing: Path, progress: Progress) 
     owner, repository, file = download.hub.split("/")
     url = f"{base.rstrip('/')}/{owner}/{repository}/resolve/main/{file}"
     have = _size(growing)
+    # complete but not verified: the hash decides, not the hub
     if have >= download.size:
         return True
     headers = {"Range": f"bytes={have}-"} if have else {}
@@ -150,6 +152,7 @@ def _from_hub(base: str, download: Download, growing: Path, progress: Progress) 
                     out.write(piece)
                     have += len(piece)
                     progress(have, download.size)
+                    # too much already, so the hash cannot be right
                     if have > download.size:
                         break
     except httpx.HTTPError as error:

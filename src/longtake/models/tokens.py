@@ -43,6 +43,7 @@ def estimate_image(image: Image) -> int:
     """Tokens of a picture: as its model declares, else one per patch after scaling."""
     if image.tokens is not None:
         return image.tokens
+    # from the frame's own size: encoding the picture would be slow
     height, width = (int(side) for side in image.frame.pixels.shape[:2])
     scale = min(1.0, math.sqrt(image.max_pixels / (height * width)))
     return math.ceil(height * scale / PATCH) * math.ceil(width * scale / PATCH) + 2

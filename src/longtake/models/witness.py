@@ -77,5 +77,6 @@ def shorten(text: str, limit: int) -> str:
     flat = " ".join(text.split())
     if len(flat) <= limit:
         return flat
+    # the beginning and the end of a text say more than its middle
     half = (limit - 3) // 2
     return f"{flat[:half]} … {flat[-half:]}"

@@ -52,6 +52,7 @@ class LocalBackend(Backend[LocalEntry]):
         entry = model.entry
         file = weights_file(model.name, entry, model.folder)
         mmproj = Path(entry.mmproj).expanduser() if entry.mmproj else None
+        # the size tells apart two files of one name, without hashing a gigabyte at every start
         size = file.stat().st_size if file.is_file() else 0
         card = Card(
             model.name,
@@ -130,6 +131,7 @@ class LocalChat:
         return self._open().context()
 
     def _open(self) -> OpenAIChat:
+        # threads of one run may ask for the first time together
         with self._lock:
             if self._chat is None:
                 url, key = _serve(self._card.name, self._weights)
@@ -161,6 +163,7 @@ atexit.register(close_all)
 
 
 def _start(name: str, weights: Weights) -> tuple[Any, str]:
+    # a file that the runtime cannot parse could crash this process, so files are checked first
     for file in filter(None, (weights.file, weights.mmproj)):
         _check(name, file)
     xllamacpp = _runtime()
@@ -169,6 +172,7 @@ def _start(name: str, weights: Weights) -> tuple[Any, str]:
     if weights.mmproj is not None:
         params.mmproj.path = str(weights.mmproj)
     params.n_parallel = weights.slots
+    # the runtime divides the context among its slots
     params.n_ctx = weights.context * weights.slots
     params.n_gpu_layers = weights.gpu_layers
     if weights.threads:
@@ -176,6 +180,7 @@ def _start(name: str, weights: Weights) -> tuple[Any, str]:
     params.cache_ram_mib = PROMPT_CACHE_MB
     params.verbosity = -1  # its log would mix with the progress display
     params.ui = False
+    # weights are downloaded by us, with a hash, or not at all
     params.offline = True
     # other users of this machine can reach its loopback too; without the key they are refused
     key = secrets.token_urlsafe(24)
@@ -199,6 +204,7 @@ def _runtime() -> Any:
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     try:
         import xllamacpp
+    # other libraries of this process should not inherit the setting
     finally:
         if chosen is None:
             del os.environ["OMP_WAIT_POLICY"]

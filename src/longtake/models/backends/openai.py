@@ -62,6 +62,7 @@ class OpenAIBackend(Backend[OpenAIEntry]):
         entry = model.entry
         base_url = _base_url(model)
         key_env = entry.api_key_env or bound_key(base_url, model.models.entries.values())
+        # a key that is merely bound may be missing: many local servers want none
         if entry.api_key_env and not os.environ.get(key_env):
             raise ConfigError(
                 f"{model.name}: the environment variable {key_env} holds no key", key=key_env
@@ -116,6 +117,7 @@ class OpenAIChat:
 
     def complete(self, messages: Sequence[Message], options: Options) -> Reply:
         """Ask; a feature that the server refuses is left out from then on."""
+        # tools cannot be left out: the caller has to describe them in words instead
         if options.tools and "tools" in self._refused:
             raise Unsupported(self._card.name, "tools")
         began = time.monotonic()
@@ -145,6 +147,7 @@ class OpenAIChat:
         try:
             response = self._endpoint.post("../tokenize", body, 10.0)
         except ModelError:
+            # no tokenizer here: asking again before every prompt would cost a request each time
             self._counts = False
             return None
         answer = response.json() if response.status == 200 else None
@@ -204,8 +207,10 @@ class OpenAIChat:
 
     def _complaint(self, status: int, text: str, body: Mapping[str, Any]) -> str | None:
         """The feature that a refusal is about, if it was sent and can be left out."""
+        # a 5xx may pass, and is retried as it is
         if status not in REFUSALS:
             return None
+        # every other feature is sent under its own name
         keys = {"schema": "response_format"}
         complaint = text.lower()
         for feature, words in REFUSABLE.items():
@@ -218,6 +223,7 @@ class OpenAIChat:
 def wire_message(message: Message) -> dict[str, Any]:
     """A message as the protocol writes it."""
     wire: dict[str, Any] = {"role": message.role}
+    # text alone is sent as a string, because text-only servers may accept no list of parts
     if any(isinstance(part, Image) for part in message.parts):
         wire["content"] = [_wire_part(part) for part in message.parts]
     else:

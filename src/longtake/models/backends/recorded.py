@@ -53,6 +53,7 @@ class RecordedBackend(Backend[RecordedEntry]):
             raise ConfigError(f"{key}.trace is not set; name a trace file", key=f"{key}.trace")
         path = Path(model.entry.trace).expanduser()
         recorded = traces.read(path).events
+        # a file may hold more than one run
         cards: dict[str, Mapping[str, Any]] = {}
         for event in recorded:
             if isinstance(event, RunStarted):
@@ -70,6 +71,7 @@ def _card_of(
         if role not in cards:
             raise unknown("role", role, cards, where=str(path))
         return cards[role]
+    # the roles of a run often share one model
     distinct = list({str(card): card for card in cards.values()}.values())
     if len(distinct) != 1:
         roles = ", ".join(cards) or "none"

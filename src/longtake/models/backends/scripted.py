@@ -40,6 +40,7 @@ class ScriptedBackend(Backend[ScriptedEntry]):
             model.name,
             context=entry.context or None,
             max_pixels=entry.max_pixels,
+            # free unless the entry sets prices, as tests of budgets do
             price=price_of(model.name, entry) or HERE,
             options=model.options,
         )
@@ -72,6 +73,7 @@ class ScriptedChat:
 
     def complete(self, messages: Sequence[Message], options: Options) -> Reply:
         """Return the next line of the script."""
+        # several threads may ask, and each line is given once
         with self._lock:
             self.asked.append((tuple(messages), options))
             line = next(self._lines, None) if self._lines is not None else None

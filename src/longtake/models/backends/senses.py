@@ -73,6 +73,7 @@ class SensesChat:
 
     def complete(self, messages: Sequence[Message], options: Options) -> Reply:
         """Return the pictures in words, as the caption that the schema asks for."""
+        # perception cannot answer anything, and must not be taken for a model that abstains
         if "caption" not in (options.schema or {}).get("properties", {}):
             detail = "only describes pictures; name a language model for this role"
             raise ModelError(self._card.name, "refused", detail)
@@ -92,6 +93,7 @@ def tell(seen: Description, channels: Sequence[str]) -> str:
     sentences = []
     for channel, label, limit in zip(CHANNELS, LABELS, LIMITS, strict=True):
         if channel in channels and texts[channel]:
+            # the label and a full stop make it a sentence
             words = shorten(texts[channel], limit).rstrip(".")
             sentences.append(f"{label}: {words}.")
     return " ".join(sentences)

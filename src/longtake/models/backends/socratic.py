@@ -70,6 +70,7 @@ class SocraticBackend(Backend[SocraticEntry]):
         llm = model.entry.llm
         if not llm:
             raise ConfigError(f"{key} is not set; name the text model", key=key)
+        # one that reads pictures already would be given none
         if isinstance(model.models.entry(llm), SocraticEntry):
             raise ConfigError(f"{key} must name a text model", key=key)
         return llm
@@ -130,6 +131,7 @@ class SocraticChat:
         lines = []
         for channel, label, limit in zip(CHANNELS, LABELS, LIMITS, strict=True):
             if channel in self._channels:
+                # silence is said too: a missing line would look like a channel that was not read
                 words = shorten(texts[channel], limit) or "nothing recognised"
                 lines.append(f"{label}: {words}")
         return "\n".join(lines)
