@@ -26,7 +26,7 @@ class Price:
 
     def of(self, tokens_in: int, tokens_cached: int, tokens_out: int) -> float:
         """The price of a call; ``tokens_cached`` of ``tokens_in`` came from a prefix cache."""
-        # a server that reports more cached tokens than prompt tokens must not make the rest negative
+        # a server may report more cached tokens than prompt tokens
         fresh = max(0, tokens_in - tokens_cached)
         total = fresh * self.prompt + tokens_cached * self.cached + tokens_out * self.reply
         return total / MILLION
