@@ -5,13 +5,13 @@ package of the method VideoAgent, ``shared/reask`` lies here. A method from anot
 its prompts the same way: ``prompts/look.md`` beside ``longtake_echo/method.py`` is
 ``longtake_echo/look``. See :func:`homes`.
 
-A file is one user message; where it holds a line ``---``, what stands above that line is the system
-message. The stable part comes first (role, question, notes in time order) and the step's instruction last,
-so that prefix caches serve most of the next prompt. ``$frames``, where a file has it, is where pictures go.
+A file is one user message; anything above a line ``---`` is the system message. The stable part
+comes first (role, question, notes in time order) and the step's instruction last, so that prefix
+caches serve most of the next prompt. ``$frames`` marks where pictures go.
 
-Whatever is put into a slot as a plain string is quoted as material, because almost all of it comes from a
-film or from a model that watched one. Only a :class:`Plain` string, a number and a
-:class:`~longtake.types.Question` are set in as they are: forgetting to say where a text comes from is safe.
+A plain string in a slot is quoted as material, because almost all text comes from a film or from a
+model that watched one. Only a :class:`Plain` string, a number and a
+:class:`~longtake.types.Question` are inserted unquoted: forgetting to mark a text is safe.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ _folder: ContextVar[Path | None] = ContextVar("longtake_prompts", default=None)
 
 
 class Plain(str):
-    """Our own words, set into a prompt as they are."""
+    """Our own words, inserted into a prompt unquoted."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True)
 class Rendered:
-    """A prompt with its slots filled. ``user`` is in two parts where pictures go between them."""
+    """A prompt with its slots filled; ``user`` has two parts if pictures go between them."""
 
     system: str
     user: tuple[str, ...]
@@ -72,11 +72,11 @@ class Prompt:
 
     @property
     def slots(self) -> frozenset[str]:
-        """The names of its slots, ``$frames`` apart."""
+        """The names of its slots, except ``$frames``."""
         return frozenset(Template(self.text).get_identifiers()) - {FRAMES}
 
     def render(self, **values: Any) -> Rendered:
-        """The text with every slot filled; a slot too many or too few is an error."""
+        """The text with every slot filled; missing and unknown slots are errors."""
         if values.keys() != self.slots:
             missing, extra = self.slots - values.keys(), values.keys() - self.slots
             what = ", ".join(
@@ -119,7 +119,7 @@ def phrase(owner: str, name: str, /, **values: Any) -> str:
 
 
 def load(name: str) -> Prompt:
-    """The prompt ``method/step``, from the folder set by :func:`override` if it holds one of that name."""
+    """The prompt ``method/step``; one in the folder set by :func:`override` takes precedence."""
     folder = _folder.get()
     if folder is not None and (folder / f"{name}.md").is_file():
         return _read(name, folder / f"{name}.md")
@@ -127,7 +127,7 @@ def load(name: str) -> Prompt:
 
 
 def names() -> list[str]:
-    """Every prompt of an installed method, and the shared ones."""
+    """Every prompt of the installed methods, and the shared ones."""
     return sorted(
         f"{owner}/{path.relative_to(home).with_suffix('').as_posix()}"
         for owner, home in homes().items()
@@ -160,7 +160,7 @@ def homes(only: str | None = None) -> dict[str, Path]:
 
 
 def _home(module: str) -> tuple[str, Path | None]:
-    """Who owns the prompts of a method's module, and where they would lie."""
+    """The owner of a method module's prompts, and where they would be."""
     try:
         spec = find_spec(module)
     except Exception as error:  # noqa: BLE001 - a broken package must not take the others with it
@@ -174,13 +174,13 @@ def _home(module: str) -> tuple[str, Path | None]:
 
 
 def digests(prefix: str = "") -> Mapping[str, str]:
-    """Name to hash of every prompt whose name begins with ``prefix``, as a run's spec records them."""
+    """Hashes of the prompts whose names begin with ``prefix``, as a run's spec records them."""
     return {name: load(name).digest for name in names() if name.startswith(prefix)}
 
 
 @contextmanager
 def override(folder: Path | None) -> Iterator[None]:
-    """Inside the block, prompts in ``folder`` stand in for ours; a file that stands for none is refused."""
+    """Use the prompts in ``folder`` instead of ours in this block; unknown names are rejected."""
     if folder is not None:
         if not folder.is_dir():
             raise ConfigError(f"--prompts {folder}: no such folder", key=str(folder))
@@ -215,7 +215,7 @@ def _check_phrases(path: Path, theirs: Prompt, ours: Prompt) -> None:
 
 
 def show(value: Any, name: str) -> str:
-    """A slot's value as text. Plain strings are quoted as material called ``name``."""
+    """A slot's value as text; plain strings are quoted as material called ``name``."""
     if isinstance(value, Plain):
         return str(value)
     if isinstance(value, Question):
@@ -228,7 +228,7 @@ def show(value: Any, name: str) -> str:
 
 
 def show_question(question: Question) -> str:
-    """A question with its options, one a line, after their letters."""
+    """A question with its options, one per line, each after its letter."""
     options = [
         f"{letter}. {text}" for letter, text in zip(question.letters, question.options, strict=True)
     ]
@@ -236,7 +236,7 @@ def show_question(question: Question) -> str:
 
 
 def words(value: Any) -> str:
-    """A value in words, not yet quoted: lists one item a line, notes after their time."""
+    """A value in words, not yet quoted: lists with one item per line, notes after their time."""
     if isinstance(value, str):
         return value
     if isinstance(value, Line):
@@ -252,7 +252,7 @@ def words(value: Any) -> str:
 
 
 def _shipped(name: str) -> Prompt:
-    """The prompt as its owner ships it."""
+    """The prompt that its owner ships."""
     owner, _, step = name.partition("/")
     home = homes(owner).get(owner)
     if home is None or not (home / f"{step}.md").is_file():
@@ -262,7 +262,7 @@ def _shipped(name: str) -> Prompt:
 
 @cache
 def _read_once(name: str, path: Path) -> Prompt:
-    """Shipped files do not change while the program runs; files that stand in for them may."""
+    """Shipped files do not change while the program runs; files that override them may."""
     return _read(name, path)
 
 

@@ -1,9 +1,9 @@
-"""Text that came out of a film, quoted so that it cannot pass for anything else.
+"""Text from a film, quoted so that it cannot pass for anything else.
 
-A film can show any words, also ones written for the model that watches it. Inside a quotation there is no
-character left of which a delimiter, a thinking block, a tool call tag or a chat template's turn marker could
-be made: angle brackets become ``‹ ›``, bracketed words in capitals such as ``[INST]`` become ``(INST)``, and
-characters that cannot be seen are dropped. Everything a person could read stays readable.
+A film can show any words, including words aimed at the model that watches it. A quotation contains
+no character from which a delimiter, a thinking block, a tool call tag or a chat template's turn
+marker could be built: angle brackets become ``‹ ›``, bracketed capitals such as ``[INST]`` become
+``(INST)``, and invisible characters are dropped. Whatever a person could read stays readable.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ _TURN_MARKER = re.compile(r"\[(/?[A-Z][A-Z_ ]+)\]")
 
 
 def defuse(text: str) -> str:
-    """A text without anything that could end its quotation or speak for another turn."""
+    """The text without anything that could end its quotation or start another turn."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n")
     seen = "".join(char for char in lines if char in "\n\t" or not _unseen(char))
     return _TURN_MARKER.sub(r"(\1)", seen.translate(_ANGLES))
 
 
 def quote(text: str, name: str) -> str:
-    """A text as quoted material; ``name`` says what it is."""
+    """The text as quoted material; ``name`` says what it is."""
     label = re.sub(r"[^A-Za-z0-9_ -]", "", name)
     return f'<{TAG} name="{label}">\n{defuse(text).strip()}\n</{TAG}>'
 
 
 def _unseen(char: str) -> bool:
-    """Control and format characters, private use, unpaired surrogates, and the other line breaks."""
+    """Whether a character is a control, format or private-use one, a surrogate or a line break."""
     if char in "\u200c\u200d":  # joiners are part of how Persian, Hindi and emoji are spelt
         return False
     return unicodedata.category(char) in ("Cc", "Cf", "Co", "Cs", "Zl", "Zp")

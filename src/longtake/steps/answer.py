@@ -1,4 +1,4 @@
-"""Asking for an answer, in the form that the question has: a letter, or words."""
+"""Asking for an answer: a letter, or words for an open-ended question."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ReasonedWords(BaseModel):
 
 @dataclass(frozen=True)
 class Guess:
-    """What a model answers; neither a choice nor a text is an abstention."""
+    """A model's answer; with neither choice nor text it is an abstention."""
 
     choice: str | None = None
     text: str = ""
@@ -50,13 +50,13 @@ class Guess:
 
     @property
     def abstained(self) -> bool:
-        """Whether nothing was answered."""
+        """Whether there is no answer."""
         return self.choice is None and not self.text
 
     def as_answer(
         self, *, confidence: float | None = None, evidence: Sequence[Evidence] = ()
     ) -> Answer:
-        """The same as a method's answer."""
+        """The guess as a method's answer."""
         answer = Answer(self.choice, self.text, self.reason, confidence, tuple(evidence))
         return replace(answer, status="abstained") if self.abstained else answer
 
@@ -70,22 +70,22 @@ def guess(
     frames: Sequence[Frame] = (),
     **slots: Any,
 ) -> Guess:
-    """The model's answer, after its reason or alone; an abstention where its reply cannot be read twice in a row."""
+    """The model's answer, with or without a reason; an abstention if no reply can be read."""
     if question.options:
         choose = ReasonedChoice if reasoned else Choice
         choice = ask(chat, prompt, choose, frames=frames, question=question, default=None, **slots)
-        return (
-            Guess() if choice is None else Guess(choice.choice, "", getattr(choice, "reason", ""))
-        )
+        if choice is None:
+            return Guess()
+        return Guess(choice.choice, "", getattr(choice, "reason", ""))
     tell = ReasonedWords if reasoned else Words
     said = ask(chat, prompt, tell, frames=frames, question=question, default=None, **slots)
-    return (
-        Guess() if said is None else Guess(None, said.answer.strip(), getattr(said, "reason", ""))
-    )
+    if said is None:
+        return Guess()
+    return Guess(None, said.answer.strip(), getattr(said, "reason", ""))
 
 
 def in_words(question: Question, choice: str | None, text: str) -> str:
-    """An answer as the next step is told of it."""
-    return (
-        text if choice is None else f"{choice}. {question.options[question.letters.index(choice)]}"
-    )
+    """An answer as it is put to the next step."""
+    if choice is None:
+        return text
+    return f"{choice}. {question.options[question.letters.index(choice)]}"

@@ -2,12 +2,12 @@
 
 ::
 
-    guess = ask(run["llm"], "videoagent/predict", Guess, question=question, seen=story, default=Guess())
+    guess = ask(run["llm"], "videoagent/predict", Guess, question=question, seen=story)
 
-The prompt's slots are the keyword arguments that are not named below. A reply that cannot be read is
+Keyword arguments other than those below fill the prompt's slots. A reply that cannot be read is
 asked for again, with the reason, and then one decisive field at a time; after that the step's
-documented default stands. An event notes each of these. With no default an error is raised. Nothing
-is ever made up in place of a reply.
+documented default stands. An event notes each of these. Without a default an error is raised.
+Nothing is ever made up in place of a reply.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from longtake.types import Frame
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
 REQUIRED: Any = object()
-"""Stands for "no default": an unreadable reply raises."""
+"""No default: an unreadable reply raises an error."""
 QUOTED = 2000
-"""Characters of an unreadable reply that are shown to the model again …"""
+"""Characters of an unreadable reply that the model is shown again …"""
 CUT_QUOTED = 200
 """… and of one that was cut off."""
 FIELD_TOKENS = 160
@@ -149,7 +149,8 @@ def converse(
     except Unreadable as error:
         problem = str(error)
     try:
-        # a model whose reply ran out of room is likely to ramble on; one that thought too long is not
+        # a model whose reply ran out of room rambles on when asked again; one that only thought
+        # too long does not
         if not (is_cut(reply) and reply.text.strip() and form.lacking({})):
             reply = _again(chat, messages, options, form, reply, problem)
             try:
@@ -223,7 +224,7 @@ def _quoted(reply: Reply) -> Message:
 
 
 def plain_data(value: Any) -> Any:
-    """A default as the trace shows it."""
+    """A default as the trace records it."""
     return value.model_dump(mode="json") if isinstance(value, BaseModel) else value
 
 

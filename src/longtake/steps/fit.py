@@ -1,8 +1,8 @@
-"""Prompts that fit: what is too long for a model's context is seen before it is sent.
+"""Prompts that fit the model's context, checked before they are sent.
 
-The longest piece of quoted material loses lines from its middle, since notes are in time order and a film's
-beginning and end are asked about most, until the prompt and the reply have room. An event says what was
-left out. :class:`Around` is material that knows better what it can do without.
+The longest piece of quoted material loses lines from its middle until prompt and reply have room:
+notes are in time order, and most questions are about a film's beginning or end. An event records
+what was left out. :class:`Around` chooses the lines to drop by distance instead.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from longtake.prompts import Plain, phrase, words
 from longtake.types import Line, Question, Segment
 
 ROOM = 32
-"""Tokens kept free beyond what was counted: chat templates add some of their own."""
+"""Tokens kept free on top of the count: chat templates add some of their own."""
 
 Build = Callable[[Mapping[str, Any]], list[Message]]
 
 
 class Around(list[Line]):
-    """Lines of which those nearest to some moments matter most: when there is no room, the others go first."""
+    """Lines ranked by distance to the given moments; the farthest are dropped first."""
 
     def __init__(self, lines: Iterable[Line], times: Sequence[float]) -> None:
         super().__init__(lines)
         self.times = tuple(times)
 
     def nearest(self, keep: int) -> Around:
-        """The ``keep`` lines closest to a moment, in time order."""
+        """The ``keep`` lines nearest to a moment, in time order."""
         return Around((self[number] for number in sorted(self._ranked()[:keep])), self.times)
 
     def within(self, most: int) -> Around:
-        """As many of the nearest lines as hold at most ``most`` words."""
+        """The nearest lines, up to ``most`` words in total."""
         total = 0
         for keep, number in enumerate(self._ranked()):
             total += len(self[number].text.split())
@@ -54,38 +54,21 @@ class Around(list[Line]):
 def fit(
     chat: Chat, prompt: str, build: Build, slots: Mapping[str, Any], reply_tokens: int
 ) -> list[Message]:
-    """The messages that ``build`` makes of the slots, with material trimmed until they fit."""
+    """The messages that ``build`` makes from the slots, with material trimmed until they fit."""
     messages = build(slots)
     context = chat.card.context
     if context is None:
         return messages
     most = context - reply_tokens - ROOM
-    # the estimate is too high on purpose: only a prompt that seems too long is counted exactly
+    # the estimate errs on the high side; only a prompt that seems too long is counted exactly
     if estimate_messages(messages) <= most or measure(chat, messages) <= most:
         return messages
-    pieces = {name: lines for name, value in slots.items() if len(lines := _lines(value)) > 1}
-    kept = {name: len(lines) for name, lines in pieces.items()}
-    while any(number > 2 for number in kept.values()):
-        name = max(
-            kept,
-            key=lambda slot: (
-                sum(map(len, trim(pieces[slot], kept[slot]))) if kept[slot] > 2 else -1
-            ),
-        )
-        kept[name] = _most_that_fits(
-            kept[name] - 1,
-            lambda number, name=name: (  # type: ignore[misc]
-                measure(chat, build(_with(slots, pieces, {**kept, name: number}))) <= most
-            ),
-        )
-        trimmed = _with(slots, pieces, kept)
-        messages = build(trimmed)
+    trimming = _Trimming(slots)
+    while (name := trimming.longest()) is not None:
+        trimming.shorten(name, lambda values: measure(chat, build(values)) <= most)
+        messages = build(trimming.values())
         if measure(chat, messages) <= most:
-            left_out = {
-                slot: len(pieces[slot]) - number
-                for slot, number in kept.items()
-                if number < len(pieces[slot])
-            }
+            left_out = trimming.left_out()
             events.note(
                 "notes_trimmed", prompt=prompt, model=chat.card.name, lines_left_out=left_out
             )
@@ -99,13 +82,13 @@ def fit(
 
 
 def measure(chat: Chat, messages: Sequence[Message]) -> int:
-    """Tokens of a conversation, its words counted by the endpoint's tokenizer where it offers one."""
+    """Tokens of a conversation, counted by the endpoint's tokenizer where there is one."""
     pictures = sum(estimate_image(p) for m in messages for p in m.parts if isinstance(p, Image))
     return pictures + sum(PER_MESSAGE + count(chat, message.text) for message in messages)
 
 
 def trim(lines: Sequence[str], keep: int) -> list[str]:
-    """The first and last of the lines, ``keep`` in all, with a line between that says how many are gone."""
+    """The first and last lines, ``keep`` in total, and between them a line that counts the rest."""
     if keep >= len(lines):
         return list(lines)
     head = (keep + 1) // 2
@@ -113,26 +96,49 @@ def trim(lines: Sequence[str], keep: int) -> list[str]:
     return [*lines[:head], gap, *lines[len(lines) - (keep - head) :]]
 
 
-def _most_that_fits(most: int, fits: Callable[[int], bool]) -> int:
-    """The largest number of lines, from two to ``most``, that fits; two where none does."""
-    low, high = 2, most
-    while low < high:
-        middle = (low + high + 1) // 2
-        if fits(middle):
-            low = middle
-        else:
-            high = middle - 1
-    return low
+class _Trimming:
+    """The slots of a prompt, and how many lines of their material are kept."""
 
+    def __init__(self, slots: Mapping[str, Any]) -> None:
+        self._slots = slots
+        self._lines: dict[str, list[str]] = {}
+        for name, value in slots.items():
+            lines = _lines(value)
+            if len(lines) > 1:
+                self._lines[name] = lines
+        self._kept = {name: len(lines) for name, lines in self._lines.items()}
 
-def _with(
-    slots: Mapping[str, Any], pieces: Mapping[str, Sequence[str]], kept: Mapping[str, int]
-) -> dict[str, Any]:
-    short = {name: number for name, number in kept.items() if number < len(pieces[name])}
-    return {
-        **slots,
-        **{name: _shortened(slots[name], pieces[name], number) for name, number in short.items()},
-    }
+    def longest(self) -> str | None:
+        """The slot with the most text among those that can still lose lines."""
+        sizes: dict[str, int] = {}
+        for name, number in self._kept.items():
+            if number > 2:
+                sizes[name] = sum(map(len, trim(self._lines[name], number)))
+        return max(sizes, key=sizes.__getitem__) if sizes else None
+
+    def shorten(self, name: str, fits: Callable[[Mapping[str, Any]], bool]) -> None:
+        """Keep as many lines of a slot as fit, fewer than now; two if no number does."""
+        low, high = 2, self._kept[name] - 1
+        while low < high:
+            middle = (low + high + 1) // 2
+            self._kept[name] = middle
+            if fits(self.values()):
+                low = middle
+            else:
+                high = middle - 1
+        self._kept[name] = low
+
+    def values(self) -> dict[str, Any]:
+        """The slots with their material trimmed."""
+        values = dict(self._slots)
+        for name in self.left_out():
+            values[name] = _shortened(self._slots[name], self._lines[name], self._kept[name])
+        return values
+
+    def left_out(self) -> dict[str, int]:
+        """How many lines each trimmed slot has lost."""
+        lost = {name: len(lines) - self._kept[name] for name, lines in self._lines.items()}
+        return {name: number for name, number in lost.items() if number}
 
 
 def _shortened(value: Any, lines: Sequence[str], keep: int) -> Any:
@@ -140,7 +146,7 @@ def _shortened(value: Any, lines: Sequence[str], keep: int) -> Any:
 
 
 def _lines(value: Any) -> list[str]:
-    """The lines of a slot that holds material; our own words and the question are never trimmed."""
+    """The lines of a slot with material; our own words and the question are never trimmed."""
     if isinstance(value, Plain | Question | Segment | bool | int | float):
         return []
     if isinstance(value, Around):

@@ -1,4 +1,4 @@
-"""Times as models write them: repaired where it is plain what is meant, refused with words to the model otherwise."""
+"""Times as models write them: repaired if the meaning is clear, rejected with a hint if not."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Written = str | float
 
 @dataclass(frozen=True)
 class Stretch:
-    """A stretch of film, and what was done to the times that were written for it."""
+    """A stretch of film, and how the times written for it were repaired."""
 
     segment: Segment
     repaired: str = ""
@@ -28,10 +28,10 @@ def read_stretch(start: Written, end: Written, duration: float) -> Stretch:
     ::
 
         "00:03:21", "3:21", "201 s", 201      the same moment
-        00:05:00 to 00:04:00                  reversed: turned round
+        00:05:00 to 00:04:00                  reversed: swapped
         03:21:00 in a film of an hour         minutes written as hours: 00:03:21
-        00:59:00 to 01:10:00                  beyond the end: cut at the end
-        02:00:00 to 02:10:00                  wholly outside: refused
+        00:59:00 to 01:10:00                  past the end: cut at the end
+        02:00:00 to 02:10:00                  entirely outside: rejected
     """
     a, shifted_a = _moment(start, duration)
     b, shifted_b = _moment(end, duration)
@@ -51,7 +51,7 @@ def read_stretch(start: Written, end: Written, duration: float) -> Stretch:
 
 
 def _moment(written: Written, duration: float) -> tuple[float, bool]:
-    """Seconds, and whether a clock had to be read one place lower to lie inside the film."""
+    """Seconds, and whether hours had to be read as minutes to fall inside the film."""
     try:
         seconds = parse_time(str(written))
     except ConfigError as error:
@@ -63,7 +63,7 @@ def _moment(written: Written, duration: float) -> tuple[float, bool]:
 
 
 def at_least(segment: Segment, seconds: float, duration: float) -> Segment:
-    """The segment widened to both sides to last ``seconds``, inside the film."""
+    """The segment widened on both sides to last ``seconds``, within the film."""
     if segment.duration >= seconds:
         return segment
     start = max(0.0, min(segment.middle - seconds / 2, duration - seconds))

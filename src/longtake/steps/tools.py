@@ -1,9 +1,10 @@
-"""Functions that a model may use.
+"""Functions that a model may call.
 
-A function's signature becomes the tool's parameters and its docstring the description. Models whose
-endpoint offers tool calls get them natively; others are told of the tools in words and reply in JSON. What a
-tool gives is film material and is quoted. The loop is bounded: after ``turns`` uses the model is told to
-answer, and a reply that cannot be read ends in the step's default, as in :func:`~longtake.steps.ask.ask`.
+A function's signature becomes the tool's parameters, its docstring the description. Endpoints that
+offer tool calls get them natively; for others the prompt describes the tools in words and the model
+replies in JSON. A tool's result is film material and is quoted as such. The loop is bounded: after
+``turns`` calls the model is told to answer, and a reply that cannot be read ends in the step's
+default, as in :func:`~longtake.steps.ask.ask`.
 """
 
 from __future__ import annotations
@@ -45,12 +46,12 @@ _FENCED = re.compile(r"```\w*\n(.*)\n```", re.DOTALL)
 
 
 class ToolError(LongtakeError):
-    """Raised inside a tool: its text goes to the model, which may try otherwise."""
+    """Raised inside a tool; its text goes to the model, which may then try something else."""
 
 
 @dataclass(frozen=True)
 class Tool:
-    """A function as a model may use it."""
+    """A function that a model may call."""
 
     name: str
     description: str
@@ -59,13 +60,13 @@ class Tool:
 
     @property
     def spec(self) -> ToolSpec:
-        """What the model is told."""
+        """The tool as the model is told about it."""
         schema = self.parameters.model_json_schema()
         schema.pop("title", None)
         return ToolSpec(self.name, self.description, schema)
 
     def use(self, arguments: str) -> str:
-        """Run the tool on arguments in JSON; what is wrong with them, or with the run, is a ``ToolError``."""
+        """Run the tool on JSON arguments; raises :class:`ToolError` if they are invalid."""
         try:
             given = parse(arguments or "{}")
         except NotJson as error:
@@ -81,7 +82,7 @@ class Tool:
 
 
 def tool(function: Callable[..., Any]) -> Tool:
-    """A tool from a function with type hints and a docstring; ``Annotated[…, "…"]`` describes one."""
+    """A tool from a function with type hints; ``Annotated[…, "…"]`` describes a parameter."""
     hints = get_type_hints(function, include_extras=True)
     fields: dict[str, Any] = {}
     for name, parameter in inspect.signature(function).parameters.items():
@@ -109,7 +110,7 @@ def use_tools(
     max_tokens: int | None = None,
     **slots: Any,
 ) -> M | T:
-    """The model's typed reply after at most ``turns`` uses of the tools, one at a time."""
+    """The model's typed reply after at most ``turns`` tool calls, one at a time."""
     form = Form.of(reply, slots)
     own = chat.card.options
     tokens = own.max_tokens if max_tokens is None else max_tokens
@@ -135,7 +136,10 @@ def use_tools(
 
 @dataclass(frozen=True)
 class _Loop:
-    """Turns of a model and its tools; ends with the conversation and, if the model answered, its reply."""
+    """Turns of a model and its tools.
+
+    Both ways return the conversation and, if the model answered, its reply.
+    """
 
     chat: Chat
     tools: Mapping[str, Tool]
@@ -175,7 +179,7 @@ class _Loop:
         return [*messages, say("assistant", reply.text or prompts.phrase("shared", "empty"))], reply
 
     def _use(self, call: ToolCall) -> str:
-        """What a tool gives, quoted, or what is wrong with how it was used."""
+        """The tool's result, quoted, or what was wrong with the call."""
         try:
             if call.name not in self.tools:
                 known = ", ".join(self.tools)
@@ -191,9 +195,9 @@ class _Loop:
 
     def _note(self, call: ToolCall, *, result: str = "", error: str | None = None) -> None:
         try:
-            arguments = json.loads(call.arguments)
-        except ValueError:
-            arguments = {"unread": call.arguments}
+            arguments = parse(call.arguments).value
+        except NotJson:
+            arguments = None
         if not isinstance(arguments, dict):
             arguments = {"unread": call.arguments}
         events.emit(
@@ -209,10 +213,9 @@ def _in_words(spec: ToolSpec) -> str:
 
 
 def _call_in(text: str) -> ToolCall | None:
-    """The tool call that a reply is; one without a name where it merely holds something like a call.
+    """The tool call that a reply consists of; a nameless one if the reply merely contains a call.
 
-    A reply that quotes the film can hold a call that the film shows, so only a reply that is nothing else
-    counts.
+    A reply may quote a call that the film shows, so only a reply that is nothing else counts.
     """
     try:
         found = [one for one in objects(text) if isinstance(one.value.get("tool"), str)]
