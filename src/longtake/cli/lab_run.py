@@ -25,6 +25,7 @@ from longtake.plots.events import check as check_plot
 from longtake.plots.sweep import draw
 from longtake.session.asking import Session
 from longtake.session.casting import roles_of
+from longtake.types import GIVEN
 
 
 @click.command("run")
@@ -178,8 +179,12 @@ def _show(measured: Measured) -> None:
         click.echo(f"  {kind:<14}{rate}")
     click.echo(f"uniform with {measured.uniform_frames} frames  {measured.uniform.accuracy}")
     click.echo(f"lead      {measured.lead}")
+    if measured.citations is not None:
+        for name, value in measured.citations.figures().items():
+            click.echo(f"  {name:<40}{value:.2f}")
     ended = count_statuses(scored.rows)
-    del ended["answered"]
+    for given in GIVEN:
+        del ended[given]
     if ended:
         listed = [f"{count} {status}" for status, count in sorted(ended.items())]
         click.echo("not answered: " + ", ".join(listed))

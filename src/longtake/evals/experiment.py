@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from longtake import prompts
 from longtake.errors import ConfigError, ModelError
+from longtake.evals import grounding
+from longtake.evals.grounding import Citations
 from longtake.evals.items import Benchmark
 from longtake.evals.outcomes import list_errors
 from longtake.evals.runner import Scored, evaluate
@@ -38,6 +40,12 @@ class Measured:
     uniform_frames: int
 
     @property
+    def citations(self) -> Citations | None:
+        """How well the method cites the evidence."""
+        scored = self.scored
+        return grounding.measure(scored.items, scored.rows, scored.right)
+
+    @property
     def lead(self) -> Difference:
         """The method minus uniform, on the same questions."""
         videos = [item.asked.video for item in self.scored.items]
@@ -64,6 +72,7 @@ class Measured:
             "critical_path_s": self.scored.mean("seconds"),
             "uniform": {"frames": self.uniform_frames, "accuracy": self.uniform.accuracy.value},
             "lead": vars(self.lead),
+            "citations": None if self.citations is None else asdict(self.citations),
             "errors": dict(self.scored.errors),
         }
 

@@ -35,6 +35,19 @@ class Citations:
     acc_gqa: float | None
     """Share of questions with a right answer whose strongest citation has an IoP of 0.5 or more."""
 
+    def figures(self) -> dict[str, float]:
+        """The means that exist, by the names that reports use."""
+        named = {
+            "precision (right answers, within 5 s)": self.precision,
+            "recall (right answers, within 5 s)": self.recall,
+            "tightness (right answers, IoU)": self.tightness,
+            "right answers without a citation": self.uncited,
+            "mIoU": self.miou,
+            "mIoP": self.miop,
+            "Acc@GQA": self.acc_gqa,
+        }
+        return {name: value for name, value in named.items() if value is not None}
+
 
 def measure(
     items: Sequence[Item], rows: Sequence[Mapping[str, Any]], right: Sequence[bool]

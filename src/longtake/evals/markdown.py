@@ -71,7 +71,7 @@ def _summary(report: Report) -> list[str]:
         cell(report.method),
         cell(report.models),
         report.accuracy,
-        f"{report.counts['answered']} of {report.total}",
+        f"{report.given} of {report.total}",
         f"{report.mean('frames'):.1f}",
         f"{report.mean('calls'):.1f}",
         f"{report.tokens:,.0f}",
@@ -88,6 +88,10 @@ def _details(report: Report) -> list[str]:
     for tag, rates in report.tags().items():
         rows = [(cell(value), str(rate)) for value, rate in rates.items()]
         blocks.append(table((cell(tag), "accuracy (95 %)"), rows))
+    citations = report.citations
+    if citations is not None:
+        rows = [(name, f"{value:.3f}") for name, value in citations.figures().items()]
+        blocks.append(table((f"citations, {citations.questions} questions", "mean"), rows))
     points = report.calibration()
     if points:
         rows = [(f"{point.confidence:.2f}", str(point.rate)) for point in points]

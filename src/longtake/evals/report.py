@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from longtake.errors import RunError
-from longtake.evals import outcomes
+from longtake.evals import grounding, outcomes
+from longtake.evals.grounding import Citations
 from longtake.evals.items import Benchmark, Item
 from longtake.evals.runner import Scored, score
 from longtake.evals.runs import RunFolder
 from longtake.evals.scoring import Difference, Rate, accuracy, by_tag, paired
+from longtake.types import GIVEN
 
 MEANS = ("frames", "calls", "tokens_in", "tokens_out", "seconds")
 """Usage figures whose means are part of the JSON output."""
@@ -66,6 +68,17 @@ class Report:
     def total(self) -> int:
         """Questions of the run, including those without a result if it is unfinished."""
         return int(self.spec["questions"])
+
+    @property
+    def given(self) -> int:
+        """Questions that were answered, whether or not the answer found support."""
+        return sum(self.counts[status] for status in GIVEN)
+
+    @property
+    def citations(self) -> Citations | None:
+        """How well answers cite the evidence; ``None`` if the benchmark does not say where it is."""
+        scored = self.scored
+        return grounding.measure(scored.items, scored.rows, scored.right)
 
     @property
     def counts(self) -> Counter[str]:
@@ -187,6 +200,7 @@ def _plain(report: Report) -> dict[str, Any]:
         "spec": report.spec,
         "accuracy": vars(report.scored.accuracy) if report.scored.items else None,
         "counts": dict(report.counts),
+        "citations": None if report.citations is None else asdict(report.citations),
         "errors": dict(report.errors.most_common()),
         "by_tag": tags,
         "calibration": [

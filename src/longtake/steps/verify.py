@@ -15,6 +15,7 @@ is the overlap of words (:func:`by_overlap`), and an event says so.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
@@ -33,7 +34,7 @@ from longtake.prompts import Plain, phrase
 from longtake.steps.answer import guess, in_words
 from longtake.steps.ask import ask
 from longtake.steps.run import Run
-from longtake.timecode import clock
+from longtake.timecode import clock, parse_time
 from longtake.types import GIVEN, Answer, Evidence, Frame, Line, Question, Segment
 
 SHARE = 0.06
@@ -48,6 +49,9 @@ APART = 3.0
 """Seconds between two candidates; closer ones show the same moment."""
 OVERLAP = 0.8
 """Share of the answer's letters that a line must hold to support it without a model."""
+
+
+_CLOCK = re.compile(r"\b\d{1,2}:[0-5]\d:[0-5]\d\b")
 
 
 class Marks(BaseModel):
@@ -127,9 +131,17 @@ def verifier(run: Run) -> tuple[Chat | None, bool]:
 
 
 def gather(answer: Answer, footage: Footage, about: str, *, pictures: bool) -> list[Candidate]:
-    """Candidates by promise: cited moments, lines and pictures in turn, each moment once."""
+    """Candidates by promise, each moment once.
+
+    Moments that the reason names, cited moments, lines and pictures take turns.
+    """
     cited = sorted(answer.evidence, key=lambda each: -_closeness(each, footage, about))
-    sources = [cited, close_lines(footage, about), close_pictures(footage, about)]
+    sources = [
+        named_in(answer.reason, footage),
+        cited,
+        close_lines(footage, about),
+        close_pictures(footage, about),
+    ]
     in_turn = [each for rank in zip_longest(*sources) for each in rank if each is not None]
     chosen: list[Candidate] = []
     for evidence in in_turn:
@@ -142,6 +154,16 @@ def gather(answer: Answer, footage: Footage, about: str, *, pictures: bool) -> l
         if len(chosen) == MOST:
             break
     return chosen
+
+
+def named_in(reason: str, footage: Footage) -> list[Evidence]:
+    """The moments that the answer's reason names by the clock."""
+    times = [parse_time(text) for text in _CLOCK.findall(reason)]
+    inside = [time for time in dict.fromkeys(times) if time < footage.duration]
+    if "captions" in footage.has:
+        captions = zip(inside, footage.captions(inside), strict=True)
+        return [Evidence(Segment(time, time), "caption", text) for time, text in captions]
+    return [Evidence(Segment(time, time), "frame") for time in inside]
 
 
 def close_lines(footage: Footage, about: str) -> list[Evidence]:

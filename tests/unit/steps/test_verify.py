@@ -107,6 +107,12 @@ def test_candidates_are_apart_and_cited_moments_lead(footage):
     assert min(gaps) >= checking.APART
 
 
+def test_moments_that_the_reason_names_come_first(footage):
+    answer = Answer("B", "the dog", "[00:01:30] a dog; [09:00:00] is beyond the end", 0.9, (CAT,))
+    first, *_ = gather(answer, footage, "cat", pictures=False)
+    assert first.evidence == Evidence(Segment(90, 90), "caption", "a dog at 5")
+
+
 def test_the_check_may_cost_a_share_of_the_method(footage):
     candidates = gather(ANSWER, footage, "cat or dog", pictures=False)
     run = Run({"llm": ScriptedChat([Reply("x", usage=Usage(calls=1, tokens_in=1_000_000))])})
