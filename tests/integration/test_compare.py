@@ -10,6 +10,8 @@ from longtake import cli
 from longtake.lab.film import make_world, write_world
 from longtake.registry import methods
 
+SIMULATED = ("--model", "lab/acuity=1", "--no-verify")
+
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
@@ -27,22 +29,15 @@ def one_index(world, monkeypatch):
 def test_all_methods_side_by_side(world, capsys):
     folder, asked = world
     options = [word for option in asked.question.options for word in ("--option", option)]
-    code = cli.run(
-        [
-            "compare",
-            str(folder / "film.mp4"),
-            asked.question.text,
-            *options,
-            "--model",
-            "lab/acuity=1",
-            "--json",
-        ]
-    )
+    film = str(folder / "film.mp4")
+    code = cli.run(["compare", film, asked.question.text, *options, *SIMULATED, "--json"])
     out, err = capsys.readouterr()
     assert code == 0, err
     rows = {row["method"]: row for row in json.loads(out)["results"]}
     assert set(rows) == set(methods.names())
-    assert {row["status"] for row in rows.values()} == {"answered"}
+    # lookup sees no pictures, so it abstains if the answer is neither said nor written
+    looking = [row for name, row in rows.items() if name != "lookup"]
+    assert {row["status"] for row in looking} == {"answered"}
     sighted = [
         name for name, row in rows.items() if name != "blind" and row["choice"] == asked.answer
     ]
@@ -54,18 +49,8 @@ def test_all_methods_side_by_side(world, capsys):
 def test_a_budget_ends_each_method_by_itself(world, capsys):
     folder, asked = world
     film = str(folder / "film.mp4")
-    code = cli.run(
-        [
-            "compare",
-            film,
-            asked.question.text,
-            "--model",
-            "lab/acuity=1",
-            "--max-calls",
-            "2",
-            "--json",
-        ]
-    )
+    limited = [*SIMULATED, "--max-calls", "2"]
+    code = cli.run(["compare", film, asked.question.text, *limited, "--json"])
     out, err = capsys.readouterr()
     assert code == 0, err
     statuses = {row["method"]: row["status"] for row in json.loads(out)["results"]}

@@ -1,4 +1,4 @@
-"""Nothing is lost or corrupted when a process dies or two work on one film."""
+"""Nothing is lost or corrupted when a process is killed, or when two index the same film."""
 
 from __future__ import annotations
 
@@ -33,19 +33,9 @@ def film(tmp_path_factory):
 
 
 def index(film, cache):
+    command = [sys.executable, "-m", "longtake", "index", str(film), "--json"]
     return subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "longtake",
-            "index",
-            str(film),
-            "--json",
-            "--only",
-            "subtitles",
-            "--only",
-            "frames",
-        ],
+        [*command, "--only", "subtitles", "--only", "frames"],
         env={**os.environ, "LONGTAKE_CACHE": str(cache)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -53,7 +43,7 @@ def index(film, cache):
 
 
 def contents(film, cache):
-    """Every finished layer's bytes, and the lines."""
+    """The arrays of every finished layer, and the subtitles."""
     footage = Film(film, Store(cache))
     layers = footage.folder.path / "layers"
     arrays = {str(p.relative_to(layers)): np.load(p) for p in sorted(layers.glob("*/*.npy"))}
@@ -82,9 +72,8 @@ def test_index_killed_at_thirty_random_moments(film, unbroken, tmp_path):
         process = index(film, cache)
         try:
             process.communicate(timeout=rng.uniform(0.2, 4.0))
-            Store(cache).clear(
-                Film(film, Store(cache)).fingerprint
-            )  # it was quicker than the axe: begin anew
+            # it finished before it could be killed: start over
+            Store(cache).clear(Film(film, Store(cache)).fingerprint)
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)
             process.communicate()

@@ -1,4 +1,4 @@
-"""Starting must not feel like loading."""
+"""The package and ``--help`` start without loading anything heavy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def python(code):
 
 
 def best_of(runs, code):
-    """The least of several timings: what the code costs, not what the machine was doing besides."""
+    """The fastest of several timings, which excludes what else the machine was doing."""
     timed = f"import time; t = time.perf_counter()\n{code}\nprint(time.perf_counter() - t)"
     return min(float(python(timed).splitlines()[-1]) for _ in range(runs))
 

@@ -1,4 +1,4 @@
-"""The demo's prompts are short enough for a small model on two cores, and begin alike."""
+"""The demo's prompts are short enough for a small model on two cores, and share a prefix."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from longtake.session.asking import Session, solve
 from longtake.steps.run import Run
 from longtake.types import Question, Segment
 
-# the cache folder of whoever runs the tests, read before each test gets one of its own
+# the real cache folder, read before each test gets a separate one
 SETTINGS = Settings(cache=CacheSettings(folder=str(cache_folder(Settings()))))
 DEMO_MODEL = "local/qwen2.5-1.5b"
 PATH = Path(__file__).parents[2] / "examples" / "demo.py"
@@ -32,9 +32,8 @@ PATH = Path(__file__).parents[2] / "examples" / "demo.py"
 @pytest.fixture(scope="module")
 def demo():
     spec = importlib.util.spec_from_file_location("demo", PATH)
-    module = sys.modules["demo"] = importlib.util.module_from_spec(
-        spec
-    )  # dataclasses look their module up
+    # dataclasses look up their module
+    module = sys.modules["demo"] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
@@ -55,7 +54,7 @@ def counter():
 
 
 class Reader:
-    """Perception without a miss: every sign and line that there is."""
+    """Perfect perception: every sign and every line."""
 
     revision = "test"
 
@@ -92,21 +91,18 @@ def test_prompts_are_under_300_tokens_and_share_their_beginning(demo, counter, s
         "captioner": SensesChat(Card("senses/words"), Reader(footage), ("onscreen", "speech")),
     }
     for riddle in demo.riddles(script):
-        asked[:] = riddle.options  # what a helpful reply would name
-        solve(
-            Session(settings).method("videoagent"),
-            footage,
-            Question(riddle.text, riddle.options),
-            Run(chats),
-        )
+        # what a helpful reply would ask for
+        asked[:] = riddle.options
+        method = Session(settings).method("videoagent")
+        solve(method, footage, Question(riddle.text, riddle.options), Run(chats))
     assert len(prompts) == 3 * 3  # predict, missing, predict
     model, most = counter
-    assert (
-        max(sum(model.count(message.text) for message in messages) for messages in prompts) < most
-    )
-    first, second = ("".join(m.text for m in messages) for messages in prompts[:2])
-    shared = next(n for n, (a, b) in enumerate(zip(first, second, strict=False)) if a != b)
-    assert shared > 0.5 * len(first)  # question and notes are read once
+    for messages in prompts:
+        assert sum(model.count(message.text) for message in messages) < most
+    first, second = ("".join(message.text for message in messages) for messages in prompts[:2])
+    # a prompt cache reads the question and the notes once
+    shared = int(0.5 * len(first))
+    assert first[:shared] == second[:shared]
 
 
 def test_riddles_have_one_right_answer_each(demo):

@@ -12,6 +12,7 @@ from PIL import Image
 
 from longtake import prompts, registry
 from longtake.cli.tables import first_column
+from longtake.config import load
 from longtake.errors import MissingExtra
 from longtake.perception.senses import Senses
 
@@ -28,7 +29,7 @@ def module_cache(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def shared_cache(module_cache, monkeypatch):
-    """One index for all of these: what is tested comes after it."""
+    """One index for all tests, since none of them is about indexing."""
     monkeypatch.setenv("LONGTAKE_CACHE", str(module_cache))
 
 
@@ -37,7 +38,8 @@ def film(film_folder):
     return str(FILMS[0].make(film_folder))
 
 
-OPTIONS = ("--option", "red", "--option", "green", "--model", "test/obliging")
+OPTIONS = ("--option", "red", "--option", "green", "--model", "test/obliging", "--no-verify")
+"""Without the check of the answer, calls and frames are those of the method alone."""
 
 
 def test_an_answer_with_its_evidence_and_its_cost(run, film):
@@ -165,6 +167,18 @@ def test_a_trace_is_replayed_and_rerun_without_a_model(run, film, tmp_path):
     assert "not a longtake trace" in err
 
 
+def test_a_run_whose_answer_was_checked_is_rerun_with_the_check(run, film, tmp_path):
+    trace = tmp_path / "run.jsonl"
+    checked = (*OPTIONS[:-1], "--trace", trace, "--no-cache")
+    code, first, _ = run("ask", film, "Which colour?", *checked)
+    assert code == 0
+    assert "8 calls" in first
+    code, rerun, err = run("replay", trace, "--rerun", film)
+    assert code == 0
+    assert rerun.splitlines()[:4] == first.splitlines()[:4]
+    assert "the same answer and evidence" in err
+
+
 def test_nothing_is_looked_at_for_a_file_that_cannot_be_written(run, film, monkeypatch):
     monkeypatch.setattr("longtake.cli.ask.look_through", lambda film: pytest.fail("looked"))
     for option in ("--trace", "--plot"):
@@ -237,10 +251,8 @@ def test_prompts_that_stood_in_for_ours_are_in_the_trace(run, film, tmp_path):
     (own / "videoagent").mkdir(parents=True)
     ours = prompts.load("videoagent/predict").text
     (own / "videoagent" / "predict.md").write_text(f"Other words.\n{ours}")
-    assert (
-        run("ask", film, "Which?", *OPTIONS, "--trace", trace, "--no-cache", "--prompts", own)[0]
-        == 0
-    )
+    recorded = ("--trace", trace, "--no-cache", "--prompts", own)
+    assert run("ask", film, "Which?", *OPTIONS, *recorded)[0] == 0
     shutil.rmtree(own)
     code, _, err = run("replay", trace, "--rerun", film)
     assert code == 0, err
@@ -253,17 +265,9 @@ def test_prompts_that_stood_in_for_ours_are_in_the_trace(run, film, tmp_path):
 def test_subtitles_that_were_given_are_taken_again_or_asked_for(run, film, tmp_path):
     trace, lines = tmp_path / "run.jsonl", tmp_path / "lines.srt"
     lines.write_text("1\n00:00:00,100 --> 00:00:02,000\nSomebody says something\n")
-    asked = (
-        "ask",
-        film,
-        "Which?",
-        *OPTIONS,
-        "--method",
-        "uniform",
-        "--set",
-        "uniform.subtitles=true",
-    )
-    assert run(*asked, "--subtitles", lines, "--trace", trace, "--no-cache")[0] == 0
+    uniform = ("--method", "uniform", "--set", "uniform.subtitles=true")
+    recorded = ("--subtitles", lines, "--trace", trace, "--no-cache")
+    assert run("ask", film, "Which?", *OPTIONS, *uniform, *recorded)[0] == 0
     assert run("replay", trace, "--rerun", film)[0] == 0
     moved = lines.rename(tmp_path / "moved.srt")
     code, _, err = run("replay", trace, "--rerun", film)
@@ -332,11 +336,9 @@ def test_compare_shows_the_estimate_then_one_row_a_method(run, film):
 
 @pytest.mark.parametrize("command", ["compare", "estimate"])
 def test_a_model_may_be_named_for_a_role_that_one_of_the_methods_has(run, film, command):
-    cast = [
-        word
-        for role in ("vlm", "llm", "captioner")
-        for word in ("--model", f"{role}=test/obliging")
-    ]
+    cast = []
+    for role in ("vlm", "llm", "captioner"):
+        cast += ["--model", f"{role}=test/obliging"]
     chosen = ("--method", "blind", "--method", "uniform", "--method", "videoagent")
     code, _, err = run(command, film, "Which?", *OPTIONS[:4], *cast, *chosen)
     assert code == 0, err
@@ -395,9 +397,9 @@ def test_methods_lists_and_explains(run):
 def test_python_in_three_lines(film):
     import longtake
 
-    result = longtake.open(film).ask(
-        "Which?", ["red", "green"], model="test/obliging", initial_frames=2
-    )
+    settings = load(assignments=["answers.verify=false"])
+    opened = longtake.open(film, settings=settings)
+    result = opened.ask("Which?", ["red", "green"], model="test/obliging", initial_frames=2)
     assert result.answer.choice == "A"
     assert result.usage.frames == 2
     assert result.trace.events[0].method == "videoagent"

@@ -1,3 +1,5 @@
+"""What a user sees of the commands that ask no model, and of mistakes."""
+
 from __future__ import annotations
 
 import json
@@ -17,7 +19,7 @@ from longtake.display import visible
 from longtake.perception import runtime
 
 QUICK = ("--only", "subtitles", "--only", "frames")
-"""Reading and listening have tests of their own, and take their time."""
+"""Reading and listening are slow, and tested elsewhere."""
 
 
 @pytest.fixture
@@ -42,16 +44,12 @@ def test_info(run, film):
 
 
 def test_frames_are_named_by_order_and_time(run, film, tmp_path):
-    out = ok(
-        run("frames", film, "--at", "11.95,0,00:00:03.05", "--out", tmp_path / "new" / "stills")
-    )
-    paths = out.split()
-    assert [os.path.basename(p) for p in paths] == [  # noqa: PTH119
-        "001_00-00-11.900.png",
-        "002_00-00-00.000.png",
-        "003_00-00-03.000.png",
-    ]
-    assert [read_number(np.asarray(Image.open(p))) for p in paths] == [119, 0, 30]
+    stills = tmp_path / "new" / "stills"
+    out = ok(run("frames", film, "--at", "11.95,0,00:00:03.05", "--out", stills))
+    paths = [Path(line) for line in out.split()]
+    names = ["001_00-00-11.900.png", "002_00-00-00.000.png", "003_00-00-03.000.png"]
+    assert [path.name for path in paths] == names
+    assert [read_number(np.asarray(Image.open(path))) for path in paths] == [119, 0, 30]
 
 
 def test_index_twice_then_clear(run, film):
@@ -61,9 +59,8 @@ def test_index_twice_then_clear(run, film):
     assert all(layer["was_done"] for layer in second["layers"])
     listed = json.loads(ok(run("cache", "list", "--json")))
     assert [f["name"] for f in listed["films"]] == [film.name]
-    assert json.loads(ok(run("cache", "clear", film, "--json")))["cleared"] == [
-        first["fingerprint"]
-    ]
+    cleared = json.loads(ok(run("cache", "clear", film, "--json")))["cleared"]
+    assert cleared == [first["fingerprint"]]
     assert json.loads(ok(run("cache", "list", "--json")))["films"] == []
 
 
@@ -71,11 +68,10 @@ def test_a_stretch_is_clipped_to_the_film(run, film, tmp_path):
     copy = tmp_path / "film.mp4"
     copy.write_bytes(film.read_bytes())
     copy.with_suffix(".srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nHello\n")
-    found = json.loads(ok(run("search", copy, "hello", "--within", "0-99999999999", "--json")))[
-        "films"
-    ][0]
-    assert found["covered"]["speech"] == 1.0
-    assert found["hits"][0]["text"] == "Hello"
+    out = ok(run("search", copy, "hello", "--within", "0-99999999999", "--json"))
+    report = json.loads(out)["films"][0]
+    assert report["covered"]["speech"] == 1.0
+    assert report["hits"][0]["text"] == "Hello"
 
 
 def test_index_goes_on_with_the_other_films(run, film, film_folder):
@@ -254,47 +250,28 @@ def test_a_reader_that_goes_away_is_no_error(arguments):
 def test_names_that_are_no_text_are_printed_all_the_same(film, tmp_path, form):
     odd = os.fsencode(tmp_path) + b"/a\xffb.mp4"
     os.link(film, odd)
+    options = ["--at", "1", "--out", odd + b" stills", *form]
     done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "longtake",
-            "frames",
-            odd,
-            "--at",
-            "1",
-            "--out",
-            odd + b" stills",
-            *form,
-        ],
+        [sys.executable, "-m", "longtake", "frames", odd, *options],
         env={**os.environ, "PYTHONIOENCODING": "utf-8:strict"},
         capture_output=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
     out = done.stdout.decode("utf-8")
-    assert (
-        json.loads(out)["film"].endswith("a\ufffdb.mp4") if form else "a\\udcffb.mp4 stills" in out
-    )
+    if form:
+        assert json.loads(out)["film"].endswith("a\ufffdb.mp4")
+    else:
+        assert "a\\udcffb.mp4 stills" in out
 
 
 def test_what_json_cannot_hold_is_null(run):
-    assert (
-        json.loads(ok(run("cache", "list", "--json", "--set", "cache.limit_gb=inf")))["limit_bytes"]
-        is None
-    )
+    out = ok(run("cache", "list", "--json", "--set", "cache.limit_gb=inf"))
+    assert json.loads(out)["limit_bytes"] is None
 
 
 def test_rough_figures():
-    assert [human_seconds(s) for s in (0.2, 40, 200, 9000)] == [
-        "under 1 s",
-        "about 40 s",
-        "about 3 min",
-        "about 2.5 h",
-    ]
-    assert [human_bytes(b) for b in (12, 1500, 2.5e6, 7e12)] == [
-        "12 B",
-        "1.5 kB",
-        "2.5 MB",
-        "7000.0 GB",
-    ]
+    durations = ["under 1 s", "about 40 s", "about 3 min", "about 2.5 h"]
+    assert [human_seconds(seconds) for seconds in (0.2, 40, 200, 9000)] == durations
+    sizes = ["12 B", "1.5 kB", "2.5 MB", "7000.0 GB"]
+    assert [human_bytes(count) for count in (12, 1500, 2.5e6, 7e12)] == sizes

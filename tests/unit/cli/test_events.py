@@ -1,3 +1,5 @@
+"""``longtake events``: blocks, their plot, and a missing extra."""
+
 from __future__ import annotations
 
 import json
@@ -13,7 +15,7 @@ from longtake.media.writer import Encoding, write_film
 from longtake.perception.efficientnet import EfficientNetLite2
 
 FEW = ("--set", "a4vl.events.max_feature_frames=42")
-"""What looking costs here is embedding."""
+"""Encoding frames is what takes time here."""
 
 
 @pytest.fixture(scope="module")
