@@ -1,4 +1,4 @@
-"""Makes the site from the repository as it is: pages at the root join it, links to code become text."""
+"""Makes the site from the repository: pages at the root join it, links to code become text."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class Report:
 
     @property
     def citations(self) -> Citations | None:
-        """How well answers cite the evidence; ``None`` if the benchmark does not say where it is."""
+        """How well answers cite the evidence; ``None`` if the benchmark names none."""
         scored = self.scored
         return grounding.measure(scored.items, scored.rows, scored.right)
 
