@@ -9,7 +9,7 @@ import click
 
 from longtake.cli.answers import exit_code, plain, report_spending, show
 from longtake.cli.indexing import look_through
-from longtake.cli.options import FILE, common, film, plot
+from longtake.cli.options import FILE, common, film_path, plot
 from longtake.cli.output import emit_json, on_terminal, say
 from longtake.cli.places import TRACE, check_place, plot_kind
 from longtake.cli.session import (
@@ -34,7 +34,7 @@ from longtake.types import Result
 
 
 @click.command()
-@film
+@film_path
 @click.argument("question")
 @method_option
 @click.option(
@@ -49,7 +49,7 @@ from longtake.types import Result
 @question_options
 @session_options
 def ask(
-    film: Path,
+    path: Path,
     question: str,
     method: str,
     trace: Path | None,
@@ -76,15 +76,15 @@ def ask(
     """
     asked = read_question(question, options)
     roles = methods.get(method).roles
-    footage = open_film(film, session.settings, subtitles=subtitles)
-    inputs = (film, footage.subtitle_file, session.casting.team)
+    film = open_film(path, session.settings, subtitles=subtitles)
+    inputs = (path, film.subtitle_file, session.casting.team)
     if trace is not None:
         check_place(trace, TRACE, inputs=inputs)
     if plot is not None:
         plots.check(plot)
         check_place(plot, plot_kind(plot), inputs=(*inputs, trace))
     name_hosts(session, roles)
-    look_through(footage)
+    look_through(film)
     meter = Meter()
     sinks: list[Sink] = [meter]
     if on_terminal() and not quiet:
@@ -94,14 +94,14 @@ def ask(
         say(f"{trace} will hold the frames shown to models")
         sinks.append(recording)
     with report_spending(meter):
-        result = session.ask(footage, asked, method, sinks=sinks)
+        result = session.ask(film, asked, method, sinks=sinks)
     # the answer comes first: it is paid for, even if drawing the plot fails
     if as_json:
-        emit_json({"film": str(film), "question": question, **plain(result)})
+        emit_json({"film": str(path), "question": question, **plain(result)})
     else:
         show(result.answer, result.usage)
     if plot is not None:
-        _draw(footage, result, plot)
+        _draw(film, result, plot)
     if recording is not None and recording.problem:
         say(f"{trace}: the trace is incomplete ({recording.problem})")
         return exit_code(result.answer) or 1

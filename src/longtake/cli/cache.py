@@ -59,29 +59,29 @@ def list_films(settings: Settings, as_json: bool) -> None:
 
 
 @cache.command()
-@click.argument("films", nargs=-1, type=PATH, metavar="[FILM]...")
+@click.argument("paths", nargs=-1, type=PATH, metavar="[FILM]...")
 @click.option("--all", "everything", is_flag=True, help="Every film.")
 @common
-def clear(films: tuple[Path, ...], everything: bool, settings: Settings, as_json: bool) -> None:
+def clear(paths: tuple[Path, ...], everything: bool, settings: Settings, as_json: bool) -> None:
     """Delete everything derived from the given films (file or fingerprint), or from all.
 
     \b
     Example:
       longtake cache clear holiday.mp4
     """
-    if not films and not everything:
+    if not paths and not everything:
         raise ConfigError(
             "name a film (or its fingerprint from 'longtake cache list'), or pass --all"
         )
     store = open_store(settings)
     known = {film.fingerprint for film in store.films()}
     chosen: set[str] = known if everything else set()
-    for film in films:
-        if str(film) in known:
-            chosen.add(str(film))
+    for path in paths:
+        if str(path) in known:
+            chosen.add(str(path))
         else:
             # a film may have been indexed both with and without --full-hash
-            chosen |= {fingerprint(film), fingerprint(film, full=True)} & known
+            chosen |= {fingerprint(path), fingerprint(path, full=True)} & known
     freed = sum(store.clear(identity) for identity in sorted(chosen))
     if as_json:
         emit_json({"cleared": sorted(chosen), "freed_bytes": freed})

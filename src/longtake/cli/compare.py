@@ -11,7 +11,7 @@ import click
 from longtake import registry
 from longtake.cli.answers import exit_code, in_words, plain, report_spending
 from longtake.cli.indexing import look_through
-from longtake.cli.options import common, film
+from longtake.cli.options import common, film_path
 from longtake.cli.output import confirm, emit_json, say
 from longtake.cli.session import (
     methods_option,
@@ -36,7 +36,7 @@ LONG = 600.0
 
 
 @click.command()
-@film
+@film_path
 @click.argument("question")
 @methods_option
 @click.option("--yes", is_flag=True, help="Do not ask before a long or paid comparison.")
@@ -44,7 +44,7 @@ LONG = 600.0
 @question_options
 @session_options
 def compare(
-    film: Path,
+    path: Path,
     question: str,
     methods: tuple[str, ...],
     yes: bool,
@@ -68,29 +68,29 @@ def compare(
     """
     asked = read_question(question, options)
     names = methods or tuple(registry.methods.names())
-    footage = open_film(film, session.settings, subtitles=subtitles)
+    film = open_film(path, session.settings, subtitles=subtitles)
     # a reply that one method paid for would be free for the next one
     casting = replace(session.casting.among(names), replies=False)
     session = replace(session, casting=casting)
-    estimates = estimate_all(session, footage, asked, names)
+    estimates = estimate_all(session, film, asked, names)
     show_estimates(estimates, err=True)
     name_hosts(session, roles_of(names))
     if not yes and _worth_asking(estimates, session.settings):
         confirm()
-    look_through(footage)
+    look_through(film)
     rows: list[tuple[str, Result | LongtakeError]] = []
     meter = Meter()
     for name in names:
         say(f"{name} …")
         try:
             with report_spending(meter):
-                rows.append((name, session.ask(footage, asked, name, sinks=[meter])))
+                rows.append((name, session.ask(film, asked, name, sinks=[meter])))
         except ModelError as error:
             # the other methods may succeed; this row says what went wrong
             rows.append((name, error))
     if as_json:
         results = [_plain(name, row) for name, row in rows]
-        emit_json({"film": str(film), "question": question, "results": results})
+        emit_json({"film": str(path), "question": question, "results": results})
     else:
         _show_table(rows)
     return min((exit_code(row.answer) for _, row in rows if isinstance(row, Result)), default=4)

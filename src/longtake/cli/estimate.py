@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from longtake import registry
-from longtake.cli.options import common, film
+from longtake.cli.options import common, film_path
 from longtake.cli.output import emit_json
 from longtake.cli.session import methods_option, question_options, read_question, session_options
 from longtake.cli.tables import show_estimates
@@ -18,14 +18,14 @@ from longtake.session.films import open_film
 
 
 @click.command()
-@film
+@film_path
 @click.argument("question")
 @methods_option
 @common
 @question_options
 @session_options
 def estimate(
-    film: Path,
+    path: Path,
     question: str,
     methods: tuple[str, ...],
     options: tuple[str, ...],
@@ -45,11 +45,11 @@ def estimate(
       longtake estimate film.mp4 "Who leaves first?" --option "the man" --option "the woman"
     """
     asked = read_question(question, options)
-    footage = open_film(film, session.settings, subtitles=subtitles)
+    film = open_film(path, session.settings, subtitles=subtitles)
     names = methods or tuple(registry.methods.names())
-    estimates = estimate_all(session, footage, asked, names)
+    estimates = estimate_all(session, film, asked, names)
     if as_json:
         plain = [dataclasses.asdict(each) for each in estimates]
-        emit_json({"film": str(film), "estimates": plain})
+        emit_json({"film": str(path), "estimates": plain})
     else:
         show_estimates(estimates)

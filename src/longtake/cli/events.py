@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from longtake.algorithms.partition import Partition
-from longtake.cli.options import COUNT, common, film, plot
+from longtake.cli.options import COUNT, common, film_path, plot
 from longtake.cli.output import emit_json, progress, say
 from longtake.cli.places import check_place, plot_kind
 from longtake.config import Settings
@@ -26,12 +26,12 @@ THUMBNAIL = 192
 
 
 @click.command()
-@film
+@film_path
 @click.option("--max-blocks", type=COUNT, metavar="B", help="Most blocks.  [default: 6]")
 @plot("Draw the signals, the cuts and a picture of each block")
 @common
 def events(
-    film: Path, max_blocks: int | None, plot: Path | None, settings: Settings, as_json: bool
+    path: Path, max_blocks: int | None, plot: Path | None, settings: Settings, as_json: bool
 ) -> None:
     """Divide a film into blocks where its content changes.
 
@@ -45,20 +45,20 @@ def events(
     """
     if plot is not None:
         plots.check(plot)
-        check_place(plot, plot_kind(plot), inputs=(film,))
+        check_place(plot, plot_kind(plot), inputs=(path,))
     chosen = configure(A4VL, settings.methods.get("a4vl", {})).events
     if max_blocks is not None:
         chosen = dataclasses.replace(chosen, max_blocks=max_blocks)
-    footage = open_film(film, settings)
-    with progress(f"analysing {film.name}") as advance:
-        divided = partition(footage, chosen, advance)
+    film = open_film(path, settings)
+    with progress(f"analysing {path.name}") as advance:
+        divided = partition(film, chosen, advance)
     if plot is not None:
-        _draw(footage, divided, plot)
+        _draw(film, divided, plot)
     blocks = _blocks(divided)
     if as_json:
         emit_json(
             {
-                "film": str(film),
+                "film": str(path),
                 "duration": divided.duration,
                 "blocks": blocks,
                 "plot": None if plot is None else str(plot),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from longtake.cli.options import COUNT, FOLDER, common, film
+from longtake.cli.options import COUNT, FOLDER, common, film_path
 from longtake.cli.output import emit_json
 from longtake.cli.places import PICTURE, check_place
 from longtake.config import Settings
@@ -17,7 +17,7 @@ from longtake.timecode import clock, parse_time
 
 
 @click.command()
-@film
+@film_path
 @click.option(
     "--at",
     "moments",
@@ -35,7 +35,7 @@ from longtake.timecode import clock, parse_time
 @click.option("--width", type=COUNT, metavar="PIXELS", help="Scale down to this width.")
 @common
 def frames(
-    film: Path, moments: str, out: Path, width: int | None, settings: Settings, as_json: bool
+    path: Path, moments: str, out: Path, width: int | None, settings: Settings, as_json: bool
 ) -> None:
     """Save the frames at given times.
 
@@ -49,18 +49,18 @@ def frames(
     times = [parse_time(moment) for moment in moments.split(",") if moment.strip()]
     if not times:
         raise ConfigError("--at: give one or more times, as in 12.5,60,00:12:31")
-    footage = open_film(film, settings)
-    pictures = footage.at(times, width=width)
+    film = open_film(path, settings)
+    pictures = film.at(times, width=width)
     out.mkdir(parents=True, exist_ok=True)
     saved = []
     for number, (asked, frame) in enumerate(zip(times, pictures, strict=True), start=1):
         # colons are not allowed in file names everywhere
         label = clock(frame.time, millis=True).replace(":", "-")
-        path = out / f"{number:03d}_{label}.png"
-        check_place(path, PICTURE, inputs=(film,))
-        save_png(frame.pixels, path)
-        saved.append({"asked": asked, "time": frame.time, "file": str(path)})
+        file = out / f"{number:03d}_{label}.png"
+        check_place(file, PICTURE, inputs=(path,))
+        save_png(frame.pixels, file)
+        saved.append({"asked": asked, "time": frame.time, "file": str(file)})
         if not as_json:
-            click.echo(path)
+            click.echo(file)
     if as_json:
-        emit_json({"film": str(film), "frames": saved})
+        emit_json({"film": str(path), "frames": saved})

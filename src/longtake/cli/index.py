@@ -20,7 +20,7 @@ from longtake.timecode import clock
 
 
 @click.command()
-@click.argument("films", nargs=-1, required=True, type=PATH)
+@click.argument("paths", nargs=-1, required=True, type=PATH, metavar="FILM...")
 @click.option(
     "--subtitles",
     type=PATH,
@@ -37,7 +37,7 @@ from longtake.timecode import clock
 @full_hash
 @common
 def index(
-    films: tuple[Path, ...],
+    paths: tuple[Path, ...],
     subtitles: Path | None,
     only: tuple[str, ...],
     full_hash: bool,
@@ -56,20 +56,20 @@ def index(
     """
     reports = []
     failures: list[tuple[Path, LongtakeError]] = []
-    for film in films:
+    for path in paths:
         try:
             with show_notes():
-                footage = open_film(film, settings, subtitles=subtitles, full_hash=full_hash)
-                reports.append({"film": str(film), **_indexed(footage, only)})
+                film = open_film(path, settings, subtitles=subtitles, full_hash=full_hash)
+                reports.append({"film": str(path), **_indexed(film, only)})
         except (MediaError, RunError) as error:
             say(f"longtake: {error}")
-            failures.append((film, error))
+            failures.append((path, error))
             continue
-        for dropped in open_store(settings).evict(keep=footage.fingerprint):
+        for dropped in open_store(settings).evict(keep=film.fingerprint):
             limit = f"{settings.cache.limit_gb:g} GB"
             say(f"  dropped {dropped.name} from the cache to stay under {limit}")
     if as_json:
-        failed = [{"film": str(film), "error": str(error)} for film, error in failures]
+        failed = [{"film": str(path), "error": str(error)} for path, error in failures]
         emit_json({"films": reports, "failed": failed})
     return failures[0][1].exit_code if failures else 0
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import numpy as np
 
-from longtake.cli.options import common, film, full_hash
+from longtake.cli.options import common, film_path, full_hash
 from longtake.cli.output import emit_json, human_bytes, rows
 from longtake.config import Settings
 from longtake.index.film import Film
@@ -18,10 +18,10 @@ from longtake.timecode import clock
 
 
 @click.command()
-@film
+@film_path
 @full_hash
 @common
-def info(film: Path, full_hash: bool, settings: Settings, as_json: bool) -> None:
+def info(path: Path, full_hash: bool, settings: Settings, as_json: bool) -> None:
     """Show a film's length, picture, sound and subtitles.
 
     The length is that of the packets that are present, so a truncated file shows its true length.
@@ -30,21 +30,21 @@ def info(film: Path, full_hash: bool, settings: Settings, as_json: bool) -> None
     Example:
       longtake info holiday.mp4
     """
-    footage = open_film(film, settings, full_hash=full_hash)
+    film = open_film(path, settings, full_hash=full_hash)
     if as_json:
-        emit_json(_facts(footage))
+        emit_json(_facts(film))
         return
-    video = footage.video
+    video = film.video
     rows(
         [
-            ("file", str(film)),
+            ("file", str(path)),
             ("length", _length(video)),
             ("picture", _picture(video)),
             ("keyframes", _keyframes(video)),
             ("sound", _tracks(video.info.audio)),
-            ("subtitles", _tracks(video.info.subtitles, footage.subtitle_file)),
+            ("subtitles", _tracks(video.info.subtitles, film.subtitle_file)),
             ("format", f"{video.info.format}, {human_bytes(video.info.size)}"),
-            ("fingerprint", footage.fingerprint),
+            ("fingerprint", film.fingerprint),
         ]
     )
 

@@ -19,7 +19,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
 COUNT = click.IntRange(min=1)
 
-film = click.argument("film", type=PATH)
+film_path = click.argument("path", type=PATH, metavar="FILM")
 
 full_hash = click.option(
     "--full-hash",

@@ -19,7 +19,7 @@ from longtake.timecode import clock, parse_range
 
 
 @click.command()
-@click.argument("films", nargs=-1, required=True, type=PATH, metavar="FILM...")
+@click.argument("paths", nargs=-1, required=True, type=PATH, metavar="FILM...")
 @click.argument("text")
 @click.option(
     "--within",
@@ -29,7 +29,7 @@ from longtake.timecode import clock, parse_range
 @click.option("--top", type=COUNT, default=10, show_default=True, help="Most hits per film.")
 @common
 def search(
-    films: tuple[Path, ...],
+    paths: tuple[Path, ...],
     text: str,
     within: str | None,
     top: int,
@@ -49,7 +49,7 @@ def search(
     check_text(text)
     stretch = parse_range(within) if within is not None else None
     reports = []
-    for path in films:
+    for path in paths:
         film = open_film(path, settings)
         with show_notes():
             # rejects a part outside the film before the film is indexed
@@ -59,7 +59,7 @@ def search(
         hits = [_plain(hit) for hit in result.hits]
         reports.append({"film": str(path), "hits": hits, "covered": result.covered})
         if not as_json:
-            _show(path, result, several=len(films) > 1)
+            _show(path, result, several=len(paths) > 1)
     if as_json:
         emit_json({"text": text, "films": reports})
 
