@@ -54,6 +54,7 @@ class OpenFilm:
         settings = self.settings
         if budget is not None:
             settings = replace(settings, budget=budget)
+        # a string is a sequence too, of single characters
         models = (model,) if isinstance(model, str) else tuple(model)
         casting = Casting(models, Path(team) if team else None)
         session = Session(settings, casting, seed).with_fields(method, fields)

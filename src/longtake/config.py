@@ -144,6 +144,7 @@ def load(
     user = user_config_file()
     if user.is_file():
         layers.append(Layer(_read(user), str(user)))
+    # may be somebody else's file, so it is not trusted by default
     working = Path("longtake.toml")
     if working.is_file():
         layers.append(Layer(_read(working), str(working), trusted=trust_working_folder))

@@ -65,6 +65,7 @@ class _LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        # click's own error would not suggest the nearest command
         name = args[0] if args else ""
         if name not in COMMANDS and not name.startswith("-"):
             known = self.list_commands(ctx)
@@ -107,10 +108,12 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Run a command line and return its exit code."""
     try:
+        # not standalone: click would turn every error into its own exit code
         code = root.main(arguments, prog_name="longtake", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except LongtakeError as error:
         return _fail(error, str(error), error.exit_code)
+    # --help and --version end like this
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except (click.Abort, KeyboardInterrupt) as error:
@@ -140,6 +143,7 @@ def _explain(error: OSError) -> str:
 def _fail(error: BaseException, message: str, code: int) -> int:
     if _interrupted(error):
         message, code = INTERRUPTED, 130
+    # read from argv, since the error may have come before options were parsed
     if "--debug" in sys.argv:
         traceback.print_exception(error)
     print(f"longtake: {visible(message)}", file=sys.stderr)

@@ -62,6 +62,7 @@ def citation(cited: Evidence) -> str:
 
 def spent(usage: Usage) -> str:
     """Usage in one line."""
+    # many endpoints do not report cached tokens
     cached = f" ({usage.tokens_cached:,} cached)" if usage.tokens_cached else ""
     cost = "cost unknown" if usage.cost is None else f"${usage.cost:.4f}"
     return (
@@ -79,6 +80,7 @@ def report_spending(meter: Meter) -> Iterator[None]:
         say(f"interrupted after {spent(meter.total)}; an unfinished call is not counted")
         raise
     except LongtakeError:
+        # most errors come before any call, and then nothing was spent
         if meter.total.calls:
             say(f"ended after {spent(meter.total)}")
         raise

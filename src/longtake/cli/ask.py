@@ -77,6 +77,7 @@ def ask(
     asked = read_question(question, options)
     roles = methods.get(method).roles
     film = open_film(path, session.settings, subtitles=subtitles)
+    # outputs are checked before any work is done for them
     inputs = (path, film.subtitle_file, session.casting.team)
     if trace is not None:
         check_place(trace, TRACE, inputs=inputs)
@@ -84,6 +85,7 @@ def ask(
         plots.check(plot)
         check_place(plot, plot_kind(plot), inputs=(*inputs, trace))
     name_hosts(session, roles)
+    # indexed here, with a progress bar, rather than inside the first search of the method
     look_through(film)
     meter = Meter()
     sinks: list[Sink] = [meter]

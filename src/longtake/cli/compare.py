@@ -72,6 +72,7 @@ def compare(
     # a reply that one method paid for would be free for the next one
     casting = replace(session.casting.among(names), replies=False)
     session = replace(session, casting=casting)
+    # also opens every model, so that unknown names fail before the first method runs
     estimates = estimate_all(session, film, asked, names)
     show_estimates(estimates, err=True)
     name_hosts(session, roles_of(names))
@@ -93,6 +94,7 @@ def compare(
         emit_json({"film": str(path), "question": question, "results": results})
     else:
         _show_table(rows)
+    # one answer is enough for success
     return min((exit_code(row.answer) for _, row in rows if isinstance(row, Result)), default=4)
 
 

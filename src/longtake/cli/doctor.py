@@ -32,6 +32,7 @@ def doctor(settings: Settings, as_json: bool) -> None:
       longtake doctor
     """
     store = open_store(settings)
+    # the folder is created on first use, so it may not exist yet
     free = shutil.disk_usage(_existing(store.root)).free
     used, problem = _used(store)
     candidates = (user_config_file(), Path("longtake.toml").absolute())
@@ -74,6 +75,7 @@ def _used(store: Store) -> tuple[int, str]:
     """Bytes in the store, and what is wrong with its folder, if anything."""
     try:
         return sum(film.bytes for film in store.films()), ""
+    # a broken cache is what this command is for: show it instead of failing
     except ConfigError as error:
         return 0, str(error)
 

@@ -98,6 +98,7 @@ def eval_command(
     solver = Solver(method, session, traces_folder, preset)
     name_hosts(session, methods.get(method).roles)
     folder = RunFolder(out)
+    # results that earlier, interrupted runs left
     done = len(folder.results())
     if resume and not done:
         say(f"{out}: nothing to resume; starting a new run")
@@ -118,6 +119,7 @@ def eval_command(
     else:
         published = None if planned is None else {planned.name: planned.published}
         click.echo(markdown([report], published))
+    # nothing could be asked at all, as when the server is down
     return 4 if report.counts.keys() == {"error"} else 0
 
 
@@ -155,6 +157,7 @@ def _announcing(benchmark: Benchmark, before: int) -> Callable[[Mapping[str, Any
         cost += row.get("usage", {}).get("cost") or 0.0
         left = len(items) - before - done
         if worth_a_line(done, left):
+            # earlier runs are left out of the pace: they may have run on another machine
             pace = (time.monotonic() - began) / done
             share = f"{right / done:.1%} right so far" if labelled else "no public labels"
             money = f"  ${cost:.2f}" if cost else ""

@@ -46,6 +46,7 @@ def events(
     if plot is not None:
         plots.check(plot)
         check_place(plot, plot_kind(plot), inputs=(path,))
+    # this is the partition that A4VL uses, so its settings apply
     chosen = configure(A4VL, settings.methods.get("a4vl", {})).events
     if max_blocks is not None:
         chosen = dataclasses.replace(chosen, max_blocks=max_blocks)

@@ -53,6 +53,7 @@ def frames(
     pictures = film.at(times, width=width)
     out.mkdir(parents=True, exist_ok=True)
     saved = []
+    # numbered in the order asked for, since two times may give one frame
     for number, (asked, frame) in enumerate(zip(times, pictures, strict=True), start=1):
         # colons are not allowed in file names everywhere
         label = clock(frame.time, millis=True).replace(":", "-")

@@ -64,7 +64,9 @@ def index(
         except (MediaError, RunError) as error:
             say(f"longtake: {error}")
             failures.append((path, error))
+            # the other films may be fine
             continue
+        # only now is it known how much space the film takes
         for dropped in open_store(settings).evict(keep=film.fingerprint):
             limit = f"{settings.cache.limit_gb:g} GB"
             say(f"  dropped {dropped.name} from the cache to stay under {limit}")

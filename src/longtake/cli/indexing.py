@@ -25,5 +25,6 @@ def look_through(film: Film) -> None:
     """Index the pictures of a film, and say if its speech will be missing."""
     with show_notes(), progress("indexing the film's pictures") as advance:
         film.pictures.build(film.pictures.layers(), advance)
+    # answers may be worse for it, so the user should know
     if film.words.unheard:
         say(f"the film's speech is left out: {film.words.unheard}")

@@ -135,6 +135,7 @@ def serve(
         else:
             click.echo(address)
         say("serving; press Ctrl-C to stop")
+        # the server runs in threads; this one waits for Ctrl-C
         threading.Event().wait()
 
 

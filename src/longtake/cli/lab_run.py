@@ -109,6 +109,7 @@ def run_command(
             seeds, minutes, questions, noise=noise, films=encoded, opened_with=session.settings
         )
 
+    # unknown names and missing films are rejected before anything runs
     experiment.check(solver, make_worlds(noise), all_films=encoded is not None)
     name_hosts(session, roles_of((method, BASELINE)))
     if not sweep:

@@ -49,6 +49,7 @@ def methods(name: str | None, settings: Settings, as_json: bool) -> None:
 def _facts(name: str, settings: Settings) -> dict[str, Any]:
     kind = registered.get(name)
     method = Session(settings).method(name)
+    # bounds depend on the length of the film and on the question
     most = bounds_of(method, HOUR, EXAMPLE)
     notes = field_notes(kind)
     types = {field.name: str(field.type) for field in dataclasses.fields(kind)}

@@ -73,6 +73,7 @@ def probe(name: str, offline: bool, settings: Settings, as_json: bool) -> None:
     """
     catalogue = Catalogue(settings, offline=offline)
     chat = _bare(catalogue, name)
+    # pictures leave this machine only after the host is named
     if host := catalogue.host(name):
         click.echo(f"asking {host}", err=True)
     report = ask(chat)
@@ -80,6 +81,7 @@ def probe(name: str, offline: bool, settings: Settings, as_json: bool) -> None:
         emit_json(dataclasses.asdict(report))
     else:
         _show(report)
+    # the report is printed first; the error only sets the exit code
     if not report.reachable:
         raise ModelError(name, "unavailable", report.problem.removeprefix(f"{name}: "))
 

@@ -62,6 +62,7 @@ def common(command: F) -> F:
             config=config_file,
             assignments=assignments,
             trust_working_folder=trust_config,
+            # a method's section has its own name, so the names must be known
             method_names=registry.methods.names(),
         )
         return command(*args, settings=settings, **rest)
@@ -94,6 +95,7 @@ _SETTINGS = [
 
 def add_options(command: F, options: Sequence[Callable[[F], F]]) -> F:
     """Apply options so that ``--help`` lists them in the given order."""
+    # decorators apply from the bottom up
     for option in reversed(options):
         command = option(command)
     return command

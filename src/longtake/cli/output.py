@@ -84,6 +84,7 @@ def worth_a_line(done: int, left: int) -> bool:
 def progress(what: str) -> Iterator[Callable[[float], None]]:
     """Show a progress bar on a terminal; yields a function that takes the share done."""
     if not on_terminal():
+        # a bar would fill a log file with control characters
         yield lambda share: None  # noqa: ARG005
         return
     # imported late: rich is slow to import, and most commands do not need it

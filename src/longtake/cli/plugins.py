@@ -23,6 +23,7 @@ GROUP = "longtake.commands"
 def installed(reserved: Container[str]) -> dict[str, EntryPoint]:
     """The added commands by name; a package cannot replace a reserved name."""
     points: dict[str, EntryPoint] = {}
+    # sorted, since packages come in no fixed order
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         if point.name not in reserved:
             points.setdefault(point.name, point)

@@ -89,6 +89,7 @@ def replay(
             f"pass --method {started.method} to allow it",
             key="method",
         )
+    # fails early if there is no answer to compare with
     before = _answered(trace, recorded).answer
     film = open_film(rerun, settings, subtitles=_subtitles(started, subtitles))
     result = _rerun(recorded, started, film, settings, console)
@@ -154,6 +155,7 @@ def _rerun(
 def _recorded_run(recorded: Trace, started: RunStarted) -> Run:
     """A run whose models give the recorded replies."""
     calls = [event for event in recorded.events if isinstance(event, ChatCalled)]
+    # if prompts were reworded since, requests are matched by what they show
     recording = Recording(calls, reworded=started.wording != wording())
     roles: dict[str, RecordedChat] = {}
     team = []

@@ -97,6 +97,7 @@ def read(path: Path, data: Sequence[Path]) -> Report:
             return reports.read(folder, drawn)
         except (ConfigError, RunError) as problem:
             problems.append(problem)
+    # with one folder its own problem says more
     if len(problems) == 1:
         raise problems[0]
     raise RunError(f"{path}: no --data folder holds the files of {asked['name']} it was run on")

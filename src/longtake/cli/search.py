@@ -58,6 +58,7 @@ def search(
             result = find(film, text, within=stretch, top=top)
         hits = [_plain(hit) for hit in result.hits]
         reports.append({"film": str(path), "hits": hits, "covered": result.covered})
+        # each film is shown as soon as it is searched: the next may take minutes to index
         if not as_json:
             _show(path, result, several=len(paths) > 1)
     if as_json:

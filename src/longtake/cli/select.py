@@ -115,6 +115,7 @@ def select(
     show_estimates(estimates, err=not only_estimate)
     if only_estimate:
         return
+    # every agent of the library will be asked, so all their hosts are named
     casting = replace(session.casting, roster=members)
     name_hosts(replace(session, casting=casting), ("team",))
     if not yes and any(each.paid for each in estimates):

@@ -116,6 +116,7 @@ def train_retriever(
       longtake ask film.mp4 "Who scores?" --method lvagent --set perception.retriever=head
     """
     _check_files(out, data)
+    # encoding takes long: a missing torch should not be discovered after it
     if not only_prepare:
         need_torch()
     rules = Rules(least_tokens=least_tokens)
@@ -177,6 +178,7 @@ def _check_files(out: Path, data: Path) -> None:
 def _draw(made: Progress, path: Path) -> None:
     try:
         plots.draw(made, path, title="retrieval head")
+    # curves are a convenience; the head is already saved
     except MissingExtra as error:
         say(f"no curves are drawn: {error}")
 

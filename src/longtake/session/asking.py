@@ -59,6 +59,7 @@ class Session:
     def run(self, method: Method, footage: Footage) -> Run:
         """Open the models that a method needs, with the budget for one question."""
         catalogue = self._catalogue()
+        # a witness lets models without eyes describe pictures; replies are kept beside the film
         witness, folder = footage.witness(), footage.replies_folder
         replies = ReplyStore(folder) if folder and self.casting.replies else None
         names = self.casting.names(method.roles, pictures="pictures" in footage.has)
@@ -81,6 +82,7 @@ class Session:
         pictures: bool = False,
     ) -> Result:
         """Answer a question with a method; ``pictures`` keeps the frames it saw in the trace."""
+        # the recorder is a sink like any other
         recorder = Recorder(pictures=pictures)
         with self.under_way(recorder, *sinks):
             result = self.answer(method, footage, question)
@@ -130,6 +132,7 @@ def solve(
     except BudgetSpent as spent:
         events.note("budget_spent", why=str(spent))
         answer = with_option_text(settle(spent), question)
+    # a trace shows how the run ended, even if it failed
     except LongtakeError as error:
         events.emit(events.Failed(error=type(error).__name__, message=str(error)))
         raise

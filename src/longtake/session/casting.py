@@ -124,6 +124,7 @@ class Casting:
 
     def _check_roles(self, roles: Sequence[str]) -> None:
         known = list(dict.fromkeys((*roles, *self.beside)))
+        # a mistyped role would otherwise be ignored, and the default model used
         for assignment in self.assignments:
             if assignment.role not in ("", TEAM, *known):
                 raise unknown("role", assignment.role, known, where=f"--model {assignment}")

@@ -58,6 +58,7 @@ def estimate(method: Method, duration: float, question: Question, run: Run) -> E
         cost = 0.0 if free else None
         return Estimate(registered_name(method), None, None, None, None, cost, None, paid=not free)
     picture = max((chat.card.picture_tokens or PICTURE_TOKENS for chat in chats), default=0)
+    # each call repeats the question and the form of the reply
     per_call = FORM_TOKENS + _beyond_words(question)
     written = most.prompt_words * TOKENS_PER_WORD + most.calls * per_call
     tokens_in = round(written + most.frames * (picture + TIME_TOKENS))
@@ -98,6 +99,7 @@ def estimate_all(
     session: Session, footage: Footage, question: Question, methods: Sequence[str]
 ) -> list[Estimate]:
     """Estimate one question for several methods that share one set of models."""
+    # a role that only one of the methods has may be named for all
     shared = replace(session, casting=session.casting.among(methods))
     estimates = []
     for name in methods:
