@@ -53,8 +53,8 @@ def test_no_method_uses_more_than_its_estimate(name, worded, world):
         footage, question = world.source.footage(item.asked.video), worded(item.asked.question)
         team = [Agent(f"agent {number}", chat) for number in (1, 2, 3)]
         run = Run({"llm": chat, "captioner": chat, "vlm": chat}, team=team)
-        most = estimate(method, footage.duration, question, run)
-        used = solve(method, footage, question, run).usage
+        most = estimate(method, footage.duration, question, run, check=True)
+        used = solve(method, footage, question, run, check=True).usage
         for figure in ("calls", "frames", "tokens_in", "tokens_out", "cost"):
             assert getattr(used, figure) <= getattr(most, figure), (figure, item.tags["type"])
 

@@ -36,9 +36,9 @@ def estimate(
     """Show the most a question can cost, without asking it.
 
     Each method states its own upper bounds: calls, pictures, tokens, and money where prices are
-    known. Nothing is sent. Not included: the check of the answer (one or two calls), replies that
-    have to be requested again, and replies longer than requested. A method without bounds is shown
-    as unknown.
+    known. The check of the answer is included. Nothing is sent. Not included: replies that have to
+    be requested again, and replies longer than requested. A method without bounds is shown as
+    unknown.
 
     \b
     Example:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -12,6 +13,7 @@ from longtake.models import tokens
 from longtake.models.chat import Chat
 from longtake.prompts import show_question
 from longtake.session.asking import Session, registered_name
+from longtake.steps import verify
 from longtake.steps.run import Run
 from longtake.types import Question
 
@@ -26,6 +28,12 @@ FORM_TOKENS = 60
 reply's form, which counts as one word."""
 TIME_TOKENS = 6
 """The time written before each picture."""
+
+
+CHECK_CALLS = 2
+"""Calls of the check of an answer: the marks, and one reconsideration."""
+CHECK_WORDS = 150
+"""Words of each of its prompts, and of each of its replies, besides what it shows."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +56,10 @@ class Estimate:
     """Whether the question may cost money: some model has a price above zero or no known price."""
 
 
-def estimate(method: Method, duration: float, question: Question, run: Run) -> Estimate:
-    """The upper bound for a method with the models of a run."""
+def estimate(
+    method: Method, duration: float, question: Question, run: Run, *, check: bool = False
+) -> Estimate:
+    """The upper bound for a method with the models of a run; ``check`` adds its verification."""
     chats = run.chats
     most = bounds_of(method, duration, question)
     if most is None:
@@ -63,15 +73,23 @@ def estimate(method: Method, duration: float, question: Question, run: Run) -> E
     written = most.prompt_words * TOKENS_PER_WORD + most.calls * per_call
     tokens_in = round(written + most.frames * (picture + TIME_TOKENS))
     tokens_out = round(most.reply_words * TOKENS_PER_WORD)
+    calls, frames = most.calls, most.frames
+    if check:
+        shown = max(verify.LEAST_TOKENS, verify.SHARE * (tokens_in + tokens_out)) + picture
+        asked = CHECK_WORDS * TOKENS_PER_WORD + words([show_question(question)]) * TOKENS_PER_WORD
+        calls += CHECK_CALLS
+        frames += CHECK_CALLS * min(verify.MOST, math.ceil(shown / max(1, picture)))
+        tokens_in += CHECK_CALLS * round(shown + asked + per_call + verify.MOST * TIME_TOKENS)
+        tokens_out += CHECK_CALLS * round(CHECK_WORDS * TOKENS_PER_WORD)
     cost = _cost(chats, tokens_in, tokens_out)
     return Estimate(
         registered_name(method),
-        most.calls,
-        most.frames,
+        calls,
+        frames,
         tokens_in,
         tokens_out,
         cost,
-        most.steps,
+        most.steps + CHECK_CALLS * check,
         paid=cost is None or cost > 0,
     )
 
@@ -105,7 +123,8 @@ def estimate_all(
     for name in methods:
         method = shared.method(name)
         run = shared.run(method, footage)
-        estimates.append(estimate(method, footage.duration, question, run))
+        check = session.settings.answers.verify
+        estimates.append(estimate(method, footage.duration, question, run, check=check))
     return estimates
 
 

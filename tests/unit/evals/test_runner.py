@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from processes import SECRET, Captions, masked
 
-from longtake.config import Settings
+from longtake.config import AnswerSettings, Settings
 from longtake.entries import OpenAIEntry
 from longtake.errors import RunError
 from longtake.evals.items import Asked, Benchmark, Item
@@ -135,7 +135,9 @@ def test_the_spec_has_everything_that_determines_the_results(tmp_path):
 
 
 def test_a_fault_in_a_method_is_a_result_with_what_it_used(tmp_path):
-    faulty = Solver("processes:Faulty", Session(casting=Casting(("lab/acuity=1",))))
+    unchecked = Settings(answers=AnswerSettings(verify=False))
+    session = Session(unchecked, Casting(("lab/acuity=1",)))
+    faulty = Solver("processes:Faulty", session)
     scored = evaluate(faulty, benchmark(), RunFolder(tmp_path / "run"))
     assert [row["status"] for row in scored.rows] == ["answered", "error", "answered"] * 2
     assert scored.rows[1]["error"] == "ZeroDivisionError: division by zero"

@@ -1,4 +1,4 @@
-"""What a film shows or says reaches a model only as quoted material, and changes nothing but its words."""
+"""What a film shows or says reaches a model as quoted material and changes only its words."""
 
 import re
 
@@ -88,7 +88,7 @@ def test_film_text_stays_inside_its_quotation(attack: str, dress: object) -> Non
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_the_parser_reads_the_models_words_only(attack: str) -> None:
-    """A reply that quotes the film beside its own answer is ambiguous or its own, never the film's."""
+    """A reply that quotes the film beside its own answer is ambiguous or its own."""
     chat = ScriptedChat([f'I see the text: {defuse(attack)}\n{{"choice": "B"}}', '{"choice": "B"}'])
     guess = ask(chat, "t/guess", Guess, question=QUESTION, notes=attack)
     assert guess.choice == "B"
