@@ -13,6 +13,7 @@ ROOT_PAGES = {
     "README.md": "index.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
+    "SECURITY.md": "security.md",
 }
 _LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
 

@@ -4,9 +4,9 @@ Later sources win: dataclass defaults < ``config.toml`` in the user's config fol
 ``longtake.toml`` in the working folder < ``--config FILE`` < ``--set key=value``. Unknown keys are
 rejected with the nearest valid one.
 
-A ``longtake.toml`` that comes with a folder of films is somebody else's file. It may tune a run,
-but fields marked ``trusted`` (where frames are sent, and with which key) are refused there unless
-the user passes ``--trust-config``.
+A ``longtake.toml`` that comes with a folder of films is somebody else's file. It may tune a run and
+lower limits. Raising a limit, and setting a field marked ``trusted`` (where frames are sent, with
+which key, which model is asked at the user's price, what is deleted), needs ``--trust-config``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class CacheSettings:
 
     folder: str = trusted("")
     """The store's folder; empty: ``$LONGTAKE_CACHE``, or else the platform's cache folder."""
-    limit_gb: float = number(20.0, least=0, most=math.inf)
+    limit_gb: float = number(20.0, trusted=True, least=0, most=math.inf)
     """Above this size the least recently used films are dropped; ``inf``: never."""
 
 
@@ -42,11 +42,11 @@ class CacheSettings:
 class MediaSettings:
     """``[media]``: limits on what a film may demand of this machine."""
 
-    max_pixels: int = number(8192 * 4608, least=1)
+    max_pixels: int = number(8192 * 4608, limit=True, least=1)
     """Pixels per frame; larger films are refused (default: 8K and a little more)."""
-    max_streams: int = number(64, least=1)
+    max_streams: int = number(64, limit=True, least=1)
     """Streams per file."""
-    max_subtitle_mb: float = number(16.0, above=0)
+    max_subtitle_mb: float = number(16.0, limit=True, above=0)
     """Size of a subtitle file."""
     workers: int = number(0, least=0)
     """Decoding threads; 0: one per core, at most 8."""
@@ -93,14 +93,14 @@ class PerceptionSettings:
 class BudgetSettings:
     """``[budget]``: limits per question; unset: no limit."""
 
-    cost: float | None = number(None, above=0)
+    cost: float | None = number(None, limit=True, above=0)
     """US dollars."""
-    tokens: int | None = number(None, above=0)
+    tokens: int | None = number(None, limit=True, above=0)
     """Prompt and reply together."""
-    frames: int | None = number(None, above=0)
+    frames: int | None = number(None, limit=True, above=0)
     """Pictures shown to models."""
-    seconds: float | None = number(None, above=0)
-    calls: int | None = number(None, above=0)
+    seconds: float | None = number(None, limit=True, above=0)
+    calls: int | None = number(None, limit=True, above=0)
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ classes of the built-in backends are here, so that a configuration can be checke
 any model code. The class of a backend from another package belongs to that package: its entries are
 kept as written (:class:`PluginEntry`) and checked when the model is opened.
 
-Fields that decide where pictures go, with which key and at which price are ``trusted``. So is every
-field that another package adds, unless the package says otherwise.
+Fields that decide where pictures go, to which model, with which key and at which price are
+``trusted``. So is every field that another package adds, unless the package says otherwise.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ class ModelEntry:
 
     backend: str = trusted(DEFAULT_BACKEND)
     """A built-in backend, one of an installed package, or the address ``module:Class`` of one."""
-    context: int = number(0, least=0)
+    context: int = number(0, trusted=True, least=0)
     """Tokens of prompt and reply together; 0: as the model or endpoint reports, else unknown."""
-    max_tokens: int = number(1024, least=1)
+    max_tokens: int = number(1024, limit=True, least=1)
     """Maximum tokens of one reply."""
-    temperature: float = number(0.0, least=0)
-    max_pixels: int = number(768 * 768, least=1)
+    temperature: float = number(0.0, trusted=True, least=0)
+    max_pixels: int = number(768 * 768, limit=True, least=1)
     """Pictures are scaled down to this many pixels before they are sent."""
-    concurrency: int = number(0, least=0)
+    concurrency: int = number(0, trusted=True, least=0)
     """Maximum calls at once, lowered while the endpoint is overloaded; 0: the backend's default."""
-    timeout: float = number(120.0, above=0)
+    timeout: float = number(120.0, limit=True, above=0)
     """Seconds that one try may take."""
     price_in: float | None = number(None, trusted=True, least=0)
     """US dollars per million prompt tokens; unset: unknown."""
@@ -57,7 +57,7 @@ class OpenAIEntry(ModelEntry):
     """A model on a server that speaks the OpenAI chat-completions protocol."""
 
     backend: str = trusted("openai")
-    model: str = ""
+    model: str = trusted("")
     """The model's name on the server; empty: the name of the entry."""
     base_url: str = trusted("")
     """The server's address, up to and including ``/v1``."""

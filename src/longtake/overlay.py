@@ -5,6 +5,8 @@ can hold:
 
 ``trusted``
     Only the user's own configuration may set the field.
+``limit``
+    A limit: a file that is not the user's own may lower it, never raise it.
 ``least``, ``above``, ``most``
     Bounds of a number. A number must be finite unless ``most`` is infinite.
 ``was``
@@ -40,9 +42,11 @@ def tunable(default: Any) -> Any:
     return field(default=default, metadata={"trusted": False})
 
 
-def number(default: float | None, *, trusted: bool | None = None, **bounds: float) -> Any:
+def number(
+    default: float | None, *, trusted: bool | None = None, limit: bool = False, **bounds: float
+) -> Any:
     """A numeric field with bounds: any of ``least``, ``above`` and ``most``."""
-    rules: dict[str, Any] = dict(bounds)
+    rules: dict[str, Any] = {"limit": limit, **bounds}
     if trusted is not None:
         rules["trusted"] = trusted
     return field(default=default, metadata=rules)
@@ -117,6 +121,8 @@ def _overlay(
         else:
             changes[key] = coerce(hints[key], value, name=name, source=origin.source)
             _check_bounds(name, changes[key], metadata, origin.source)
+            if metadata.get("limit") and not origin.trusted:
+                _check_tightens(name, changes[key], old, origin.source)
     return dataclasses.replace(base, **changes)  # type: ignore[type-var]
 
 
@@ -130,6 +136,16 @@ def coerce(hint: Any, value: Any, *, name: str, source: str) -> Any:
     except ValidationError as error:
         problem = error.errors()[0]["msg"]
         raise ConfigError(f"{name} = {value!r} in {source}: {problem}", key=name) from error
+
+
+def _check_tightens(name: str, value: Any, old: Any, source: str) -> None:
+    """Reject a limit above the present one; ``None`` is no limit at all."""
+    if old is not None and (value is None or value > old):
+        raise ConfigError(
+            f"{name} in {source} may only lower the limit of {old:g}; "
+            "put it in your own configuration, or pass --trust-config",
+            key=name,
+        )
 
 
 def _check_bounds(name: str, value: Any, bounds: Mapping[str, Any], source: str) -> None:

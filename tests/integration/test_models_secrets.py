@@ -1,5 +1,6 @@
 """A marked key through every backend: it is in no event, trace, cache file, log, error or repr."""
 
+import json
 import logging
 import traceback
 from collections.abc import Sequence
@@ -24,6 +25,22 @@ from longtake.types import Frame
 KEY = "sk-MARKED-0123456789abcdef"
 
 
+WORDS = (
+    "echo",
+    "escaped",
+    "split",
+    "refuse",
+    "refuse_escaped",
+    "redirect",
+    "host",
+    "bad_host",
+    "schema",
+    "error",
+    "hang",
+    "plain",
+)
+
+
 class Blind:
     revision = "1"
 
@@ -38,6 +55,20 @@ def leaky(request: Request) -> Send:
     match request.text.split()[0]:
         case "echo":
             return completion(f"your key is {bearer}", reasoning_content=bearer)
+        case "escaped":
+            spelt = "".join(f"\\u{ord(letter):04x}" for letter in KEY)
+            body = json.dumps(completion("@", reasoning_content="@").body)
+            return Send(200, body.replace("@", spelt).encode())
+        case "split":
+            parts = [{"type": "text", "text": KEY[:9]}, {"type": "text", "text": KEY[9:]}]
+            return completion(parts)
+        case "refuse_escaped":
+            spelt = "".join(f"\\u{ord(letter):04x}" for letter in KEY)
+            return Send(401, f'{{"error": {{"message": "no {spelt}"}}}}'.encode())
+        case "host":
+            return Send(307, {}, {"Location": f"http://{KEY}.invalid/"})
+        case "bad_host":
+            return Send(307, {}, {"Location": "http://[::bad/"})
         case "refuse":
             return Send(401, {"error": {"message": f"Incorrect API key provided: {KEY}"}})
         case "redirect":
@@ -71,7 +102,7 @@ def test_the_key_is_nowhere(
         chat = Traced(catalogue.open(name, witness=Blind(), replies=store))
         frame = Image(Frame(0.0, np.zeros((8, 8, 3), np.uint8)))
         with stream.active():
-            for word in ("echo", "refuse", "redirect", "schema", "error", "hang", "plain"):
+            for word in WORDS:
                 options = Options(deadline=1.0, schema={"type": "object"})
                 try:
                     texts.append(repr(chat.complete([say("user", f"{word} this", frame)], options)))
@@ -85,7 +116,7 @@ def test_the_key_is_nowhere(
     assert len(served.requests) >= 7
     texts.append(caplog.text)
     for text in texts:
-        assert KEY not in text
+        assert KEY.lower() not in text.lower()
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert {"trace.jsonl", "replies.sqlite"} <= {path.name for path in files}
     for path in files:

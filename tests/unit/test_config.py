@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,16 +19,16 @@ def write_user_config(text):
 
 
 def test_later_layers_win(tmp_path):
-    assert load().cache.limit_gb == 20
-    write_user_config("[cache]\nlimit_gb = 1\n[media]\nworkers = 3\n")
-    assert load().cache.limit_gb == 1
-    Path("longtake.toml").write_text("cache.limit_gb = 2")
-    assert load().cache.limit_gb == 2
+    assert load().index.fps == 1
+    write_user_config("[index]\nfps = 2\n[media]\nworkers = 3\n")
+    assert load().index.fps == 2
+    Path("longtake.toml").write_text("index.fps = 3")
+    assert load().index.fps == 3
     given = tmp_path / "given.toml"
-    given.write_text("cache.limit_gb = 3")
-    assert load(config=given).cache.limit_gb == 3
-    settings = load(config=given, assignments=["cache.limit_gb=4", "cache.limit_gb=5.5"])
-    assert settings.cache.limit_gb == 5.5
+    given.write_text("index.fps = 4")
+    assert load(config=given).index.fps == 4
+    settings = load(config=given, assignments=["index.fps=5", "index.fps=5.5"])
+    assert settings.index.fps == 5.5
     assert settings.media.workers == 3
 
 
@@ -100,6 +101,31 @@ def test_a_cache_may_be_without_limit():
 def test_prices_stay_the_users_own():
     with pytest.raises(ConfigError, match="not taken from a working folder"):
         merge([Layer({"models": {"x": {"price_in": 1.0}}}, "longtake.toml", trusted=False)])
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        ({"cache": {"limit_gb": 0}}, "cache.limit_gb in longtake.toml is not taken"),
+        ({"budget": {"cost": 5.0}}, "budget.cost in longtake.toml may only lower the limit of 1"),
+        ({"media": {"max_streams": 1000}}, "media.max_streams in longtake.toml may only lower"),
+        ({"models": {"mine": {"model": "dearer"}}}, "models.mine.model in longtake.toml is not"),
+        ({"models": {"mine": {"max_tokens": 9999}}}, "may only lower the limit of 1024"),
+    ],
+)
+def test_a_strangers_file_may_only_tighten(values, says):
+    own = Layer({"budget": {"cost": 1.0}, "models": {"mine": {"base_url": "http://h/v1"}}}, "mine")
+    with pytest.raises(ConfigError, match=re.escape(says)):
+        merge([own, Layer(values, "longtake.toml", trusted=False)])
+    merge([own, Layer(values, "longtake.toml")])  # with --trust-config
+
+
+def test_a_strangers_file_may_lower_limits():
+    own = Layer({"budget": {"cost": 1.0}}, "mine")
+    lower = {"budget": {"cost": 0.5, "calls": 3}, "media": {"max_streams": 8}}
+    settings = merge([own, Layer(lower, "longtake.toml", trusted=False)])
+    assert (settings.budget.cost, settings.budget.calls) == (0.5, 3)
+    assert settings.media.max_streams == 8
 
 
 def test_not_toml(tmp_path):

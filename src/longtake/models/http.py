@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -44,11 +45,18 @@ class Response:
     model: str
     retry_after: float | None = None
     location: str = ""
+    key: str = field(default="", repr=False)
+    """What must not appear in anything that is read from here."""
 
     def json(self) -> Any:
-        """The body as JSON; malformed JSON is a failure that another try may mend."""
+        """The body as JSON; malformed JSON is a failure that another try may mend.
+
+        A server may echo the key with escapes (``\\u0073k-…``), which only decoding reveals.
+        """
         try:
-            return json.loads(self.text)
+            return _redacted(json.loads(self.text), self.key)
+        except RecursionError as error:
+            raise Unavailable(self.model, "the server's reply is nested too deeply") from error
         except ValueError as error:
             detail = "the server's reply is not JSON, or was cut off"
             raise Unavailable(self.model, detail) from error
@@ -110,7 +118,7 @@ class Endpoint:
         """The error for a status: unavailable if another try may work, else with a remedy."""
         status = response.status
         # error bodies can be whole HTML pages
-        said = " ".join(_message(response.text).split())[:300]
+        said = " ".join(self.hidden(_message(response.text)).split())[:300]
         if status in RETRYABLE or status >= 500:
             return Unavailable(
                 self.name, f"HTTP {status}: {said}", status=status, retry_after=response.retry_after
@@ -171,11 +179,16 @@ class Endpoint:
         text = body.decode("utf-8", "replace")
         return Response(
             response.status_code,
-            text.replace(self._key, HIDDEN) if self._key else text,
+            self.hidden(text),
             self.name,
             _retry_after(response.headers.get("retry-after")),
-            httpx.URL(response.headers.get("location", "")).host,
+            self.hidden(_host(response.headers.get("location", ""))),
+            self._key,
         )
+
+    def hidden(self, text: str) -> str:
+        """Text without the key, whatever its case: host names are lower-cased."""
+        return _without(text, self._key)
 
     def _body(self, response: httpx.Response, ends: float, limit: float, hurried: bool) -> bytes:
         body = bytearray()
@@ -228,6 +241,31 @@ def check_url(name: str, base_url: str, *, keyed: bool) -> httpx.URL:
     return url.copy_with(path=url.path.rstrip("/") + "/", fragment=None)
 
 
+def _host(location: str) -> str:
+    """The host that a redirect names; empty if it names none."""
+    try:
+        return httpx.URL(location).host
+    except (httpx.InvalidURL, ValueError):
+        return ""
+
+
+def _without(text: str, key: str) -> str:
+    return re.sub(re.escape(key), HIDDEN, text, flags=re.IGNORECASE) if key else text
+
+
+def _redacted(data: Any, key: str) -> Any:
+    """Decoded JSON without the key, in texts and in names."""
+    if not key:
+        return data
+    if isinstance(data, str):
+        return _without(data, key)
+    if isinstance(data, list):
+        return [_redacted(each, key) for each in data]
+    if isinstance(data, dict):
+        return {_redacted(name, key): _redacted(each, key) for name, each in data.items()}
+    return data
+
+
 def _retry_after(value: str | None) -> float | None:
     """Seconds from the Retry-After header, which holds seconds or a date."""
     if value is None:
@@ -249,7 +287,7 @@ def _message(body: str) -> str:
     """The message inside an error body, in the shapes that servers use."""
     try:
         data = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return body
     # OpenAI: {"error": {"message"}}; vLLM: {"message"}; FastAPI: {"detail"}
     error = data.get("error", data) if isinstance(data, dict) else data

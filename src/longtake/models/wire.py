@@ -22,6 +22,10 @@ FINISHES: Mapping[str, Finish] = {
 """Finish reasons of servers; any other is ``other``."""
 
 
+MOST_TOKENS = 10**9
+"""A count above this is an error of the server, not a count."""
+
+
 def read_reply(card: Card, data: Any, messages: Sequence[Message], seconds: float) -> Reply:
     """The reply in a response body; a body without a message is a failure that may pass."""
     if isinstance(data, dict) and data.get("error"):  # some gateways report errors with status 200
@@ -73,14 +77,26 @@ def _tool_calls(calls: Any) -> tuple[ToolCall, ...]:
     return tuple(read)
 
 
+def _count(value: Any) -> int | None:
+    """A number of tokens as a server reports it; ``None`` if it cannot be one."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not 0 <= value <= MOST_TOKENS:  # false for NaN too
+        return None
+    return int(value)
+
+
 def _usage(card: Card, usage: Any, messages: Sequence[Message], said: str, seconds: float) -> Usage:
     """What the call used; estimated if the server does not say, because it was not free."""
     frames = sum(1 for _ in images(messages))
-    if isinstance(usage, dict) and isinstance(usage.get("prompt_tokens"), int):
-        tokens_in = int(usage["prompt_tokens"])
-        tokens_out = int(usage.get("completion_tokens") or 0)
-        details = usage.get("prompt_tokens_details")
-        cached = int(details.get("cached_tokens") or 0) if isinstance(details, dict) else 0
+    told = usage if isinstance(usage, dict) else {}
+    tokens_in, tokens_out = _count(told.get("prompt_tokens")), _count(told.get("completion_tokens"))
+    cached = 0
+    if tokens_in is not None:
+        details = told.get("prompt_tokens_details")
+        if isinstance(details, dict):
+            cached = min(tokens_in, _count(details.get("cached_tokens")) or 0)
+        # a reply that says something was not written in no tokens
+        tokens_out = tokens_out or (estimate(said) if said else 0)
     else:
         tokens_in, cached, tokens_out = estimate_messages(messages), 0, estimate(said)
         events.note("usage_estimated", model=card.name, tokens_in=tokens_in, tokens_out=tokens_out)

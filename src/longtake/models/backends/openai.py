@@ -10,6 +10,7 @@ import base64
 import os
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from longtake import events
@@ -129,7 +130,8 @@ class OpenAIChat:
             response = self._endpoint.post("chat/completions", body, left)
             if response.status < 300:
                 seconds = time.monotonic() - began
-                return read_reply(self._card, response.json(), messages, seconds)
+                reply = read_reply(self._card, response.json(), messages, seconds)
+                return self._without_key(reply)
             feature = self._complaint(response.status, response.text, body)
             if feature is None:
                 raise self._endpoint.failure(response)
@@ -204,6 +206,13 @@ class OpenAIChat:
         if options.tools:
             body["tools"] = [_wire_tool(tool) for tool in options.tools]
         return body
+
+    def _without_key(self, reply: Reply) -> Reply:
+        """The reply without the key, which a server can spread over parts that only join here."""
+        hidden = self._endpoint.hidden
+        calls = [replace(each, arguments=hidden(each.arguments)) for each in reply.tool_calls]
+        text, thinking = hidden(reply.text), hidden(reply.thinking)
+        return replace(reply, text=text, thinking=thinking, tool_calls=tuple(calls))
 
     def _complaint(self, status: int, text: str, body: Mapping[str, Any]) -> str | None:
         """The feature that a refusal is about, if it was sent and can be left out."""
