@@ -9,7 +9,10 @@ from numpy.typing import NDArray
 
 from longtake.algorithms import lexical, phrases
 from longtake.algorithms.fusion import reciprocal_rank
+from longtake.types import Line
 
+NEAR = 5.0
+"""Seconds between lines that still belong together."""
 QUOTED = 2.0
 """Word score of a line that holds a whole query: more than any overlap of single words."""
 
@@ -50,15 +53,34 @@ def best_lines(
     return reciprocal_rank(rankings)[:most]
 
 
-def with_neighbours(chosen: Sequence[int], count: int, reach: int) -> list[list[int]]:
-    """Chosen lines with ``reach`` lines on either side, grouped into runs, in the lines' order."""
+def with_neighbours(
+    chosen: Sequence[int], lines: Sequence[Line], reach: int, near: float = NEAR
+) -> list[list[int]]:
+    """Chosen lines with up to ``reach`` lines on either side, grouped into runs.
+
+    A neighbour follows within ``near`` seconds: signs that are minutes apart stand side by side in
+    a list, but have nothing to do with each other.
+    """
     wanted: set[int] = set()
     for number in chosen:
-        wanted.update(range(max(0, number - reach), min(count, number + reach + 1)))
+        wanted.add(number)
+        for step in (-1, 1):
+            for distance in range(1, reach + 1):
+                place = number + step * distance
+                beside = place - step
+                if not 0 <= place < len(lines) or _gap(lines[place], lines[beside]) > near:
+                    break
+                wanted.add(place)
     runs: list[list[int]] = []
     for number in sorted(wanted):
-        if runs and runs[-1][-1] == number - 1:
+        follows = bool(runs) and runs[-1][-1] == number - 1
+        if follows and _gap(lines[number - 1], lines[number]) <= near:
             runs[-1].append(number)
         else:
             runs.append([number])
     return runs
+
+
+def _gap(one: Line, other: Line) -> float:
+    """Seconds between two lines; 0 if they overlap."""
+    return max(0.0, one.segment.start - other.segment.end, other.segment.start - one.segment.end)

@@ -9,8 +9,9 @@
     5  nothing supports: the answer stands, marked ``unsupported``, with half its confidence
 
 The check is one call. It may use :data:`SHARE` of the tokens that the method used, so the most
-promising candidates come first and the rest are left out. Without a model that can judge, support
-is the overlap of words (:func:`by_overlap`), and an event says so.
+promising candidates come first and the rest are left out. One more moment is listed that has
+nothing to do with the answer (:func:`decoy`): a model that marks it as support cannot judge. With
+no model that can, support is the overlap of words (:func:`by_overlap`), and an event says so.
 """
 
 from __future__ import annotations
@@ -97,12 +98,19 @@ def verify(answer: Answer, footage: Footage, question: Question, run: Run) -> An
 
 def _checked(answer: Answer, footage: Footage, question: Question, run: Run) -> Answer:
     proposed = in_words(question, answer.choice, answer.text)
+    about = f"{question.text} {proposed}"
     chat, sees = verifier(run)
-    candidates = gather(answer, footage, f"{question.text} {proposed}", pictures=sees)  # 1
+    lines = ranked_lines(footage, about)
+    candidates = gather(answer, footage, about, lines, pictures=sees)  # 1
     candidates = affordable(candidates, chat, run)
     if not candidates:
         return unsupported(answer)
-    marks = mark(chat, footage, question, proposed, candidates) if chat else None  # 2
+    marks = None
+    if chat is not None:  # 2
+        marks = mark(chat, footage, question, proposed, [*candidates, *decoy(lines, candidates)])
+    if marks is not None and len(candidates) + 1 in marks.supports:
+        note("marks_rejected", why="a moment without relation was marked as support")
+        marks = None
     if marks is None:
         note("verified_by_overlap", candidates=len(candidates))
         marks = by_overlap(answer.text or proposed, candidates)
@@ -130,7 +138,9 @@ def verifier(run: Run) -> tuple[Chat | None, bool]:
     return None, False
 
 
-def gather(answer: Answer, footage: Footage, about: str, *, pictures: bool) -> list[Candidate]:
+def gather(
+    answer: Answer, footage: Footage, about: str, lines: Sequence[Evidence], *, pictures: bool
+) -> list[Candidate]:
     """Candidates by promise, each moment once.
 
     Moments that the reason names, cited moments, lines and pictures take turns.
@@ -139,7 +149,7 @@ def gather(answer: Answer, footage: Footage, about: str, *, pictures: bool) -> l
     sources = [
         named_in(answer.reason, footage),
         cited,
-        close_lines(footage, about),
+        lines[:FROM_LINES],
         close_pictures(footage, about),
     ]
     in_turn = [each for rank in zip_longest(*sources) for each in rank if each is not None]
@@ -166,15 +176,18 @@ def named_in(reason: str, footage: Footage) -> list[Evidence]:
     return [Evidence(Segment(time, time), "frame") for time in inside]
 
 
-def close_lines(footage: Footage, about: str) -> list[Evidence]:
-    """The lines closest in meaning to a text."""
+def ranked_lines(footage: Footage, about: str) -> list[Evidence]:
+    """All lines that are known without new work, the closest in meaning to a text first."""
     lines = sourced_lines(footage)
     if not lines:
         return []
-    rows = footage.meanings([about, *(line.text for _, line in lines)])
-    closeness = rows[1:] @ rows[0]
+    if "captions" in footage.has:
+        closeness = footage.embeddings() @ footage.encode([about])[0]
+    else:
+        rows = footage.meanings([about, *(line.text for _, line in lines)])
+        closeness = rows[1:] @ rows[0]
     evidence = []
-    for number in np.argsort(-closeness, kind="stable")[:FROM_LINES].tolist():
+    for number in np.argsort(-closeness, kind="stable").tolist():
         source, line = lines[number]
         score = round(float(closeness[number]), 4)
         evidence.append(Evidence(line.segment, source, line.text, score))
@@ -201,6 +214,18 @@ def sourced_lines(footage: Footage) -> list[tuple[str, Line]]:
         return [("caption", Line(Segment(time, time), text)) for time, text in captions]
     speech, onscreen = footage.known_lines()
     return [("speech", line) for line in speech] + [("onscreen", line) for line in onscreen]
+
+
+def decoy(lines: Sequence[Evidence], candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The line farthest from question and answer, if there are lines enough to tell.
+
+    A model that marks it as support marks everything, as small ones do: its marks say nothing.
+    """
+    if len(lines) <= FROM_LINES:
+        return []
+    farthest = lines[-1]
+    known = {each.evidence.text for each in candidates}
+    return [] if farthest.text in known else [Candidate(farthest)]
 
 
 def affordable(candidates: Sequence[Candidate], chat: Chat | None, run: Run) -> list[Candidate]:

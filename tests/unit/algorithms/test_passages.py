@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longtake.algorithms.passages import QUOTED, best_lines, by_words, with_neighbours
+from longtake.types import Line, Segment
 
 
 def test_rare_words_weigh_more_and_a_quoted_phrase_most():
@@ -28,11 +29,21 @@ def test_rankings_are_fused_and_a_line_without_a_shared_word_has_no_rank_by_word
     assert len(best_lines(words, meanings, 1)) == 1
 
 
+def lines(*starts):
+    return [Line(Segment(start, start + 2), "text") for start in starts]
+
+
 @given(st.sets(st.integers(0, 30), min_size=1), st.integers(0, 3))
 def test_every_chosen_line_is_in_one_run_with_its_neighbours(chosen, reach):
-    runs = with_neighbours(sorted(chosen), 31, reach)
+    runs = with_neighbours(sorted(chosen), lines(*range(0, 62, 2)), reach)
     flat = [number for run in runs for number in run]
     assert flat == sorted(set(flat))
     assert chosen <= set(flat)
     assert all(b - a == 1 for run in runs for a, b in pairwise(run))
     assert all(min(abs(number - each) for each in chosen) <= reach for number in flat)
+
+
+def test_lines_that_are_far_apart_in_time_are_no_neighbours():
+    assert with_neighbours([1], lines(0, 10, 100), 1) == [[1]]
+    assert with_neighbours([0, 1], lines(0, 10, 100), 0) == [[0], [1]]
+    assert with_neighbours([1], lines(6, 10, 14), 1) == [[0, 1, 2]]

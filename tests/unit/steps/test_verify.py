@@ -13,7 +13,7 @@ from longtake.models.backends.scripted import ScriptedChat
 from longtake.models.chat import Reply
 from longtake.steps import verify as checking
 from longtake.steps.run import Run
-from longtake.steps.verify import affordable, by_overlap, gather, verify
+from longtake.steps.verify import affordable, by_overlap, gather, ranked_lines, verify
 from longtake.types import Answer, Evidence, Question, Segment, Usage
 
 QUESTION = Question("Which animal comes last?", ("the cat", "the dog"))
@@ -29,6 +29,10 @@ def footage():
 
 def marks(supports=(), contradicts=()):
     return json.dumps({"supports": list(supports), "contradicts": list(contradicts)})
+
+
+def found(answer, footage, about):
+    return gather(answer, footage, about, ranked_lines(footage, about), pictures=False)
 
 
 def number_of(messages, what):
@@ -77,6 +81,17 @@ def test_marks_that_cannot_be_read_are_replaced_by_the_overlap_of_words(footage)
     assert checked.evidence == (evidence,)
 
 
+def test_a_model_that_marks_everything_is_not_believed(footage):
+    def everything(messages, _):
+        listed = [line for line in messages[-1].text.splitlines() if line[:1].isdigit()]
+        return marks(range(1, len(listed) + 1))
+
+    said = Evidence(Segment(9, 12), "speech", "and then the dog came in")
+    answer = Answer("B", "the dog", evidence=(CAT, said))
+    checked = verify(answer, footage, QUESTION, Run({"llm": ScriptedChat(everything)}))
+    assert checked.evidence == (said,)  # by the overlap of words
+
+
 @pytest.mark.parametrize("number", [0, -1, 99])
 def test_numbers_that_are_not_listed_name_nothing(footage, number):
     run = Run({"llm": ScriptedChat([marks([number])])})
@@ -100,7 +115,7 @@ def test_what_is_no_answer_is_not_checked(footage, status):
 def test_candidates_are_apart_and_cited_moments_lead(footage):
     near = Evidence(Segment(71, 71), "caption", "a dog at 1")
     answer = Answer("B", "the dog", evidence=(DOG, near))
-    candidates = gather(answer, footage, "the dog", pictures=False)
+    candidates = found(answer, footage, "the dog")
     times = [each.evidence.segment.middle for each in candidates]
     assert times[0] in (70, 71)
     gaps = [abs(a - b) for i, a in enumerate(times) for b in times[:i]]
@@ -109,12 +124,12 @@ def test_candidates_are_apart_and_cited_moments_lead(footage):
 
 def test_moments_that_the_reason_names_come_first(footage):
     answer = Answer("B", "the dog", "[00:01:30] a dog; [09:00:00] is beyond the end", 0.9, (CAT,))
-    first, *_ = gather(answer, footage, "cat", pictures=False)
+    first, *_ = found(answer, footage, "cat")
     assert first.evidence == Evidence(Segment(90, 90), "caption", "a dog at 5")
 
 
 def test_the_check_may_cost_a_share_of_the_method(footage):
-    candidates = gather(ANSWER, footage, "cat or dog", pictures=False)
+    candidates = found(ANSWER, footage, "cat or dog")
     run = Run({"llm": ScriptedChat([Reply("x", usage=Usage(calls=1, tokens_in=1_000_000))])})
     assert len(affordable(candidates, run["llm"], run)) < len(candidates) or len(candidates) < 5
     long = [checking.Candidate(Evidence(Segment(0, 1), "speech", "word " * 500))] * 3

@@ -145,7 +145,7 @@ class Lookup:
         bearing = set(np.flatnonzero((most_words >= WORDS_BEAR) | (closest >= MEANING_BEARS)))
         best = ranking.best_lines(by_words, by_meaning, len(lines))
         chosen = [number for number, _ in best if number in bearing][: self.max_lines]
-        runs = ranking.with_neighbours(chosen, len(lines), self.neighbours)  # 6
+        runs = ranking.with_neighbours(chosen, [line for _, line in lines], self.neighbours)  # 6
         found = [passage for run in runs for passage in _by_source([lines[n] for n in run])]
         return sorted(found, key=lambda passage: passage.segment)
 
