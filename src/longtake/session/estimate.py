@@ -13,7 +13,7 @@ from longtake.models import tokens
 from longtake.models.chat import Chat
 from longtake.prompts import show_question
 from longtake.session.asking import Session, registered_name
-from longtake.steps import verify
+from longtake.steps import candidates
 from longtake.steps.run import Run
 from longtake.types import Question
 
@@ -75,11 +75,11 @@ def estimate(
     tokens_out = round(most.reply_words * TOKENS_PER_WORD)
     calls, frames = most.calls, most.frames
     if check:
-        shown = max(verify.LEAST_TOKENS, verify.SHARE * (tokens_in + tokens_out)) + picture
+        shown = max(candidates.LEAST_TOKENS, candidates.SHARE * (tokens_in + tokens_out)) + picture
         asked = CHECK_WORDS * TOKENS_PER_WORD + words([show_question(question)]) * TOKENS_PER_WORD
         calls += CHECK_CALLS
-        frames += CHECK_CALLS * min(verify.MOST, math.ceil(shown / max(1, picture)))
-        tokens_in += CHECK_CALLS * round(shown + asked + per_call + verify.MOST * TIME_TOKENS)
+        frames += CHECK_CALLS * min(candidates.MOST, math.ceil(shown / max(1, picture)))
+        tokens_in += CHECK_CALLS * round(shown + asked + per_call + candidates.MOST * TIME_TOKENS)
         tokens_out += CHECK_CALLS * round(CHECK_WORDS * TOKENS_PER_WORD)
     cost = _cost(chats, tokens_in, tokens_out)
     return Estimate(

@@ -11,9 +11,9 @@ from longtake.config import BudgetSettings
 from longtake.errors import ModelError
 from longtake.models.backends.scripted import ScriptedChat
 from longtake.models.chat import Reply
-from longtake.steps import verify as checking
+from longtake.steps.candidates import APART, Candidate, affordable, gather, ranked_lines
 from longtake.steps.run import Run
-from longtake.steps.verify import affordable, by_overlap, gather, ranked_lines, verify
+from longtake.steps.verify import by_overlap, verify
 from longtake.types import Answer, Evidence, Question, Segment, Usage
 
 QUESTION = Question("Which animal comes last?", ("the cat", "the dog"))
@@ -119,7 +119,7 @@ def test_candidates_are_apart_and_cited_moments_lead(footage):
     times = [each.evidence.segment.middle for each in candidates]
     assert times[0] in (70, 71)
     gaps = [abs(a - b) for i, a in enumerate(times) for b in times[:i]]
-    assert min(gaps) >= checking.APART
+    assert min(gaps) >= APART
 
 
 def test_moments_that_the_reason_names_come_first(footage):
@@ -132,7 +132,7 @@ def test_the_check_may_cost_a_share_of_the_method(footage):
     candidates = found(ANSWER, footage, "cat or dog")
     run = Run({"llm": ScriptedChat([Reply("x", usage=Usage(calls=1, tokens_in=1_000_000))])})
     assert len(affordable(candidates, run["llm"], run)) < len(candidates) or len(candidates) < 5
-    long = [checking.Candidate(Evidence(Segment(0, 1), "speech", "word " * 500))] * 3
+    long = [Candidate(Evidence(Segment(0, 1), "speech", "word " * 500))] * 3
     assert len(affordable(long, run["llm"], run)) == 1
     run["llm"].complete([], run["llm"].card.options)
     assert len(affordable(long, run["llm"], run)) == 3
@@ -140,7 +140,7 @@ def test_the_check_may_cost_a_share_of_the_method(footage):
 
 def test_overlap_without_a_model():
     lines = [
-        checking.Candidate(Evidence(Segment(0, 1), "onscreen", "ALLRIGHTS RESERVED.")),
-        checking.Candidate(Evidence(Segment(0, 1), "speech", "something else")),
+        Candidate(Evidence(Segment(0, 1), "onscreen", "ALLRIGHTS RESERVED.")),
+        Candidate(Evidence(Segment(0, 1), "speech", "something else")),
     ]
     assert by_overlap("all rights reserved", lines).supports == [1]

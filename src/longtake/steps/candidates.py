@@ -1,0 +1,190 @@
+"""Moments that may support an answer, the most promising first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longtake.footage.protocol import Footage
+from longtake.models.chat import Card, Chat, Image
+from longtake.models.tokens import estimate, estimate_image
+from longtake.prompts import phrase
+from longtake.steps.run import Run
+from longtake.timecode import clock, parse_time
+from longtake.types import Answer, Evidence, Frame, Line, Segment
+
+SHARE = 0.06
+"""Share of the method's tokens that the check may use; with its prompt it stays under a tenth."""
+LEAST_TOKENS = 300
+"""Tokens for candidates that even the cheapest method is granted."""
+MOST = 24
+"""Candidates in one check, if their tokens allow."""
+FROM_LINES, FROM_PICTURES = 8, 12
+"""Candidates that the index adds: lines said, shown or described, and pictures."""
+APART = 3.0
+"""Seconds between two candidates; closer ones show the same moment."""
+_CLOCK = re.compile(r"\b\d{1,2}:[0-5]\d:[0-5]\d\b")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A moment that may support the answer."""
+
+    evidence: Evidence
+    frame: Frame | None = None
+    """The picture to judge by; ``None``: the text says it all."""
+
+    def tokens(self, card: Card) -> int:
+        """What it adds to the prompt."""
+        if self.frame is None:
+            return estimate(self.evidence.text)
+        return estimate_image(Image(self.frame, card.max_pixels, card.picture_tokens))
+
+    def line(self) -> Line:
+        """How the model reads about it."""
+        return Line(self.evidence.segment, self.evidence.text or phrase("shared", "picture_below"))
+
+
+def gather(
+    answer: Answer, footage: Footage, about: str, lines: Sequence[Evidence], *, pictures: bool
+) -> list[Candidate]:
+    """Candidates by promise, each moment once.
+
+    Moments that the reason names, cited moments, lines and pictures take turns.
+    """
+    cited = sorted(answer.evidence, key=lambda each: -_closeness(each, footage, about))
+    sources = [
+        named_in(answer.reason, footage),
+        cited,
+        lines[:FROM_LINES],
+        close_pictures(footage, about),
+    ]
+    in_turn = [each for rank in zip_longest(*sources) for each in rank if each is not None]
+    chosen: list[Candidate] = []
+    for evidence in in_turn:
+        moment = evidence.segment.middle
+        if any(abs(moment - each.evidence.segment.middle) < APART for each in chosen):
+            continue
+        candidate = _candidate(evidence, footage, pictures)
+        if candidate is not None:
+            chosen.append(candidate)
+        if len(chosen) == MOST:
+            break
+    return chosen
+
+
+def named_in(reason: str, footage: Footage) -> list[Evidence]:
+    """The moments that the answer's reason names by the clock."""
+    times = [parse_time(text) for text in _CLOCK.findall(reason)]
+    inside = [time for time in dict.fromkeys(times) if time < footage.duration]
+    if "captions" in footage.has:
+        captions = zip(inside, footage.captions(inside), strict=True)
+        return [Evidence(Segment(time, time), "caption", text) for time, text in captions]
+    return [Evidence(Segment(time, time), "frame") for time in inside]
+
+
+def ranked_lines(footage: Footage, about: str) -> list[Evidence]:
+    """All lines that are known without new work, the closest in meaning to a text first."""
+    lines = sourced_lines(footage)
+    if not lines:
+        return []
+    if "captions" in footage.has:
+        closeness = footage.embeddings() @ footage.encode([about])[0]
+    else:
+        rows = footage.meanings([about, *(line.text for _, line in lines)])
+        closeness = rows[1:] @ rows[0]
+    evidence = []
+    for number in np.argsort(-closeness, kind="stable").tolist():
+        source, line = lines[number]
+        score = round(float(closeness[number]), 4)
+        evidence.append(Evidence(line.segment, source, line.text, score))
+    return evidence
+
+
+def close_pictures(footage: Footage, about: str) -> list[Evidence]:
+    """The moments whose pictures are closest to a text."""
+    if "pictures" not in footage.has:
+        return []
+    cosines = footage.embeddings() @ footage.encode([about])[0]
+    evidence = []
+    for row in _peaks(cosines, footage):
+        time = float(footage.times[row])
+        evidence.append(Evidence(Segment(time, time), "frame", "", round(float(cosines[row]), 4)))
+    return evidence
+
+
+def sourced_lines(footage: Footage) -> list[tuple[str, Line]]:
+    """Everything that can be read about the footage without new work, with where it comes from."""
+    if "captions" in footage.has:
+        times = footage.times.tolist()
+        captions = zip(times, footage.captions(times), strict=True)
+        return [("caption", Line(Segment(time, time), text)) for time, text in captions]
+    speech, onscreen = footage.known_lines()
+    return [("speech", line) for line in speech] + [("onscreen", line) for line in onscreen]
+
+
+def decoy(lines: Sequence[Evidence], candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The line farthest from question and answer, if there are lines enough to tell.
+
+    A model that marks it as support marks everything, as small ones do: its marks say nothing.
+    """
+    if len(lines) <= FROM_LINES:
+        return []
+    farthest = lines[-1]
+    known = {each.evidence.text for each in candidates}
+    return [] if farthest.text in known else [Candidate(farthest)]
+
+
+def affordable(candidates: Sequence[Candidate], chat: Chat | None, run: Run) -> list[Candidate]:
+    """As many candidates as the check may cost, in order; always at least one."""
+    if chat is None:
+        return list(candidates)
+    spent = run.usage.tokens_in + run.usage.tokens_out
+    allowance = max(LEAST_TOKENS, SHARE * spent)
+    chosen: list[Candidate] = []
+    for candidate in candidates:
+        allowance -= candidate.tokens(chat.card)
+        if chosen and allowance < 0:
+            break
+        chosen.append(candidate)
+    return chosen
+
+
+def numbered(candidates: Sequence[Candidate]) -> list[str]:
+    """Candidates as the model reads them: ``2. [00:01:05] ALL RIGHTS RESERVED``."""
+    lines = [candidate.line() for candidate in candidates]
+    return [
+        f"{number}. [{clock(line.segment.start)}] {line.text}"
+        for number, line in enumerate(lines, start=1)
+    ]
+
+
+def _candidate(evidence: Evidence, footage: Footage, pictures: bool) -> Candidate | None:
+    if evidence.text:
+        return Candidate(evidence)
+    if not pictures or "pictures" not in footage.has:
+        return None  # nothing to judge it by
+    (frame,) = footage.at([evidence.segment.middle])
+    return Candidate(evidence, frame)
+
+
+def _closeness(evidence: Evidence, footage: Footage, about: str) -> float:
+    """How close a cited moment is to a text, by its picture or caption."""
+    row = int(np.abs(footage.times - evidence.segment.middle).argmin())
+    return float(footage.embeddings()[row] @ footage.encode([about])[0])
+
+
+def _peaks(cosines: NDArray[np.float32], footage: Footage) -> list[int]:
+    """The rows that stand out most, none within :data:`APART` seconds of a better one."""
+    peaks: list[int] = []
+    for row in np.argsort(-cosines, kind="stable").tolist():
+        if all(abs(footage.times[row] - footage.times[peak]) >= APART for peak in peaks):
+            peaks.append(row)
+            if len(peaks) == FROM_PICTURES:
+                break
+    return peaks
