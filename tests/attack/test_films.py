@@ -9,7 +9,7 @@ import pytest
 from attack.campaign import CRASHES, exercise_films, exercise_seeds
 from attack.texts import TARGETS, attempt
 
-SEEDS = 400
+SEEDS = 200
 """Films made and used in ``make test``; ``make attack`` goes on with fresh seeds."""
 
 
