@@ -20,7 +20,8 @@ demo: $(VENV)/.ready  ## make a film, index it, show what was found
 
 test: $(VENV)/.ready wheel-check  ## the whole suite, the built wheel included
 	$(BIN)/longtake models pull local/smollm2-135m  # 93 MB, once; the tests themselves are offline
-	LONGTAKE_REQUIRE_MODELS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+	# in the order of the folders: the slow files come first, so that neither process waits at the end
+	LONGTAKE_REQUIRE_MODELS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 MINUTES ?= 60
 attack: $(VENV)/.ready  ## fresh damaged films and texts for MINUTES=60, and a process watched for 100 s
