@@ -20,7 +20,7 @@ demo: $(VENV)/.ready  ## make a film, index it, show what was found
 
 test: $(VENV)/.ready wheel-check  ## the whole suite, the built wheel included
 	$(BIN)/longtake models pull local/smollm2-135m  # 93 MB, once; the tests themselves are offline
-	# in the order of the folders: the slow files come first, so that neither process waits at the end
+# In the order of the folders: the slow files come first, so that neither process waits at the end
 	LONGTAKE_REQUIRE_MODELS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 MINUTES ?= 60
