@@ -15,14 +15,17 @@ class Cancelled(LongtakeError):
 
 
 class Stop:
-    """A flag that ends work in many threads, including the work nested inside it."""
+    """A flag that ends work in many threads, including the work nested inside it.
 
-    def __init__(self, parent: Stop | None = None) -> None:
+    Work may be nested inside several flags, each of which ends it.
+    """
+
+    def __init__(self, *parents: Stop | None) -> None:
         self._event = threading.Event()
         self._inside: list[Stop] = []
         self._lock = threading.Lock()
-        self._parent = parent
-        if parent is not None:
+        self._parents = [parent for parent in parents if parent is not None]
+        for parent in self._parents:
             parent._adopt(self)
 
     def _adopt(self, child: Stop) -> None:
@@ -34,9 +37,9 @@ class Stop:
 
     def release(self) -> None:
         """Detach from the surrounding work, because this work is done."""
-        if self._parent is not None:
-            with self._parent._lock:
-                self._parent._inside.remove(self)
+        for parent in self._parents:
+            with parent._lock:
+                parent._inside.remove(self)
 
     def set(self) -> None:
         """End the work."""
@@ -46,6 +49,11 @@ class Stop:
             inside = list(self._inside)
         for child in inside:
             child.set()
+
+    @property
+    def is_set(self) -> bool:
+        """Whether the work was ended."""
+        return self._event.is_set()
 
     def check(self) -> None:
         """Raise :class:`Cancelled` if the work was ended."""
