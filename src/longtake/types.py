@@ -105,7 +105,9 @@ class Evidence:
 
 GIVEN = ("answered", "unsupported", "not_credible")
 """Statuses of answers that a method gives, however far they can be trusted."""
-Status: TypeAlias = Literal["answered", "unsupported", "abstained", "budget_spent", "not_credible"]
+Status: TypeAlias = Literal[
+    "answered", "unsupported", "abstained", "budget_spent", "cancelled", "not_credible"
+]
 
 
 @dataclass(frozen=True, slots=True)

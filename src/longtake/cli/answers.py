@@ -21,12 +21,13 @@ STATUS = {
     "unsupported": "no moment was found that supports this answer",
     "abstained": "no answer: the model's replies could not be read",
     "budget_spent": "the budget ran out; this is the best answer so far",
+    "cancelled": "cancelled; this is the best answer so far",
     "not_credible": "the method's own review rejects this answer",
 }
 
 
 def exit_code(answer: Answer) -> int:
-    """0 if there is an answer, 3 if the budget ran out or the method abstained."""
+    """0 if there is an answer, 3 if the run ended early or the method abstained."""
     return 0 if answer.status in GIVEN else 3
 
 

@@ -175,7 +175,7 @@ _COUNTED = ("calls", "frames")
 
 def _budget_ended(recorded: Trace) -> bool:
     answered = [event.answer for event in recorded.events if isinstance(event, Answered)]
-    return any(answer.status == "budget_spent" for answer in answered)
+    return any(answer.status in ("budget_spent", "cancelled") for answer in answered)
 
 
 @contextmanager

@@ -14,15 +14,18 @@ from longtake.errors import BudgetSpent, LongtakeError
 from longtake.events import Sink, Stream
 from longtake.footage.protocol import Footage
 from longtake.methods.base import Method, configure, fields_of
+from longtake.models.budget import Ledger
 from longtake.models.cache import ReplyStore
 from longtake.models.catalogue import Catalogue
 from longtake.models.chat import Chat
 from longtake.session.casting import TEAM, Casting
 from longtake.sinks.recorder import Recorder
-from longtake.steps.run import Agent, Run, settle
+from longtake.steps.ending import on_time
+from longtake.steps.run import Agent, Run, may_end, settle
 from longtake.steps.team import open_team
 from longtake.steps.verify import verify
 from longtake.steps.wording import wording
+from longtake.stopping import Cancelled, Stop, stopping
 from longtake.types import Answer, Question, Result
 
 DEFAULT_METHOD = "videoagent"
@@ -56,7 +59,14 @@ class Session:
             models += [member.model for member in self.casting.members()]
         return self._catalogue().hosts(models)
 
-    def run(self, method: Method, footage: Footage) -> Run:
+    def run(
+        self,
+        method: Method,
+        footage: Footage,
+        *,
+        ledger: Ledger | None = None,
+        stop: Stop | None = None,
+    ) -> Run:
         """Open the models that a method needs, with the budget for one question."""
         catalogue = self._catalogue()
         # a witness lets models without eyes describe pictures; replies are kept beside the film
@@ -70,7 +80,9 @@ class Session:
         if TEAM in method.roles:
             members = self.casting.members()
             team = open_team(catalogue, members, witness=witness, replies=replies)
-        return Run(models, team=team, budget=self.settings.budget, seed=self.seed)
+        return Run(
+            models, team=team, budget=self.settings.budget, seed=self.seed, ledger=ledger, stop=stop
+        )
 
     def ask(
         self,
@@ -80,19 +92,55 @@ class Session:
         *,
         sinks: Sequence[Sink] = (),
         pictures: bool = False,
+        stop: Stop | None = None,
     ) -> Result:
-        """Answer a question with a method; ``pictures`` keeps the frames it saw in the trace."""
+        """Answer a question with a method; ``pictures`` keeps the frames it saw in the trace.
+
+        ``stop.set()``, from any thread, ends the run within a second with the best answer so far.
+        """
         # the recorder is a sink like any other
         recorder = Recorder(pictures=pictures)
         with self.under_way(recorder, *sinks):
-            result = self.answer(method, footage, question)
+            result = self.answer(method, footage, question, stop=stop)
         return replace(result, trace=recorder.trace)
 
-    def answer(self, method: str, footage: Footage, question: Question) -> Result:
+    def answer(
+        self, method: str, footage: Footage, question: Question, *, stop: Stop | None = None
+    ) -> Result:
         """Open the method and its models and run it; events go to the active stream."""
         opened = self.method(method)
-        run = self.run(opened, footage)
+        # the time begins here: models that look at the film may index it when they are opened
+        ledger = Ledger(self.settings.budget)
+        opening = Stop(stop, stopping.get())
+        try:
+            run = on_time(
+                lambda: self.run(opened, footage, ledger=ledger, stop=stop),
+                ledger,
+                opening,
+                apart=may_end(ledger, stop) or stopping.get() is not None,
+            )
+        except (BudgetSpent, Cancelled) as ended:
+            return self._unopened(opened, footage, question, ledger, ended)
+        finally:
+            opening.release()
         return solve(opened, footage, question, run, check=self.settings.answers.verify)
+
+    def _unopened(
+        self,
+        method: Method,
+        footage: Footage,
+        question: Question,
+        ledger: Ledger,
+        ended: BudgetSpent | Cancelled,
+    ) -> Result:
+        """The result of a run that ended before its models were opened."""
+        run = Run({}, ledger=ledger, seed=self.seed)
+        started = _started(registered_name(method), method, footage, question, run)
+        models = self.casting.names(method.roles, pictures="pictures" in footage.has)
+        events.emit(replace(started, models=models))
+        answer = _ended_early(ended, run)
+        events.emit(events.Answered(answer=answer, usage=run.usage))
+        return Result(answer, run.usage, started.method, models)
 
     @contextmanager
     def under_way(self, *sinks: Sink) -> Iterator[None]:
@@ -119,25 +167,40 @@ def solve(
 ) -> Result:
     """Run a method on one question; return its answer and its usage.
 
-    If the budget runs out, the answer is the best one so far, marked as such. With ``check`` the
-    answer is verified against the film and cites only what supports it.
+    If the budget runs out or the run is cancelled, the answer is the best one so far, marked as
+    such. With ``check`` the answer is verified against the film and cites only what supports it.
     """
     name = registered_name(method)
     started = _started(name, method, footage, question, run)
     events.emit(replace(started, verify=check))
-    try:
+
+    def work() -> Answer:
         answer = with_option_text(method.answer(footage, question, run), question)
-        if check:
-            answer = with_option_text(verify(answer, footage, question, run), question)
-    except BudgetSpent as spent:
-        events.note("budget_spent", why=str(spent))
-        answer = with_option_text(settle(spent), question)
+        if not check:
+            return answer
+        # verifying may be ended too, and this answer is complete without it
+        run.propose(answer)
+        return with_option_text(verify(answer, footage, question, run), question)
+
+    try:
+        answer = run.on_time(work)
+    except (BudgetSpent, Cancelled) as ended:
+        answer = with_option_text(_ended_early(ended, run), question)
     # a trace shows how the run ended, even if it failed
     except LongtakeError as error:
         events.emit(events.Failed(error=type(error).__name__, message=str(error)))
         raise
     events.emit(events.Answered(answer=answer, usage=run.usage))
     return Result(answer, run.usage, name, run.names)
+
+
+def _ended_early(ended: BudgetSpent | Cancelled, run: Run) -> Answer:
+    """The best answer so far, marked with what ended the run."""
+    if isinstance(ended, BudgetSpent):
+        events.note("budget_spent", why=str(ended))
+        return settle(ended)
+    events.note("cancelled")
+    return replace(run.ledger.best or Answer(), status="cancelled")
 
 
 def _started(

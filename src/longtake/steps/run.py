@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from longtake.config import BudgetSettings
 from longtake.errors import BudgetSpent, ConfigError, unknown
@@ -14,7 +14,11 @@ from longtake.models.budget import Ledger
 from longtake.models.chat import Chat
 from longtake.models.clock import REAL, Clock
 from longtake.models.layers import Budgeted, Traced
+from longtake.steps.ending import on_time
+from longtake.stopping import Stop, stopping
 from longtake.types import Answer, Usage
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,7 @@ class Run:
         run.team                the agents, in the configured order
         run.propose(answer)     the best answer so far, returned if the budget ends the run
         run.random("preview")   a generator that depends on the seed and these words only
+        run.cancel()            ends the run from any thread, with the best answer so far
     """
 
     def __init__(
@@ -50,9 +55,15 @@ class Run:
         budget: BudgetSettings | None = None,
         seed: int = 0,
         clock: Clock = REAL,
+        ledger: Ledger | None = None,
+        stop: Stop | None = None,
     ) -> None:
-        self.ledger = Ledger(budget, clock=clock)
+        """``ledger`` replaces budget and clock; ``stop`` ends the run when it is set."""
+        self.ledger = ledger or Ledger(budget, clock=clock)
         self.seed = seed
+        self._stop = stop or Stop()
+        # without a limit and without anyone to cancel it, a run needs no thread of its own
+        self._may_end = may_end(self.ledger, stop)
         _refuse_unpriced([*models.values(), *(agent.chat for agent in team)], self.ledger.limits)
         self._models = {role: self._counted(chat) for role, chat in models.items()}
         self.team = tuple(replace(agent, chat=self._counted(agent.chat)) for agent in team)
@@ -95,6 +106,20 @@ class Run:
         """Raise :class:`BudgetSpent` if the time is up; call it during long work between calls."""
         self.ledger.remaining_seconds()
 
+    def cancel(self) -> None:
+        """End the run, including what it decodes, recognises or waits for."""
+        self._stop.set()
+
+    def on_time(self, act: Callable[[], T]) -> T:
+        """The result of ``act``, unless the run is cancelled or its time is up."""
+        stop = Stop(self._stop, stopping.get())
+        try:
+            return on_time(
+                act, self.ledger, stop, apart=self._may_end or stopping.get() is not None
+            )
+        finally:
+            stop.release()
+
     def random(self, *words: object) -> random.Random:
         """A random generator seeded by the run's seed and these words."""
         # the separator keeps ("ab", "c") and ("a", "bc") apart
@@ -105,6 +130,11 @@ class Run:
     def _counted(self, chat: Chat) -> Chat:
         # tracing is outermost, so that calls the budget refuses are recorded too
         return Traced(Budgeted(chat, self.ledger))
+
+
+def may_end(ledger: Ledger, stop: Stop | None) -> bool:
+    """Whether a time limit or somebody else can end a run before its method does."""
+    return stop is not None or ledger.limits.seconds is not None
 
 
 def settle(spent: BudgetSpent) -> Answer:

@@ -1,0 +1,128 @@
+"""Ending work early, from any thread.
+
+::
+
+    stop = Stop()
+    with stop.in_force():       # in the thread that works
+        for frame in frames:
+            check_stop()        # raises once somebody has called stop.set()
+
+Decoding, recognition and calls to models check the flag that is in force. What cannot check it,
+because it waits for a server, registers a function that ends the wait: :meth:`Stop.then`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from longtake.errors import LongtakeError
+
+
+class Cancelled(LongtakeError):
+    """The work was cancelled: by whoever asked for it, or because another part of it failed."""
+
+
+def _cancelled() -> LongtakeError:
+    return Cancelled("cancelled")
+
+
+class Stop:
+    """A flag that ends work in many threads, including the work nested inside it.
+
+    Work may be nested inside several flags, each of which ends it.
+    """
+
+    def __init__(self, *parents: Stop | None) -> None:
+        self._event = threading.Event()
+        self._error: Callable[[], LongtakeError] = _cancelled
+        self._inside: list[Stop] = []
+        self._acts: list[Callable[[], None]] = []
+        self._lock = threading.Lock()
+        self._parents = [parent for parent in parents if parent is not None]
+        for parent in self._parents:
+            parent._adopt(self)
+
+    def _adopt(self, child: Stop) -> None:
+        with self._lock:
+            self._inside.append(child)
+        # the parent may have been stopped before it knew this child
+        if self._event.is_set():
+            child.set(self._error)
+
+    def release(self) -> None:
+        """Detach from the surrounding work, because this work is done."""
+        for parent in self._parents:
+            with parent._lock:
+                if self in parent._inside:
+                    parent._inside.remove(self)
+
+    def set(self, error: Callable[[], LongtakeError] = _cancelled) -> None:
+        """End the work; ``error`` makes what :meth:`check` raises, :class:`Cancelled` by default.
+
+        Only the first call counts. Safe to call from any thread.
+        """
+        with self._lock:
+            if self._event.is_set():
+                return
+            self._error = error
+            self._event.set()
+            # copied, because a child that ends removes itself meanwhile
+            inside, acts = list(self._inside), list(self._acts)
+        for child in inside:
+            child.set(error)
+        for act in acts:
+            act()
+
+    @property
+    def is_set(self) -> bool:
+        """Whether the work was ended."""
+        return self._event.is_set()
+
+    def check(self) -> None:
+        """Raise :class:`Cancelled`, or the error given to :meth:`set`, if the work was ended."""
+        if self._event.is_set():
+            raise self._error()
+
+    def wait(self, seconds: float) -> None:
+        """Sleep, unless the work is ended first."""
+        self._event.wait(seconds)
+        self.check()
+
+    @contextmanager
+    def then(self, act: Callable[[], None]) -> Iterator[None]:
+        """Call ``act`` if the work is ended during the block, from the thread that ends it."""
+        with self._lock:
+            ended = self._event.is_set()
+            if not ended:
+                self._acts.append(act)
+        if ended:
+            act()
+        try:
+            yield
+        finally:
+            with self._lock:
+                if act in self._acts:
+                    self._acts.remove(act)
+
+    @contextmanager
+    def in_force(self) -> Iterator[None]:
+        """Make this the flag that :func:`check_stop` checks in this thread."""
+        token = stopping.set(self)
+        try:
+            yield
+        finally:
+            stopping.reset(token)
+
+
+stopping: ContextVar[Stop | None] = ContextVar("longtake_stop", default=None)
+"""The flag of the work that this thread is part of."""
+
+
+def check_stop() -> None:
+    """Raise if the surrounding work was ended."""
+    stop = stopping.get()
+    if stop is not None:
+        stop.check()

@@ -1,0 +1,130 @@
+"""A run ends when its time is up or somebody cancels it, whatever its method is doing."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+
+import pytest
+from support.footages import TestFootage
+
+from longtake.config import BudgetSettings
+from longtake.models.backends.scripted import ScriptedChat
+from longtake.models.chat import Options, say
+from longtake.session.asking import solve
+from longtake.steps.fanout import fanout
+from longtake.steps.run import Run
+from longtake.stopping import Cancelled, Stop, check_stop
+from longtake.types import Answer, Question
+
+QUESTION = Question("What?", ("one", "two"))
+
+
+@dataclass(init=False)
+class Slow:
+    """Proposes an answer and then does something that takes long."""
+
+    name = "slow"
+    roles = ("llm",)
+
+    def __init__(self, act):
+        self.act = act
+        self.ended = threading.Event()
+
+    def answer(self, footage, question, run):
+        run.propose(Answer("A"))
+        try:
+            self.act(run)
+        finally:
+            self.ended.set()
+        return Answer("B")
+
+
+def native(run):
+    """Something that checks nothing, as native code does."""
+    time.sleep(3)
+    check_stop()
+
+
+def loop(run):
+    while True:
+        check_stop()
+        time.sleep(0.01)
+
+
+def side_by_side(run):
+    fanout(lambda _: loop(run), range(3))
+
+
+def no_time(run):
+    while True:
+        run["llm"].complete([say("user", "hello")], Options())
+        time.sleep(0.01)
+
+
+def seconds_of(method, run):
+    began = time.monotonic()
+    result = solve(method, TestFootage(3), QUESTION, run)
+    return time.monotonic() - began, result.answer
+
+
+ACTS = [native, loop, side_by_side, no_time]
+
+
+@pytest.mark.parametrize("act", ACTS)
+def test_the_time_limit_ends_whatever_is_going_on(act):
+    method = Slow(act)
+    chat = ScriptedChat(lambda *_: "ok")
+    run = Run({"llm": chat}, budget=BudgetSettings(seconds=0.2))
+    seconds, answer = seconds_of(method, run)
+    assert seconds < 1.0
+    assert (answer.choice, answer.status) == ("A", "budget_spent")
+    assert method.ended.wait(5)  # what was left behind ends by itself
+
+
+@pytest.mark.parametrize("act", ACTS)
+def test_cancelling_from_another_thread_keeps_the_best_answer(act):
+    method, stop = Slow(act), Stop()
+    run = Run({"llm": ScriptedChat(lambda *_: "ok")}, stop=stop)
+    threading.Timer(0.1, stop.set).start()
+    seconds, answer = seconds_of(method, run)
+    assert seconds < 1.0
+    assert (answer.choice, answer.status) == ("A", "cancelled")
+    assert method.ended.wait(5)
+
+
+def test_a_run_within_cancelled_work_is_cancelled_too():
+    stop = Stop()
+    threading.Timer(0.1, stop.set).start()
+    with stop.in_force():
+        _, answer = seconds_of(Slow(native), Run({"llm": ScriptedChat([])}))
+    assert answer.status == "cancelled"
+
+
+def test_an_answer_in_time_is_the_methods_own():
+    run = Run({}, budget=BudgetSettings(seconds=5), stop=Stop())
+    _, answer = seconds_of(Slow(lambda run: None), run)
+    assert (answer.choice, answer.status) == ("B", "answered")
+
+
+def test_a_failure_on_the_other_thread_is_raised_here():
+    def fail(run):
+        raise ValueError("mine")
+
+    with pytest.raises(ValueError, match="mine"):
+        seconds_of(Slow(fail), Run({}, stop=Stop()))
+
+
+def test_what_waits_is_told_once_and_only_while_it_waits():
+    stop, told = Stop(), []
+    with stop.then(lambda: told.append("before")):
+        pass
+    with stop.then(lambda: told.append("during")):
+        stop.set()
+        stop.set()
+    with stop.then(lambda: told.append("after")):
+        pass
+    assert told == ["during", "after"]
+    with pytest.raises(Cancelled):
+        stop.check()
