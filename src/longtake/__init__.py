@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,10 @@ from longtake.errors import (
 from longtake.types import Answer, Evidence, Frame, Line, Question, Result, Segment, Usage
 
 if TYPE_CHECKING:
-    from longtake.api import OpenFilm, open  # noqa: A004
+    from longtake.api import AsyncFilm, OpenFilm, Still, open  # noqa: A004
+    from longtake.config import BudgetSettings
+    from longtake.events import Event
+    from longtake.models.clock import Cancelled, Stop
 
 # onnxruntime (1.31) sends usage data unless this is set before anybody imports it, rapidocr
 # included; worker processes inherit it. The hub's client then leaves machine details out, too.
@@ -26,10 +30,26 @@ os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
 
 __version__ = "0.1.0.dev0"
 
+_LAZY = {
+    "AsyncFilm": "longtake.api",
+    "BudgetSettings": "longtake.config",
+    "Cancelled": "longtake.models.clock",
+    "Event": "longtake.events",
+    "OpenFilm": "longtake.api",
+    "Still": "longtake.api",
+    "Stop": "longtake.models.clock",
+    "open": "longtake.api",
+}
+"""Names that are loaded when they are first used, and the modules that define them."""
+
 __all__ = [
     "Answer",
+    "AsyncFilm",
+    "BudgetSettings",
     "BudgetSpent",
+    "Cancelled",
     "ConfigError",
+    "Event",
     "Evidence",
     "Frame",
     "Line",
@@ -42,6 +62,8 @@ __all__ = [
     "Result",
     "RunError",
     "Segment",
+    "Still",
+    "Stop",
     "Usage",
     "__version__",
     "open",
@@ -49,10 +71,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load ``longtake.open`` when it is first used (PEP 562)."""
-    if name in ("OpenFilm", "open"):
+    """Load ``longtake.open`` and the like when they are first used (PEP 562)."""
+    if name in _LAZY:
         # decoders and model runtimes take seconds to import; `import longtake` must not
-        from longtake import api
-
-        return getattr(api, name)
+        return getattr(importlib.import_module(_LAZY[name]), name)
     raise AttributeError(f"module 'longtake' has no attribute {name!r}")

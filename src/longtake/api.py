@@ -5,37 +5,78 @@ import longtake
 film = longtake.open("film.mp4")
 result = film.ask("Why does the man hold up the cup?", method="videoagent")
 print(result.answer.text, result.answer.evidence)
+
+for event in film.stream("Who leaves first?"):   # the last item is the result
+    print(event)
+
+result = await film.aio.ask("Who leaves first?")  # does not block the loop
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import functools
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Concatenate, Literal, ParamSpec, TypeAlias, TypeVar
 
 from longtake import config, registry
 from longtake.config import BudgetSettings, Settings
-from longtake.events import Sink
+from longtake.errors import unknown
+from longtake.events import Event, Sink
 from longtake.index.film import Film
-from longtake.index.layers import ignore
 from longtake.index.search import Search, search
-from longtake.index.tasks import tasks
+from longtake.index.tasks import TASKS, tasks
+from longtake.media.images import encoded
+from longtake.models.clock import Stop, check_stop, stopping
 from longtake.session.asking import DEFAULT_METHOD, Session
 from longtake.session.casting import Casting
 from longtake.session.films import open_film
+from longtake.session.streaming import in_thread, in_thread_each, nested, stream
+from longtake.sinks.calling import CallingSink
 from longtake.types import Question, Result, Segment
+
+P = ParamSpec("P")
+R = TypeVar("R")
+OnEvent: TypeAlias = Callable[[Event], None]
+OnProgress: TypeAlias = Callable[[str, float], None]
+"""Called with the part that is being indexed and the fraction of it that is done, 0 to 1."""
+
+
+@dataclass(frozen=True)
+class Still:
+    """A frame as a file: the time at which it appears, and its bytes."""
+
+    time: float
+    data: bytes
+    media_type: str
 
 
 class OpenFilm:
-    """A film to ask questions about. Everything derived from it is kept in the user's cache."""
+    """A film to ask questions about. Everything derived from it is kept in the user's cache.
+
+    Its methods may be called from several threads at once. With ``stop``, another thread can end
+    the work: ``stop.set()`` makes the call raise :class:`longtake.Cancelled`.
+    """
 
     def __init__(self, film: Film, settings: Settings) -> None:
         self.film = film
         self.settings = settings
 
-    def ask(
+    @property
+    def aio(self) -> AsyncFilm:
+        """The same methods as coroutines."""
+        return AsyncFilm(self)
+
+    @property
+    def duration(self) -> float:
+        """Length in seconds."""
+        return self.film.duration
+
+    def stream(
         self,
+        /,
         question: str,
         options: Sequence[str] = (),
         *,
@@ -44,41 +85,232 @@ class OpenFilm:
         team: Path | str | None = None,
         budget: BudgetSettings | None = None,
         seed: int = 0,
+        prompts: Path | str | None = None,
+        offline: bool = False,
+        cache: bool = True,
+        verify: bool | None = None,
+        pictures: bool = False,
         sinks: Sequence[Sink] = (),
+        on_event: OnEvent | None = None,
+        stop: Stop | None = None,
+        **fields: Any,
+    ) -> Iterator[Event | Result]:
+        """Ask a question; iterate over the events as they happen. The last item is the result.
+
+        Leaving the loop ends the run. Arguments are those of :meth:`ask`.
+        """
+        settings = _with(self.settings, budget=budget, verify=verify)
+        # a string is a sequence too, of single characters
+        models = (model,) if isinstance(model, str) else tuple(model)
+        casting = Casting(models, _path(team), offline, replies=cache)
+        session = Session(settings, casting, seed, _path(prompts)).with_fields(method, fields)
+        asked = Question(question, tuple(options))
+        own = [*sinks, CallingSink(on_event)] if on_event is not None else list(sinks)
+
+        def ask(passing: Sink) -> Result:
+            sinks = (*own, passing)
+            return session.ask(self.film, asked, method, sinks=sinks, pictures=pictures)
+
+        return stream(ask, stop=stop)
+
+    def ask(
+        self,
+        /,
+        question: str,
+        options: Sequence[str] = (),
+        *,
+        method: str = DEFAULT_METHOD,
+        model: str | Sequence[str] = (),
+        team: Path | str | None = None,
+        budget: BudgetSettings | None = None,
+        seed: int = 0,
+        prompts: Path | str | None = None,
+        offline: bool = False,
+        cache: bool = True,
+        verify: bool | None = None,
+        pictures: bool = False,
+        sinks: Sequence[Sink] = (),
+        on_event: OnEvent | None = None,
+        stop: Stop | None = None,
         **fields: Any,
     ) -> Result:
         """Ask a question; further keywords set fields of the method, as in ``max_rounds=2``.
 
-        Without ``model`` or ``team``, everything runs on this machine.
+        Parameters
+        ----------
+        question, options
+            Without options the question is open-ended.
+        model, team
+            As ``--model`` and ``--team``; without them, everything runs on this machine.
+        budget
+            Limits for this question instead of those in the settings.
+        prompts
+            A folder of prompts that replace ours.
+        offline
+            Refuse models that are not on this machine.
+        cache
+            Keep replies and use them again.
+        verify
+            Check the answer against the film; ``None``: as in the settings.
+        pictures
+            Keep the frames shown to models in the result's trace.
+        sinks, on_event
+            Objects, or one function, that receive every event.
+        stop
+            Ends the run when set.
         """
-        settings = self.settings
-        if budget is not None:
-            settings = replace(settings, budget=budget)
-        # a string is a sequence too, of single characters
-        models = (model,) if isinstance(model, str) else tuple(model)
-        casting = Casting(models, Path(team) if team else None)
-        session = Session(settings, casting, seed).with_fields(method, fields)
-        return session.ask(self.film, Question(question, tuple(options)), method, sinks=sinks)
+        items = self.stream(
+            question,
+            options,
+            method=method,
+            model=model,
+            team=team,
+            budget=budget,
+            seed=seed,
+            prompts=prompts,
+            offline=offline,
+            cache=cache,
+            verify=verify,
+            pictures=pictures,
+            sinks=sinks,
+            on_event=on_event,
+            stop=stop,
+            **fields,
+        )
+        *_, result = items
+        assert isinstance(result, Result)
+        return result
 
-    def search(self, text: str, *, within: Segment | None = None, top: int = 10) -> Search:
-        """Find the moments that match a text best."""
-        return search(self.film, text, within=within, top=top)
+    def search(
+        self,
+        /,
+        text: str,
+        *,
+        within: Segment | None = None,
+        top: int = 10,
+        on_progress: OnProgress | None = None,
+        stop: Stop | None = None,
+    ) -> Search:
+        """Find the moments that match a text best; a new film has its pictures indexed first."""
+        with _stoppable(stop):
+            pictures = self.film.pictures
+            pictures.build(pictures.layers(), _advance("frames", on_progress))
+            return search(self.film, text, within=within, top=top)
 
-    def index(self) -> None:
+    def index(
+        self,
+        /,
+        only: Sequence[str] = TASKS,
+        *,
+        on_progress: OnProgress | None = None,
+        stop: Stop | None = None,
+    ) -> None:
         """Index pictures, speech and on-screen text now, rather than on the first question."""
-        for task in tasks(self.film):
-            if not task.done():
-                task.build(ignore)
+        for name in only:
+            if name not in TASKS:
+                raise unknown("part of an index", name, TASKS)
+        with _stoppable(stop) as flag:
+            for task in tasks(self.film):
+                if task.name in only and not task.done():
+                    flag.check()
+                    task.build(_advance(task.name, on_progress))
+
+    def frames(
+        self,
+        /,
+        times: Sequence[float],
+        *,
+        width: int | None = None,
+        kind: Literal["jpeg", "png"] = "jpeg",
+    ) -> list[Still]:
+        """The frames on screen at the given times, as JPEG or PNG files."""
+        stills = []
+        for frame in self.film.at(times, width=width):
+            stills.append(Still(frame.time, encoded(frame.pixels, kind), f"image/{kind}"))
+        return stills
 
     def __repr__(self) -> str:
         return f"OpenFilm({str(self.film.path)!r})"
 
 
+def _twin(
+    method: Callable[Concatenate[OpenFilm, P], R],
+) -> Callable[Concatenate[AsyncFilm, P], Coroutine[Any, Any, R]]:
+    """The coroutine that runs a method of a film on a thread."""
+
+    @functools.wraps(method)
+    async def call(self: AsyncFilm, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return await in_thread(lambda: method(self.film, *args, **kwargs))
+
+    return call
+
+
+def _stream_twin(
+    method: Callable[Concatenate[OpenFilm, P], Iterator[R]],
+) -> Callable[Concatenate[AsyncFilm, P], AsyncIterator[R]]:
+    @functools.wraps(method)
+    def call(self: AsyncFilm, /, *args: P.args, **kwargs: P.kwargs) -> AsyncIterator[R]:
+        return in_thread_each(lambda: method(self.film, *args, **kwargs))
+
+    return call
+
+
+class AsyncFilm:
+    """The methods of :class:`OpenFilm` as coroutines; cancelling a task ends its work."""
+
+    def __init__(self, film: OpenFilm) -> None:
+        self.film = film
+
+    ask = _twin(OpenFilm.ask)
+    stream = _stream_twin(OpenFilm.stream)
+    search = _twin(OpenFilm.search)
+    index = _twin(OpenFilm.index)
+    frames = _twin(OpenFilm.frames)
+
+
 def open(  # noqa: A001
-    path: Path | str, *, subtitles: Path | str | None = None, settings: Settings | None = None
+    path: Path | str,
+    *,
+    subtitles: Path | str | None = None,
+    settings: Settings | None = None,
+    full_hash: bool = False,
 ) -> OpenFilm:
     """Open a film with the given settings, or else with the user's own."""
     settings = settings or config.load(method_names=registry.methods.names())
-    subtitle_file = Path(subtitles) if subtitles else None
-    film = open_film(Path(path), settings, subtitles=subtitle_file)
+    film = open_film(Path(path), settings, subtitles=_path(subtitles), full_hash=full_hash)
     return OpenFilm(film, settings)
+
+
+def _path(place: Path | str | None) -> Path | None:
+    return Path(place) if place else None
+
+
+def _with(settings: Settings, *, budget: BudgetSettings | None, verify: bool | None) -> Settings:
+    if budget is not None:
+        settings = replace(settings, budget=budget)
+    if verify is not None:
+        settings = replace(settings, answers=replace(settings.answers, verify=verify))
+    return settings
+
+
+def _advance(part: str, on_progress: OnProgress | None) -> Callable[[float], None]:
+    """Report the progress of a part, and notice there whether the work was ended."""
+
+    def advance(share: float) -> None:
+        check_stop()
+        if on_progress is not None:
+            on_progress(part, share)
+
+    return advance
+
+
+@contextmanager
+def _stoppable(stop: Stop | None) -> Iterator[Stop]:
+    """Inside the block, ``stop`` ends the work."""
+    with nested(stop) as flag:
+        token = stopping.set(flag)
+        try:
+            flag.check()
+            yield flag
+        finally:
+            stopping.reset(token)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import threading
 
 from longtake.entries import ModelEntry
 from longtake.errors import ModelError
 from longtake.models.backend import Backend
 from longtake.models.backends.scripted import ScriptedChat
 from longtake.models.chat import Card
+from longtake.models.clock import REAL
 from longtake.models.prices import HERE
 
 
@@ -28,11 +30,16 @@ def fill(schema):
     return False if kind == "boolean" else "a plain word"
 
 
+waiting = threading.Event()
+"""Set once ``test/slow`` is called."""
+
+
 class TestBackend(Backend):
     """Makes models from names: ``test/NAME``.
 
     ``obliging`` fits every form and ``mute`` fits none. ``gone`` cannot be reached. Once the
     pictures are described, ``leaving`` cannot be reached, and ``stopped`` is interrupted by Ctrl-C.
+    ``slow`` sets :data:`waiting` and takes half a minute, unless its work is ended.
     """
 
     __test__ = False
@@ -57,6 +64,9 @@ def make(rest: str) -> ScriptedChat:
             raise KeyboardInterrupt
         if rest == "gone" or (rest == "leaving" and "caption" not in options.prompt):
             return ModelError(f"test/{rest}", "unavailable", "nobody answers")
+        if rest == "slow":
+            waiting.set()
+            REAL.sleep(30)
         if rest == "mute" or options.schema is None:
             return "Well."
         return json.dumps(fill(options.schema))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import numpy as np
@@ -45,3 +46,13 @@ def save_png(pixels: Pixels, path: Path) -> None:
 
     with replacing(path) as draft:
         Image.fromarray(pixels).save(draft, "PNG")
+
+
+def encoded(pixels: Pixels, kind: str) -> bytes:
+    """A picture as the bytes of a file, ``jpeg`` or ``png``."""
+    from PIL import Image
+
+    file = io.BytesIO()
+    # PNG ignores the quality
+    Image.fromarray(pixels).save(file, kind.upper(), quality=90)
+    return file.getvalue()
