@@ -1,0 +1,128 @@
+"""``longtake serve``."""
+
+from __future__ import annotations
+
+import os
+import webbrowser
+from pathlib import Path
+
+import click
+
+from longtake.cli.options import COUNT, PATH, common
+from longtake.cli.output import emit_json, say
+from longtake.config import Settings
+from longtake.errors import ConfigError, MissingExtra
+from longtake.models.destinations import is_loopback
+from longtake.server.options import PORT, ServeOptions
+
+TOKEN = "LONGTAKE_SERVE_TOKEN"
+"""Environment variable that holds the user's own token."""
+
+
+@click.command()
+@click.option(
+    "--films",
+    "folders",
+    type=PATH,
+    multiple=True,
+    metavar="DIR",
+    help="A folder of films, or one film; repeatable.  [default: current folder]",
+)
+@click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True)
+@click.option("--open", "browse", is_flag=True, help="Open the page in a browser.")
+@click.option(
+    "--model",
+    "models",
+    multiple=True,
+    metavar="[ROLE=]NAME",
+    help="A model for questions that name none; repeatable.",
+)
+@click.option("--at-once", type=COUNT, default=2, show_default=True, help="Runs at once.")
+@click.option("--max-spend", type=float, metavar="USD", help="Most cost of all runs together.")
+@click.option(
+    "--max-upload",
+    type=float,
+    default=16.0,
+    show_default=True,
+    metavar="GB",
+    help="Size of an uploaded film.",
+)
+@click.option(
+    "--allow-url", multiple=True, metavar="DOMAIN", help="Allow films from this domain; repeatable."
+)
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    metavar="ADDRESS",
+    help=f"Bind another interface; needs a token of your own in ${TOKEN}.",
+)
+@click.option(
+    "--host-name",
+    "hosts",
+    multiple=True,
+    metavar="NAME",
+    help="A further name under which the server is reached; repeatable.",
+)
+@common
+def serve(
+    folders: tuple[Path, ...],
+    port: int,
+    browse: bool,
+    models: tuple[str, ...],
+    at_once: int,
+    max_spend: float | None,
+    max_upload: float,
+    allow_url: tuple[str, ...],
+    host: str,
+    hosts: tuple[str, ...],
+    settings: Settings,
+    as_json: bool,
+) -> None:
+    """Start a server with a page on which to ask questions and watch answers being found.
+
+    The page opens through the one-time link that is printed. Programs send the token instead, which
+    is kept in a file that only you can read. Only this machine can connect, unless --host says
+    otherwise. Needs the extra 'serve'.
+
+    \b
+    Example:
+      longtake serve --films ~/Videos --open
+    """
+    try:
+        from longtake.server import running
+    except ImportError as error:
+        raise MissingExtra("serve", "longtake serve") from error
+    token = os.environ.get(TOKEN, "")
+    if not is_loopback(host):
+        if not token:
+            raise ConfigError(f"--host {host} is reached by other machines: set ${TOKEN} first")
+        hosts = (*hosts, host)
+    for folder in folders:
+        if not folder.exists():
+            raise ConfigError(f"--films {folder}: does not exist")
+    options = ServeOptions(
+        settings=settings,
+        films=folders or (Path(),),
+        host=host,
+        port=port,
+        hosts=hosts,
+        models=models,
+        at_once=at_once,
+        max_spend=max_spend,
+        max_upload=round(max_upload * 1e9),
+        allow_url=tuple(domain.lower() for domain in allow_url),
+        token=token,
+    )
+
+    def ready(url: str, token_file: Path | None) -> None:
+        if as_json:
+            emit_json({"url": url, "token_file": str(token_file) if token_file else None})
+        else:
+            click.echo(f"Open {url} (works once, for ten minutes)")
+            if token_file is not None:
+                say(f"token for programs: {token_file}")
+        if browse:
+            webbrowser.open(url)
+
+    running.serve(options, ready)

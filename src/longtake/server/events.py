@@ -1,0 +1,146 @@
+"""The events of a run as a stream: Server-Sent Events, read from the trace on disk.
+
+Every viewer reads the trace file, whether the run is under way or over, so that a reconnect with
+``Last-Event-ID`` is the same as a late arrival and no event is held in memory for anyone.
+
+::
+
+    event: chat_called
+    id: 17
+    data: {"id":17,"parent":3,…}
+
+Two kinds of events are not in the trace and have no id: ``state`` (queue position, progress, the
+end) and ``end``, after which nothing follows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+CHUNK = 1 << 18
+"""Bytes read from a trace at once."""
+HEARTBEAT = 15.0
+"""Seconds after which a comment keeps an idle connection open."""
+LONGEST_TEXT = 600
+"""Characters of a reply or a result in a brief event."""
+# the fields that every event begins with, in the order in which they are written
+_START = re.compile(rb'\{"id":(\d+),"parent":(?:\d+|null),"time":[-+.\deE]+,"kind":"(\w+)"')
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One event as it stands in the trace."""
+
+    id: int
+    kind: str
+    data: bytes
+
+
+class TraceReader:
+    """Reads a trace that may still be growing."""
+
+    def __init__(self, path: Path, after: int = 0) -> None:
+        self._path, self._after = path, after
+        self._file: BinaryIO | None = None
+        self._rest = b""
+
+    def lines(self) -> Iterator[Line]:
+        """The next events with an id above ``after``; none if no more are written yet."""
+        if self._file is None:
+            try:
+                self._file = self._path.open("rb")
+            except FileNotFoundError:
+                return  # the run is still waiting
+        chunk = self._file.read(CHUNK)
+        # the last piece is a line that is still being written
+        *whole, self._rest = (self._rest + chunk).split(b"\n")
+        for data in whole:
+            line = read_line(data)
+            if line is not None and line.id > self._after:
+                self._after = line.id
+                yield line
+
+    @property
+    def more(self) -> bool:
+        """Whether there are bytes that :meth:`lines` has not read."""
+        if self._file is None:
+            return self._path.exists()
+        return self._file.tell() < self._path.stat().st_size
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+
+
+def read_line(data: bytes) -> Line | None:
+    """An event from a line of a trace; ``None`` for its header and for pictures."""
+    start = _START.match(data)
+    if start is not None:
+        return Line(int(start[1]), start[2].decode(), data)
+    # written by another version, or a file name that is not valid UTF-8
+    try:
+        raw = json.loads(data)
+    except ValueError:
+        return None
+    if not isinstance(raw, dict) or not isinstance(raw.get("id"), int):
+        return None
+    return Line(raw["id"], str(raw.get("kind", "")), data)
+
+
+async def follow(
+    path: Path,
+    *,
+    after: int = 0,
+    listen: Callable[[], asyncio.Future[None]] | None = None,
+    ended: Callable[[], bool] = lambda: True,
+) -> AsyncIterator[list[Line]]:
+    """Batches of events until the run has ended; an empty batch means that nothing happened."""
+    reader = TraceReader(path, after)
+    try:
+        while True:
+            # asked before reading: what was written before the end is read after asking
+            heard, over = listen() if listen else None, ended()
+            batch = list(reader.lines())
+            if batch or not reader.more:
+                yield batch
+            if reader.more:
+                # let other viewers have their turn
+                await asyncio.sleep(0)
+            elif over or heard is None:
+                return
+            else:
+                await asyncio.wait([heard], timeout=HEARTBEAT)
+    finally:
+        reader.close()
+
+
+def sse(kind: str, data: bytes, id: int | None = None) -> bytes:  # noqa: A002
+    """One Server-Sent Event; ``data`` is on one line."""
+    number = b"" if id is None else b"id: %d\n" % id
+    return b"event: %s\n%sdata: %s\n\n" % (kind.encode(), number, data)
+
+
+def brief(line: Line) -> bytes:
+    """An event without what a list of events does not show: prompts, cards, long texts."""
+    if line.kind not in ("chat_called", "run_started", "tool_called"):
+        return line.data
+    event = json.loads(line.data)
+    for name in ("messages", "cards", "prompts", "request"):
+        event.pop(name, None)
+    for name in ("reply", "thinking", "result"):
+        if name in event:
+            event[name] = _shortened(event[name])
+    return json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _shortened(text: Any) -> Any:
+    if isinstance(text, str) and len(text) > LONGEST_TEXT:
+        return text[:LONGEST_TEXT] + "…"
+    return text

@@ -1,0 +1,201 @@
+"""The films a server shows: those below its folders, and those uploaded to it.
+
+A film's id is made from its path, so that links to it stay valid. The path is resolved again each
+time the film is opened: a link that has since been pointed elsewhere is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from longtake.errors import MediaError
+from longtake.index.film import Film
+from longtake.index.store import private_folder
+from longtake.server.options import ServeOptions
+from longtake.session.films import open_film, open_store
+
+SUFFIXES = frozenset(
+    {
+        *(".mp4", ".m4v", ".mov", ".mkv", ".webm", ".avi", ".ts", ".m2ts", ".mts", ".mpg"),
+        *(".mpeg", ".flv", ".wmv", ".asf", ".ogv", ".mxf", ".3gp", ".vob", ".gif", ".h264"),
+        *(".h265", ".hevc", ".ivf", ".nut"),
+    }
+)
+"""Endings of the files that are listed as films."""
+DEEPEST = 6
+"""Levels of folders that are searched for films."""
+MOST = 5000
+"""Films that are listed."""
+FRESH = 2.0
+"""Seconds for which a listing is used again."""
+KEPT_OPEN = 8
+"""Films whose tables of packets are kept in memory."""
+
+
+class NoSuchFilm(MediaError):
+    """There is no film of that id, or it lies outside the server's folders."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, "not_found", "no film of this server; films lie below --films")
+
+
+@dataclass(frozen=True)
+class FilmFile:
+    """A film as it is listed, before it is opened."""
+
+    id: str
+    name: str
+    folder: str
+    """Where it lies, relative to the folder that is served."""
+    size: int
+    changed: float
+    """Unix time."""
+    origin: Literal["folder", "upload"]
+
+
+class Shelf:
+    """Finds and opens films, and nothing else."""
+
+    def __init__(self, options: ServeOptions) -> None:
+        self._settings = options.settings
+        # one by one: missing parents would be created readable for others
+        for folder in (options.data.parent, options.data, options.uploads):
+            private_folder(folder)
+        self._uploads = options.uploads.resolve()
+        self._roots = [root.resolve() for root in options.films]
+        self._lock = threading.Lock()
+        self._listed: dict[str, tuple[Path, FilmFile]] = {}
+        self._listed_at = -FRESH
+        self._open: OrderedDict[tuple[str, int, int], Film] = OrderedDict()
+
+    def films(self) -> list[FilmFile]:
+        """Every film, by name."""
+        files = [file for _, file in self._listing().values()]
+        return sorted(files, key=lambda file: (file.folder.lower(), file.name.lower()))
+
+    def path(self, film: str) -> Path:
+        """The file of a film; raises :class:`NoSuchFilm`."""
+        entry = self._listing().get(film)
+        if entry is None:
+            # it may have been added since the last listing
+            entry = self._listing(fresh=True).get(film)
+        if entry is None or not self._allowed(entry[0]):
+            raise NoSuchFilm(film)
+        return entry[0]
+
+    def file(self, film: str) -> FilmFile:
+        """How a film is listed."""
+        self.path(film)
+        return self._listed[film][1]
+
+    def add(self, path: Path) -> str:
+        """The id of a film below one of the folders, given by path."""
+        resolved = path.expanduser().resolve()
+        if not self._allowed(resolved) or not resolved.is_file():
+            # the same words for both: whether other files exist is nobody's business
+            raise NoSuchFilm(path.name)
+        film = film_id(resolved)
+        if film not in self._listing(fresh=True):
+            raise NoSuchFilm(path.name)
+        return film
+
+    def open(self, film: str) -> Film:
+        """A film, opened once while its file stays the same."""
+        path = self.path(film)
+        status = path.stat()
+        key = (film, status.st_mtime_ns, status.st_size)
+        with self._lock:
+            if key in self._open:
+                self._open.move_to_end(key)
+                return self._open[key]
+        opened = open_film(path, self._settings)
+        with self._lock:
+            self._open[key] = opened
+            while len(self._open) > KEPT_OPEN:
+                self._open.popitem(last=False)
+        return opened
+
+    def delete(self, film: str) -> int:
+        """Remove what was derived from a film, and the film itself if it was uploaded."""
+        path, file = self.path(film), self.file(film)
+        freed = open_store(self._settings).clear(self.open(film).fingerprint)
+        with self._lock:
+            for key in [key for key in self._open if key[0] == film]:
+                del self._open[key]
+        # files in the user's own folders are never deleted
+        if file.origin == "upload":
+            path.unlink()
+            freed += file.size
+        self.refresh()
+        return freed
+
+    def refresh(self) -> None:
+        """Forget the listing."""
+        self._listed_at = -FRESH
+
+    def _allowed(self, path: Path) -> bool:
+        """Whether a path, with all links followed, lies below one of the folders."""
+        resolved = path.resolve()
+        return any(resolved.is_relative_to(root) for root in [*self._roots, self._uploads])
+
+    def _listing(self, *, fresh: bool = False) -> dict[str, tuple[Path, FilmFile]]:
+        with self._lock:
+            if fresh or time.monotonic() - self._listed_at >= FRESH:
+                self._listed = dict(self._scan())
+                self._listed_at = time.monotonic()
+            return self._listed
+
+    def _scan(self) -> Iterator[tuple[str, tuple[Path, FilmFile]]]:
+        found = 0
+        for root in [*self._roots, self._uploads]:
+            origin: Literal["folder", "upload"] = "upload" if root == self._uploads else "folder"
+            for path in _files_below(root):
+                resolved = path.resolve()
+                if not self._allowed(resolved):
+                    continue
+                try:
+                    status = resolved.stat()
+                except OSError:
+                    continue  # removed meanwhile
+                folder = path.parent.relative_to(root).as_posix()
+                file = FilmFile(
+                    film_id(resolved),
+                    path.name.encode(errors="replace").decode(),
+                    "" if folder == "." else folder,
+                    status.st_size,
+                    status.st_mtime,
+                    origin,
+                )
+                yield file.id, (resolved, file)
+                found += 1
+                if found >= MOST:
+                    return
+
+
+def film_id(path: Path) -> str:
+    """The id of the film at a resolved path."""
+    return hashlib.blake2b(os.fsencode(path), digest_size=8).hexdigest()
+
+
+def _files_below(root: Path) -> Iterator[Path]:
+    # a film may be served by itself
+    if root.is_file():
+        yield root
+        return
+    for folder, below, names in os.walk(root):
+        depth = len(Path(folder).relative_to(root).parts)
+        # hidden folders hold caches and the like; links to folders are not followed
+        below[:] = sorted(name for name in below if not name.startswith("."))
+        if depth >= DEEPEST:
+            below.clear()
+        for name in sorted(names):
+            if not name.startswith(".") and Path(name).suffix.lower() in SUFFIXES:
+                yield Path(folder) / name

@@ -1,0 +1,166 @@
+"""Runs on disk: what was asked, how it ended, and the trace.
+
+::
+
+    <data>/runs/<id>/run.json       what was asked and how it ended, replaced as a whole
+    <data>/runs/<id>/trace.jsonl    the events, appended as they happen
+    <data>/pictures/<digest>.jpg    frames shown to models, each once
+
+Ids begin with the time, so that names in order are runs in order.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from longtake.config import BudgetSettings
+from longtake.events import Event
+from longtake.index.store import private_folder, write_atomically
+from longtake.session.asking import DEFAULT_METHOD
+from longtake.types import Answer, Usage
+
+State: TypeAlias = Literal["queued", "running", "done", "failed", "cancelled", "broken"]
+ENDED = ("done", "failed", "cancelled", "broken")
+_ID = re.compile(r"\d{8}T\d{6}-[0-9a-f]{12}")
+_DIGEST = re.compile(r"[0-9a-f]{16,128}")
+
+
+class Ask(BaseModel):
+    """A question about a film, and how to answer it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    film: str = Field(max_length=64)
+    """The film's id."""
+    question: str = Field(min_length=1, max_length=8000)
+    options: tuple[str, ...] = Field(default=(), max_length=26)
+    method: str = DEFAULT_METHOD
+    models: tuple[str, ...] = ()
+    """Models by role, as ``--model`` takes them; empty: the server's."""
+    budget: BudgetSettings = BudgetSettings()
+    seed: int = 0
+    fresh: bool = False
+    """Do not reuse earlier replies."""
+    carried: str = Field(default="", max_length=20_000)
+    """What earlier questions and answers say that this one refers to."""
+
+
+class RunRecord(BaseModel):
+    """What is known about a run without its trace."""
+
+    id: str
+    kind: Literal["ask", "index"] = "ask"
+    ask: Ask
+    film_name: str = ""
+    group: str = ""
+    """Shared by the runs of one comparison."""
+    state: State = "queued"
+    created: float
+    """Unix time."""
+    started: float | None = None
+    ended: float | None = None
+    answer: Answer | None = None
+    usage: Usage = Usage()
+    error: str = ""
+
+
+def new_id() -> str:
+    """An id for a run; later ids sort after earlier ones."""
+    return f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{secrets.token_hex(6)}"
+
+
+class Journal:
+    """The folder of runs."""
+
+    def __init__(self, data: Path) -> None:
+        self._runs = private_folder(private_folder(data) / "runs")
+        self._pictures = private_folder(data / "pictures")
+
+    def write(self, record: RunRecord) -> None:
+        """Replace what is known about a run."""
+        folder = private_folder(self._folder(record.id))
+        write_atomically(folder / "run.json", record.model_dump_json().encode())
+
+    def read(self, run: str) -> RunRecord | None:
+        """One run; ``None`` if there is none of that id, or its file is damaged."""
+        if not _ID.fullmatch(run):
+            return None
+        try:
+            return RunRecord.model_validate_json((self._folder(run) / "run.json").read_bytes())
+        except (OSError, ValidationError):
+            return None
+
+    def newest(self, *, film: str = "", group: str = "", before: str = "") -> Iterator[RunRecord]:
+        """Runs, newest first, of one film or one comparison."""
+        names = [path.name for path in self._runs.iterdir() if _ID.fullmatch(path.name)]
+        for name in sorted(names, reverse=True):
+            if before and name >= before:
+                continue
+            record = self.read(name)
+            if record is None or (film and record.ask.film != film):
+                continue
+            if not group or record.group == group:
+                yield record
+
+    def trace(self, run: str) -> Path:
+        """The trace of a run, which need not exist yet."""
+        return self._folder(run) / "trace.jsonl"
+
+    def delete(self, run: str) -> None:
+        """Remove a run; pictures stay, since other runs may share them."""
+        shutil.rmtree(self._folder(run), ignore_errors=True)
+
+    def mark_broken(self) -> int:
+        """Mark runs that an earlier server left unfinished; return how many there were."""
+        broken = 0
+        for record in self.newest():
+            if record.state not in ENDED:
+                why = "the server stopped while this run was under way"
+                self.write(record.model_copy(update={"state": "broken", "error": why}))
+                broken += 1
+        return broken
+
+    def picture(self, digest: str) -> Path | None:
+        """A stored picture."""
+        path = self._pictures / f"{digest}.jpg"
+        return path if _DIGEST.fullmatch(digest) and path.is_file() else None
+
+    def keep_picture(self, digest: str, jpeg: bytes) -> None:
+        """Store a picture unless it is there."""
+        if self.picture(digest) is None and _DIGEST.fullmatch(digest):
+            # not synced: a picture lost in a power cut can be decoded again
+            draft = self._pictures / f".{digest}.{threading.get_ident()}"
+            draft.write_bytes(jpeg)
+            draft.replace(self._pictures / f"{digest}.jpg")
+
+    def _folder(self, run: str) -> Path:
+        if not _ID.fullmatch(run):
+            raise ValueError(f"not the id of a run: {run!r}")
+        return self._runs / run
+
+
+class PictureSink:
+    """Stores pictures beside the runs, so that events only name them."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+
+    def handle(self, event: Event) -> None:
+        """Ignore the event."""
+
+    def picture(self, digest: str, jpeg: Callable[[], bytes]) -> None:
+        """Store a picture."""
+        if self._journal.picture(digest) is None:
+            self._journal.keep_picture(digest, jpeg())
+
+    def close(self) -> None:
+        """Do nothing."""

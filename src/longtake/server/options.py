@@ -1,0 +1,60 @@
+"""What ``longtake serve`` is started with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from longtake.config import Settings, cache_folder
+
+PORT = 8750
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+"""Host names under which a server on this machine is reached."""
+
+
+@dataclass(frozen=True)
+class ServeOptions:
+    """Films, limits and addresses of one server."""
+
+    settings: Settings = field(default_factory=Settings)
+    films: tuple[Path, ...] = ()
+    """Folders whose films are shown; nothing outside them is ever opened."""
+    host: str = "127.0.0.1"
+    """Address to bind."""
+    port: int = PORT
+    hosts: tuple[str, ...] = ()
+    """Further host names that requests may be addressed to."""
+    models: tuple[str, ...] = ()
+    """Models for asks that name none, as ``--model`` takes them."""
+    at_once: int = 2
+    """Runs at once; the others wait."""
+    most_waiting: int = 64
+    """Runs that may wait."""
+    max_spend: float | None = None
+    """US dollars that all runs of this server may cost together."""
+    max_upload: int = 16_000_000_000
+    """Bytes of an uploaded film."""
+    allow_url: tuple[str, ...] = ()
+    """Domains from which films may be downloaded."""
+    folder: Path | None = None
+    """Where runs, uploads and the token are kept; ``None``: ``serve`` in the cache."""
+    token: str = ""
+    """The user's own token; empty: one is made and kept in a file."""
+
+    @property
+    def data(self) -> Path:
+        """The folder of runs, uploads and the token."""
+        return self.folder or cache_folder(self.settings) / "serve"
+
+    @property
+    def uploads(self) -> Path:
+        """Where uploaded films are kept."""
+        return self.data / "films"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Values of ``Host`` that are accepted."""
+        names = [*LOOPBACK, *self.hosts]
+        with_port = [f"{name}:{self.port}" for name in names]
+        # browsers leave out the default port
+        return (*with_port, *names) if self.port == 80 else tuple(with_port)

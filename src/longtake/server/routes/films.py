@@ -1,0 +1,142 @@
+"""Films: list, add, state of each layer, index, upload, delete, search."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, ConfigDict
+
+from longtake.index.film import Film
+from longtake.index.search import Hit, search
+from longtake.index.tasks import tasks
+from longtake.server.journal import Ask
+from longtake.server.routes.runs import Handle, handle
+from longtake.server.state import Shared, State
+
+router = APIRouter(tags=["films"])
+
+
+class Layer(BaseModel):
+    """A part of a film's index."""
+
+    name: str
+    what: str
+    done: bool
+
+
+class FilmCard(BaseModel):
+    """A film in the list."""
+
+    id: str
+    name: str
+    folder: str
+    size: int
+    changed: float
+    origin: str
+
+
+class FilmFacts(FilmCard):
+    """A film that was opened."""
+
+    duration: float
+    width: int
+    height: int
+    fps: float
+    codec: str
+    format: str
+    has_sound: bool
+    truncated: bool
+    fingerprint: str
+    layers: list[Layer]
+    indexing: Handle | None = None
+    """The run that is indexing it, if one is."""
+
+
+class Place(BaseModel):
+    """A film by path."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    path: str
+
+
+class Found(BaseModel):
+    """The hits of a search."""
+
+    hits: list[Hit]
+    covered: dict[str, float]
+
+
+@router.get("/films")
+def films(state: Shared) -> list[FilmCard]:
+    """Every film below the server's folders."""
+    return [FilmCard(**asdict(file)) for file in state.shelf.films()]
+
+
+@router.post("/films")
+def add(place: Place, state: Shared) -> FilmFacts:
+    """The film at a path below the server's folders."""
+    return _facts(state, state.shelf.add(Path(place.path)))
+
+
+@router.get("/films/{film}")
+def facts(film: str, state: Shared) -> FilmFacts:
+    """One film, and how far it is indexed."""
+    return _facts(state, film)
+
+
+def _facts(state: State, film: str) -> FilmFacts:
+    card, opened = state.shelf.file(film), state.shelf.open(film)
+    info = opened.video.info
+    return FilmFacts(
+        **asdict(card),
+        duration=opened.duration,
+        width=info.width,
+        height=info.height,
+        fps=info.fps,
+        codec=info.codec,
+        format=info.format,
+        has_sound=bool(info.audio),
+        truncated=opened.video.truncated,
+        fingerprint=opened.fingerprint,
+        layers=_layers(opened),
+        indexing=_indexing(state, film),
+    )
+
+
+def _layers(film: Film) -> list[Layer]:
+    return [Layer(name=task.name, what=task.describe(), done=task.done()) for task in tasks(film)]
+
+
+def _indexing(state: State, film: str) -> Handle | None:
+    for run in state.pool.live():
+        if run.record.kind == "index" and run.record.ask.film == film:
+            return handle(run)
+    return None
+
+
+@router.post("/films/{film}/index", status_code=202)
+def index(film: str, state: Shared) -> Handle:
+    """Index a film; the run's progress says how far each layer is."""
+    return handle(state.pool.start(Ask(film=film, question="index"), kind="index"))
+
+
+@router.delete("/films/{film}")
+def delete(film: str, state: Shared) -> dict[str, Any]:
+    """Remove what was derived from a film, and the film itself if it was uploaded."""
+    return {"freed": state.shelf.delete(film)}
+
+
+@router.get("/films/{film}/search")
+def find(
+    film: str,
+    q: Annotated[str, Query(max_length=1000)],
+    state: Shared,
+    top: Annotated[int, Query(ge=1, le=100)] = 12,
+) -> Found:
+    """Moments that fit a text, in pictures, speech and on-screen text."""
+    result = search(state.shelf.open(film), q, top=top)
+    return Found(hits=result.hits, covered=result.covered)

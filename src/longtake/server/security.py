@@ -1,0 +1,240 @@
+"""Who may talk to the server.
+
+The server runs on a machine where a browser shows pages of strangers, so every request is checked
+before it reaches a route:
+
+- ``Host`` must be one of our names, which defeats DNS rebinding;
+- ``Origin``, where a browser sends it, must be one of our own, and nothing is offered to others;
+- the token is required, as ``Authorization: Bearer`` or as the cookie that the one-time URL sets;
+- bodies must be declared as JSON, which a page of another site cannot send without asking first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import secrets
+import threading
+from collections.abc import Mapping
+from http.cookies import CookieError, SimpleCookie
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import parse_qs
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import JSONResponse, RedirectResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from longtake.errors import ConfigError
+from longtake.index.store import private_folder
+from longtake.server.options import ServeOptions
+
+CODE_SECONDS = 600.0
+"""How long the one-time URL works."""
+SHORTEST_TOKEN = 16
+"""Characters of a token that a user chose."""
+OPEN = ("/healthz", "/enter", "/favicon.ico", "/")
+"""Paths that need no token: they show nothing about films, runs or settings."""
+OPEN_BELOW = ("/assets/", "/film/", "/run/", "/compare/", "/replay", "/library")
+"""Files of the page, and its addresses, which all return the same empty page."""
+UPLOADS = ("/api/v1/films/upload",)
+"""Paths that take a film as the body, not JSON."""
+MAX_BODY = 1_000_000
+"""Bytes of a JSON body."""
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; "
+    "media-src 'self' blob:; connect-src 'self'; font-src 'self'; base-uri 'none'; "
+    "form-action 'self'; frame-ancestors 'none'"
+)
+HEADERS: Mapping[str, str] = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    # the one-time URL holds a secret
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+
+class Refusal(NamedTuple):
+    """Why a request goes no further."""
+
+    status: int
+    detail: str
+
+
+class Keys:
+    """The token, the cookie derived from it, and one-time codes."""
+
+    def __init__(self, token: str, port: int) -> None:
+        self.token = token
+        # cookies do not tell ports apart, so two servers need two names
+        self.cookie_name = f"longtake-{port}"
+        # derived, so that a browser stays signed in when the server restarts
+        self.cookie = hmac.new(token.encode(), b"longtake cookie", hashlib.sha256).hexdigest()
+        self._codes: set[str] = set()
+        self._lock = threading.Lock()
+
+    def code(self) -> str:
+        """A code that opens the page once."""
+        code = secrets.token_urlsafe(24)
+        with self._lock:
+            self._codes.add(code)
+        timer = threading.Timer(CODE_SECONDS, self._expire, [code])
+        timer.daemon = True
+        timer.start()
+        return code
+
+    def redeem(self, code: str) -> bool:
+        """Whether the code is valid; it is not valid again."""
+        with self._lock:
+            valid = code in self._codes
+            self._codes.discard(code)
+        return valid
+
+    def admits(self, headers: Headers) -> bool:
+        """Whether a request carries the token or the cookie."""
+        scheme, _, given = headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer":
+            return hmac.compare_digest(given.strip().encode(), self.token.encode())
+        cookie = _cookies(headers).get(self.cookie_name, "")
+        return hmac.compare_digest(cookie.encode(), self.cookie.encode())
+
+    def _expire(self, code: str) -> None:
+        with self._lock:
+            self._codes.discard(code)
+
+
+def _cookies(headers: Headers) -> dict[str, str]:
+    try:
+        parsed = SimpleCookie(headers.get("cookie", ""))
+    except CookieError:
+        return {}
+    return {name: morsel.value for name, morsel in parsed.items()}
+
+
+def open_keys(options: ServeOptions) -> Keys:
+    """The user's token, or else the one kept in a file that only the user can read."""
+    if options.token:
+        if len(options.token) < SHORTEST_TOKEN:
+            raise ConfigError(f"the token must have {SHORTEST_TOKEN} characters or more")
+        return Keys(options.token, options.port)
+    return Keys(_kept_token(token_file(options)), options.port)
+
+
+def token_file(options: ServeOptions) -> Path:
+    """Where the token is kept."""
+    return options.data / "token"
+
+
+def _kept_token(path: Path) -> str:
+    private_folder(path.parent)
+    try:
+        # created with its final mode: it is never readable for others, not even briefly
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        if path.stat().st_mode & 0o077:
+            raise ConfigError(
+                f"{path}: others can read the token; delete it or chmod 600"
+            ) from None
+        return path.read_text().strip()
+    token = secrets.token_urlsafe(32)
+    with os.fdopen(handle, "w") as file:
+        file.write(token)
+    return token
+
+
+class Guard:
+    """ASGI middleware that turns away every request that is not ours."""
+
+    def __init__(self, app: ASGIApp, keys: Keys, names: tuple[str, ...]) -> None:
+        self._app, self._keys = app, keys
+        self._names = {name.lower() for name in names}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Check a request, pass it on, and add the security headers to the response."""
+        if scope["type"] == "websocket":
+            # there are none; closing before accepting is a plain 403
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def guarded_send(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+                if scope["path"].startswith("/api/"):
+                    headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        refusal = self.refusal(scope)
+        if refusal is not None:
+            answer = JSONResponse({"detail": refusal.detail}, refusal.status)
+            await answer(scope, receive, guarded_send)
+        elif scope["path"] == "/enter":
+            await self._enter(scope)(scope, receive, guarded_send)
+        else:
+            await self._app(scope, receive, guarded_send)
+
+    def refusal(self, scope: Scope) -> Refusal | None:
+        """Why a request is turned away; ``None`` if it is not."""
+        headers, path, method = Headers(scope=scope), scope["path"], scope["method"]
+        if headers.get("host", "").lower() not in self._names:
+            return Refusal(421, "this server is not known under that host name")
+        origin = headers.get("origin")
+        if origin is not None and not self._is_ours(origin):
+            return Refusal(403, "requests of other sites are refused")
+        open_path = is_open(path)
+        # an image or a script of another site comes without Origin, but with this
+        if headers.get("sec-fetch-site") == "cross-site" and not open_path:
+            return Refusal(403, "requests of other sites are refused")
+        if not open_path and not self._keys.admits(headers):
+            return Refusal(401, "a token is required; open the URL that longtake serve prints")
+        if method in ("POST", "PUT", "PATCH"):
+            return _body_refusal(headers, path)
+        return None
+
+    def _is_ours(self, origin: str) -> bool:
+        scheme, _, host = origin.partition("://")
+        return scheme in ("http", "https") and host.lower() in self._names
+
+    def _enter(self, scope: Scope) -> JSONResponse | RedirectResponse:
+        """Turn a one-time code into a cookie."""
+        query = parse_qs(scope["query_string"].decode("latin-1"))
+        if not self._keys.redeem(query.get("code", [""])[0]):
+            detail = "this link was used before or has expired; longtake serve prints a new one"
+            return JSONResponse({"detail": detail}, 403)
+        response = RedirectResponse("/", status_code=303)
+        response.set_cookie(
+            self._keys.cookie_name,
+            self._keys.cookie,
+            httponly=True,
+            samesite="strict",
+            max_age=30 * 86400,
+        )
+        return response
+
+
+def is_open(path: str) -> bool:
+    """Whether a path needs no token."""
+    return path in OPEN or path.startswith(OPEN_BELOW)
+
+
+def _body_refusal(headers: Headers, path: str) -> Refusal | None:
+    if path in UPLOADS:
+        return None
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        return Refusal(415, "the body must be application/json")
+    length = headers.get("content-length")
+    # a chunked body has no length to check
+    if length is None:
+        return Refusal(411, "the length of the body is required")
+    if not length.isdigit() or int(length) > MAX_BODY:
+        return Refusal(413, f"the body is larger than {MAX_BODY} bytes")
+    return None

@@ -1,0 +1,193 @@
+"""Runs: queue, joining, cancelling, resuming, surviving a restart."""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import replace
+
+import pytest
+from starlette.testclient import TestClient
+
+from longtake import trace
+from longtake.errors import BudgetSpent
+from longtake.models.clock import Cancelled, check_stop
+from longtake.server.app import create_app
+from longtake.server.films import Shelf
+from longtake.server.journal import Ask, Journal, RunRecord, new_id
+from longtake.server.runs import QueueFull, RunPool
+
+
+def read_stream(client, run, **more):
+    """The events of a stream as (kind, id, data)."""
+    found = []
+    with client.stream("GET", f"/api/v1/runs/{run}/events", **more) as response:
+        assert response.headers["content-type"].startswith("text/event-stream")
+        for block in "".join(response.iter_text()).split("\n\n"):
+            fields = dict(line.split(": ", 1) for line in block.splitlines() if ": " in line)
+            if "event" in fields:
+                found.append((fields["event"], fields.get("id"), json.loads(fields["data"])))
+    return found
+
+
+@pytest.fixture
+def asked(client, film):
+    """A finished run, and its events."""
+    ask = {"film": film, "question": "Why?", "method": "uniform"}
+    run = client.post("/api/v1/runs", json=ask).json()["run"]["id"]
+    return run, read_stream(client, run)
+
+
+def test_a_run_streams_its_trace_in_order(client, asked):
+    run, events = asked
+    traced = [(kind, int(number)) for kind, number, _ in events if number]
+    assert [number for _, number in traced] == list(range(1, len(traced) + 1))
+    assert traced[0][0] == "run_started"
+    assert traced[-1][0] == "answered"
+    assert events[0][0] == "state"
+    assert events[-1][0] == "end"
+    assert events[-1][2]["state"] == "done"
+    assert client.get(f"/api/v1/runs/{run}").json()["run"]["answer"]["text"]
+
+
+def test_a_stream_resumes_after_the_last_event(client, asked):
+    run, events = asked
+    resumed = read_stream(client, run, headers={"Last-Event-ID": "3"})
+    rest = [event for event in events if event[1] and int(event[1]) > 3]
+    assert [event for event in resumed if event[1]] == rest
+
+
+def test_brief_events_leave_out_prompts_and_one_event_has_them(client, asked):
+    run, _ = asked
+    calls = [e for kind, _, e in read_stream(client, run, params={"brief": "1"}) if "reply" in e]
+    assert "messages" not in calls[0]
+    whole = client.get(f"/api/v1/runs/{run}/events/{calls[0]['id']}").json()
+    assert whole["messages"]
+    assert client.get(f"/api/v1/runs/{run}/events/9999").status_code == 404
+
+
+def test_pictures_are_named_in_the_stream_and_are_in_the_downloaded_trace(client, asked, tmp_path):
+    run, events = asked
+    seen = next(event for kind, _, event in events if kind == "frames_seen")
+    digest = seen["frames"][0]["digest"]
+    picture = client.get(f"/api/v1/pictures/{digest}")
+    assert picture.content.startswith(b"\xff\xd8")
+    assert "immutable" in picture.headers["cache-control"]
+    file = tmp_path / "trace.jsonl"
+    file.write_bytes(client.get(f"/api/v1/runs/{run}/trace").content)
+    assert trace.read(file).pictures[digest] == picture.content
+
+
+@pytest.fixture
+def pool(options):
+    """A pool with one thread; ``gate`` holds its runs back."""
+    options = replace(options, at_once=1, most_waiting=2)
+    pool = RunPool(options, Shelf(options), Journal(options.data))
+    pool.gate = threading.Event()
+
+    def wait(run):
+        while not pool.gate.wait(0.01):
+            check_stop()
+
+    pool._act = wait
+    yield pool
+    pool.gate.set()
+    pool.close()
+
+
+@pytest.fixture
+def ask(options):
+    return Ask(film=Shelf(options).films()[0].id, question="Why?")
+
+
+def other(ask, number):
+    return ask.model_copy(update={"seed": number})
+
+
+def test_runs_wait_in_a_queue_that_is_bounded(pool, ask):
+    first = pool.start(ask)
+    while first.position:
+        pass
+    second, third = pool.start(other(ask, 2)), pool.start(other(ask, 3))
+    assert (second.position, third.position) == (1, 2)
+    with pytest.raises(QueueFull):
+        pool.start(other(ask, 4))
+    second.cancel()
+    assert third.position == 1
+    assert second.record.state == "cancelled"
+
+
+def test_identical_asks_share_a_run_until_the_last_asker_leaves(pool, ask):
+    first = pool.start(ask)
+    assert pool.start(ask) is first
+    assert pool.start(other(ask, 1)) is not first
+    first.leave()
+    assert not first.cancelled
+    first.leave()
+    with pytest.raises(Cancelled):
+        first.result(timeout=5)
+    assert pool.journal.read(first.id).state == "cancelled"
+
+
+def test_a_result_that_is_not_there_in_time(pool, ask):
+    with pytest.raises(TimeoutError):
+        pool.start(ask).result(timeout=0.01)
+
+
+def test_a_bug_in_a_run_ends_that_run_only(pool, ask):
+    pool._act = lambda run: 1 / 0
+    run = pool.start(ask)
+    with pytest.raises(ZeroDivisionError):
+        run.result(timeout=5)
+    assert "internal error" in run.record.error
+    pool._act = lambda run: run.record
+    assert pool.start(other(ask, 5)).result(timeout=5)
+
+
+def test_the_server_spends_no_more_than_it_may(options, ask):
+    options = replace(options, max_spend=1.0, at_once=1)
+    pool = RunPool(options, Shelf(options), Journal(options.data))
+    pool.spent = 1.0
+    with pytest.raises(BudgetSpent, match="spending limit"):
+        pool.start(ask).result(timeout=10)
+    pool.close()
+
+
+def test_a_restarted_server_shows_finished_runs_and_marks_broken_ones(options, keys, ask):
+    journal = Journal(options.data)
+    finished = RunRecord(id=new_id(), ask=ask, created=1.0, state="done")
+    broken = RunRecord(id=new_id(), ask=ask, created=2.0, state="running")
+    journal.write(finished)
+    journal.write(broken)
+    journal.trace(broken.id).write_bytes(b'{"longtake_trace": 1}\n{"id":1,"par')
+    headers = {"Authorization": f"Bearer {keys.token}"}
+    with TestClient(
+        create_app(options, keys), base_url="http://127.0.0.1:8750", headers=headers
+    ) as client:
+        states = {
+            each["run"]["id"]: each["run"]["state"]
+            for each in client.get("/api/v1/runs").json()["runs"]
+        }
+        assert states == {finished.id: "done", broken.id: "broken"}
+        assert [kind for kind, _, _ in read_stream(client, broken.id)] == ["state", "end"]
+
+
+def test_a_comparison_runs_every_method_or_none(client, film):
+    ask = {"film": film, "question": "Why?"}
+    wrong = client.post("/api/v1/compare", json={"ask": ask, "methods": ["blind", "nonsense"]})
+    assert wrong.status_code == 422
+    assert client.get("/api/v1/runs").json()["runs"] == []
+    right = client.post("/api/v1/compare", json={"ask": ask, "methods": ["blind", "uniform"]})
+    group = right.json()["group"]
+    for each in right.json()["runs"]:
+        read_stream(client, each["run"]["id"])
+    runs = client.get("/api/v1/runs", params={"group": group}).json()["runs"]
+    assert {each["run"]["state"] for each in runs} == {"done"}
+
+
+def test_estimates_send_nothing(client, film):
+    ask = {"film": film, "question": "Why?"}
+    body = {"ask": ask, "methods": ["blind", "uniform"]}
+    estimates = client.post("/api/v1/estimate", json=body).json()
+    assert [each["method"] for each in estimates] == ["blind", "uniform"]
+    assert client.get("/api/v1/runs").json()["runs"] == []

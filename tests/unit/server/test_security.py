@@ -1,0 +1,166 @@
+"""The attacks that the server must withstand, one test each."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from starlette.testclient import TestClient
+
+from longtake.errors import ConfigError
+from longtake.server.app import create_app
+from longtake.server.films import NoSuchFilm, Shelf, film_id
+from longtake.server.options import ServeOptions
+from longtake.server.security import Keys, open_keys, token_file
+
+HOME = "http://127.0.0.1:8750"
+
+
+@pytest.fixture
+def stranger(options, keys):
+    """A client without a token."""
+    with TestClient(create_app(options, keys), base_url=HOME) as client:
+        yield client
+
+
+def test_everything_about_films_needs_the_token(stranger):
+    paths = ["films", "runs", "about", "openapi.json", "pictures/" + "a" * 32]
+    assert {stranger.get(f"/api/v1/{path}").status_code for path in paths} == {401}
+    assert stranger.get("/metrics").status_code == 401
+    assert stranger.get("/healthz").text == "ok\n"
+
+
+def test_a_wrong_token_is_refused(stranger):
+    headers = {"Authorization": "Bearer " + "x" * 32}
+    assert stranger.get("/api/v1/films", headers=headers).status_code == 401
+
+
+def test_a_rebound_host_name_is_refused(client):
+    # DNS rebinding: the attacker's name resolves to this machine
+    for host in ("evil.example", "127.0.0.1.evil.example:8750", "127.0.0.1:80", ""):
+        assert client.get("/api/v1/films", headers={"Host": host}).status_code == 421
+    assert client.get("/healthz", headers={"Host": "evil.example:8750"}).status_code == 421
+
+
+def test_other_origins_are_refused_and_offered_nothing(client):
+    for origin in ("https://evil.example", "null", "http://127.0.0.1:9999"):
+        response = client.get("/api/v1/films", headers={"Origin": origin})
+        assert response.status_code == 403
+        assert not [name for name in response.headers if name.startswith("access-control")]
+    assert client.get("/api/v1/films", headers={"Origin": HOME}).status_code == 200
+
+
+def test_embedding_by_another_site_is_refused(client, film):
+    headers = {"Sec-Fetch-Site": "cross-site"}
+    assert client.get(f"/api/v1/films/{film}/frame?t=1", headers=headers).status_code == 403
+
+
+def test_a_preflight_is_not_answered_in_favour_of_anybody(client):
+    headers = {"Origin": "https://evil.example", "Access-Control-Request-Method": "POST"}
+    assert client.options("/api/v1/runs", headers=headers).status_code == 403
+
+
+def test_a_form_of_another_site_cannot_post(client, film):
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"):
+        body = json.dumps({"film": film, "question": "Why?"})
+        response = client.post("/api/v1/runs", content=body, headers={"Content-Type": kind})
+        assert response.status_code == 415
+
+
+def test_large_bodies_are_refused(client):
+    headers = {"Content-Type": "application/json"}
+    response = client.post("/api/v1/runs", content=b" " * 1_000_001, headers=headers)
+    assert response.status_code == 413
+
+
+def test_the_one_time_link_works_once_and_sets_a_strict_cookie(stranger, keys):
+    address = f"/enter?code={keys.code()}"
+    entered = stranger.get(address, follow_redirects=False)
+    assert entered.status_code == 303
+    cookie = entered.headers["set-cookie"].lower()
+    assert "httponly" in cookie
+    assert "samesite=strict" in cookie
+    assert keys.token not in cookie
+    assert stranger.get("/api/v1/films").status_code == 200
+    assert stranger.get(address, follow_redirects=False).status_code == 403
+
+
+def test_the_token_is_in_a_file_for_the_user_alone(tmp_path):
+    options = ServeOptions(folder=tmp_path / "data")
+    token = open_keys(options).token
+    file = token_file(options)
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert open_keys(options).token == token == file.read_text()
+    file.chmod(0o644)
+    with pytest.raises(ConfigError, match="others can read"):
+        open_keys(options)
+
+
+def test_a_short_token_is_refused(tmp_path):
+    with pytest.raises(ConfigError, match="16 characters"):
+        open_keys(ServeOptions(folder=tmp_path, token="secret"))
+
+
+def test_films_outside_the_folders_are_not_opened(client, options, tmp_path):
+    outside = tmp_path / "private.mp4"
+    outside.write_bytes((options.films[0] / "plain.mp4").read_bytes())
+    for path in (outside, options.films[0] / ".." / "private.mp4", "/etc/passwd", "~/.ssh/id"):
+        assert client.post("/api/v1/films", json={"path": str(path)}).status_code == 404
+    assert client.get(f"/api/v1/films/{film_id(outside.resolve())}").status_code == 404
+
+
+def test_links_that_lead_outside_are_refused(options, tmp_path):
+    outside = tmp_path / "private.mp4"
+    outside.write_bytes((options.films[0] / "plain.mp4").read_bytes())
+    (options.films[0] / "link.mp4").symlink_to(outside)
+    shelf = Shelf(options)
+    assert [file.name for file in shelf.films()] == ["plain.mp4"]
+    # a film that is replaced by such a link after it was listed
+    inside = options.films[0] / "plain.mp4"
+    inside.unlink()
+    inside.symlink_to(outside)
+    with pytest.raises(NoSuchFilm):
+        shelf.open(film_id(inside.parent.resolve() / "plain.mp4"))
+
+
+def test_a_method_is_a_name_never_code(client, film):
+    ask = {"film": film, "question": "Why?", "method": "os:system"}
+    assert client.post("/api/v1/runs", json=ask).status_code == 422
+
+
+def test_a_model_is_a_name_never_an_address(client, film):
+    for name in ("http://127.0.0.1:1/v1#x", "vlm=https://evil.example/v1#x"):
+        ask = {"film": film, "question": "Why?", "models": [name]}
+        response = client.post("/api/v1/runs", json=ask)
+        assert response.status_code == 422
+        assert "catalogue" in response.json()["detail"]
+
+
+def test_ids_cannot_leave_their_folders(client):
+    for path in (
+        "runs/..%2f..%2ftoken",
+        "pictures/..%2f..%2ftoken",
+        "runs/%2e%2e/events",
+        "films/..%2f..%2f",
+    ):
+        assert client.get(f"/api/v1/{path}").status_code in (404, 405)
+    for path in ("/assets/..%2foptions.py", "/assets/../security.py", "/assets/%2e%2e/app.py"):
+        assert "import" not in client.get(path).text
+
+
+def test_every_response_carries_the_policy(client, stranger):
+    for response in (client.get("/"), client.get("/api/v1/films"), stranger.get("/api/v1/runs")):
+        policy = response.headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert response.headers["x-content-type-options"] == "nosniff"
+        assert response.headers["referrer-policy"] == "no-referrer"
+
+
+def test_cookies_of_two_servers_do_not_mix():
+    first, second = Keys("a" * 32, 8750), Keys("a" * 32, 8751)
+    assert first.cookie_name != second.cookie_name
+
+
+def test_data_is_private(client, options):
+    assert options.data.stat().st_mode & 0o077 == 0
