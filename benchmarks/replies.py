@@ -1,6 +1,14 @@
 """Whether replies are read as they were meant.
 
+    python benchmarks/replies.py MODEL [--enforced] [--questions 20] [--workers 1]
+                                 [--methods blind videoagent …] [--bench DIR] [--json FILE]
     python benchmarks/replies.py --fuzz [--number 10000] [--seed 1]
+
+With a MODEL (``local/smollm2-135m``, ``http://127.0.0.1:9001/v1#name``), every step of every method
+runs on real captions, half of them of NExT-QA and half of EgoSchema, behind a proxy that takes away
+whatever holds the model to a form. The share of questions that were read is printed per step and
+rung: the first reply, the second, field by field, not at all. ``--enforced`` leaves the proxy out.
+Every fifth question is asked without its options, so that open-ended steps run too.
 
 ``--fuzz`` writes known answers as models write them (well, broken, wrapped, cut off, contradicting
 themselves), has them read, and counts. A misreading is a reply read as something that was not
@@ -11,14 +19,253 @@ misread.
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
+from support.narrated import Narrated
 from support.replyfuzz import Outcome, outcomes
+from support.rungs import RUNGS, Ladder, counting
+from support.stripping import stripping
+
+from longtake import prompts
+from longtake.config import BudgetSettings, Settings
+from longtake.entries import LocalEntry, OpenAIEntry, SocraticEntry
+from longtake.errors import LongtakeError
+from longtake.evals.benchmarks.egoschema import load_captions as load_egoschema
+from longtake.evals.benchmarks.nextqa import load_captions as load_nextqa
+from longtake.evals.items import Asked, Benchmark
+from longtake.models.backends.local import LocalChat
+from longtake.models.catalogue import Catalogue
+from longtake.session.asking import Session
+from longtake.session.casting import Casting
+from longtake.sinks.meter import Meter
+from longtake.steps.team import Member
+from longtake.types import Answer, Question, Usage
+
+BENCH = Path(__file__).parents[1] / ".." / "shared" / "bench"
+MODEL, EYES = "asked", "asked/eyes"
+"""The model of the run, and the same model reading pictures in words."""
+CONTENDERS: dict[str, tuple[str, dict[str, Any]]] = {
+    "blind": ("blind", {}),
+    "blind, direct": ("blind", {"reason": False}),
+    "captions": ("uniform", {"frames": 5}),
+    "uniform": ("uniform", {"frames": 5}),
+    "lookup": ("lookup", {"rephrasings": 3}),
+    # a model that is always sure of itself would never say what it misses
+    "videoagent": ("videoagent", {"self_evaluation": False, "max_rounds": 2}),
+    "videoagent, graded": ("videoagent", {"segment_selection": False, "max_rounds": 2}),
+    "videodetective": ("videodetective", {"base_steps": 3, "frames": 8}),
+    "symphony": ("symphony", {"max_steps": 6}),
+    "a4vl": ("a4vl", {"gate": True, "inference_frames": 8}),
+    "lvagent": ("lvagent", {"native_whole": False, "frames_per_chunk": 4, "global_frames": 8}),
+    "lvagent, one decides": (
+        "lvagent",
+        {"native_whole": False, "frames_per_chunk": 4, "discussion": "decide_by_agent"},
+    ),
+}
+"""Methods with settings under which all of their steps run, none of them for long."""
+TEXT_ONLY = ("captions", "videoagent, graded")
+"""Contenders that are given captions as such; the others see pictures in words."""
+TEAM = (0.0, 0.7, 1.2)
+"""Temperatures of three agents of one model: without a difference they would never disagree."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One question to one contender."""
+
+    contender: str
+    asked: Asked
+    captions: Any
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """What came of one contender's questions."""
+
+    answers: list[Answer | None]
+    usage: list[Usage]
+    errors: list[str]
+
+
+def questions(bench: Path, number: int) -> list[tuple[Asked, Any]]:
+    """Questions from both benchmarks, each of another film, every fifth without its options."""
+    half = (number + 1) // 2
+    drawn: list[tuple[Asked, Any]] = []
+    loaders = {"nextqa_dev": load_nextqa, "egoschema_dev": load_egoschema}
+    for folder, load in loaders.items():
+        benchmark: Benchmark = load(bench / folder, {})
+        films = {item.asked.video: item.asked for item in benchmark.items}
+        chosen = list(films.values())[: min(half, number - len(drawn))]
+        drawn += [(asked, benchmark.source.footage(asked.video)) for asked in chosen]
+    for place in range(4, len(drawn), 5):
+        asked, footage = drawn[place]
+        drawn[place] = replace(asked, question=Question(asked.question.text)), footage
+    return drawn
+
+
+@contextmanager
+def settings_for(name: str, *, enforced: bool, seconds: float | None) -> Iterator[Settings]:
+    """Settings in which the model is called :data:`MODEL`, behind the proxy unless enforced."""
+    catalogue = Catalogue(Settings())
+    entry = catalogue.entry(name)
+    shared = {"context": entry.context, "max_tokens": entry.max_tokens, "timeout": 900.0}
+    if enforced:
+        named = replace(entry, timeout=900.0)
+        if isinstance(entry, LocalEntry):
+            named = replace(named, file=str(catalogue.file(name)))
+        yield _settings(named, seconds)
+        return
+    if isinstance(entry, LocalEntry):
+        chat = catalogue.bare(name)
+        assert isinstance(chat, LocalChat)
+        url, key, model = *chat.address(), name
+    elif isinstance(entry, OpenAIEntry):
+        url, key, model = entry.base_url, "", entry.model
+    else:
+        sys.exit(f"{name}: name a local model or one on a server, as http://127.0.0.1:9001/v1#name")
+    with stripping(url, key=key) as address:
+        yield _settings(OpenAIEntry(base_url=address, model=model, **shared), seconds)
+
+
+def _settings(entry: LocalEntry | OpenAIEntry, seconds: float | None) -> Settings:
+    eyes = SocraticEntry(llm=MODEL, channels=("tags",), max_tokens=entry.max_tokens)
+    models = {**Settings().models, MODEL: entry, EYES: eyes}
+    return Settings(models=models, budget=BudgetSettings(seconds=seconds))
+
+
+def answer(task: Task, settings: Settings) -> tuple[Answer | None, Usage, str]:
+    """One question; an error is a result too."""
+    method, fields = CONTENDERS[task.contender]
+    captions = task.captions
+    sees = task.contender not in TEXT_ONLY
+    if sees:
+        captions = Narrated(captions.name, captions._captions, captions._sentences)
+    model = EYES if sees else MODEL
+    team = tuple(
+        Member(name=f"agent {number}", model=model, temperature=temperature)
+        for number, temperature in enumerate(TEAM, start=1)
+    )
+    casting = Casting((model,), replies=False, roster=team)
+    session = Session(settings, casting).with_fields(method, fields)
+    meter = Meter()
+    try:
+        with session.under_way(meter):
+            result = session.answer(method, captions, task.asked.question)
+    except LongtakeError as error:
+        return None, meter.total, f"{type(error).__name__}: {error}"
+    return result.answer, result.usage, ""
+
+
+def run(
+    tasks: Sequence[Task], settings: Settings, workers: int
+) -> tuple[Ladder, dict[str, Outcomes]]:
+    """Ask everything, so many questions at once."""
+    outcomes = {task.contender: Outcomes([], [], []) for task in tasks}
+
+    def one(task: Task) -> tuple[Task, tuple[Answer | None, Usage, str]]:
+        return task, answer(task, settings)
+
+    with counting() as ladder, ThreadPoolExecutor(workers) as pool:
+        for number, (task, (said, used, error)) in enumerate(pool.map(one, tasks), start=1):
+            outcome = outcomes[task.contender]
+            outcome.answers.append(said)
+            outcome.usage.append(used)
+            if error:
+                outcome.errors.append(f"{task.asked.id}: {error}")
+            print(f"\r{number} of {len(tasks)} ", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+    return ladder, outcomes
+
+
+def show(ladder: Ladder, outcomes: dict[str, Outcomes]) -> None:
+    """Print both tables."""
+    print(f"{'step':30} {'asked':>6} {'read':>7}" + "".join(f"{rung:>8}" for rung in RUNGS))
+    total: Counter[str] = Counter()
+    for name, step in sorted(ladder.steps.items()):
+        total += step.rungs
+        shares = "".join(f"{step.share(rung):8.1%}" for rung in RUNGS)
+        print(f"{name:30} {step.asked:6} {step.readable:7.1%}{shares}")
+    asked = total.total() or 1
+    shares = "".join(f"{total[rung] / asked:8.1%}" for rung in RUNGS)
+    print(f"{'all steps':30} {asked:6} {1 - total['unread'] / asked:7.1%}{shares}")
+    missing = sorted(set(_typed_steps()) - ladder.steps.keys())
+    print(f"never asked: {', '.join(missing) or 'none'}")
+    print(f"\n{'method':22} {'questions':>9} {'answered':>9} {'calls':>6} {'tokens':>8} {'s':>7}")
+    for name, outcome in outcomes.items():
+        print(_method_row(name, outcome))
+    for name, outcome in outcomes.items():
+        for error in outcome.errors[:3]:
+            print(f"  {name}: {error[:200]}")
+
+
+def _typed_steps() -> list[str]:
+    """The prompts that ask for a reply, as far as their names tell."""
+    apart: tuple[str, ...] = ("shared/form", "shared/material", "shared/one_", "shared/reask")
+    apart += ("shared/tools", "shared/answer_now", "shared/reconsider", "shared/probe")
+    return [
+        name
+        for name in prompts.names()
+        if not name.startswith(apart) and not name.endswith("phrases")
+    ]
+
+
+def _method_row(name: str, outcome: Outcomes) -> str:
+    number = len(outcome.usage) or 1
+    given = sum(1 for said in outcome.answers if said and (said.choice or said.text))
+    calls = sum(used.calls for used in outcome.usage) / number
+    tokens = sum(used.tokens_in + used.tokens_out for used in outcome.usage) / number
+    seconds = sum(used.seconds for used in outcome.usage) / number
+    letters = Counter(said.choice for said in outcome.answers if said and said.choice)
+    told = " ".join(f"{letter}{count}" for letter, count in sorted(letters.items()))
+    row = f"{name:22} {number:9} {given:9} {calls:6.1f} {tokens:8,.0f} {seconds:7.1f}"
+    return f"{row}  {told}"
+
+
+def save(file: Path, ladder: Ladder, outcomes: dict[str, Outcomes]) -> None:
+    """Everything as JSON, unread replies included."""
+    steps = {
+        name: {"rungs": step.rungs, "usage": asdict(step.usage)}
+        for name, step in ladder.steps.items()
+    }
+    methods = {name: asdict(outcome) for name, outcome in outcomes.items()}
+    data = {"steps": steps, "methods": methods, "unread": ladder.unread}
+    file.write_text(json.dumps(data, indent=1, ensure_ascii=False))
+
+
+def measure(options: argparse.Namespace) -> int:
+    """Run every step with a model and print how its replies were read."""
+    bench = Path(options.bench)
+    if not bench.is_dir():
+        sys.exit(f"{bench}: no such folder; --bench names one with nextqa_dev/ and egoschema_dev/")
+    drawn = questions(bench, options.questions)
+    for _, footage in drawn:
+        footage.embeddings()  # before the clock runs, and by one thread
+    tasks = []
+    for contender in options.methods or CONTENDERS:
+        tasks += [Task(contender, asked, footage) for asked, footage in drawn]
+    began = time.perf_counter()
+    with settings_for(
+        options.model, enforced=options.enforced, seconds=options.seconds
+    ) as settings:
+        ladder, outcomes = run(tasks, settings, options.workers)
+    held = "enforced" if options.enforced else "not enforced"
+    took = f"{options.workers} at once, {time.perf_counter() - began:.0f} s"
+    print(f"{options.model}, {held}: {len(drawn)} questions, {took}")
+    show(ladder, outcomes)
+    if options.json:
+        save(Path(options.json), ladder, outcomes)
+    return 0
 
 
 def fuzz(seed: int, number: int) -> int:
@@ -52,10 +299,20 @@ def _kind(outcome: Outcome) -> str:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("model", nargs="?", help="a local model, or one on a server")
+    parser.add_argument("--enforced", action="store_true", help="leave the proxy out")
+    parser.add_argument("--questions", type=int, default=20)
+    parser.add_argument("--workers", type=int, default=1, help="questions at once")
+    parser.add_argument("--methods", nargs="+", choices=CONTENDERS, help="all unless named")
+    parser.add_argument("--seconds", type=float, help="limit per question and method")
+    parser.add_argument("--bench", default=BENCH, help="folder of the benchmarks' files")
+    parser.add_argument("--json", help="write everything to this file")
     parser.add_argument("--fuzz", action="store_true", help="read made-up replies")
-    parser.add_argument("--number", type=int, default=10_000)
+    parser.add_argument("--number", type=int, default=10_000, help="made-up replies")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    if not options.fuzz:
-        parser.error("--fuzz is all there is so far")
-    sys.exit(1 if fuzz(options.seed, options.number) else 0)
+    if options.fuzz:
+        sys.exit(1 if fuzz(options.seed, options.number) else 0)
+    if not options.model:
+        parser.error("name a model, or --fuzz")
+    sys.exit(measure(options))

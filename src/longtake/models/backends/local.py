@@ -130,11 +130,15 @@ class LocalChat:
         """The context the model was loaded with."""
         return self._open().context()
 
+    def address(self) -> tuple[str, str]:
+        """Address and key of the server that runs the model, which is started if necessary."""
+        return _serve(self._card.name, self._weights)
+
     def _open(self) -> OpenAIChat:
         # threads of one run may ask for the first time together
         with self._lock:
             if self._chat is None:
-                url, key = _serve(self._card.name, self._weights)
+                url, key = self.address()
                 endpoint = Endpoint(self._card.name, url, key=key, timeout=self._timeout)
                 self._chat = OpenAIChat(self._card, endpoint)
             return self._chat

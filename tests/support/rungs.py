@@ -1,0 +1,123 @@
+"""How each typed question to a model was read: at once, asked again, field by field, or not."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from longtake.errors import ModelError
+from longtake.methods.symphony import perception
+from longtake.models.chat import Chat, Message, Options, Reply
+from longtake.models.layers import Layer
+from longtake.steps import ask, tools
+from longtake.types import Usage
+
+RUNGS = ("first", "again", "field", "unread")
+
+
+@dataclass
+class Step:
+    """What came of one step's questions."""
+
+    rungs: Counter[str] = field(default_factory=Counter)
+    usage: Usage = field(default_factory=Usage)
+
+    @property
+    def asked(self) -> int:
+        """Questions that were asked."""
+        return self.rungs.total()
+
+    @property
+    def readable(self) -> float:
+        """Share that was read on some rung."""
+        return 1 - self.rungs["unread"] / self.asked
+
+    def share(self, rung: str) -> float:
+        """Share that was read on this rung."""
+        return self.rungs[rung] / self.asked
+
+
+class Ladder:
+    """Steps by the name of their prompt; shared by threads."""
+
+    def __init__(self) -> None:
+        self.steps: dict[str, Step] = {}
+        self.unread: list[tuple[str, str]] = []
+        """The prompts and last replies that could not be read."""
+        self._lock = threading.Lock()
+
+    def count(self, prompt: str, rung: str, replies: Sequence[Reply]) -> None:
+        """Count one question."""
+        with self._lock:
+            step = self.steps.setdefault(prompt, Step())
+            step.rungs[rung] += 1
+            for reply in replies:
+                step.usage += reply.usage
+            if rung == "unread" and replies:
+                self.unread.append((prompt, replies[-1].text))
+
+
+class _Counted(Layer):
+    """Keeps the requests and replies of one question."""
+
+    def __init__(self, inner: Chat) -> None:
+        super().__init__(inner)
+        self.asked: list[tuple[int, Options]] = []
+        self.replies: list[Reply] = []
+
+    def complete(self, messages: Sequence[Message], options: Options) -> Reply:
+        self.asked.append((len(messages), options))
+        reply = self.inner.complete(messages, options)
+        self.replies.append(reply)
+        return reply
+
+
+@contextmanager
+def counting() -> Iterator[Ladder]:
+    """Count every typed question that is asked in the block, in all threads."""
+    ladder = Ladder()
+    converse, use_tools = ask.converse, perception.use_tools
+    here = threading.local()
+
+    def counted(
+        chat: Chat, messages: list[Message], options: Options, form: Any, default: Any
+    ) -> Any:
+        inner = _Counted(chat)
+        here.counted = True
+        try:
+            value = converse(inner, messages, options, form, default)
+        except ModelError as error:
+            # an unreachable model or a prompt that does not fit says nothing about replies
+            if error.problem == "unreadable":
+                ladder.count(options.prompt, "unread", inner.replies)
+            raise
+        rung = "unread" if value is default else _rung(inner, len(messages), options)
+        ladder.count(options.prompt, rung, inner.replies)
+        return value
+
+    def tooled(chat: Chat, prompt: str, *rest: Any, **more: Any) -> Any:
+        here.counted = False
+        value = use_tools(chat, prompt, *rest, **more)
+        # the model ended its tool calls with a reply that could be read, so nobody else asked
+        if not here.counted:
+            ladder.count(prompt, "first", ())
+        return value
+
+    ask.converse = tools.converse = counted
+    perception.use_tools = tooled
+    try:
+        yield ladder
+    finally:
+        ask.converse = tools.converse = converse
+        perception.use_tools = use_tools
+
+
+def _rung(inner: _Counted, length: int, options: Options) -> str:
+    last_length, last = inner.asked[-1]
+    if last_length == length:
+        return "first"
+    return "again" if last.schema == options.schema else "field"
