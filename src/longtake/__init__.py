@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from longtake.api import AsyncFilm, OpenFilm, Still, open  # noqa: A004
     from longtake.config import BudgetSettings
     from longtake.events import Event
-    from longtake.models.clock import Cancelled, Stop
+    from longtake.stopping import Cancelled, Stop
 
 # onnxruntime (1.31) sends usage data unless this is set before anybody imports it, rapidocr
 # included; worker processes inherit it. The hub's client then leaves machine details out, too.
@@ -33,11 +33,11 @@ __version__ = "0.1.0.dev0"
 _LAZY = {
     "AsyncFilm": "longtake.api",
     "BudgetSettings": "longtake.config",
-    "Cancelled": "longtake.models.clock",
+    "Cancelled": "longtake.stopping",
     "Event": "longtake.events",
     "OpenFilm": "longtake.api",
     "Still": "longtake.api",
-    "Stop": "longtake.models.clock",
+    "Stop": "longtake.stopping",
     "open": "longtake.api",
 }
 """Names that are loaded when they are first used, and the modules that define them."""

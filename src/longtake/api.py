@@ -29,12 +29,12 @@ from longtake.index.film import Film
 from longtake.index.search import Search, search
 from longtake.index.tasks import TASKS, tasks
 from longtake.media.images import encoded
-from longtake.models.clock import Stop, check_stop, stopping
 from longtake.session.asking import DEFAULT_METHOD, Session
 from longtake.session.casting import Casting
 from longtake.session.films import open_film
 from longtake.session.streaming import in_thread, in_thread_each, nested, stream
 from longtake.sinks.calling import CallingSink
+from longtake.stopping import Stop, check_stop, stopping
 from longtake.types import Question, Result, Segment
 
 P = ParamSpec("P")
@@ -57,7 +57,8 @@ class OpenFilm:
     """A film to ask questions about. Everything derived from it is kept in the user's cache.
 
     Its methods may be called from several threads at once. With ``stop``, another thread can end
-    the work: ``stop.set()`` makes the call raise :class:`longtake.Cancelled`.
+    the work: after ``stop.set()``, a question returns its best answer so far with the status
+    ``cancelled``, and everything else raises :class:`longtake.Cancelled`.
     """
 
     def __init__(self, film: Film, settings: Settings) -> None:
@@ -157,7 +158,7 @@ class OpenFilm:
         sinks, on_event
             Objects, or one function, that receive every event.
         stop
-            Ends the run when set.
+            Ends the run within a second when set, with the best answer so far.
         """
         items = self.stream(
             question,

@@ -1,7 +1,7 @@
 """A question as a stream of events that ends in its result, for loops and for coroutines.
 
 The work runs on a thread of its own. Leaving the loop early, cancelling the task, or setting a
-:class:`~longtake.models.clock.Stop` ends it, including calls in flight.
+:class:`~longtake.stopping.Stop` ends it, including calls in flight.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 from longtake.events import Event, Sink
-from longtake.models.clock import Stop, stopping
 from longtake.sinks.calling import CallingSink
+from longtake.stopping import Stop, stopping
 from longtake.types import Result
 
 R = TypeVar("R")
