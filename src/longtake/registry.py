@@ -145,6 +145,7 @@ benchmarks = Registry(
         "egoschema-captions": "longtake.evals.benchmarks.egoschema:CAPTIONS",
         "nextqa": "longtake.evals.benchmarks.nextqa:ABOUT",
         "nextqa-captions": "longtake.evals.benchmarks.nextqa:CAPTIONS",
+        "films": "longtake.evals.benchmarks.films:ABOUT",
         "nextgqa": "longtake.evals.benchmarks.nextgqa:ABOUT",
         "nextgqa-captions": "longtake.evals.benchmarks.nextgqa:CAPTIONS",
         "videomme": "longtake.evals.benchmarks.videomme:ABOUT",

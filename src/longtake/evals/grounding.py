@@ -27,6 +27,8 @@ class Citations:
     """Share of the evidence with a citation within five seconds, where the answer is right."""
     tightness: float | None
     """Intersection over union of what is cited and what is true, where the answer is right."""
+    cited_right: float | None
+    """Share of questions with a right answer whose strongest citation is at the evidence."""
     uncited: float | None
     """Share of right answers that cite nothing."""
     miou: float | None
@@ -41,6 +43,7 @@ class Citations:
             "precision (right answers, within 5 s)": self.precision,
             "recall (right answers, within 5 s)": self.recall,
             "tightness (right answers, IoU)": self.tightness,
+            "right with the right moment cited": self.cited_right,
             "right answers without a citation": self.uncited,
             "mIoU": self.miou,
             "mIoP": self.miop,
@@ -70,6 +73,7 @@ def measure(
         precision=_mean([grounding.precision(citations, truth) for truth, citations in sound]),
         recall=_mean([grounding.recall(citations, truth) for truth, citations in sound]),
         tightness=_mean([grounding.tightness(citations, truth) for truth, citations in sound]),
+        cited_right=_mean([float(_at_evidence(*each)) for each in known]),
         uncited=_mean([float(not citations) for _, citations in sound]),
         miou=_mean(ious),
         miop=_mean(iops),
@@ -81,6 +85,10 @@ def cited(row: Mapping[str, Any]) -> list[Segment]:
     """What a result cites, the strongest first; results of older runs are in time order."""
     pairs = row.get("evidence") or []
     return [Segment(float(start), float(end)) for start, end, *_ in pairs]
+
+
+def _at_evidence(truth: Sequence[Segment], citations: Sequence[Segment], right: bool) -> bool:
+    return right and bool(grounding.precision(citations[:1], truth))
 
 
 def _strongest(citations: Sequence[Segment]) -> Segment | None:

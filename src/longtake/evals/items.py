@@ -14,6 +14,9 @@ from typing import Protocol
 from longtake.footage.protocol import Footage
 from longtake.types import Question, Segment
 
+NOT_TOLD = "(not told)"
+"""Label of a question that cannot be answered: the right outcome is an abstention."""
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -38,6 +41,8 @@ class Item:
     """Groups to break scores down by, such as ``{"type": "causal"}``."""
     evidence: tuple[Segment, ...] = ()
     """Where the answer is visible, if known."""
+    accepted: tuple[str, ...] = ()
+    """Other right answers to an open question."""
 
 
 class Source(Protocol):

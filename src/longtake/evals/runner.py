@@ -14,7 +14,7 @@ from longtake.config import Settings
 from longtake.evals import outcomes
 from longtake.evals.items import Benchmark, Item
 from longtake.evals.runs import RunFolder
-from longtake.evals.scoring import Rate, accuracy, correct
+from longtake.evals.scoring import Rate, accuracy, sound
 from longtake.evals.solving import Solver, run_all
 from longtake.methods.base import fields_of
 from longtake.models.catalogue import Catalogue
@@ -176,5 +176,5 @@ def score(benchmark: Benchmark, results: Mapping[str, Mapping[str, Any]]) -> Sco
         if row is not None and item.label is not None:
             items.append(item)
             rows.append(row)
-            right.append(correct(item, row.get("choice"), row.get("text") or ""))
+            right.append(sound(item, row))
     return Scored(items, rows, right)

@@ -9,11 +9,12 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from longtake.evals.items import Item
+from longtake.evals.items import NOT_TOLD, Item
 
 Z95 = 1.959963984540054
 """Two-sided 95 % quantile of the normal distribution."""
@@ -54,15 +55,24 @@ class Difference:
 def correct(item: Item, choice: str | None, text: str) -> bool:
     """Whether an answer is right; no answer is wrong.
 
-    Open answers are right if they contain the label, regardless of case, articles and punctuation.
+    Open answers are right if they contain the label or another accepted answer, regardless of case,
+    articles and punctuation.
     """
     if item.label is None:
         raise ValueError(f"{item.asked.id} has no public label; it can be submitted, not scored")
     if item.asked.question.options:
         return choice == item.label
-    said, truth = _normalized(text), _normalized(item.label)
+    said = f" {_normalized(text)} "
+    truths = [_normalized(accepted) for accepted in (item.label, *item.accepted)]
     # the spaces make it match whole words only
-    return bool(truth) and f" {truth} " in f" {said} "
+    return any(truth and f" {truth} " in said for truth in truths)
+
+
+def sound(item: Item, row: Mapping[str, Any]) -> bool:
+    """Whether a result is right: its answer, or its abstention where the film does not tell."""
+    if item.label == NOT_TOLD:
+        return bool(row["status"] == "abstained")
+    return correct(item, row.get("choice"), row.get("text") or "")
 
 
 def accuracy(right: Sequence[bool], videos: Sequence[str]) -> Rate:

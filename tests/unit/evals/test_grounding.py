@@ -31,6 +31,7 @@ def test_precision_and_recall_are_those_of_right_answers():
     assert measured.precision == 0.5  # the third cites nothing: it has no precision
     assert measured.recall == 0.5
     assert measured.uncited == 0.5
+    assert measured.cited_right == pytest.approx(1 / 3)
     assert measured.miop == pytest.approx(1 / 3)
     assert measured.miou == pytest.approx(0.2 / 3)
     assert measured.acc_gqa == pytest.approx(1 / 3)
