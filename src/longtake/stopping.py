@@ -13,7 +13,11 @@ because it waits for a server, registers a function that ends the wait: :meth:`S
 
 from __future__ import annotations
 
+import atexit
+import os
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -126,3 +130,34 @@ def check_stop() -> None:
     stop = stopping.get()
     if stop is not None:
         stop.check()
+
+
+LAST_WAIT = 10.0
+"""Seconds that the end of the process waits for threads that were left behind."""
+_left_behind: list[threading.Thread] = []
+
+
+def leave_behind(thread: threading.Thread) -> None:
+    """Remember a thread that will end by itself, at its next check, and is not waited for."""
+    _left_behind.append(thread)
+
+
+def leave(code: int) -> None:
+    """End the process at once if threads were left behind; otherwise do nothing.
+
+    Python ends such threads in a way that native code does not survive.
+    """
+    if any(thread.is_alive() for thread in _left_behind):
+        _left_behind.clear()
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+@atexit.register
+def _wait() -> None:
+    """Let native code return before Python ends its threads."""
+    until = time.monotonic() + LAST_WAIT
+    for thread in _left_behind:
+        thread.join(max(0.0, until - time.monotonic()))

@@ -15,6 +15,7 @@ from longtake import __version__
 from longtake.cli import plugins
 from longtake.display import visible
 from longtake.errors import LongtakeError, unknown
+from longtake.stopping import leave
 
 COMMANDS = {
     "ask": "Ask a question about a film; get an answer with evidence.",
@@ -103,7 +104,9 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             # file names may hold bytes that are not valid text
             stream.reconfigure(errors="backslashreplace")
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    leave(code)
+    sys.exit(code)
 
 
 def run(arguments: list[str]) -> int:
@@ -153,6 +156,11 @@ def _fail(error: BaseException, message: str, code: int) -> int:
 
 def _interrupted(error: BaseException | None) -> bool:
     """Whether Ctrl-C caused the error; a library that is being loaded wraps it in its own."""
-    while error is not None and not isinstance(error, KeyboardInterrupt | click.Abort):
+    known: set[int] = set()
+    # an error may be its own cause, by way of others
+    while error is not None and id(error) not in known:
+        if isinstance(error, KeyboardInterrupt | click.Abort):
+            return True
+        known.add(id(error))
         error = error.__cause__
-    return error is not None
+    return False

@@ -29,6 +29,7 @@ from longtake.events import Sink
 from longtake.session.asking import Session
 from longtake.sinks.jsonl import JsonlSink
 from longtake.sinks.meter import Meter
+from longtake.stopping import leave
 from longtake.types import Result
 
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -160,6 +161,7 @@ def _work(pipe: Connection, solver: Solver, source: Source) -> None:
     except OSError as error:
         # the disk is full: no question can be answered, and the parent reports it
         pipe.send(error)
+    leave(0)
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from longtake.algorithms.partition import Cut, EventPartition, Partition, Sample
 from longtake.index.layers import Advance, ignore
 from longtake.index.store import Arrays, LayerKey, Notes
 from longtake.media.packets import PacketTable
+from longtake.stopping import check_stop
 from longtake.types import Frame
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ def _measure(film: Film, times: NDArray[np.float64], width: int, advance: Advanc
         previous = grey
         batch.append(frame)
         if len(batch) == BATCH or number == len(times):
+            check_stop()
             embeddings.append(encoder.images(batch))
             batch = []
             advance(number / len(times))

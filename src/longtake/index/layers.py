@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from longtake.index.store import FilmFolder, LayerKey
 from longtake.media.video import Video
 from longtake.perception.protocols import FrameNetwork, ImageEncoder
+from longtake.stopping import check_stop
 from longtake.types import Frame
 
 BATCH = 8
@@ -160,6 +161,7 @@ def rows_of(layers: Sequence[FrameLayer], frames: Iterable[Frame]) -> list[NDArr
     stream = iter(frames)
     while batch := list(islice(stream, BATCH)):
         for layer, rows in zip(layers, batches, strict=True):
+            check_stop()
             rows.append(layer.rows(batch))
     return [
         np.concatenate(rows) if rows else layer.rows([])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +15,7 @@ from longtake.index.layers import Advance, ignore
 from longtake.index.source import Source
 from longtake.index.store import LayerKey
 from longtake.perception.protocols import Reader
+from longtake.stopping import check_stop
 from longtake.types import Frame, Line, Segment
 
 WIDTH = 1280
@@ -23,7 +25,9 @@ WIDTH = 1280
 class OnscreenLayer:
     """The on-screen text of one film. Reading takes seconds per frame, so each is read once."""
 
-    def __init__(self, source: Source, reader: Reader, glimpses: NDArray[Any]) -> None:
+    def __init__(
+        self, source: Source, reader: Reader, glimpses: Callable[[], NDArray[Any]]
+    ) -> None:
         self._source, self._text, self._reader = source, source.text, reader
         self._glimpses, self._times = glimpses, source.grid()
         few = len(self._times) < 2
@@ -35,7 +39,7 @@ class OnscreenLayer:
 
     @cached_property
     def _survey(self) -> Survey:
-        return survey(np.asarray(self._glimpses))
+        return survey(np.asarray(self._glimpses()))
 
     def missing(self, within: Segment | None = None) -> list[int]:
         """Frames that represent a shot inside ``within`` and have not been read."""
@@ -79,6 +83,7 @@ class OnscreenLayer:
         self._read(frame, [moment], self.exact_key)
 
     def _read(self, frame: Frame, shown: list[Segment], key: LayerKey) -> None:
+        check_stop()
         boxes = self._reader.read(frame)
         lines = [Line(segment, box.text) for segment in shown for box in boxes]
         self._text.add(key, lines, shown)

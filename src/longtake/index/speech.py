@@ -23,6 +23,7 @@ from longtake.index.source import Source
 from longtake.index.store import LayerKey
 from longtake.media.audio import listen
 from longtake.perception.protocols import Listener
+from longtake.stopping import check_stop
 from longtake.types import Line, Segment
 
 TILE = 60.0
@@ -76,6 +77,7 @@ class SpeechLayer:
             limits=self._source.settings.media,
         )
         samples = np.concatenate([np.zeros(0, np.float32), *(part.samples for part in slices)])
+        check_stop()
         heard = self._listener.listen(samples, stretch.start)
         # the margins of two tiles overlap, so both may hear the same line
         neighbours = self._text.lines(self.key, stretch)

@@ -34,12 +34,16 @@ from numpy.typing import NDArray
 
 from longtake.errors import ConfigError, RunError
 from longtake.events import note, note_once
+from longtake.stopping import check_stop
 
 Arrays: TypeAlias = dict[str, NDArray[Any]]
 Notes: TypeAlias = dict[str, Any]
 
 UNREADABLE = (ValueError, EOFError, KeyError, TypeError)
 """Errors raised by a damaged JSON or NumPy file, including an array that was cut off."""
+
+WAIT = 0.2
+"""Seconds between two looks at whether the work that waits for another process is still wanted."""
 
 
 @dataclass(frozen=True)
@@ -162,11 +166,21 @@ class FilmFolder:
             if not wait:
                 raise RunError(f"{self.path.name}: {busy}") from None
             note("waiting", film=str(self._film or self.path.name), why=busy)
-            self._lock.acquire()
+            self._wait()
         try:
             yield
         finally:
             self._lock.release()
+
+    def _wait(self) -> None:
+        """Take the lock, unless the work is cancelled first."""
+        while True:
+            check_stop()
+            try:
+                self._lock.acquire(timeout=WAIT)
+            except Timeout:
+                continue
+            return
 
     def ensure(self, done: Callable[[], bool], make: Callable[[], None]) -> None:
         """Run ``make`` under the lock unless ``done``; checked again once the lock is held."""

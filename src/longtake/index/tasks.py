@@ -202,5 +202,5 @@ class OnscreenTask:
             layer.build(advance=advance)
 
     def _has_glimpses(self) -> bool:
-        # asking for the layer of on-screen text would compute the thumbnails first
+        # counting the shots that are missing would compute the thumbnails first
         return self._film.pictures.has(Glimpses())

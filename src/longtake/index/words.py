@@ -59,7 +59,7 @@ class Words:
     def readable(self) -> OnscreenLayer | None:
         """On-screen text; ``None`` if reading is switched off."""
         reader = self._senses.reader
-        return None if reader is None else OnscreenLayer(self._source, reader, self._glimpses())
+        return None if reader is None else OnscreenLayer(self._source, reader, self._glimpses)
 
     def speech_key(self) -> LayerKey | None:
         """The layer that speech comes from: subtitles, else recognised speech, else none."""

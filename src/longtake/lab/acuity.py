@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import math
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -37,6 +36,7 @@ from longtake.models.chat import (
     Unsupported,
     request_hash,
 )
+from longtake.models.clock import REAL
 from longtake.models.prices import Price
 from longtake.types import Usage
 
@@ -174,7 +174,7 @@ class LabChat:
             text = self._text(mind, messages, options)
         usage = self._usage(messages, text, calls)
         if self.model.sleep:
-            time.sleep(usage.seconds)
+            REAL.sleep(usage.seconds)  # ends with the run
         return Reply(text, "", calls, usage, "tool_calls" if calls else "stop", self._card.name)
 
     def _text(self, mind: Mind, messages: Sequence[Message], options: Options) -> str:

@@ -18,6 +18,7 @@ from longtake.config import MediaSettings
 from longtake.errors import MediaError
 from longtake.media.container import discard_others, open_container
 from longtake.media.packets import LONGEST
+from longtake.stopping import check_stop
 from longtake.types import Segment
 
 RATE = 16_000
@@ -134,6 +135,7 @@ def _frames(container: InputContainer, stream: AudioStream) -> Iterator[AudioFra
     """Yield decoded sound; a damaged packet leaves a gap, and a truncated file ends early."""
     try:
         for packet in container.demux(stream):
+            check_stop()
             try:
                 yield from packet.decode()
             except av.error.InvalidDataError:

@@ -7,6 +7,7 @@ one bounded channel per span, so memory use does not grow with the film.
 
 from __future__ import annotations
 
+import contextvars
 import os
 import queue
 import threading
@@ -22,6 +23,7 @@ from longtake.media.images import to_pixels
 from longtake.media.packets import PacketTable
 from longtake.media.plan import Run, plan, spans
 from longtake.media.reader import Reader
+from longtake.stopping import check_stop
 from longtake.types import Pixels
 
 Picture: TypeAlias = tuple[int, Pixels]
@@ -118,10 +120,19 @@ class _Channel:
         return False
 
     def __iter__(self) -> Iterator[Picture]:
-        while (item := self._queue.get()) is not None:
+        while (item := self._get()) is not None:
             if isinstance(item, BaseException):
                 raise item
             yield item
+
+    def _get(self) -> Picture | BaseException | None:
+        while True:
+            check_stop()
+            try:
+                # in short waits, so that cancelled work does not wait for the next picture
+                return self._queue.get(timeout=0.1)
+            except queue.Empty:
+                continue
 
 
 def _in_parallel(
@@ -159,7 +170,9 @@ def _in_parallel(
         for turn in range(len(jobs)):
             while submitted < len(jobs) and ahead.acquire(blocking=False):
                 channels.append(_Channel(waiting, stop))
-                pool.submit(work, jobs[submitted], channels[submitted])
+                # the workers notice when the consumer's work is cancelled
+                context = contextvars.copy_context()
+                pool.submit(context.run, work, jobs[submitted], channels[submitted])
                 submitted += 1
             yield from channels[turn]
             channels[turn] = _Channel(1, stop)  # frees the memory of the consumed one

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from longtake.errors import MediaError
 from longtake.media.container import discard_others, readable_packets
+from longtake.stopping import check_stop
 
 Row: TypeAlias = tuple[int, int, bool, bool]
 """Presentation time, decoding time, whether a keyframe, whether shown."""
@@ -119,6 +120,7 @@ def read_packets(path: Path, container: InputContainer, stream: VideoStream) -> 
     rows: list[Row] = []
     last_duration = 0
     for packet in readable_packets(container.demux(stream)):
+        check_stop()
         # VP8 stores hidden reference frames as separate packets; bit 4 marks shown frames
         hidden = vp8 and not memoryview(packet)[0] >> 4 & 1
         pts = UNKNOWN if packet.pts is None else packet.pts

@@ -18,6 +18,7 @@ from longtake.config import MediaSettings
 from longtake.media.container import discard_others, open_container, readable_packets, video_stream
 from longtake.media.packets import UNKNOWN, PacketTable
 from longtake.media.plan import Run
+from longtake.stopping import check_stop
 
 Packet: TypeAlias = "av.Packet[VideoStream]"
 
@@ -78,6 +79,7 @@ class Reader:
         # if positions only count shown frames, the packet of frame n may be stored after the nth
         last = run.last if self._table.timed else run.last + REORDER
         for packet in readable_packets(self._packets):
+            check_stop()
             position, self._next = self._next, self._next + 1
             if position >= run.first:
                 yield position, packet
@@ -117,6 +119,7 @@ class Reader:
         table = self._table
         goal = (int(table.pts[first]), int(table.dts[first]))
         for packet in readable_packets(self._packets):
+            check_stop()
             pts = UNKNOWN if packet.pts is None else packet.pts - table.origin
             dts = UNKNOWN if packet.dts is None else packet.dts - table.origin
             if (pts, dts) == goal:

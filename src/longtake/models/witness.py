@@ -9,6 +9,7 @@ from typing import Protocol
 
 from longtake.errors import unknown
 from longtake.models.chat import Unavailable
+from longtake.stopping import check_stop
 from longtake.types import Frame
 
 CHANNELS = ("tags", "onscreen", "speech")
@@ -54,6 +55,7 @@ class TimeLeft:
 
     def check(self) -> float | None:
         """Return the seconds left, or ``None`` without a deadline; raise when the time is up."""
+        check_stop()
         if self._end is None:
             return None
         left = self._end - time.monotonic()

@@ -25,6 +25,7 @@ import numpy as np
 from longtake.errors import MissingExtra, ModelError
 from longtake.perception.protocols import Heard, Unsupported
 from longtake.perception.runtime import Compute, Session
+from longtake.stopping import check_stop
 from longtake.types import Line, Segment
 
 if TYPE_CHECKING:
@@ -88,6 +89,7 @@ class MoonshineListener:
             raise ValueError(f"samples must be one channel, not an array of shape {samples.shape}")
         said: list[_Said] = []
         for offset, piece in pieces(samples):
+            check_stop()
             said += self._transcribe(piece, start + offset / RATE)
         lines: list[Line] = []
         unsupported: list[Unsupported] = []
@@ -111,6 +113,7 @@ class MoonshineListener:
             begin, end = line.start_time, min(line.start_time + line.duration, len(piece) / RATE)
             if not text or end <= begin:
                 continue
+            check_stop()
             # a few seconds are enough to judge a line and keep this cheap
             sample = piece[int(begin * RATE) : int(min(end, begin + _SAMPLE) * RATE)]
             certainty, tokens = judge.certainty(sample)

@@ -14,6 +14,7 @@ import numpy as np
 from longtake.errors import MissingExtra, ModelError
 from longtake.perception.protocols import Heard
 from longtake.perception.runtime import Compute
+from longtake.stopping import check_stop
 from longtake.types import Line, Segment
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ class WhisperListener:
         with self._lock:  # segments are decoded while they are iterated
             parts, info = self._engine.transcribe(samples, vad_filter=True)
             for part in parts:
+                check_stop()
                 text = part.text.strip()
                 if text:
                     end = max(part.end, part.start)

@@ -7,25 +7,19 @@ after its time, the thread is left behind: it ends by itself at its next check.
 
 from __future__ import annotations
 
-import atexit
 import contextvars
 import threading
-import time
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from longtake.models.budget import Ledger
-from longtake.stopping import Stop
+from longtake.stopping import Stop, leave_behind
 
 T = TypeVar("T")
 POLL = 0.05
 """Seconds between two looks at the clock."""
 GRACE = 0.4
 """Seconds that work has to end by itself, with an answer of its own."""
-LAST_WAIT = 10.0
-"""Seconds that the end of the process waits for threads that were left behind."""
-
-_left_behind: list[threading.Thread] = []
 
 
 def on_time(act: Callable[[], T], ledger: Ledger, stop: Stop, *, apart: bool) -> T:
@@ -46,7 +40,7 @@ def on_time(act: Callable[[], T], ledger: Ledger, stop: Stop, *, apart: bool) ->
             if stop.is_set:
                 break
         if not work.done.wait(GRACE):
-            _left_behind.append(work.thread)
+            leave_behind(work.thread)
             stop.check()
     except BaseException:
         # Ctrl-C, for one: what the thread does is no longer wanted
@@ -84,17 +78,3 @@ class _Work(Generic[T]):
         if self._failure is not None:
             raise self._failure
         return self._results[0]
-
-
-def left_behind() -> bool:
-    """Whether a thread still works on something that nobody waits for."""
-    _left_behind[:] = [thread for thread in _left_behind if thread.is_alive()]
-    return bool(_left_behind)
-
-
-@atexit.register
-def _wait() -> None:
-    """Let native code return first: Python ends threads in a way that it does not survive."""
-    until = time.monotonic() + LAST_WAIT
-    for thread in _left_behind:
-        thread.join(max(0.0, until - time.monotonic()))

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from longtake.models.clock import Cancelled, Stop, stopping
+from longtake.stopping import Cancelled, Stop, stopping
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -275,3 +275,11 @@ def test_rough_figures():
     assert [human_seconds(seconds) for seconds in (0.2, 40, 200, 9000)] == durations
     sizes = ["12 B", "1.5 kB", "2.5 MB", "7000.0 GB"]
     assert [human_bytes(count) for count in (12, 1500, 2.5e6, 7e12)] == sizes
+
+
+def test_an_error_that_is_its_own_cause_is_no_interrupt():
+    first, second = ValueError("one"), ValueError("two")
+    first.__cause__, second.__cause__ = second, first
+    assert not cli._interrupted(first)
+    second.__cause__ = KeyboardInterrupt()
+    assert cli._interrupted(first)
