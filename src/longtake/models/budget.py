@@ -7,14 +7,17 @@ what was used. Calls that run side by side therefore cannot spend the same remai
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 
 from longtake.config import BudgetSettings
 from longtake.errors import BudgetSpent
 from longtake.models.chat import Card, Message, Options, images
-from longtake.models.clock import REAL, Clock, check_stop
+from longtake.models.clock import REAL, Clock
 from longtake.models.tokens import estimate_messages
+from longtake.stopping import check_stop
 from longtake.types import Answer, Usage
 
 SHORTEST_REPLY = 16
@@ -101,6 +104,23 @@ class Ledger:
             self.spent = self.spent + used
             self._changed.notify_all()
 
+    def again(self, used: Usage, why: str) -> None:
+        """Count a try that failed; raises :class:`BudgetSpent` if there is none left."""
+        with self._changed:
+            self.spent = self.spent + used
+            limits, spent = self.limits, self.spent
+            # what the call in progress holds is the next try
+            calls = spent.calls + sum(hold.calls for hold in self._held)
+            if limits.calls is not None and calls > limits.calls:
+                raise self._over(
+                    "calls", f"{spent.calls} of {limits.calls}; the last failed: {why}"
+                )
+            tokens = spent.tokens_in + spent.tokens_out
+            if limits.tokens is not None and tokens >= limits.tokens:
+                raise self._over("tokens", f"{tokens} of {limits.tokens}; the last failed: {why}")
+            if limits.cost is not None and (spent.cost or 0.0) >= limits.cost:
+                raise self._short()
+
     @property
     def _counts_tokens(self) -> bool:
         return self.limits.tokens is not None or self.limits.cost is not None
@@ -146,3 +166,49 @@ class Ledger:
 
     def _over(self, limit: str, spent: str) -> BudgetSpent:
         return BudgetSpent(limit, spent, self.best)
+
+
+class Tries:
+    """The tries of one call. Each is counted, and another one must fit into the budget."""
+
+    def __init__(self, ledger: Ledger, free: bool) -> None:
+        self._ledger = ledger
+        self._cost = 0.0 if free else None
+        self.failed = Usage()
+        """What the failed tries used."""
+        self.refused = False
+        """Whether the next try was not made, because it did not fit."""
+
+    def again(self, why: str, used: Usage | None) -> None:
+        """Count a try that failed, before the next one is made."""
+        # endpoints do not bill calls that they refuse; a reply that cannot be read they do
+        this = Usage(calls=1, cost=self._cost)
+        if used is not None:
+            # the pictures of a call count once, however often they are sent
+            this = replace(used, frames=0)
+        self.failed = self.failed + this
+        try:
+            self._ledger.again(this, why)
+        except BudgetSpent:
+            self.refused = True
+            raise
+
+
+_tries: ContextVar[Tries | None] = ContextVar("longtake_tries", default=None)
+
+
+@contextmanager
+def counting(tries: Tries) -> Iterator[None]:
+    """Inside the block, :func:`another_try` counts with these."""
+    token = _tries.set(tries)
+    try:
+        yield
+    finally:
+        _tries.reset(token)
+
+
+def another_try(why: str, used: Usage | None = None) -> None:
+    """Call this before a call is made again; raises :class:`BudgetSpent` if it does not fit."""
+    tries = _tries.get()
+    if tries is not None:
+        tries.again(why, used)

@@ -193,12 +193,15 @@ class Unavailable(ModelError):
         status: int | None = None,
         retry_after: float | None = None,
         out_of_time: bool = False,
+        used: Usage | None = None,
     ) -> None:
         super().__init__(model, "unavailable", detail)
         self.status = status
         self.retry_after = retry_after
         self.out_of_time = out_of_time
         """Whether the call's deadline passed, as opposed to a failure of the model."""
+        self.used = used
+        """What the try used, if the model replied and the reply is useless."""
 
 
 class Unsupported(ModelError):

@@ -8,10 +8,8 @@ from __future__ import annotations
 import json
 import logging
 import os
-import re
-import time
+import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -22,13 +20,16 @@ import httpx
 from longtake.errors import ConfigError, ModelError
 from longtake.models.chat import Unavailable
 from longtake.models.destinations import is_loopback
+from longtake.models.redaction import redacted, without_key
+from longtake.models.watchdog import Watch, install, watching
+from longtake.stopping import check_stop
 
 MOST_BYTES = 64 * 1024 * 1024
 """Maximum size of a response."""
 CONNECT_SECONDS = 10.0
 """Maximum time to connect, and to read a short status."""
-HIDDEN = "[key]"
-"""What replaces a key that a server echoes."""
+INFLATED = 1024 * 1024
+"""Bytes that are decompressed at once, so that a small body cannot become a huge one."""
 RETRYABLE = (408, 409, 425, 429)
 """Statuses below 500 after which another try may succeed."""
 
@@ -54,7 +55,7 @@ class Response:
         A server may echo the key with escapes (``\\u0073k-…``), which only decoding reveals.
         """
         try:
-            return _redacted(json.loads(self.text), self.key)
+            return redacted(json.loads(self.text), self.key)
         except RecursionError as error:
             raise Unavailable(self.model, "the server's reply is nested too deeply") from error
         except ValueError as error:
@@ -99,13 +100,11 @@ class Endpoint:
         if limit <= 0:
             raise Unavailable(self.name, "no time left", out_of_time=True)
         data = json.dumps(body).encode()
-        with self._failures(limit, hurried):
-            return self._read("POST", path, data, limit, hurried)
+        return self._exchange("POST", path, data, limit, hurried=hurried)
 
     def get(self, path: str) -> Any:
         """JSON from a path; ``None`` if the server has nothing there."""
-        with self._failures(CONNECT_SECONDS, hurried=False):
-            response = self._read("GET", path, b"", CONNECT_SECONDS, hurried=False)
+        response = self._exchange("GET", path, b"", CONNECT_SECONDS, hurried=False)
         # a wrong key will be wrong for the next request too
         if response.status in (401, 403):
             raise self.failure(response)
@@ -152,18 +151,43 @@ class Endpoint:
     def _client(self) -> httpx.Client:
         if self._made is None:
             limits = httpx.Limits(max_connections=None, max_keepalive_connections=self._connections)
-            self._made = httpx.Client(
-                headers={"Authorization": f"Bearer {self._key}"} if self._key else {},
+            keyed = {"Authorization": f"Bearer {self._key}"} if self._key else {}
+            made = httpx.Client(
+                headers={"Accept-Encoding": "gzip", **keyed},
                 # a redirect could carry the key and pictures to a host that nobody chose
                 follow_redirects=False,
                 # a proxy from the environment must not see what is meant for this machine
                 trust_env=not is_loopback(self.url.host),
                 limits=limits,
             )
+            install(made)
+            self._made = made
         return self._made
 
-    def _read(self, method: str, path: str, data: bytes, limit: float, hurried: bool) -> Response:
-        ends = time.monotonic() + limit
+    def _exchange(
+        self, method: str, path: str, data: bytes, limit: float, *, hurried: bool
+    ) -> Response:
+        """Send a request and read the response; errors of the HTTP library become ours."""
+        with watching(limit) as watch:
+            try:
+                response = self._read(method, path, data, limit, watch)
+            except httpx.HTTPError as error:
+                self._check_watch(watch, limit, hurried)
+                raise self._broken(error, limit, hurried) from error
+            # without a length, a body that was cut off looks complete
+            self._check_watch(watch, limit, hurried)
+            return response
+
+    def _check_watch(self, watch: Watch, limit: float, hurried: bool) -> None:
+        """Raise the reason if the exchange was ended from this side."""
+        if watch.late:
+            raise self._late(limit, hurried)
+        if watch.flooded:
+            raise self._too_large()
+        if watch.ended:
+            check_stop()
+
+    def _read(self, method: str, path: str, data: bytes, limit: float, watch: Watch) -> Response:
         request = self._client.build_request(
             method,
             self.url.join(path),
@@ -173,7 +197,7 @@ class Endpoint:
         )
         response = self._client.send(request, stream=True)
         try:
-            body = self._body(response, ends, limit, hurried)
+            body = self._body(response, watch)
         finally:
             response.close()
         text = body.decode("utf-8", "replace")
@@ -188,39 +212,56 @@ class Endpoint:
 
     def hidden(self, text: str) -> str:
         """Text without the key, whatever its case: host names are lower-cased."""
-        return _without(text, self._key)
+        return without_key(text, self._key)
 
-    def _body(self, response: httpx.Response, ends: float, limit: float, hurried: bool) -> bytes:
+    def _body(self, response: httpx.Response, watch: Watch) -> bytes:
         body = bytearray()
-        for chunk in response.iter_bytes():
+        for chunk in self._decompressed(response):
             body += chunk
             if len(body) > MOST_BYTES:
-                detail = f"the reply is larger than {MOST_BYTES} bytes"
-                raise ModelError(self.name, "refused", detail)
-            # httpx limits the time between bytes, and a server that drips stays below that
-            if time.monotonic() > ends:
-                raise self._late(limit, hurried)
+                raise self._too_large()
+            # there may be thousands of tiny chunks in what was already received
+            if watch.ended:
+                break
         return bytes(body)
+
+    def _decompressed(self, response: httpx.Response) -> Iterator[bytes]:
+        """The body in pieces of bounded size; httpx would decompress each chunk at one go."""
+        encoding = response.headers.get("content-encoding", "identity").strip().lower()
+        if encoding in ("", "identity"):
+            yield from response.iter_raw()
+            return
+        # not even asked for; two encodings, one inside the other, multiply
+        if encoding not in ("gzip", "x-gzip"):
+            detail = f"the reply is compressed in an unknown way ({self.hidden(encoding)[:80]})"
+            raise ModelError(self.name, "refused", detail)
+        inflater = zlib.decompressobj(16 + zlib.MAX_WBITS)
+        try:
+            for chunk in response.iter_raw():
+                while chunk:
+                    yield inflater.decompress(chunk, INFLATED)
+                    chunk = inflater.unconsumed_tail
+        except zlib.error as error:
+            raise Unavailable(self.name, "the reply's compression is damaged") from error
+
+    def _too_large(self) -> ModelError:
+        return ModelError(self.name, "refused", f"the reply is larger than {MOST_BYTES} bytes")
 
     def _late(self, limit: float, hurried: bool) -> Unavailable:
         detail = f"{self.host} gave no reply in {limit:.0f} s"
         return Unavailable(self.name, detail, out_of_time=hurried)
 
-    @contextmanager
-    def _failures(self, limit: float, hurried: bool) -> Iterator[None]:
-        """Turn errors of the HTTP library into ours; their texts never hold the key."""
-        try:
-            yield
-        except httpx.ConnectTimeout as error:
-            raise Unavailable(self.name, f"{self.host} cannot be reached") from error
-        except httpx.TimeoutException as error:
-            raise self._late(limit, hurried) from error
-        except httpx.ConnectError as error:
+    def _broken(self, error: httpx.HTTPError, limit: float, hurried: bool) -> Unavailable:
+        """Our error for one of the HTTP library; its text never holds the key."""
+        if isinstance(error, httpx.ConnectTimeout):
+            return Unavailable(self.name, f"{self.host} cannot be reached")
+        if isinstance(error, httpx.TimeoutException):
+            return self._late(limit, hurried)
+        if isinstance(error, httpx.ConnectError):
             detail = f"{self.host} cannot be reached; is the server running?"
-            raise Unavailable(self.name, detail) from error
-        except httpx.HTTPError as error:
-            detail = f"the connection to {self.host} broke ({type(error).__name__})"
-            raise Unavailable(self.name, detail) from error
+            return Unavailable(self.name, detail)
+        detail = f"the connection to {self.host} broke ({type(error).__name__})"
+        return Unavailable(self.name, detail)
 
 
 def check_url(name: str, base_url: str, *, keyed: bool) -> httpx.URL:
@@ -247,23 +288,6 @@ def _host(location: str) -> str:
         return httpx.URL(location).host
     except (httpx.InvalidURL, ValueError):
         return ""
-
-
-def _without(text: str, key: str) -> str:
-    return re.sub(re.escape(key), HIDDEN, text, flags=re.IGNORECASE) if key else text
-
-
-def _redacted(data: Any, key: str) -> Any:
-    """Decoded JSON without the key, in texts and in names."""
-    if not key:
-        return data
-    if isinstance(data, str):
-        return _without(data, key)
-    if isinstance(data, list):
-        return [_redacted(each, key) for each in data]
-    if isinstance(data, dict):
-        return {_redacted(name, key): _redacted(each, key) for name, each in data.items()}
-    return data
 
 
 def _retry_after(value: str | None) -> float | None:

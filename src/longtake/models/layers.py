@@ -12,14 +12,16 @@
 
 from __future__ import annotations
 
+import math
 import random
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 
 from longtake import events
 from longtake.errors import LongtakeError
-from longtake.models.budget import Ledger
+from longtake.models.budget import Ledger, Tries, another_try, counting
 from longtake.models.chat import (
     Card,
     Chat,
@@ -32,9 +34,13 @@ from longtake.models.chat import (
     images,
     request_hash,
 )
-from longtake.models.clock import REAL, Clock, check_stop
+from longtake.models.clock import REAL, Clock
 from longtake.models.tokens import Counts
+from longtake.stopping import check_stop
 from longtake.types import Usage
+
+WAIT = 0.1
+"""Seconds between two looks at whether a call that waits for a place is still wanted."""
 
 
 class Layer:
@@ -123,20 +129,26 @@ class Budgeted(Layer):
         began = self.ledger.clock.now()
         # endpoints do not bill calls that they refuse, but a failed try still counts as a call
         cost = None if self.card.price is None else 0.0
-        failed = Usage(calls=1, frames=hold.frames, cost=cost)
-        used = failed
+        used = Usage(calls=1, frames=hold.frames, cost=cost)
+        tries = Tries(self.ledger, free=self.card.price is not None)
+        replied = False
         try:
-            reply = self.inner.complete(messages, options)
-            used = reply.usage
-            return reply
-        # what looks like a slow model is the question's own time limit
+            with counting(tries):
+                reply = self.inner.complete(messages, options)
+            replied, used = True, reply.usage
+            # the tries before it are part of what this reply took
+            return replace(reply, usage=reply.usage + tries.failed) if tries.failed.calls else reply
         except Unavailable as error:
+            used = error.used or used
+            # what looks like a slow model is the question's own time limit
             if error.out_of_time and self.ledger.limits.seconds is not None:
                 raise self.ledger.out_of_time() from error
             raise
         finally:
-            if used is failed:
-                used = replace(failed, seconds=self.ledger.clock.now() - began)
+            if tries.refused:
+                used = Usage(frames=hold.frames, cost=cost)
+            if not replied:
+                used = replace(used, seconds=self.ledger.clock.now() - began)
             self.ledger.book(hold, used)
 
 
@@ -181,6 +193,7 @@ class Retrying(Layer):
                     wait=round(pause, 2),
                     why=error.detail,
                 )
+                another_try(error.detail, error.used)
                 self._clock.sleep(pause)
         raise AssertionError("unreachable: the last try returns or raises")
 
@@ -204,6 +217,7 @@ class Retrying(Layer):
             status=error.status,
             retry_after=error.retry_after,
             out_of_time=error.out_of_time or too_late,
+            used=error.used,
         )
 
 
@@ -221,9 +235,15 @@ class Gate:
 
     def enter(self, timeout: float | None) -> int | None:
         """Wait for a place; return the number of overloads so far, or ``None`` on timeout."""
+        until = math.inf if timeout is None else time.monotonic() + timeout
         with self._free:
-            if not self._free.wait_for(lambda: self.inside < self.limit, timeout):
-                return None
+            # in short waits, so that cancelled work does not wait on
+            while self.inside >= self.limit:
+                check_stop()
+                left = until - time.monotonic()
+                if left <= 0:
+                    return None
+                self._free.wait(min(left, WAIT))
             self.inside += 1
             return self._overloads
 

@@ -17,6 +17,7 @@ from longtake import events
 from longtake.entries import OpenAIEntry
 from longtake.errors import ConfigError, ModelError
 from longtake.models.backend import Backend, Opening
+from longtake.models.budget import another_try
 from longtake.models.chat import (
     Card,
     Chat,
@@ -26,12 +27,13 @@ from longtake.models.chat import (
     Reply,
     Text,
     ToolSpec,
+    Unavailable,
     Unsupported,
 )
-from longtake.models.http import Endpoint, check_url
+from longtake.models.http import Endpoint, Response, check_url
 from longtake.models.keys import bound_key
 from longtake.models.prices import price_of
-from longtake.models.wire import read_reply
+from longtake.models.wire import estimated_usage, read_reply
 
 REFUSABLE: Mapping[str, tuple[str, ...]] = {
     "schema": ("response_format", "json_schema", "schema", "grammar", "structured"),
@@ -61,13 +63,9 @@ class OpenAIBackend(Backend[OpenAIEntry]):
     def open(self, model: Opening[OpenAIEntry]) -> Chat:
         """The model, with the key that is bound to its server."""
         entry = model.entry
+        self.check(model)
         base_url = _base_url(model)
         key_env = entry.api_key_env or bound_key(base_url, model.models.entries.values())
-        # a key that is merely bound may be missing: many local servers want none
-        if entry.api_key_env and not os.environ.get(key_env):
-            raise ConfigError(
-                f"{model.name}: the environment variable {key_env} holds no key", key=key_env
-            )
         endpoint = Endpoint(
             model.name,
             base_url,
@@ -85,6 +83,15 @@ class OpenAIBackend(Backend[OpenAIEntry]):
             options=model.options,
         )
         return OpenAIChat(card, endpoint)
+
+    def check(self, model: Opening[OpenAIEntry]) -> None:
+        """Reject an entry whose key is not there."""
+        key_env = model.entry.api_key_env
+        # a key that is merely bound may be missing: many local servers want none
+        if key_env and not os.environ.get(key_env):
+            raise ConfigError(
+                f"{model.name}: the environment variable {key_env} holds no key", key=key_env
+            )
 
     def endpoint(self, model: Opening[OpenAIEntry]) -> str:
         """Models of one server share its limit."""
@@ -129,9 +136,7 @@ class OpenAIChat:
             body = self._body(messages, options)
             response = self._endpoint.post("chat/completions", body, left)
             if response.status < 300:
-                seconds = time.monotonic() - began
-                reply = read_reply(self._card, response.json(), messages, seconds)
-                return self._without_key(reply)
+                return self._reply(response, messages, time.monotonic() - began)
             feature = self._complaint(response.status, response.text, body)
             if feature is None:
                 raise self._endpoint.failure(response)
@@ -139,6 +144,16 @@ class OpenAIChat:
             events.note("left_out", model=self._card.name, feature=feature, why=response.text[:200])
             if feature == "tools":
                 raise Unsupported(self._card.name, "tools")
+            another_try(f"the server refuses {feature}")
+
+    def _reply(self, response: Response, messages: Sequence[Message], seconds: float) -> Reply:
+        try:
+            reply = read_reply(self._card, response.json(), messages, seconds)
+        except Unavailable as error:
+            # the model replied, so the try was not free, whatever became of the reply
+            error.used = estimated_usage(self._card, messages, response.text, seconds)
+            raise
+        return self._without_key(reply)
 
     def count(self, text: str) -> int | None:
         """Count tokens with the server's own tokenizer; llama.cpp and vLLM offer one."""
