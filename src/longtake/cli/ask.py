@@ -85,8 +85,11 @@ def ask(
         plots.check(plot)
         check_place(plot, plot_kind(plot), inputs=(*inputs, trace))
     name_hosts(session, roles)
-    # indexed here, with a progress bar, rather than inside the first search of the method
-    look_through(film)
+    session.check_models(roles)
+    # indexed here, with a progress bar, rather than inside the first search of the method; if the
+    # time is limited, the method may have a first answer before it needs the index
+    if session.settings.budget.seconds is None:
+        look_through(film)
     meter = Meter()
     sinks: list[Sink] = [meter]
     if on_terminal() and not quiet:

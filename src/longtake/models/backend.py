@@ -96,6 +96,12 @@ class Backend(ABC, Generic[S]):
         """The names of other models that this one asks."""
         return ()
 
+    def check(self, model: Opening[S]) -> None:
+        """Raise an error if something is missing that the user has to provide, such as a key.
+
+        Called before the film is looked through, which can take long.
+        """
+
     def endpoint(self, model: Opening[S]) -> str:
         """Models with the same endpoint share one limit on calls at once."""
         return model.name

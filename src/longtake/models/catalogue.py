@@ -111,6 +111,17 @@ class Catalogue:
         hosts = {self._permitted_host(name) for name in names}
         return sorted(hosts - {""})
 
+    def check(self, names: Sequence[str]) -> None:
+        """Reject models that lack what they need, without opening them."""
+        queue, known = list(names), set[str]()
+        while queue:
+            name = queue.pop()
+            if name not in known:
+                known.add(name)
+                opening = self.opening(name)
+                self.backend(name).check(opening)
+                queue.extend(self.backend(name).needs(opening))
+
     def opening(
         self, name: str, witness: Witness | None = None, channels: Sequence[str] = ()
     ) -> Opening[Any]:

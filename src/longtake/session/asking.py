@@ -59,6 +59,13 @@ class Session:
             models += [member.model for member in self.casting.members()]
         return self._catalogue().hosts(models)
 
+    def check_models(self, roles: Sequence[str]) -> None:
+        """Reject models that cannot be asked, for example without a key, before any work."""
+        names = list(self.casting.names(roles).values())
+        if TEAM in roles:
+            names += [member.model for member in self.casting.members()]
+        self._catalogue().check(names)
+
     def run(
         self,
         method: Method,

@@ -1,0 +1,93 @@
+"""Limits that a user sets hold, whatever the film, the server or the configuration."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from attack.liar import LIES, STALLS, lying
+from films import FILMS
+
+from longtake import registry
+from longtake.index.layers import NetworkLayer
+from longtake.index.pictures import Pictures
+
+
+@pytest.fixture(autouse=True)
+def test_models(monkeypatch):
+    monkeypatch.setitem(registry.backends._targets, "test", "support.models:TestBackend")
+
+
+@pytest.fixture(scope="module")
+def module_cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("limits")
+
+
+@pytest.fixture(autouse=True)
+def shared_cache(module_cache, monkeypatch):
+    """One index for all tests that do not want their own."""
+    monkeypatch.setenv("LONGTAKE_CACHE", str(module_cache))
+
+
+@pytest.fixture
+def film(film_folder):
+    return str(FILMS[0].make(film_folder))
+
+
+OPTIONS = ("--option", "red", "--option", "green", "--model", "test/obliging", "--no-verify")
+SERVED = ("--option", "red", "--option", "green", "--method", "uniform", "--no-verify")
+
+
+@pytest.mark.parametrize(
+    ("captioner", "expected"), [("test/obliging", (0, "answered")), ("senses", (3, "budget_spent"))]
+)
+def test_a_time_limit_holds_for_a_film_that_is_not_indexed_yet(
+    run, tmp_path, film, monkeypatch, captioner, expected
+):
+    """A method that needs no index for its first answer has one, although indexing is slow."""
+
+    def slow(self, frames):
+        time.sleep(3)
+        raise AssertionError("nobody waits for this")
+
+    monkeypatch.setenv("LONGTAKE_CACHE", str(tmp_path))
+    monkeypatch.setattr(NetworkLayer, "rows", slow)
+    began = time.monotonic()
+    options = (*OPTIONS, "--model", f"captioner={captioner}", "--max-seconds", 1.5, "--json")
+    code, out, _ = run("ask", film, "Which colour?", *options)
+    assert time.monotonic() - began < 1.5 + 1.0
+    assert (code, json.loads(out)["status"]) == expected
+
+
+def test_a_time_limit_holds_for_a_server_that_sends_headers_for_ever(run, film):
+    with lying() as liar:
+        liar.mode = STALLS["slow headers"]
+        began = time.monotonic()
+        limits = ("--max-seconds", 1, "--model", f"{liar.url}#m")
+        code, _, _ = run("ask", film, "Which colour?", *SERVED, *limits)
+    assert code == 3
+    assert time.monotonic() - began < 1 + 1.5
+
+
+def test_a_limit_of_one_call_makes_one_post(run, film):
+    with lying() as liar:
+        liar.mode = LIES["a page"]
+        # with a time limit the film is not indexed first, which this is not about
+        limits = ("--max-calls", 1, "--max-seconds", 30, "--model", f"{liar.url}#m")
+        code, out, _ = run("ask", film, "Which colour?", *SERVED, *limits, "--json")
+    assert (code, liar.posts) == (3, 1)
+    assert json.loads(out)["usage"]["calls"] == 1
+
+
+def test_a_missing_key_is_noticed_before_the_film_is_looked_through(
+    run, film, tmp_path, monkeypatch
+):
+    monkeypatch.delenv("MY_KEY", raising=False)
+    monkeypatch.setattr(Pictures, "build", None)
+    config = tmp_path / "config.toml"
+    entry = '[models.far]\nbackend = "openai"\nbase_url = "http://127.0.0.1:9/v1"\n'
+    config.write_text(f'{entry}model = "m"\napi_key_env = "MY_KEY"\n')
+    code, _, err = run("ask", film, "Why?", "--model", "far", "--config", config)
+    assert code == 2
+    assert "far: the environment variable MY_KEY holds no key" in err
