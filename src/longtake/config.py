@@ -109,6 +109,9 @@ class AnswerSettings:
 
     verify: bool = True
     """Check the answer against the film and cite only moments that support it (one more call)."""
+    permutations: int = number(0, least=0, most=26)
+    """How often a question is put, with its options in rotated order; 0: once, or as often as there
+    are options if ``longtake models probe --bias`` found that the model prefers a letter."""
 
 
 @dataclass(frozen=True)

@@ -97,6 +97,8 @@ class ChatCalled(_Base):
     usage: Usage = field(default_factory=Usage)
     cached: bool = False
     """True if the reply came from the reply cache, at no cost."""
+    odds: Mapping[str, float] = field(default_factory=dict)
+    """Probability of each letter, if letters were asked for; older traces lack this."""
     error: str | None = None
 
 

@@ -14,8 +14,10 @@ from longtake.cli.output import emit_json, human_bytes, say
 from longtake.config import Settings
 from longtake.errors import ModelError, unknown
 from longtake.models import destinations
+from longtake.models.bias import measure_bias
 from longtake.models.catalogue import Catalogue, suggestions
 from longtake.models.chat import Chat
+from longtake.models.manners import BIASED
 from longtake.models.probe import Report
 from longtake.models.probe import probe as ask
 from longtake.models.pull import hub_hosts
@@ -63,9 +65,15 @@ def list_models(settings: Settings, as_json: bool) -> None:
 @models.command()
 @click.argument("name")
 @click.option("--offline", is_flag=True, help="Refuse a model that is not on this machine.")
+@click.option(
+    "--bias", is_flag=True, help="Also measure whether the model prefers a letter (24 questions)."
+)
 @common
-def probe(name: str, offline: bool, settings: Settings, as_json: bool) -> None:
+def probe(name: str, offline: bool, bias: bool, settings: Settings, as_json: bool) -> None:
     """Ask a model a few short questions and report what it can do.
+
+    How the server is best asked is remembered. A model that prefers a letter is asked with its
+    options in every order from then on.
 
     \b
     Example:
@@ -77,6 +85,8 @@ def probe(name: str, offline: bool, settings: Settings, as_json: bool) -> None:
     if host := catalogue.host(name):
         click.echo(f"asking {host}", err=True)
     report = ask(chat)
+    if bias and report.reachable:
+        report = dataclasses.replace(report, bias=measure_bias(chat))
     if as_json:
         emit_json(dataclasses.asdict(report))
     else:
@@ -159,6 +169,25 @@ def _show(report: Report) -> None:
     click.echo(f"{report.model}: {'reachable' if report.reachable else 'not reachable'}")
     if report.reachable:
         click.echo(f"  JSON schema  {words[report.json_schema]}  {report.reply!r}")
+        _show_form(report)
         click.echo(f"  vision       {words[report.vision]}")
         click.echo(f"  context      {report.context or 'unknown'}")
         click.echo(f"  latency      {report.seconds} s for a short reply")
+        if report.reading and report.writing:
+            speeds = f"reads {report.reading:g}, writes {report.writing:g} tokens/s"
+            click.echo(f"  speed        {speeds}")
+        if report.bias:
+            shares = ", ".join(f"{letter} {share:.0%}" for letter, share in report.bias.items())
+            biased = max(report.bias.values()) > BIASED
+            told = "; options are rotated from now on" if biased else ""
+            click.echo(f"  bias         {shares}{told}")
+
+
+def _show_form(report: Report) -> None:
+    """How typed replies are asked for, and what became of the other ways."""
+    if not report.form:
+        return
+    tried = [f"{way}: {verdict}" for way, verdict in report.verdicts.items()]
+    click.echo(f"  form         {report.form}  ({'; '.join(tried) or 'nothing else tried'})")
+    offered = {True: "yes, one token", False: "no", None: "unknown"}
+    click.echo(f"  log-probs    {offered[report.letters]}")

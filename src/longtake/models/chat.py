@@ -121,6 +121,8 @@ class Options:
     tools: tuple[ToolSpec, ...] = ()
     seed: int | None = None
     stop: tuple[str, ...] = ()
+    letters: tuple[str, ...] = ()
+    """Asks for one token and the probability of each of these letters, where that is offered."""
     prompt: str = ""
     """Name of the prompt, for the trace; not part of the request."""
     deadline: float | None = None
@@ -139,6 +141,8 @@ class Reply:
     model: str = ""
     cached: bool = False
     """Whether it came from the reply cache, at no cost."""
+    odds: Mapping[str, float] = field(default_factory=dict)
+    """Probability of each letter as the first token, if letters were asked for and offered."""
 
     def __post_init__(self) -> None:
         # every backend's text enters here, so this is the one place to clean it
@@ -169,6 +173,12 @@ class Card:
     """How it answers unless a step says otherwise."""
     revision: str = ""
     """Anything else that distinguishes two models of the same name, for the reply cache."""
+    letters: bool = False
+    """Whether letters may be asked for by log-probability."""
+    by_field: bool = False
+    """Whether typed replies are asked for one field at a time."""
+    permutations: int = 1
+    """How often a question is put, with its options in rotated order."""
 
 
 class Chat(Protocol):
@@ -238,7 +248,7 @@ def describe(message: Message) -> dict[str, Any]:
 
 def request_hash(card: Card, messages: Sequence[Message], options: Options) -> str:
     """Hash of a whole request: model, text, pictures, and every option that shapes the reply."""
-    request = {
+    request: dict[str, Any] = {
         # the name on the server if there is one, so that a renamed entry keeps its cached replies
         "model": [card.host, card.model or card.name, card.revision],
         "messages": [describe(message) for message in messages],
@@ -249,6 +259,9 @@ def request_hash(card: Card, messages: Sequence[Message], options: Options) -> s
         "seed": options.seed,
         "stop": options.stop,
     }
+    # only where it is used, so that requests recorded without it keep their hashes
+    if options.letters:
+        request["letters"] = options.letters
     text = json.dumps(request, sort_keys=True, ensure_ascii=False)
     # what models write can hold lone surrogates, which UTF-8 refuses
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=20).hexdigest()

@@ -35,12 +35,15 @@ from longtake.models.chat import (
     request_hash,
 )
 from longtake.models.clock import REAL, Clock
+from longtake.models.manners import Manner, Mannered, manner_of
 from longtake.models.tokens import Counts
 from longtake.stopping import check_stop
 from longtake.types import Usage
 
 WAIT = 0.1
 """Seconds between two looks at whether a call that waits for a place is still wanted."""
+EVERY_OPTION = 26
+"""Permutations: as many as there are options, of which there are never more than letters."""
 
 
 class Layer:
@@ -62,6 +65,16 @@ class Layer:
         """The inner model's own token count, if it offers one."""
         return self.inner.count(text) if isinstance(self.inner, Counts) else None
 
+    @property
+    def manner(self) -> Manner | None:
+        """What was learned about the inner model's endpoint."""
+        return manner_of(self.inner)
+
+    def meet(self) -> None:
+        """Let the inner model learn what its endpoint tells."""
+        if isinstance(self.inner, Mannered):
+            self.inner.meet()
+
 
 class Carded(Layer):
     """The same model under another card: other default options, another name."""
@@ -74,6 +87,22 @@ class Carded(Layer):
     def card(self) -> Card:
         """The given card."""
         return self._card
+
+
+def introduced(chat: Chat, permutations: int = 0) -> Chat:
+    """The model as its endpoint describes it, under a card that does not change during a run.
+
+    What is learned meanwhile counts from the next run on, so that a recording of this one can be
+    repeated. ``permutations`` is how often a question is put; 0: as often as it has options if the
+    model is known to prefer a letter, else once.
+    """
+    if isinstance(chat, Mannered):
+        chat.meet()
+    manner = manner_of(chat)
+    if manner is None and permutations < 2:
+        return chat
+    usual = EVERY_OPTION if manner is not None and manner.biased else 1
+    return Carded(chat, replace(chat.card, permutations=permutations or usual))
 
 
 class Traced(Layer):
@@ -106,6 +135,7 @@ class Traced(Layer):
             usage=reply.usage,
             finish=reply.finish,
             cached=reply.cached,
+            odds=reply.odds,
         )
         events.emit(answered)
         return reply

@@ -4,30 +4,35 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from longtake.errors import ModelError
-from longtake.models.chat import Chat, Image, Message, Options, say
+from longtake.models.chat import Chat, Image, Message, Options, Reply, say
+from longtake.models.manners import LADDER, Manner, manner_of
 from longtake.types import Frame
 
 QUESTION = "Which of these is an animal: a stone, a horse, a spoon?"
+# JSON mode is refused by some servers unless the prompt asks for JSON
+IN_JSON = f"{QUESTION} Reply in JSON."
 SCHEMA = {
     "type": "object",
     "properties": {"animal": {"type": "string", "enum": ["stone", "horse", "spoon"]}},
     "required": ["animal"],
     "additionalProperties": False,
 }
+READ_WORDS = 100
+"""Words in the prompt that the reading speed is measured on."""
+WRITTEN_TOKENS = 32
+"""Tokens in the reply that the writing speed is measured on."""
 
 
 @runtime_checkable
 class Endpointed(Protocol):
     """A chat that knows what its endpoint offers."""
-
-    def offers(self, feature: str) -> bool:
-        """Whether a feature has not been refused."""
 
     def context(self) -> int | None:
         """The context length the endpoint reports."""
@@ -49,31 +54,93 @@ class Report:
     """Whether it named the colours of pictures."""
     context: int | None = None
     problem: str = ""
+    form: str = ""
+    """The way in which typed replies are asked for (see :mod:`longtake.models.manners`)."""
+    verdicts: Mapping[str, str] = field(default_factory=dict)
+    """What became of each way that was tried: ``accepted, not enforced``, …"""
+    letters: bool | None = None
+    """Whether letters can be asked for by log-probability."""
+    reading: float | None = None
+    """Prompt tokens per second."""
+    writing: float | None = None
+    """Reply tokens per second."""
+    bias: Mapping[str, float] = field(default_factory=dict)
+    """Share of each letter on questions without an answer; empty: not measured."""
 
 
 def probe(chat: Chat) -> Report:
     """Ask a few short questions and report."""
-    name = chat.card.name
+    name, manner = chat.card.name, manner_of(chat)
+    # the server may have changed since it was asked last
+    if manner is not None:
+        manner.forget()
     try:
         # the first call may load the model, and would be timed with it
         chat.complete([say("user", "Reply with the word yes.")], Options(max_tokens=8))
         began = time.monotonic()
-        typed = Options(max_tokens=64, schema=SCHEMA, prompt="probe")
-        reply = chat.complete([say("user", QUESTION)], typed)
+        reply = _typed(chat, QUESTION)
+        seconds = time.monotonic() - began
+        _negotiate(chat, manner)
+        report = Report(name, reachable=True, seconds=round(seconds, 3), reply=reply.text)
+        return _described(report, chat, manner)
     except ModelError as error:
         return Report(name, reachable=False, problem=str(error))
-    seconds = time.monotonic() - began
-    offered = chat.offers("schema") if isinstance(chat, Endpointed) else None
-    return Report(
-        name,
-        reachable=True,
-        seconds=round(seconds, 3),
-        # a server may drop the schema and the model still happen to reply in JSON
-        json_schema=_fits(reply.text) and offered is not False,
-        reply=reply.text,
-        vision=_sees(chat),
-        context=_context(chat),
+
+
+def _typed(chat: Chat, question: str) -> Reply:
+    typed = Options(max_tokens=64, schema=SCHEMA, prompt="probe")
+    return chat.complete([say("user", question)], typed)
+
+
+def _negotiate(chat: Chat, manner: Manner | None) -> None:
+    """Go down the ladder until the server keeps to what it accepts."""
+    for _ in LADDER:
+        if manner is None or manner.rung == "plain" or manner.rung in manner.known.verdicts:
+            return
+        _typed(chat, IN_JSON)
+
+
+def _described(report: Report, chat: Chat, manner: Manner | None) -> Report:
+    """The report with everything that takes further questions."""
+    report = replace(report, vision=_sees(chat), context=_context(chat))
+    if manner is None:
+        return replace(report, json_schema=_fits(report.reply))
+    offered = _offers_letters(chat, manner)
+    reading, writing = _speeds(chat)
+    manner.learn(reading=reading, writing=writing)
+    verdicts = dict(manner.known.verdicts)
+    return replace(
+        report,
+        json_schema=verdicts.get("json_schema") == "enforced",
+        form=manner.rung,
+        verdicts=verdicts,
+        letters=offered,
+        reading=reading,
+        writing=writing,
+        bias=dict(manner.known.bias),
     )
+
+
+def _offers_letters(chat: Chat, manner: Manner) -> bool | None:
+    asked = "Which is an animal?\nA. a stone\nB. a horse\nReply with the letter only."
+    chat.complete([say("user", asked)], Options(max_tokens=1, letters=("A", "B")))
+    return manner.known.letters
+
+
+def _speeds(chat: Chat) -> tuple[float | None, float | None]:
+    """Prompt and reply tokens per second; a new prompt each time, so that no cache has read it."""
+    unread = f"{time.time()} " + " ".join(f"word{number}" for number in range(READ_WORDS))
+    began = time.monotonic()
+    read = chat.complete([say("user", unread)], Options(max_tokens=1)).usage.tokens_in
+    middle = time.monotonic()
+    counting = "Count from 1 to 50, separated by commas."
+    written = chat.complete([say("user", counting)], Options(max_tokens=WRITTEN_TOKENS)).usage
+    ended = time.monotonic()
+    return _rate(read, middle - began), _rate(written.tokens_out, ended - middle)
+
+
+def _rate(tokens: int, seconds: float) -> float | None:
+    return round(tokens / seconds, 1) if tokens and seconds > 0 else None
 
 
 def _fits(text: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -26,7 +27,9 @@ MOST_TOKENS = 10**9
 """A count above this is an error of the server, not a count."""
 
 
-def read_reply(card: Card, data: Any, messages: Sequence[Message], seconds: float) -> Reply:
+def read_reply(
+    card: Card, data: Any, messages: Sequence[Message], seconds: float, letters: Sequence[str] = ()
+) -> Reply:
     """The reply in a response body; a body without a message is a failure that may pass."""
     if isinstance(data, dict) and data.get("error"):  # some gateways report errors with status 200
         raise Unavailable(card.name, f"the server reports {json.dumps(data['error'])[:300]}")
@@ -49,7 +52,42 @@ def read_reply(card: Card, data: Any, messages: Sequence[Message], seconds: floa
     finish = FINISHES.get(str(choice.get("finish_reason")), "other")
     served = data.get("model")
     model = served if isinstance(served, str) else card.model
-    return Reply(text, thinking, calls, usage, finish, model)
+    odds = _odds(choice.get("logprobs"), letters) if letters else {}
+    return Reply(text, thinking, calls, usage, finish, model, odds=odds)
+
+
+def declined(data: Any) -> bool:
+    """Whether the model declined to answer: such a reply says nothing about forms."""
+    return isinstance(data["choices"][0]["message"].get("refusal"), str)
+
+
+def _odds(logprobs: Any, letters: Sequence[str]) -> dict[str, float]:
+    """The probability of each letter as the first token; empty if the server does not tell."""
+    odds: dict[str, float] = {}
+    for token, logprob in _first_token(logprobs):
+        # tokens come with a space or a bracket before the letter; "a" is a word, not a letter
+        letter = token.strip(" \t\n\u2581\u0120(\"'*")
+        if letter in letters:
+            odds[letter] = odds.get(letter, 0.0) + math.exp(min(0.0, logprob))
+    return odds
+
+
+def _first_token(logprobs: Any) -> list[tuple[str, float]]:
+    """The likeliest first tokens, in either of the two shapes that servers use."""
+    told = logprobs if isinstance(logprobs, dict) else {}
+    content, older = told.get("content"), told.get("top_logprobs")
+    pairs: list[tuple[Any, Any]] = []
+    if isinstance(content, list) and content and isinstance(content[0], dict):
+        for each in content[0].get("top_logprobs") or []:
+            if isinstance(each, dict):
+                pairs.append((each.get("token"), each.get("logprob")))
+    elif isinstance(older, list) and older and isinstance(older[0], dict):
+        pairs = list(older[0].items())
+    return [
+        (token, float(logprob))
+        for token, logprob in pairs
+        if isinstance(token, str) and isinstance(logprob, int | float)
+    ]
 
 
 def _content(content: Any) -> str:

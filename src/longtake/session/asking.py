@@ -18,6 +18,7 @@ from longtake.models.budget import Ledger
 from longtake.models.cache import ReplyStore
 from longtake.models.catalogue import Catalogue
 from longtake.models.chat import Chat
+from longtake.models.layers import introduced
 from longtake.session.casting import TEAM, Casting
 from longtake.sinks.recorder import Recorder
 from longtake.steps.ending import on_time
@@ -82,11 +83,18 @@ class Session:
         names = self.casting.names(method.roles, pictures="pictures" in footage.has)
         models: dict[str, Chat] = {}
         for role, name in names.items():
-            models[role] = catalogue.open(name, witness=witness, replies=replies)
+            opened = catalogue.open(name, witness=witness, replies=replies)
+            models[role] = introduced(opened, self.settings.answers.permutations)
         team: Sequence[Agent] = ()
         if TEAM in method.roles:
             members = self.casting.members()
-            team = open_team(catalogue, members, witness=witness, replies=replies)
+            team = open_team(
+                catalogue,
+                members,
+                witness=witness,
+                replies=replies,
+                permutations=self.settings.answers.permutations,
+            )
         return Run(
             models, team=team, budget=self.settings.budget, seed=self.seed, ledger=ledger, stop=stop
         )

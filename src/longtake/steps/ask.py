@@ -20,8 +20,9 @@ from pydantic import BaseModel
 
 from longtake import events, prompts
 from longtake.errors import ModelError
-from longtake.models.chat import Chat, Image, Message, Options, Reply, say
+from longtake.models.chat import Chat, Image, Message, Options, Reply, Text, say
 from longtake.models.layers import Carded
+from longtake.models.manners import manner_of
 from longtake.models.replies.reading import Unreadable
 from longtake.prompts import Plain
 from longtake.steps.fit import fit
@@ -142,28 +143,35 @@ def converse(
         the whole form, with what was wrong  asked_again, unless the first reply was cut off
         one decisive field at a time         asked_for_field
         the default, or an error             default_taken
+
+    A model that never manages a whole form is asked for its fields from the start
+    (:attr:`~longtake.models.chat.Card.by_field`).
     """
-    reply = chat.complete(messages, options)
+    problem = ""
     try:
-        return form.read(reply)
-    except Unreadable as error:
-        problem = str(error)
-    try:
+        if chat.card.by_field and form.lacking({}):
+            return _singly(chat, messages, options, form)
+        reply = chat.complete(messages, options)
+        try:
+            return _heard(chat, form.read(reply), whole=True)
+        except Unreadable as error:
+            problem = str(error)
         # a model whose reply ran out of room rambles on when asked again; one that only thought
         # too long does not
         if not (is_cut(reply) and reply.text.strip() and form.lacking({})):
             reply = _again(chat, messages, options, form, reply, problem)
             try:
-                return form.read(reply)
+                return _heard(chat, form.read(reply), whole=True)
             except Unreadable as error:
                 problem = str(error)
-        return _field_by_field(chat, messages, options, form, reply, problem)
+        value = _field_by_field(chat, messages, options, form, reply, problem)
+        return _heard(chat, value, whole=False)
     except (Unreadable, ModelError) as error:
         # a prompt that just fitted may be too long with another turn
-        if isinstance(error, ModelError) and error.problem != "context":
+        if isinstance(error, ModelError) and (error.problem != "context" or not problem):
             raise
         if default is REQUIRED:
-            detail = f"the reply to {options.prompt} cannot be used: {problem}"
+            detail = f"the reply to {options.prompt} cannot be used: {problem or error}"
             raise ModelError(chat.card.name, "unreadable", detail) from error
         events.note(
             "default_taken",
@@ -173,6 +181,36 @@ def converse(
             default=plain_data(default),
         )
         return default
+
+
+def _heard(chat: Chat, value: Any, *, whole: bool) -> Any:
+    """The value; whether the model managed a whole form is remembered with its endpoint."""
+    manner = manner_of(chat)
+    if manner is not None:
+        manner.heard(whole=whole)
+    return value
+
+
+def _singly(chat: Chat, messages: Sequence[Message], options: Options, form: Form) -> Any:
+    """The decisive fields, each asked for alone from the start; raises :class:`Unreadable`."""
+    members: dict[str, Any] = {}
+    for name in form.lacking({}):
+        request, single = form.single(name)
+        small = replace(
+            options, schema=single.schema, max_tokens=min(options.max_tokens, FIELD_TOKENS)
+        )
+        answer = chat.complete(_instead(messages, form.instruction, request), small)
+        members |= single.read(answer).model_dump()
+    return form.assemble(members)
+
+
+def _instead(messages: Sequence[Message], instruction: str, request: str) -> list[Message]:
+    """The messages with one field asked for in place of the whole form."""
+    *before, last = messages
+    *parts, text = last.parts
+    assert isinstance(text, Text)
+    asked = Text(f"{text.text.removesuffix(instruction).rstrip()}\n\n{request}".strip())
+    return [*before, replace(last, parts=(*parts, asked))]
 
 
 def _again(

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from longtake.errors import ConfigError
 from longtake.models.cache import ReplyStore
 from longtake.models.catalogue import Catalogue
-from longtake.models.layers import Carded
+from longtake.models.layers import Carded, introduced
 from longtake.models.replies.reading import explain
 from longtake.models.witness import Witness
 from longtake.steps.run import Agent
@@ -80,6 +80,7 @@ def open_team(
     *,
     witness: Witness | None = None,
     replies: ReplyStore | None = None,
+    permutations: int = 0,
 ) -> tuple[Agent, ...]:
     """Open the models of a team; what a member sets takes precedence over its model's settings."""
     agents = []
@@ -87,6 +88,7 @@ def open_team(
         chat = catalogue.open(
             member.model, witness=witness, replies=replies, channels=member.channels
         )
+        chat = introduced(chat, permutations)
         own = chat.card.options
         temperature = own.temperature if member.temperature is None else member.temperature
         tokens = own.max_tokens if member.max_new_tokens is None else member.max_new_tokens

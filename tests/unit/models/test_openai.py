@@ -149,7 +149,6 @@ def test_tool_calls_go_both_ways() -> None:
 @pytest.mark.parametrize(
     ("complaint", "field", "after"),
     [
-        ("response_format json_schema is not supported", "response_format", None),
         (
             "Use 'max_completion_tokens' instead of max_tokens",
             "max_tokens",

@@ -13,7 +13,7 @@ import os
 import secrets
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,8 @@ from longtake.models.backend import Backend, Opening
 from longtake.models.backends.openai import OpenAIChat
 from longtake.models.chat import Card, Chat, Message, Options, Reply
 from longtake.models.http import Endpoint
+from longtake.models.manners import Manner, card_with, remembered
 from longtake.models.prices import HERE, price_of
-from longtake.models.replies.forms import closing
 from longtake.models.weights import weights_file
 
 MAGIC = b"GGUF"
@@ -72,7 +72,8 @@ class LocalBackend(Backend[LocalEntry]):
             threads=entry.threads,
             gpu_layers=entry.gpu_layers,
         )
-        return LocalChat(card, weights, timeout=entry.timeout)
+        manner = remembered(model.folder, f"local#{card.model}#{card.revision}")
+        return LocalChat(card, weights, timeout=entry.timeout, manner=manner)
 
     def state(self, model: Opening[LocalEntry]) -> str:
         """Whether the weights are there."""
@@ -99,8 +100,11 @@ class Weights:
 class LocalChat:
     """A GGUF model; it is loaded when first asked."""
 
-    def __init__(self, card: Card, weights: Weights, *, timeout: float = 900.0) -> None:
+    def __init__(
+        self, card: Card, weights: Weights, *, timeout: float = 900.0, manner: Manner | None = None
+    ) -> None:
         self._card = card
+        self._manner = manner or Manner()
         self._weights = weights
         self._timeout = timeout
         self._chat: OpenAIChat | None = None
@@ -109,22 +113,23 @@ class LocalChat:
     @property
     def card(self) -> Card:
         """What is known about it."""
-        return self._card
+        return card_with(self._card, self._manner)
+
+    @property
+    def manner(self) -> Manner:
+        """How its server is asked."""
+        return self._manner
+
+    def meet(self) -> None:
+        """Nothing to learn: the context is the one that it is loaded with."""
 
     def complete(self, messages: Sequence[Message], options: Options) -> Reply:
         """Ask, loading the model first if necessary."""
-        if options.schema is not None:
-            # texts are bounded, so that the reply ends within its tokens
-            options = replace(options, schema=closing(options.schema, options.max_tokens))
         return self._open().complete(messages, options)
 
     def count(self, text: str) -> int | None:
         """Count tokens with the model's own tokenizer."""
         return self._open().count(text)
-
-    def offers(self, feature: str) -> bool:
-        """Whether a feature has not been refused so far."""
-        return self._open().offers(feature)
 
     def context(self) -> int | None:
         """The context the model was loaded with."""
@@ -140,7 +145,7 @@ class LocalChat:
             if self._chat is None:
                 url, key = self.address()
                 endpoint = Endpoint(self._card.name, url, key=key, timeout=self._timeout)
-                self._chat = OpenAIChat(self._card, endpoint)
+                self._chat = OpenAIChat(self._card, endpoint, self._manner)
             return self._chat
 
 

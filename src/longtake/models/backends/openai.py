@@ -1,53 +1,53 @@
 """Any server that speaks the OpenAI chat-completions protocol.
 
 Servers differ in what they accept. A feature that a server refuses (a schema, a temperature, a
-seed) is left out from then on, with an event: it is tried once and remembered.
+seed) is left out from then on, with an event: it is tried once and remembered
+(:mod:`longtake.models.manners`).
 """
 
 from __future__ import annotations
 
-import base64
 import os
-import time
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from longtake import events
-from longtake.entries import OpenAIEntry
+from longtake.entries import ModelEntry, OpenAIEntry
 from longtake.errors import ConfigError, ModelError
 from longtake.models.backend import Backend, Opening
 from longtake.models.budget import another_try
 from longtake.models.chat import (
     Card,
     Chat,
-    Image,
     Message,
     Options,
     Reply,
-    Text,
-    ToolSpec,
     Unavailable,
     Unsupported,
+    images,
 )
+from longtake.models.clock import REAL, Clock
+from longtake.models.complaints import is_loading, most_images, refused_feature, refuses_pictures
+from longtake.models.destinations import is_loopback
 from longtake.models.http import Endpoint, Response, check_url
 from longtake.models.keys import bound_key
+from longtake.models.manners import Manner, Rung, Verdict, card_with, remembered
 from longtake.models.prices import price_of
-from longtake.models.wire import estimated_usage, read_reply
+from longtake.models.replies.keeping import is_object, keeps, strict
+from longtake.models.request import form_rung, thin, wire_body
+from longtake.models.wire import declined, estimated_usage, read_reply
 
-REFUSABLE: Mapping[str, tuple[str, ...]] = {
-    "schema": ("response_format", "json_schema", "schema", "grammar", "structured"),
-    "max_tokens": ("max_completion_tokens",),
-    "temperature": ("temperature",),
-    "seed": ("seed",),
-    "stop": ("'stop'", '"stop"', "stop sequences"),
-    "tools": ("tool",),
-}
-"""Features that can be left out or sent differently, and the words that name them in complaints."""
-REFUSALS = (400, 404, 422, 501)
-"""Statuses with which servers refuse a feature."""
 CONTEXT_KEYS = ("max_model_len", "context_length", "context_window", "max_context_length")
 """What servers call the context length in their list of models."""
+LOOPBACK_SECONDS = 900.0
+"""A model on this machine may take this long for a reply: asking again would not be quicker."""
+LOADING_SECONDS = 600.0
+"""How long a server is waited for that is loading the model …"""
+LOADING_PAUSE = 2.0
+"""… and how often it is asked."""
+LIKELY = 0.5
+"""Probability of all letters together, below which a model was about to say something else."""
 
 
 class OpenAIBackend(Backend[OpenAIEntry]):
@@ -70,7 +70,7 @@ class OpenAIBackend(Backend[OpenAIEntry]):
             model.name,
             base_url,
             key_env=key_env,
-            timeout=entry.timeout,
+            timeout=_timeout(entry, base_url),
             connections=entry.concurrency or self.at_once,
         )
         card = Card(
@@ -82,7 +82,8 @@ class OpenAIBackend(Backend[OpenAIEntry]):
             price=price_of(model.name, entry),
             options=model.options,
         )
-        return OpenAIChat(card, endpoint)
+        manner = remembered(model.folder, f"{endpoint.url}#{card.model}")
+        return OpenAIChat(card, endpoint, manner)
 
     def check(self, model: Opening[OpenAIEntry]) -> None:
         """Reject an entry whose key is not there."""
@@ -102,6 +103,13 @@ class OpenAIBackend(Backend[OpenAIEntry]):
         return f"key from ${model.entry.api_key_env}" if model.entry.api_key_env else ""
 
 
+def _timeout(entry: OpenAIEntry, base_url: str) -> float:
+    """Seconds for one try: more for a model on this machine, unless the entry sets them."""
+    usual = ModelEntry().timeout
+    here = is_loopback(check_url("", base_url, keyed=False).host)
+    return LOOPBACK_SECONDS if here and entry.timeout == usual else entry.timeout
+
+
 def _base_url(model: Opening[OpenAIEntry]) -> str:
     key = f"models.{model.name}.base_url"
     if not model.entry.base_url:
@@ -112,55 +120,53 @@ def _base_url(model: Opening[OpenAIEntry]) -> str:
 class OpenAIChat:
     """A model behind an OpenAI-compatible endpoint."""
 
-    def __init__(self, card: Card, endpoint: Endpoint) -> None:
+    def __init__(
+        self, card: Card, endpoint: Endpoint, manner: Manner | None = None, *, clock: Clock = REAL
+    ) -> None:
         self._card = card
         self._endpoint = endpoint
-        self._refused: set[str] = set()
+        self._manner = manner or Manner()
+        self._clock = clock
         self._counts = True
+        self._met = False
+        self._doubted: set[Rung] = set()
 
     @property
     def card(self) -> Card:
-        """What is known about it."""
-        return self._card
+        """What is known about it, including what its endpoint told."""
+        return card_with(self._card, self._manner)
+
+    @property
+    def manner(self) -> Manner:
+        """How its endpoint is asked."""
+        return self._manner
 
     def complete(self, messages: Sequence[Message], options: Options) -> Reply:
         """Ask; a feature that the server refuses is left out from then on."""
         # tools cannot be left out: the caller has to describe them in words instead
-        if options.tools and "tools" in self._refused:
+        if options.tools and self._manner.has_refused("tools"):
             raise Unsupported(self._card.name, "tools")
-        began = time.monotonic()
+        asking = _Asking(messages, options, began=self._clock.now())
         while True:
-            left = None
-            if options.deadline is not None:
-                left = options.deadline - (time.monotonic() - began)
-            body = self._body(messages, options)
+            asking.rung = form_rung(options, self._manner)
+            if asking.suspect is not None:
+                asking.rung = "plain"
+            asking.messages = self._sendable(messages)
+            body = wire_body(self._model, asking.messages, options, self._manner, asking.rung)
+            left = self._left(asking)
             response = self._endpoint.post("chat/completions", body, left)
             if response.status < 300:
-                return self._reply(response, messages, time.monotonic() - began)
-            feature = self._complaint(response.status, response.text, body)
-            if feature is None:
-                raise self._endpoint.failure(response)
-            self._refused.add(feature)
-            events.note("left_out", model=self._card.name, feature=feature, why=response.text[:200])
-            if feature == "tools":
-                raise Unsupported(self._card.name, "tools")
-            another_try(f"the server refuses {feature}")
-
-    def _reply(self, response: Response, messages: Sequence[Message], seconds: float) -> Reply:
-        try:
-            reply = read_reply(self._card, response.json(), messages, seconds)
-        except Unavailable as error:
-            # the model replied, so the try was not free, whatever became of the reply
-            error.used = estimated_usage(self._card, messages, response.text, seconds)
-            raise
-        return self._without_key(reply)
+                return self._reply(response, asking)
+            another_way = self._mend(response, body, asking)
+            if another_way:
+                another_try(another_way)
 
     def count(self, text: str) -> int | None:
         """Count tokens with the server's own tokenizer; llama.cpp and vLLM offer one."""
         if not self._counts:
             return None
         # llama.cpp reads "content", vLLM reads "prompt" and "model"
-        body = {"content": text, "prompt": text, **self._name()}
+        body = {"content": text, "prompt": text, "model": self._model}
         try:
             response = self._endpoint.post("../tokenize", body, 10.0)
         except ModelError:
@@ -174,53 +180,154 @@ class OpenAIChat:
             return None
         return len(tokens)
 
-    def offers(self, feature: str) -> bool:
-        """Whether the server has not refused a feature such as ``schema`` or ``tools`` so far."""
-        return feature not in self._refused
+    def meet(self) -> None:
+        """Learn the context length, unless it is known or the server was asked before."""
+        if self.card.context is not None or self._met:
+            return
+        self._met = True
+        try:
+            self.context()
+        except ModelError as error:
+            events.note("not_met", model=self._card.name, why=error.detail)
 
     def context(self) -> int | None:
         """The context length that the server reports, if it does."""
-        listed = self._endpoint.get("models")
-        entries = listed.get("data") if isinstance(listed, dict) else None
-        for entry in entries or []:
-            if isinstance(entry, dict) and entry.get("id") == self._card.model:
-                for key in CONTEXT_KEYS:
-                    if isinstance(entry.get(key), int):
-                        return int(entry[key])
-        # llama.cpp reports it elsewhere
-        props = self._endpoint.get("../props")
-        defaults = props.get("default_generation_settings") if isinstance(props, dict) else None
-        size = defaults.get("n_ctx") if isinstance(defaults, dict) else None
-        return int(size) if isinstance(size, int) else None
+        size = _listed_context(self._endpoint.get("models"), self._model)
+        if size is None:
+            # llama.cpp reports it elsewhere
+            props = self._endpoint.get("../props")
+            defaults = props.get("default_generation_settings") if isinstance(props, dict) else None
+            size = _positive(defaults.get("n_ctx")) if isinstance(defaults, dict) else None
+        if size is not None:
+            self._manner.learn(context=size)
+        return size
 
     def close(self) -> None:
         """Close the connections."""
         self._endpoint.close()
 
-    def _name(self) -> dict[str, str]:
-        return {"model": self._card.model or self._card.name}
+    @property
+    def _model(self) -> str:
+        return self._card.model or self._card.name
 
-    def _body(self, messages: Sequence[Message], options: Options) -> dict[str, Any]:
-        refused = self._refused
-        # newer OpenAI models refuse max_tokens and take the same number under another name
-        most = "max_completion_tokens" if "max_tokens" in refused else "max_tokens"
-        body: dict[str, Any] = {
-            **self._name(),
-            "messages": [wire_message(message) for message in messages],
-            most: options.max_tokens,
-        }
-        if "temperature" not in refused:
-            body["temperature"] = options.temperature
-        if options.seed is not None and "seed" not in refused:
-            body["seed"] = options.seed
-        if options.stop and "stop" not in refused:
-            body["stop"] = list(options.stop)
-        if options.schema is not None and "schema" not in refused:
-            named = {"name": "reply", "schema": options.schema}
-            body["response_format"] = {"type": "json_schema", "json_schema": named}
-        if options.tools:
-            body["tools"] = [_wire_tool(tool) for tool in options.tools]
-        return body
+    def _left(self, asking: _Asking) -> float | None:
+        deadline = asking.options.deadline
+        return None if deadline is None else deadline - (self._clock.now() - asking.began)
+
+    def _sendable(self, messages: Sequence[Message]) -> Sequence[Message]:
+        """The messages with as many pictures as the server takes."""
+        number = sum(1 for _ in images(messages))
+        if number and self._manner.known.vision is False:
+            raise ModelError(self._card.name, "refused", "the model takes no pictures")
+        most = self._manner.known.images
+        if most is None or number <= most:
+            return messages
+        events.note("pictures_left_out", model=self._card.name, shown=most, wanted=number)
+        return thin(messages, most)
+
+    def _reply(self, response: Response, asking: _Asking) -> Reply:
+        """The reply in a response; how well it keeps to the form is remembered."""
+        seconds = self._clock.now() - asking.began
+        options = asking.options
+        try:
+            data = response.json()
+            reply = read_reply(self.card, data, asking.messages, seconds, options.letters)
+        except Unavailable as error:
+            # the model replied, so the try was not free, whatever became of the reply
+            error.used = estimated_usage(self._card, asking.messages, response.text, seconds)
+            raise
+        # before anything of it is quoted in an event
+        reply = self._without_key(reply)
+        # the form was asked for without the way that failed twice, and that worked
+        if asking.suspect is not None:
+            why = "the server fails with it and works without"
+            self._manner.judge(self._card.name, asking.suspect, "refused", why)
+        if asking.rung == "tool" and options.schema is not None and reply.tool_calls:
+            # the call only carries the reply
+            reply = replace(reply, text=reply.tool_calls[0].arguments, tool_calls=())
+            self._judge(asking.rung, kept=is_object(reply.text), said=reply.text)
+        elif options.schema is not None and reply.finish != "length" and not declined(data):
+            self._judge(asking.rung, kept=_keeps(reply, asking), said=reply.text)
+        if options.letters:
+            self._judge_letters(reply)
+        return reply
+
+    def _judge(self, rung: Rung, *, kept: bool, said: str) -> None:
+        verdict: Verdict = "enforced" if kept else "accepted, not enforced"
+        self._manner.judge(self._card.name, rung, verdict, said)
+
+    def _judge_letters(self, reply: Reply) -> None:
+        """Remember whether letters can be asked for by log-probability."""
+        offered = sum(reply.odds.values()) >= LIKELY
+        if not offered and self._manner.known.letters is not False:
+            events.note("letters_not_offered", model=self._card.name, odds=dict(reply.odds))
+        self._manner.learn(letters=offered)
+
+    def _mend(self, response: Response, body: dict[str, Any], asking: _Asking) -> str:
+        """Change how the request is put and say how; or raise. Empty: only time had to pass."""
+        status, text, name = response.status, response.text, self._card.name
+        if is_loading(status, text):
+            self._wait_for_loading(response, asking)
+            return ""
+        if any(True for _ in images(asking.messages)) and self._mend_pictures(response, asking):
+            return "the server takes fewer pictures"
+        failure = self._endpoint.failure(response)
+        # a prompt that is too long stays so, whatever else the complaint names
+        feature = None if failure.problem == "context" else refused_feature(status, text, body)
+        if feature == "schema" and asking.rung != "plain":
+            self._manner.judge(name, asking.rung, "refused", text)
+        elif feature is not None and not self._manner.has_refused(feature):
+            self._manner.refuse(name, feature, text)
+            if feature == "tools":
+                raise Unsupported(name, "tools")
+        elif not self._is_worth_doubting(status, asking):
+            raise failure
+        return f"the server refuses {feature or 'the request'}"
+
+    def _mend_pictures(self, response: Response, asking: _Asking) -> bool:
+        """Whether fewer pictures may help; a model that cannot see raises."""
+        status, text = response.status, response.text
+        shown = sum(1 for _ in images(asking.messages))
+        most = most_images(text) if status < 500 else None
+        if most is not None and 0 < most < shown:
+            self._manner.learn(images=most)
+            return True
+        if most == 0 or refuses_pictures(status, text):
+            self._manner.learn(vision=False)
+            said = " ".join(text.split())[:200]
+            raise ModelError(self._card.name, "refused", f"the model takes no pictures ({said})")
+        return False
+
+    def _is_worth_doubting(self, status: int, asking: _Asking) -> bool:
+        """Whether an error that names nothing may be about the form that was asked for.
+
+        Some servers crash on what they do not know. The request is sent once more, then without the
+        form; if that works, the form is to blame. This is tried once for each rung.
+        """
+        rung = asking.rung
+        untried = asking.options.schema is not None and rung not in self._manner.known.verdicts
+        if status != 500 or not untried or rung == "plain":
+            return False
+        if rung not in self._doubted:
+            self._doubted.add(rung)
+            asking.repeated = True
+            return True
+        if asking.repeated:
+            asking.repeated, asking.suspect = False, rung
+            return True
+        return False
+
+    def _wait_for_loading(self, response: Response, asking: _Asking) -> None:
+        waited, left = self._clock.now() - asking.began, self._left(asking)
+        if waited > LOADING_SECONDS:
+            raise self._endpoint.failure(response)
+        if left is not None and left <= LOADING_PAUSE:
+            detail = "the server was still loading the model"
+            raise Unavailable(self._card.name, detail, status=503, out_of_time=True)
+        if not asking.waiting:
+            events.note("loading", model=self._card.name, why=" ".join(response.text.split())[:200])
+            asking.waiting = True
+        self._clock.sleep(max(LOADING_PAUSE, response.retry_after or 0.0))
 
     def _without_key(self, reply: Reply) -> Reply:
         """The reply without the key, which a server can spread over parts that only join here."""
@@ -229,47 +336,43 @@ class OpenAIChat:
         text, thinking = hidden(reply.text), hidden(reply.thinking)
         return replace(reply, text=text, thinking=thinking, tool_calls=tuple(calls))
 
-    def _complaint(self, status: int, text: str, body: Mapping[str, Any]) -> str | None:
-        """The feature that a refusal is about, if it was sent and can be left out."""
-        # a 5xx may pass, and is retried as it is
-        if status not in REFUSALS:
-            return None
-        # every other feature is sent under its own name
-        keys = {"schema": "response_format"}
-        complaint = text.lower()
-        for feature, words in REFUSABLE.items():
-            was_sent = keys.get(feature, feature) in body
-            if was_sent and any(word in complaint for word in words):
-                return feature
-        return None
+
+@dataclass
+class _Asking:
+    """One request, while it is put in ways that the server may accept."""
+
+    messages: Sequence[Message]
+    options: Options
+    began: float
+    rung: Rung = "plain"
+    suspect: Rung | None = None
+    """A rung that failed twice without a reason; the request is sent without a form."""
+    repeated: bool = False
+    waiting: bool = False
 
 
-def wire_message(message: Message) -> dict[str, Any]:
-    """A message as the protocol writes it."""
-    wire: dict[str, Any] = {"role": message.role}
-    # text alone is sent as a string, because text-only servers may accept no list of parts
-    if any(isinstance(part, Image) for part in message.parts):
-        wire["content"] = [_wire_part(part) for part in message.parts]
-    else:
-        wire["content"] = message.text
-    calls = []
-    for call in message.tool_calls:
-        function = {"name": call.name, "arguments": call.arguments}
-        calls.append({"id": call.id, "type": "function", "function": function})
-    if calls:
-        wire["tool_calls"] = calls
-    if message.role == "tool":
-        wire["tool_call_id"] = message.answers
-    return wire
+def _keeps(reply: Reply, asking: _Asking) -> bool:
+    """Whether a reply keeps to what its rung promises."""
+    if not reply.text.strip() or asking.rung == "plain":
+        return True  # says nothing about the server
+    if asking.rung == "tool":
+        return False  # a forced call that did not come
+    if asking.rung == "json_object":
+        return is_object(reply.text)
+    return keeps(reply.text, strict(asking.options.schema or {}))
 
 
-def _wire_part(part: Text | Image) -> dict[str, Any]:
-    if isinstance(part, Text):
-        return {"type": "text", "text": part.text}
-    data = base64.b64encode(part.jpeg).decode()
-    return {"type": "image_url", "image_url": {"url": f"data:image/jpeg;base64,{data}"}}
+def _listed_context(listed: Any, model: str) -> int | None:
+    """The context length of a model in a server's list."""
+    entries = listed.get("data") if isinstance(listed, dict) else None
+    for entry in entries if isinstance(entries, list) else []:
+        if isinstance(entry, dict) and entry.get("id") == model:
+            for key in CONTEXT_KEYS:
+                if size := _positive(entry.get(key)):
+                    return size
+    return None
 
 
-def _wire_tool(tool: ToolSpec) -> dict[str, Any]:
-    function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-    return {"type": "function", "function": function}
+def _positive(value: Any) -> int | None:
+    is_count = isinstance(value, int) and not isinstance(value, bool) and value > 0
+    return int(value) if is_count else None

@@ -6,6 +6,7 @@ import re
 import threading
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -162,7 +163,8 @@ class RecordedChat:
         tools = tuple(
             ToolCall(str(t["id"]), str(t["name"]), str(t["arguments"])) for t in call.tools
         )
-        return Reply(call.reply, call.thinking, tools, call.usage, call.finish, model=call.model)
+        reply = Reply(call.reply, call.thinking, tools, call.usage, call.finish, model=call.model)
+        return replace(reply, odds=call.odds)
 
 
 def card_from(plain: Mapping[str, Any]) -> Card:

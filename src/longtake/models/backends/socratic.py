@@ -13,6 +13,7 @@ from longtake.entries import SocraticEntry
 from longtake.errors import ConfigError
 from longtake.models.backend import Backend, Opening
 from longtake.models.chat import Card, Chat, Image, Message, Options, Part, Reply, Text, images
+from longtake.models.manners import Manner, Mannered, manner_of
 from longtake.models.tokens import Counts
 from longtake.models.witness import (
     CHANNELS,
@@ -85,25 +86,35 @@ class SocraticChat:
         self._llm = llm
         self._witness = witness
         self._channels = check_channels(channels)
-        inner = llm.card
-        self._card = replace(
-            inner,
-            name=card.name,
-            vision=True,
-            options=card.options,
-            max_pixels=card.max_pixels,
-            picture_tokens=PICTURE_TOKENS,
-            revision=f"{inner.revision}|{witness.revision}|{','.join(self._channels)}",
-        )
+        self._own = card
 
     @property
     def card(self) -> Card:
         """The text model's card, with vision."""
-        return self._card
+        inner, own = self._llm.card, self._own
+        return replace(
+            inner,
+            name=own.name,
+            vision=True,
+            options=own.options,
+            max_pixels=own.max_pixels,
+            picture_tokens=PICTURE_TOKENS,
+            revision=f"{inner.revision}|{self._witness.revision}|{','.join(self._channels)}",
+        )
+
+    @property
+    def manner(self) -> Manner | None:
+        """How the text model's endpoint is asked."""
+        return manner_of(self._llm)
+
+    def meet(self) -> None:
+        """Let the text model learn what its endpoint tells."""
+        if isinstance(self._llm, Mannered):
+            self._llm.meet()
 
     def complete(self, messages: Sequence[Message], options: Options) -> Reply:
         """Describe the pictures, then ask the text model."""
-        left = TimeLeft(self._card.name, options.deadline)
+        left = TimeLeft(self._own.name, options.deadline)
         described = []
         for message in messages:
             parts = tuple(self._in_words(part, left) for part in message.parts)

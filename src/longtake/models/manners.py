@@ -1,0 +1,241 @@
+"""How an endpoint is asked, learned by asking and remembered.
+
+Servers differ in how they hold a model to a form. The ladder, from the strictest way down::
+
+    json_schema         response_format with a schema, strict
+    schema_object       JSON mode with a schema beside it, as llama-cpp-python takes it
+    json_object         JSON mode
+    tool                a forced call of a tool whose arguments are the reply
+    plain               no enforcement; the prompt lists the fields in words
+    fields              the same, one field at a time
+
+A way that is refused, or accepted and not kept to, is left for the next one, with an event. What
+was learned holds for every model object of this process, and for a day in the cache folder.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+
+from filelock import FileLock
+
+from longtake import events
+from longtake.models.chat import Card
+
+Rung: TypeAlias = Literal["json_schema", "schema_object", "json_object", "tool", "plain"]
+Verdict: TypeAlias = Literal["enforced", "accepted, not enforced", "refused"]
+
+LADDER: tuple[Rung, ...] = ("json_schema", "schema_object", "json_object", "tool", "plain")
+FILE = "manners.json"
+REMEMBERED = 24 * 3600.0
+"""Seconds for which what a server refused is remembered: it may be replaced by another."""
+FAILED_WHOLE = 4
+"""Replies in a row that could only be read field by field, after which fields are asked for singly
+from the start."""
+BIASED = 0.5
+"""Share of one letter, where chance gives a quarter, above which a model is biased."""
+
+
+@dataclass
+class Known:
+    """What is known of one model on one endpoint."""
+
+    verdicts: dict[str, str] = field(default_factory=dict)
+    """What became of each rung that was tried."""
+    refused: list[str] = field(default_factory=list)
+    """Features that the server refuses: ``temperature``, ``seed``, ``tools``, ``bounds``, …"""
+    context: int | None = None
+    """The context length that the server reports."""
+    images: int | None = None
+    """Most pictures in a request, as the server's complaint said."""
+    vision: bool | None = None
+    """``False`` once pictures were refused."""
+    letters: bool | None = None
+    """Whether log-probabilities are offered."""
+    whole_failures: int = 0
+    """Replies in a row that could not be read as a whole, and field by field could."""
+    bias: dict[str, float] = field(default_factory=dict)
+    """Share of each letter on questions that have no answer (``models probe --bias``)."""
+    reading: float | None = None
+    """Prompt tokens per second, as probed."""
+    writing: float | None = None
+    """Reply tokens per second, as probed."""
+    at: float = 0.0
+    """When this was last changed."""
+
+
+MEASURED = ("bias", "reading", "writing")
+"""Fields that are properties of the model, and are not forgotten with the server's."""
+
+
+class Manner:
+    """What is known of one model on one endpoint; shared by threads, saved when it changes."""
+
+    def __init__(
+        self, known: Known | None = None, save: Callable[[Known], None] | None = None
+    ) -> None:
+        self.known = known or Known()
+        self._save = save
+        self._lock = threading.Lock()
+
+    @property
+    def rung(self) -> Rung:
+        """The strictest way that has not failed."""
+        failed = ("refused", "accepted, not enforced")
+        for rung in LADDER:
+            if self.known.verdicts.get(rung) not in failed:
+                return rung
+        return "plain"
+
+    @property
+    def by_field(self) -> bool:
+        """Whether fields are asked for one at a time from the start."""
+        return self.known.whole_failures >= FAILED_WHOLE
+
+    @property
+    def biased(self) -> bool:
+        """Whether a bias for one letter was measured."""
+        return max(self.known.bias.values(), default=0.0) > BIASED
+
+    def has_refused(self, feature: str) -> bool:
+        """Whether the server refused a feature."""
+        return feature in self.known.refused
+
+    def judge(self, model: str, rung: Rung, verdict: Verdict, why: str = "") -> None:
+        """Note what became of a rung; an event says so if that rung is left."""
+        with self._lock:
+            before = self.known.verdicts.get(rung)
+            # many threads may hear the same complaint
+            if rung == "plain" or before == verdict:
+                return
+            # servers fall back to not enforcing what they could not compile: a rung that once
+            # failed is not trusted again
+            if verdict == "enforced" and before is not None:
+                return
+            self.known.verdicts[rung] = verdict
+            self._changed()
+        if verdict != "enforced":
+            label = "left_out" if verdict == "refused" else "not_enforced"
+            told = {"feature": rung, "next": self.rung, "why": why[:200]}
+            events.note(label, model=model, **told)
+
+    def refuse(self, model: str, feature: str, why: str) -> None:
+        """Leave a feature out from now on."""
+        with self._lock:
+            if feature in self.known.refused:
+                return
+            self.known.refused.append(feature)
+            self._changed()
+        events.note("left_out", model=model, feature=feature, why=why[:200])
+
+    def learn(self, **values: Any) -> None:
+        """Remember values of :class:`Known`."""
+        with self._lock:
+            if all(getattr(self.known, name) == value for name, value in values.items()):
+                return
+            for name, value in values.items():
+                setattr(self.known, name, value)
+            self._changed()
+
+    def heard(self, *, whole: bool) -> None:
+        """Count a reply that was read as a whole, or only field by field."""
+        count = 0 if whole else self.known.whole_failures + 1
+        # a model that is asked by field stays so until this is forgotten
+        if not self.by_field:
+            self.learn(whole_failures=count)
+
+    def forget(self) -> None:
+        """Forget what the server refused, keeping what was measured of the model."""
+        with self._lock:
+            kept = {name: getattr(self.known, name) for name in MEASURED}
+            self.known = Known(**kept)
+            self._changed()
+
+    def _changed(self) -> None:
+        self.known.at = time.time()
+        if self._save is not None:
+            self._save(self.known)
+
+
+@runtime_checkable
+class Mannered(Protocol):
+    """A chat whose endpoint's manners are learned."""
+
+    @property
+    def manner(self) -> Manner | None:
+        """What was learned; ``None`` if there is nothing to learn."""
+
+    def meet(self) -> None:
+        """Ask the endpoint what it tells about itself, unless that is known."""
+
+
+def manner_of(chat: object) -> Manner | None:
+    """The manner of a model, through any layers around it; ``None`` if it has none."""
+    return chat.manner if isinstance(chat, Mannered) else None
+
+
+def card_with(card: Card, manner: Manner) -> Card:
+    """A card with what the model's endpoint told."""
+    known = manner.known
+    return replace(
+        card,
+        context=card.context or known.context,
+        vision=False if known.vision is False else card.vision,
+        letters=known.letters is not False,
+        by_field=manner.by_field,
+    )
+
+
+_met: dict[tuple[Path, str], Manner] = {}
+_meeting = threading.Lock()
+
+
+def remembered(folder: Path, key: str) -> Manner:
+    """The manner of an endpoint's model, shared in this process and kept in a folder."""
+    with _meeting:
+        if (folder, key) not in _met:
+            known = _read(folder).get(key)
+            save = _saver(folder, key)
+            _met[folder, key] = Manner(_fresh(known), save)
+        return _met[folder, key]
+
+
+def _fresh(plain: Any) -> Known:
+    """What a file remembers, without what is too old to be believed."""
+    if not isinstance(plain, Mapping):
+        return Known()
+    names = {one.name for one in fields(Known)}
+    known = Known(**{name: value for name, value in plain.items() if name in names})
+    if not time.time() - known.at < REMEMBERED:
+        return Known(**{name: getattr(known, name) for name in MEASURED})
+    return known
+
+
+def _read(folder: Path) -> dict[str, Any]:
+    try:
+        data = json.loads((folder / FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}  # missing or damaged: everything is learned anew
+    return data if isinstance(data, dict) else {}
+
+
+def _saver(folder: Path, key: str) -> Callable[[Known], None]:
+    def save(known: Known) -> None:
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            # another process may be learning at the same time
+            with FileLock(folder / f"{FILE}.lock", timeout=5, mode=0o600):
+                data = {**_read(folder), key: asdict(known)}
+                draft = folder / f".{FILE}"
+                draft.write_text(json.dumps(data, indent=1), encoding="utf-8")
+                draft.replace(folder / FILE)
+        except (OSError, TimeoutError) as error:
+            events.note("cache_failed", file=str(folder / FILE), error=str(error))
+
+    return save
