@@ -239,7 +239,9 @@ class LVAgent:
         """Line 14, eq. 6: the answer, then the reason in a second call from the same frames."""
         question = discussion.question
         told = shown(self, discussion.footage, look)
-        said = guess(agent.chat, prompt, question, reasoned=False, **told, **slots)
+        # what the others said names options by their letters
+        alone = not slots
+        said = guess(agent.chat, prompt, question, reasoned=False, rotated=alone, **told, **slots)
         opinion = Opinion(agent.name, said.choice, text=said.text)
         if opinion.vote is None or not self.reasons:
             return opinion

@@ -49,6 +49,7 @@ def conclude(settings: VideoDetective, hunt: Hunt, run: Run) -> Answer:
         notes=notes or phrase("videodetective", "no_notes"),
         plan=hunt.plan.timing or phrase("videodetective", "no_plan"),
         criteria=phrase("videodetective", "which_is_not") if odd else Plain(""),
+        rotated=not odd,  # notes by option name their letters
         temperature=0.0,
         max_tokens=most_tokens(run["vlm"], settings.vlm_tokens),
         **shown_to(hunt.footage, look),
