@@ -49,7 +49,9 @@ class MediaSettings:
     max_subtitle_mb: float = number(16.0, limit=True, above=0)
     """Size of a subtitle file."""
     workers: int = number(0, least=0)
-    """Decoding threads; 0: one per core, at most 8."""
+    """Decoding threads; 0: one per core, at most 8 (on a GPU: 8 sessions)."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """Where films are decoded; auto: on an NVIDIA GPU if PyTorch finds one (extra ``gpu``)."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,8 @@ class PerceptionSettings:
 
     images: str = renamed("conse", was="encoder")
     """Encoder for search, pictures and texts in one space: ``conse`` (built in), a card such as
-    ``clip-vit-base-patch32``, or one from an installed package."""
+    ``clip-vit-base-patch32``, ``transformers`` (a model folder, run by PyTorch), or one from an
+    installed package."""
     images_folder: str = trusted("", was="encoder_folder")
     """Where that encoder's files are; empty: where ``longtake models pull`` puts them."""
     looks: str = "efficientnet-lite2"
@@ -87,6 +90,9 @@ class PerceptionSettings:
     """Threads per model; 0: one per core, at most 8."""
     batch: int = number(0, least=0)
     """Pictures encoded at once; 0: few on a CPU, more on a GPU."""
+    compile: bool = False
+    """Whether PyTorch compiles an encoder first (``transformers``): half a minute, worth it for a
+    library rather than a film."""
 
 
 @dataclass(frozen=True)

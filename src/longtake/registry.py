@@ -184,6 +184,7 @@ encoders = Registry(
         "clip-vit-base-patch32": "longtake.perception.cardencoder:open_named_card",
         "siglip2-base-patch16-224": "longtake.perception.cardencoder:open_named_card",
         "dinov2-small": "longtake.perception.cardencoder:open_named_card",
+        "transformers": "longtake.perception.torchencoder:open_transformers",
     },
 )
 """Image encoders. An entry is called with an ``EncoderSetup`` (see ``perception.catalogue``)."""

@@ -21,7 +21,7 @@ from longtake.perception.protocols import FrameNetwork, ImageEncoder
 from longtake.stopping import check_stop
 from longtake.types import Frame
 
-BATCH = 8
+BATCH = 64
 """Frames given to a layer at once."""
 CHUNK = 64
 """Rows in one part: about a minute of film."""

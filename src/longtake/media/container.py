@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import av
 from av.audio.stream import AudioStream
+from av.codec.hwaccel import HWAccel
 from av.container import InputContainer
 from av.stream import Discard
 from av.video.stream import VideoStream
@@ -35,12 +36,14 @@ FORMATS = (
 
 
 @contextmanager
-def open_container(path: Path, limits: MediaSettings | None = None) -> Iterator[InputContainer]:
+def open_container(
+    path: Path, limits: MediaSettings | None = None, hardware: HWAccel | None = None
+) -> Iterator[InputContainer]:
     """Open a media file; raises a :class:`MediaError` that says what is wrong with it."""
     limits = limits or MediaSettings()
     size = check_plain_file(path)
     try:
-        container = _open(path, limits)
+        container = _open(path, limits, hardware)
     except av.error.FFmpegError as error:
         raise _not_opened(path, size, error, limits) from error
     with container:
@@ -53,7 +56,7 @@ def open_container(path: Path, limits: MediaSettings | None = None) -> Iterator[
         yield container
 
 
-def _open(path: Path, limits: MediaSettings) -> InputContainer:
+def _open(path: Path, limits: MediaSettings, hardware: HWAccel | None) -> InputContainer:
     name = str(path.absolute())  # absolute, so that "concat:a|b" is a file name, not a protocol
     options = {
         "protocol_whitelist": "file",
@@ -63,11 +66,17 @@ def _open(path: Path, limits: MediaSettings) -> InputContainer:
     # unlike codec_context.options, these already apply while the streams are being probed
     probing: Any = [{"max_pixels": str(limits.max_pixels)}] * limits.max_streams
     try:
-        return av.open(name, options=options, stream_options=probing, metadata_errors="replace")
+        return av.open(
+            name,
+            options=options,
+            stream_options=probing,
+            metadata_errors="replace",
+            hwaccel=hardware,
+        )
     except ValueError:
         # MPEG program streams reveal their streams too late for that, but their headers allow at
         # most 16383 pixels a side
-        return av.open(name, options=options, metadata_errors="replace")
+        return av.open(name, options=options, metadata_errors="replace", hwaccel=hardware)
 
 
 def check_plain_file(path: Path) -> int:

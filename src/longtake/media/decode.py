@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from longtake.config import MediaSettings
+from longtake.events import note
+from longtake.media import nvdec
 from longtake.media.images import to_pixels
 from longtake.media.packets import PacketTable
 from longtake.media.plan import Run, plan, spans
@@ -29,8 +31,10 @@ from longtake.types import Pixels
 Picture: TypeAlias = tuple[int, Pixels]
 """A position in the packet table, and its pixels."""
 
-PENDING_BYTES = 48 * 2**20
-"""Decoded pixels that may wait for the consumer, over all workers."""
+MANY = 64
+"""Frames from which a GPU is used: opening its decoders costs more than a few frames do."""
+PENDING_BYTES = 24 * 2**20
+"""Decoded pixels of one worker that may wait for the consumer."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +49,12 @@ class FrameShape:
     """Size of one picture, for the memory limit."""
 
 
-def workers_for(limits: MediaSettings) -> int:
+def workers_for(limits: MediaSettings, *, gpu: bool = False) -> int:
     """Return the number of decoding threads: as configured, or one per usable core, at most 8."""
     if limits.workers:
         return limits.workers
+    if gpu:
+        return nvdec.SESSIONS
     if hasattr(os, "sched_getaffinity"):  # not on macOS
         cores = len(os.sched_getaffinity(0))
     else:
@@ -64,20 +70,47 @@ def fetch(
     limits: MediaSettings,
 ) -> Iterator[Picture]:
     """Yield positions and their pixels, by time; frames that cannot be decoded are left out."""
-    cores = workers_for(limits)
-    waiting = max(2, PENDING_BYTES // max(1, shape.frame_bytes * cores))
+    positions = list(positions)
+    gpu = len(positions) >= MANY and nvdec.on_gpu(limits)
+    cores = workers_for(limits, gpu=gpu)
+    waiting = max(2, PENDING_BYTES // max(1, shape.frame_bytes))
     jobs = spans(plan(table, positions), frames=min(waiting, 16))
     workers = min(cores, len(jobs))
-    if workers <= 1:
-        # with nothing to share between workers, FFmpeg's own threads use the cores
-        reader = Reader(path, table, limits, threads=cores)
-        try:
+    readers = _Readers(path, table, limits, gpu=gpu)
+    try:
+        if workers <= 1:
+            # with nothing to share between workers, FFmpeg's own threads use the cores
+            reader = readers.open(threads=1 if gpu else cores)
             for run in chain.from_iterable(jobs):
                 yield from _pictures(reader, run, shape, waiting)
-        finally:
+        else:
+            yield from _in_parallel(readers, jobs, shape, workers=workers, waiting=waiting)
+    finally:
+        readers.close()
+    if readers.fell_back:
+        note("decoded on the CPU", film=str(path), reason="the GPU does not know this codec")
+
+
+class _Readers:
+    """The readers of one film, one per worker."""
+
+    def __init__(self, path: Path, table: PacketTable, limits: MediaSettings, *, gpu: bool) -> None:
+        self._path, self._table, self._limits, self._gpu = path, table, limits, gpu
+        self._opened: list[Reader] = []
+
+    def open(self, threads: int = 1) -> Reader:
+        reader = Reader(self._path, self._table, self._limits, threads=threads, gpu=self._gpu)
+        self._opened.append(reader)
+        return reader
+
+    @property
+    def fell_back(self) -> bool:
+        """Whether frames came from the CPU although the GPU was asked for."""
+        return any(reader.fell_back for reader in self._opened)
+
+    def close(self) -> None:
+        for reader in self._opened:
             reader.close()
-        return
-    yield from _in_parallel(path, table, jobs, shape, limits, workers=workers, waiting=waiting)
 
 
 def _pictures(reader: Reader, run: Run, shape: FrameShape, waiting: int) -> Iterator[Picture]:
@@ -136,25 +169,16 @@ class _Channel:
 
 
 def _in_parallel(
-    path: Path,
-    table: PacketTable,
-    jobs: list[list[Run]],
-    shape: FrameShape,
-    limits: MediaSettings,
-    *,
-    workers: int,
-    waiting: int,
+    readers: _Readers, jobs: list[list[Run]], shape: FrameShape, *, workers: int, waiting: int
 ) -> Iterator[Picture]:
     stop = threading.Event()
     local = threading.local()
-    readers: list[Reader] = []
     ahead = threading.Semaphore(workers + 1)  # limits the spans begun but not yet consumed
 
     def work(job: list[Run], channel: _Channel) -> None:
         try:
             if not hasattr(local, "reader"):
-                local.reader = Reader(path, table, limits)
-                readers.append(local.reader)
+                local.reader = readers.open()
             for run in job:
                 for item in _pictures(local.reader, run, shape, waiting):
                     if not channel.put(item):
@@ -180,5 +204,3 @@ def _in_parallel(
     finally:
         stop.set()
         pool.shutdown(wait=True, cancel_futures=True)
-        for reader in readers:
-            reader.close()

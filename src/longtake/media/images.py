@@ -9,6 +9,7 @@ import numpy as np
 from av.video.frame import VideoFrame
 from av.video.reformatter import Interpolation
 
+from longtake.media import nvdec
 from longtake.replacing import replacing
 from longtake.types import Pixels
 
@@ -20,17 +21,19 @@ def to_pixels(frame: VideoFrame, *, width: int | None, rotation: int, aspect: fl
     # scaling comes before turning, so a limit on the upright width may apply to the stored height
     upright_width = frame.height if quarter % 2 else square_width
     scale = min(1.0, width / upright_width) if width else 1.0
-    scaled = frame.reformat(
-        max(1, round(square_width * scale)),
-        max(1, round(frame.height * scale)),
-        format="rgb24",
-        interpolation=Interpolation.AREA,
-    )
-    rgb: Pixels = scaled.to_ndarray()  # type: ignore[assignment]
+    rgb = _scaled(frame, max(1, round(square_width * scale)), max(1, round(frame.height * scale)))
     if quarter == 0:
         return rgb
     # FFmpeg counts the rotation anticlockwise, as rot90 does
     return np.ascontiguousarray(np.rot90(rgb, quarter))
+
+
+def _scaled(frame: VideoFrame, width: int, height: int) -> Pixels:
+    if nvdec.is_on_gpu(frame):
+        return nvdec.to_pixels(frame, width=width, height=height)
+    scaled = frame.reformat(width, height, format="rgb24", interpolation=Interpolation.AREA)
+    rgb: Pixels = scaled.to_ndarray()  # type: ignore[assignment]
+    return rgb
 
 
 def display_size(width: int, height: int, rotation: int, aspect: float) -> tuple[int, int]:

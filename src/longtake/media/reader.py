@@ -15,6 +15,7 @@ from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
 from longtake.config import MediaSettings
+from longtake.media import nvdec
 from longtake.media.container import discard_others, open_container, readable_packets, video_stream
 from longtake.media.packets import UNKNOWN, PacketTable
 from longtake.media.plan import Run
@@ -34,9 +35,18 @@ class Reader:
     """A decoder for one thread; it tracks its position, so that neighbouring runs need no seek."""
 
     def __init__(
-        self, path: Path, table: PacketTable, limits: MediaSettings, threads: int = 1
+        self,
+        path: Path,
+        table: PacketTable,
+        limits: MediaSettings,
+        *,
+        threads: int = 1,
+        gpu: bool = False,
     ) -> None:
-        self._path, self._table, self._limits, self._threads = path, table, limits, threads
+        self._path, self._table, self._limits = path, table, limits
+        self._threads, self._gpu = threads, gpu
+        self.fell_back = False
+        """Whether the CPU decoded although the GPU was asked for."""
         self._open = ExitStack()
         self._container: InputContainer | None = None
         self._stream: VideoStream
@@ -69,6 +79,7 @@ class Reader:
                     stamp = shown  # without usable time stamps, the pts of the table are a count
                 shown += 1
                 if stamp in missing:
+                    self.fell_back |= self._gpu and not nvdec.is_on_gpu(frame)
                     yield missing.pop(stamp), frame
             if not missing:
                 break
@@ -135,7 +146,9 @@ class Reader:
         self._open.close()
         # if opening fails, nothing may use the closed container again: FFmpeg would crash
         self._container = None
-        container = self._open.enter_context(open_container(self._path, self._limits))
+        hardware = nvdec.hardware() if self._gpu else None
+        opened = open_container(self._path, self._limits, hardware)
+        container = self._open.enter_context(opened)
         self._stream = video_stream(self._path, container)
         discard_others(container, self._stream)
         context = self._stream.codec_context

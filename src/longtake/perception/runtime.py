@@ -30,6 +30,8 @@ class Compute:
     """Threads per model; 0: one per core, at most 8."""
     batch: int = 0
     """Pictures per run; 0: 4 on a CPU, because larger batches overflow its caches, 32 on a GPU."""
+    compiled: bool = False
+    """Whether PyTorch compiles its models first."""
     providers: tuple[str, ...] = ()
     """ONNX Runtime providers in order of preference; empty: CUDA if installed, then the CPU."""
 

@@ -25,7 +25,9 @@ class Senses:
         self, settings: PerceptionSettings, cache: Path, *, images: ImageTextEncoder | None = None
     ) -> None:
         self.settings = settings
-        self._compute = Compute(threads=settings.threads, batch=settings.batch)
+        self._compute = Compute(
+            threads=settings.threads, batch=settings.batch, compiled=settings.compile
+        )
         self._builtins = BuiltIns(cache, self._compute)
         self._images = images
 

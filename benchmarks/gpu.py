@@ -1,0 +1,326 @@
+"""Decoding and encoding on a GPU: rates, busy share, and agreement with the CPU.
+
+    python benchmarks/gpu.py CLIP [CLIP …]            # all parts; clips are joined to an hour
+    python benchmarks/gpu.py CLIP --part decode       # matrix, decode, encode, film, films
+
+Needs the extra ``gpu`` and an NVIDIA GPU. No weights can be fetched on the machines where this was
+measured, so the encoder has the shape of SigLIP-SO400M (378 pixels, patches of 14, 27 layers, width
+1152) with random weights: its speed is that of the real one, its vectors mean nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from fractions import Fraction
+from itertools import islice
+from pathlib import Path
+
+import av
+import numpy as np
+import torch
+from transformers import SiglipVisionConfig, SiglipVisionModel
+
+from longtake.config import MediaSettings
+from longtake.media.video import Video
+from longtake.perception.runtime import Compute
+from longtake.perception.torchencoder import TorchImageEncoder
+
+SIDE, WIDTH, INNER, LAYERS, PATCH = 378, 1152, 4304, 27, 14
+TOKENS = (SIDE // PATCH) ** 2
+PER_IMAGE = 2 * LAYERS * TOKENS * (4 * WIDTH**2 + 2 * WIDTH * INNER + 2 * TOKENS * WIDTH)
+"""Floating-point operations for one picture: projections, MLP, attention."""
+
+
+def main() -> None:
+    """Run the parts that were asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("clips", type=Path, nargs="+", metavar="CLIP")
+    parser.add_argument("--part", choices=sorted(PARTS), action="append", help="default: all")
+    parser.add_argument("--minutes", type=float, default=60, help="length of the joined film")
+    parser.add_argument("--films", type=int, default=16, help="films at once")
+    parser.add_argument("--sessions", type=int, default=0, help="decoders per film; 0: default")
+    parser.add_argument("--folder", type=Path, help="where films and the encoder are kept")
+    args = parser.parse_args()
+    folder = args.folder or Path(tempfile.mkdtemp())
+    folder.mkdir(parents=True, exist_ok=True)
+    print(subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True).stdout.strip())
+    args.film = hour_of_film(args.clips, folder, args.minutes)
+    args.encoder = encoder_folder(folder)
+    for part in args.part or PARTS:
+        began = time.perf_counter()
+        print(f"\n## {part}", flush=True)
+        PARTS[part](args)
+        print(f"({time.perf_counter() - began:.0f} s)", flush=True)
+    if args.folder is None:
+        shutil.rmtree(folder)
+
+
+def hour_of_film(clips: list[Path], folder: Path, minutes: float) -> Path:
+    """The clips at 720p and 30 frames a second, as H.264 with x264's defaults, repeated."""
+    unit, film = folder / "unit.mp4", folder / f"film_{minutes:g}.mp4"
+    if film.exists():
+        return film
+    with av.open(str(unit), "w") as out:
+        stream = out.add_stream("libx264", rate=30, options={"preset": "veryfast"})
+        stream.width, stream.height, stream.pix_fmt = 1280, 720, "yuv420p"
+        stream.thread_count = 0
+        shown = 0
+        for clip in clips:
+            for frame in frames_at(clip, 30):
+                scaled = frame.reformat(1280, 720, "yuv420p")
+                scaled.pts, scaled.time_base = shown, Fraction(1, 30)
+                shown += 1
+                out.mux(stream.encode(scaled))
+        out.mux(stream.encode(None))
+    repeat(unit, film, minutes * 60)
+    size = film.stat().st_size / 1e6
+    print(f"film: {minutes:g} minutes of 720p30 H.264, {size:.0f} MB, a unit of {shown / 30:.0f} s")
+    return film
+
+
+def frames_at(clip: Path, fps: int) -> Iterator[av.VideoFrame]:
+    """The frame on screen at every multiple of 1/``fps``."""
+    with av.open(str(clip)) as source:
+        due = 0.0
+        for frame in source.decode(source.streams.video[0]):
+            while frame.time is not None and frame.time >= due:
+                yield frame
+                due += 1 / fps
+
+
+def repeat(unit: Path, film: Path, seconds: float) -> None:
+    """Write the packets of a film again and again, without decoding."""
+    with av.open(str(film), "w") as out:
+        stream, offset = None, 0
+        while True:
+            with av.open(str(unit)) as source:
+                video = source.streams.video[0]
+                stream = stream or out.add_stream_from_template(video)
+                length = video.duration
+                for packet in source.demux(video):
+                    if packet.dts is None:
+                        continue
+                    packet.pts, packet.dts = packet.pts + offset, packet.dts + offset
+                    packet.stream = stream
+                    out.mux(packet)
+                offset += length
+                if offset * video.time_base >= seconds:
+                    return
+
+
+def encoder_folder(folder: Path) -> Path:
+    """A vision model of SigLIP-SO400M's shape with random weights."""
+    target = folder / "encoder"
+    if target.exists():
+        return target
+    config = SiglipVisionConfig(
+        hidden_size=WIDTH,
+        intermediate_size=INNER,
+        num_hidden_layers=LAYERS,
+        num_attention_heads=16,
+        image_size=SIDE,
+        patch_size=PATCH,
+    )
+    torch.manual_seed(0)
+    with torch.device("cuda"):
+        model = SiglipVisionModel(config)
+    model.to(torch.bfloat16).save_pretrained(target)
+    prepare = {
+        "size": {"height": SIDE, "width": SIDE},
+        "resample": 3,
+        "image_mean": [0.5] * 3,
+        "image_std": [0.5] * 3,
+    }
+    (target / "preprocessor_config.json").write_text(json.dumps(prepare))
+    return target
+
+
+def matrix(args: argparse.Namespace) -> None:
+    """The rate of a large bf16 product: what encoding is held against."""
+    a, b = (torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16) for _ in range(2))
+    seconds = timed(lambda: a @ b, 20)
+    rate = 2 * 8192**3 / seconds / 1e12
+    print(f"8192³ bf16 product: {rate:.0f} TFLOP/s")
+
+
+def timed(call: Callable[[], object], times: int) -> float:
+    """Seconds per call on the GPU, after three calls to warm up."""
+    for _ in range(3):
+        call()
+    torch.cuda.synchronize()
+    began = time.perf_counter()
+    for _ in range(times):
+        call()
+    torch.cuda.synchronize()
+    return (time.perf_counter() - began) / times
+
+
+def decoding(args: argparse.Namespace) -> None:
+    """Frames a second by number of sessions, and the same frames on the CPU."""
+    film = Video(args.film)
+    table = film.table
+    width = -(-SIDE * film.info.width // min(film.info.width, film.info.height))
+    for sessions in (1, 2, 4, 8, 14):
+        stretch = np.arange(0, min(film.duration, 60 * sessions, 1200))
+        video = Video(args.film, limits=gpu(sessions), info=film.info, table=table)
+        seconds, count = rate(video, stretch, width)
+        print(
+            f"cuda, {sessions:2} sessions: {len(stretch) / seconds:6.0f} × real time, "
+            f"{30 * len(stretch) / seconds:6.0f} film frames/s ({count} frames kept)"
+        )
+    for threads in (1, 16):
+        stretch = np.arange(0, min(film.duration, 60 * threads, 600))
+        video = Video(
+            args.film,
+            limits=MediaSettings(device="cpu", workers=threads),
+            info=film.info,
+            table=table,
+        )
+        seconds, count = rate(video, stretch, width)
+        print(
+            f"cpu,  {threads:2} threads:  {len(stretch) / seconds:6.0f} × real time, "
+            f"{30 * len(stretch) / seconds:6.0f} film frames/s ({count} frames kept)"
+        )
+    times = np.arange(0, 120.0)
+    ours = list(
+        Video(args.film, limits=gpu(4), info=film.info, table=table).frames(times, width=width)
+    )
+    theirs = list(
+        Video(args.film, limits=MediaSettings(device="cpu"), info=film.info, table=table).frames(
+            times, width=width
+        )
+    )
+    equal = sum(a.time == b.time for a, b in zip(ours, theirs, strict=True))
+    errors = [
+        np.mean((a.pixels.astype(float) - b.pixels) ** 2) for a, b in zip(ours, theirs, strict=True)
+    ]
+    psnr = 10 * np.log10(255**2 / np.maximum(errors, 1e-9))
+    print(
+        f"times equal to the CPU's: {equal} of {len(times)}; "
+        f"pixels: PSNR median {np.median(psnr):.1f} dB, least {psnr.min():.1f} dB"
+    )
+
+
+def gpu(sessions: int = 0) -> MediaSettings:
+    return MediaSettings(device="cuda", workers=sessions)
+
+
+def rate(video: Video, times: np.ndarray, width: int) -> tuple[float, int]:
+    began = time.perf_counter()
+    count = sum(1 for _ in video.frames(times, width=width))
+    return time.perf_counter() - began, count
+
+
+def encoding(args: argparse.Namespace) -> None:
+    """Pictures a second, and how near bf16 is to float32."""
+    pictures = torch.randn(64, 3, SIDE, SIDE, device="cuda")
+    encoder = open_encoder(args, compiled=False)
+    got = encoder._vectors(pictures).float()
+    encoder._model.float()
+    encoder._dtype = torch.float32
+    cosine = torch.nn.functional.cosine_similarity(encoder._vectors(pictures), got)
+    print(f"bf16 against float32: cosine least {cosine.min():.5f}, mean {cosine.mean():.5f}")
+    for compiled, batch in [(False, 32), (False, 64), (False, 256), (True, 64), (True, 256)]:
+        encoder = open_encoder(args, compiled=compiled, batch=batch)
+        values = torch.randn(batch, 3, SIDE, SIDE, device="cuda", dtype=torch.bfloat16)
+        images = batch / timed(lambda e=encoder, v=values: e._vectors(v), 12)
+        flops = images * PER_IMAGE / 1e12
+        kind = "compiled" if compiled else "eager"
+        print(f"{kind}, batch {batch}: {images:.0f} images/s, {flops:.0f} TFLOP/s", flush=True)
+
+
+def one_film(args: argparse.Namespace) -> None:
+    """One film, decoded and encoded at one frame a second."""
+    encoder = open_encoder(args, compiled=True)
+    with busy() as shares:
+        seconds, rows = embed(args.film, encoder, args.sessions)
+    hours = rows / 3600
+    print(
+        f"{rows} frames of {hours:.2f} h in {seconds:.1f} s: {rows / seconds:.0f} × real time; "
+        f"{shares()}"
+    )
+
+
+def many_films(args: argparse.Namespace) -> None:
+    """Films at once, each with few decoders, sharing one encoder."""
+    encoder = open_encoder(args, compiled=True)
+    films = [args.film] * args.films
+    with busy() as shares, ThreadPoolExecutor(args.films) as pool:
+        began = time.perf_counter()
+        rows = sum(
+            count
+            for _, count in pool.map(lambda film: embed(film, encoder, args.sessions or 1), films)
+        )
+        seconds = time.perf_counter() - began
+    print(
+        f"{args.films} films, {rows / 3600:.2f} film-hours in {seconds:.1f} s: "
+        f"{rows / seconds:.0f} film-hours per hour; {shares()}"
+    )
+
+
+def open_encoder(args: argparse.Namespace, *, compiled: bool, batch: int = 64) -> TorchImageEncoder:
+    """The random encoder; a compiled one is warm when it is returned."""
+    compute = Compute(compiled=compiled, batch=batch)
+    return TorchImageEncoder(args.encoder, name="so400m-shape", compute=compute)
+
+
+def embed(film: Path, encoder: TorchImageEncoder, sessions: int) -> tuple[float, int]:
+    """Seconds, and rows, of decoding and encoding one film."""
+    began = time.perf_counter()
+    video = Video(film, limits=gpu(sessions))
+    width = -(-SIDE * video.info.width // min(video.info.width, video.info.height))
+    frames = video.frames(video.grid(1.0), width=width)
+    rows = 0
+    while some := list(islice(frames, 64)):
+        rows += len(encoder.images(some))
+    return time.perf_counter() - began, rows
+
+
+@contextmanager
+def busy() -> Iterator[Callable[[], str]]:
+    """Sample how busy the processor and the decoders of the GPU are."""
+    command = [
+        "nvidia-smi",
+        "--query-gpu=utilization.gpu,utilization.decoder",
+        "--format=csv,noheader,nounits",
+        "-lms",
+        "200",
+    ]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    lines: list[str] = []
+    reader = threading.Thread(target=lambda: lines.extend(process.stdout or ()), daemon=True)
+    reader.start()
+
+    def shares() -> str:
+        rows = [[float(x) for x in line.split(",")] for line in lines if "N/A" not in line]
+        if not rows:
+            return "busy share unknown"
+        gpu_share, decoders = np.mean(rows, axis=0)
+        return f"GPU busy {gpu_share:.0f} %, decoders {decoders:.0f} % (nvidia-smi, mean)"
+
+    try:
+        yield shares
+    finally:
+        process.terminate()
+        reader.join(2)
+
+
+PARTS = {
+    "matrix": matrix,
+    "decode": decoding,
+    "encode": encoding,
+    "film": one_film,
+    "films": many_films,
+}
+
+if __name__ == "__main__":
+    main()
