@@ -1,42 +1,31 @@
 """An OpenAI-compatible server on this machine, with simulated models behind it.
 
-It supports what real servers support (pictures as data URLs, JSON schemas, tool calls, usage) and
-can misbehave as they do: delays, "too many requests", failures.
+It supports what real servers support (pictures and videos as data URLs, JSON schemas, tool calls,
+streams, usage) and can misbehave as they do: delays, "too many requests", failures.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
-import io
 import json
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-
-import numpy as np
-from PIL import Image as Picture
-from PIL import UnidentifiedImageError
+from urllib.parse import unquote
 
 from longtake.errors import ConfigError
 from longtake.lab.acuity import LabChat, LabModel, parse
 from longtake.lab.chance import digest, share
-from longtake.models.chat import Image, Message, Options, Part, Reply, Text, ToolCall, ToolSpec
-from longtake.types import Frame
+from longtake.lab.completions import chunks, completion, cut
+from longtake.lab.requests import BadRequest, Request, read_request
+from longtake.models.chat import Reply, Unsupported
 
 MAX_BODY = 256 * 2**20
 """Maximum size of a request in bytes."""
-MAX_PIXELS = 16_000_000
-"""Maximum size of a picture in pixels, checked before it is decoded."""
 PATHS = "not found; available: /v1/models and /v1/chat/completions"
-
-
-class BadRequest(ValueError):
-    """The request is invalid; the message is returned with status 400."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +38,8 @@ class Service:
     fail_rate: float = 0.0
     """Share of requests that fail, half with status 429 and half with 503."""
     seed: int = 0
+    created: int = field(default_factory=lambda: int(time.time()))
+    """When the models were made, as clients see it."""
 
     def fails(self, number: int) -> int | None:
         """The status with which a numbered request fails; ``None`` if it succeeds."""
@@ -57,107 +48,33 @@ class Service:
         odd = int.from_bytes(digest("status", self.seed, number), "big") % 2
         return 429 if odd else 503
 
-    def complete(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """The chat completion for a request body."""
-        name = str(body.get("model") or self.model.name)
+    def describe(self, name: str) -> dict[str, Any]:
+        """A model as ``/v1/models`` lists it."""
+        return {"id": name, "object": "model", "created": self.created, "owned_by": "longtake"}
+
+    def named(self, name: str) -> LabModel:
+        """The model that a request names: any model of the laboratory, or else the served one."""
         try:
             model = parse(name) if name.startswith("lab/") else self.model
         except ConfigError as error:
             raise BadRequest(str(error)) from error
         # a server for one world keeps to it, whichever model a client names
-        chat = LabChat(replace(model, world=self.model.world) if self.model.world else model)
-        messages, options = read_request(body)
-        return completion(chat.complete(messages, options), name)
+        return replace(model, world=self.model.world) if self.model.world else model
 
+    def complete(self, body: Mapping[str, Any]) -> dict[str, Any] | Iterator[dict[str, Any]]:
+        """The completion for a request body, or its chunks if it asks for a stream."""
+        name = str(body.get("model") or self.model.name)
+        chat = LabChat(self.named(name))
+        request = read_request(body)
+        reply = self._reply(chat, request)
+        make = chunks if request.stream else completion
+        return make(reply, request, name, self.created)
 
-def read_request(body: Mapping[str, Any]) -> tuple[list[Message], Options]:
-    """The messages and options of a request."""
-    messages = body.get("messages")
-    if not isinstance(messages, list) or not messages:
-        raise BadRequest("messages: must be a list with at least one message")
-    schema = None
-    response_format = body.get("response_format")
-    if isinstance(response_format, dict) and response_format.get("type") == "json_schema":
-        inner = response_format.get("json_schema")
-        schema = inner.get("schema") if isinstance(inner, dict) else None
-    tools = tuple(_tool(tool) for tool in body.get("tools") or ())
-    try:
-        return [_message(message) for message in messages], Options(schema=schema, tools=tools)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise BadRequest(f"malformed message: {type(error).__name__}: {error}") from error
-
-
-def _tool(tool: Any) -> ToolSpec:
-    try:
-        function = tool["function"]
-        description = function.get("description", "")
-        return ToolSpec(function["name"], description, function.get("parameters") or {})
-    except (KeyError, TypeError, AttributeError) as error:
-        raise BadRequest("tools: each tool needs a function with a name") from error
-
-
-def _message(data: Mapping[str, Any]) -> Message:
-    content = data.get("content")
-    parts: list[Part] = []
-    if isinstance(content, str):
-        parts = [Text(content)]
-    elif isinstance(content, list):
-        parts = [_part(part) for part in content]
-    calls = tuple(_call(call) for call in data.get("tool_calls") or ())
-    role = data["role"]
-    if role not in ("system", "user", "assistant", "tool"):
-        raise BadRequest(f"role: {role!r} is not one of system, user, assistant, tool")
-    return Message(role, tuple(parts), calls, str(data.get("tool_call_id") or ""))
-
-
-def _call(call: Mapping[str, Any]) -> ToolCall:
-    function = call["function"]
-    return ToolCall(str(call.get("id", "")), function["name"], function.get("arguments") or "{}")
-
-
-def _part(part: Mapping[str, Any]) -> Part:
-    if part.get("type") == "text":
-        return Text(str(part["text"]))
-    if part.get("type") != "image_url":
-        raise BadRequest(f"content: type must be text or image_url, not {part.get('type')!r}")
-    image = part["image_url"]
-    url = image["url"] if isinstance(image, dict) else image
-    head, comma, data = str(url).partition(",")
-    if not head.startswith("data:image/") or not comma or not head.endswith(";base64"):
-        raise BadRequest("image_url: only base64 data URLs are supported; nothing is fetched")
-    try:
-        with Picture.open(io.BytesIO(base64.b64decode(data, validate=True))) as picture:
-            if picture.width * picture.height > MAX_PIXELS:
-                raise BadRequest(f"image_url: {picture.width}×{picture.height} is too large")
-            pixels = np.asarray(picture.convert("RGB"))
-    except (binascii.Error, UnidentifiedImageError, OSError) as error:
-        raise BadRequest("image_url: not a picture") from error
-    return Image(Frame(0.0, pixels))
-
-
-def completion(reply: Reply, model: str) -> dict[str, Any]:
-    """A reply as a chat completion object."""
-    message: dict[str, Any] = {"role": "assistant", "content": reply.text or None}
-    if reply.tool_calls:
-        calls = []
-        for call in reply.tool_calls:
-            function = {"name": call.name, "arguments": call.arguments}
-            calls.append({"id": call.id, "type": "function", "function": function})
-        message["tool_calls"] = calls
-    usage = reply.usage
-    identity = digest(reply.text, *(call.arguments for call in reply.tool_calls)).hex()
-    return {
-        "id": f"lab-{identity}",
-        "object": "chat.completion",
-        "created": 0,
-        "model": model,
-        "choices": [{"index": 0, "message": message, "finish_reason": reply.finish}],
-        "usage": {
-            "prompt_tokens": usage.tokens_in,
-            "completion_tokens": usage.tokens_out,
-            "total_tokens": usage.tokens_in + usage.tokens_out,
-        },
-    }
+    def _reply(self, chat: LabChat, request: Request) -> Reply:
+        try:
+            return cut(chat.complete(request.messages, request.options), request)
+        except Unsupported as error:
+            raise BadRequest(str(error)) from error
 
 
 class _Server(ThreadingHTTPServer):
@@ -199,11 +116,26 @@ def _handler(service: Service) -> type[BaseHTTPRequestHandler]:
         disable_nagle_algorithm = True  # it would delay small replies by 40 ms
 
         def do_GET(self) -> None:
-            if self.path.rstrip("/") == "/v1/models":
-                model = {"id": service.model.name, "object": "model"}
-                self._send(200, {"object": "list", "data": [model]})
+            path = unquote(self.path).rstrip("/")
+            if path == "/v1/models":
+                listed = [service.describe(service.model.name)]
+                self._send(200, {"object": "list", "data": listed})
+            elif path.startswith("/v1/models/"):
+                self._send_model(path.removeprefix("/v1/models/"))
             else:
                 self._send(404, _error(PATHS))
+
+        def _send_model(self, name: str) -> None:
+            known = name == service.model.name or name.startswith("lab/")
+            try:
+                service.named(name)
+            except BadRequest as error:
+                self._send(404, _error(str(error)))
+                return
+            if known:
+                self._send(200, service.describe(name))
+            else:
+                self._send(404, _error(f"no model is called {name}"))
 
         def do_POST(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)
@@ -232,9 +164,11 @@ def _handler(service: Service) -> type[BaseHTTPRequestHandler]:
                 body = json.loads(raw)
                 if not isinstance(body, dict):
                     raise BadRequest("the body must be a JSON object")
-                if body.get("stream"):
-                    raise BadRequest("stream: not supported")
-                self._send(200, service.complete(body))
+                answer = service.complete(body)
+                if isinstance(answer, dict):
+                    self._send(200, answer)
+                else:
+                    self._stream(answer)
             except (BadRequest, json.JSONDecodeError, UnicodeDecodeError) as error:
                 self._send(400, _error(str(error)))
 
@@ -249,6 +183,17 @@ def _handler(service: Service) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
             self.wfile.write(data)
 
+        def _stream(self, pieces: Iterable[Mapping[str, Any]]) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/event-stream")
+            # its length is unknown, so the end of the connection is its end
+            self.send_header("Connection", "close")
+            self.close_connection = True
+            self.end_headers()
+            for piece in pieces:
+                self.wfile.write(f"data: {json.dumps(piece, ensure_ascii=False)}\n\n".encode())
+            self.wfile.write(b"data: [DONE]\n\n")
+
         def log_message(self, *_: Any) -> None:
             pass  # the base class would write a line per request to stderr
 
@@ -260,4 +205,5 @@ def _handler(service: Service) -> type[BaseHTTPRequestHandler]:
 
 
 def _error(message: str) -> dict[str, Any]:
-    return {"error": {"message": message, "type": "lab"}}
+    # the fields that clients of OpenAI read
+    return {"error": {"message": message, "type": "lab", "param": None, "code": None}}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import subprocess
 import sys
 import urllib.error
 import urllib.request
+from fractions import Fraction
 
 import pytest
 from unit.lab.asking import CHOICE, answered, shown
@@ -17,9 +19,11 @@ from longtake.lab.acuity import LabChat, LabModel
 from longtake.lab.film import make_world
 from longtake.lab.footage import LabFootage
 from longtake.lab.serve import Service, serving
+from longtake.media.writer import Encoding, write_film
 from longtake.models.backends.openai import OpenAIChat
 from longtake.models.chat import Card, Image, Options, ToolSpec, Unavailable, say
 from longtake.models.http import Endpoint
+from longtake.models.images import encode_jpeg
 from longtake.models.layers import Retrying
 
 WORLD = make_world(4, 10, 40)
@@ -46,6 +50,14 @@ def post(url, body, path="/chat/completions"):
     except urllib.error.HTTPError as error:
         with error:
             return error.code, json.loads(error.read())
+
+
+PLAIN = {"messages": [{"role": "user", "content": "x"}]}
+
+
+def video(url, text="Describe.", **more):
+    content = [{"type": "text", "text": text}, {"type": "video_url", "video_url": {"url": url}}]
+    return {"messages": [{"role": "user", "content": content}], **more}
 
 
 def test_through_the_server_a_model_says_what_it_says_in_the_process(url):
@@ -124,7 +136,16 @@ def test_models_are_listed(url):
             },
             "not a picture",
         ),
-        ({"messages": [{"role": "user", "content": "x"}], "stream": True}, "stream"),
+        ({**PLAIN, "stream_options": {"include_usage": True}}, "together with stream"),
+        ({**PLAIN, "n": 2}, "n: not supported"),
+        ({**PLAIN, "logit_bias": {"5": 1}}, "logit_bias: not supported"),
+        ({**PLAIN, "audio": {"voice": "x"}}, "audio: not supported"),
+        ({**PLAIN, "tool_choice": "required"}, "tool_choice"),
+        ({**PLAIN, "top_logprobs": 2}, "together with logprobs"),
+        ({**PLAIN, "max_completion_tokens": 0}, "max_completion_tokens"),
+        ({**PLAIN, "response_format": {"type": "json_object"}}, "json_schema"),
+        (video("file:///etc/passwd"), "nothing is fetched"),
+        (video("data:video/mp4;base64,AAAA"), "video_url"),
         ({"messages": [{"role": "user", "content": "x"}], "model": "lab/acuity=9"}, "acuity"),
         ({"messages": [{"role": "user", "content": "x"}], "tools": [{}]}, "tools"),
     ],
@@ -229,3 +250,81 @@ def test_pictures_arrive_as_they_were_sent(url):
         for chat in (client(url), LabChat(SHARP))
     ]
     assert said[0] == said[1]
+
+
+def streamed(url, body):
+    data = json.dumps({**body, "stream": True}).encode()
+    request = urllib.request.Request(f"{url}/chat/completions", data)
+    with urllib.request.urlopen(request) as answer:
+        lines = [line for line in answer.read().decode().split("\n\n") if line]
+    assert lines[-1] == "data: [DONE]"
+    return [json.loads(line.removeprefix("data: ")) for line in lines[:-1]]
+
+
+def test_a_stream_says_what_the_whole_reply_says(url):
+    body = {"messages": [{"role": "developer", "content": "Be brief."}, *PLAIN["messages"]]}
+    whole = post(url, body)[1]
+    pieces = streamed(url, {**body, "stream_options": {"include_usage": True}})
+    words = [piece["choices"][0]["delta"].get("content") or "" for piece in pieces[:-1]]
+    assert "".join(words) == whole["choices"][0]["message"]["content"]
+    assert pieces[-2]["choices"][0]["finish_reason"] == "stop"
+    assert pieces[-1] == {**pieces[-1], "choices": [], "usage": whole["usage"]}
+    assert "usage" not in streamed(url, body)[-1]
+
+
+def test_tool_calls_are_streamed(url):
+    question = next(q for q in WORLD.questions if q.kind == "needle")
+    tool = {"type": "function", "function": {"name": "retrieve", "parameters": {}}}
+    text = "".join(message.text for message in shown(question))
+    body = {"messages": [{"role": "user", "content": text}], "tools": [tool]}
+    pieces = streamed(url, body)
+    calls = [piece["choices"][0]["delta"].get("tool_calls") for piece in pieces]
+    assert next(filter(None, calls))[0]["function"]["name"] == "retrieve"
+    assert pieces[-1]["choices"][0]["finish_reason"] == "tool_calls"
+    assert (
+        "tool_calls" not in post(url, {**body, "tool_choice": "none"})[1]["choices"][0]["message"]
+    )
+
+
+def test_one_model_is_described(url):
+    with urllib.request.urlopen(f"{url}/models/lab%2Facuity=0.5") as answer:
+        said = json.loads(answer.read())
+    assert (said["id"], said["owned_by"]) == ("lab/acuity=0.5", "longtake")
+    assert said["created"] > 0
+    for name in ("lab/acuity=7", "gpt-9"):
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            urllib.request.urlopen(f"{url}/models/{name}")
+
+
+def test_a_reply_keeps_to_its_length_and_stops_at_a_word(url):
+    whole = post(url, PLAIN)[1]["choices"][0]["message"]["content"]
+    short = post(url, {**PLAIN, "max_completion_tokens": 2})[1]
+    assert short["choices"][0]["finish_reason"] == "length"
+    assert short["usage"]["completion_tokens"] == 2
+    assert whole.startswith(short["choices"][0]["message"]["content"])
+    stopped = post(url, {**PLAIN, "stop": " that"})[1]["choices"][0]["message"]["content"]
+    assert stopped == whole.split(" that")[0]
+
+
+def test_every_token_of_a_deterministic_model_is_certain(url):
+    said = post(url, {**PLAIN, "logprobs": True, "top_logprobs": 1})[1]["choices"][0]
+    tokens = said["logprobs"]["content"]
+    assert "".join(token["token"] for token in tokens) == said["message"]["content"]
+    assert {token["logprob"] for token in tokens} == {0.0}
+    assert tokens[0]["top_logprobs"][0]["token"] == tokens[0]["token"]
+
+
+def test_a_video_is_seen(url, tmp_path):
+    frames = [FOOTAGE.at([float(second)])[0] for second in range(120, 123)]
+    jpegs = [base64.b64encode(encode_jpeg(frame.pixels, 10**6)).decode() for frame in frames]
+    listed = post(url, video(f"data:video/jpeg;base64,{','.join(jpegs)}"))[1]
+    write_film(tmp_path / "clip.mp4", (frame.pixels for frame in frames), Encoding(fps=Fraction(1)))
+    data = base64.b64encode((tmp_path / "clip.mp4").read_bytes()).decode()
+    film = post(url, video(f"data:video/mp4;base64,{data}"))[1]
+    near = LabChat(SHARP).complete([say("user", "Describe.", *map(Image, frames))], Options()).text
+    assert listed["choices"][0]["message"]["content"] == near
+    assert film["choices"][0]["message"]["content"] == near
+    one = post(
+        url, video(f"data:video/mp4;base64,{data}", media_io_kwargs={"video": {"num_frames": 1}})
+    )
+    assert one[1]["usage"]["prompt_tokens"] < film["usage"]["prompt_tokens"]
