@@ -1,0 +1,143 @@
+"""Methods with a real language model on real captions: accuracy, letters, citations, cost.
+
+    python benchmarks/real_model.py http://127.0.0.1:9001/v1#qwen [--bench ../shared/bench]
+        [--out runs/real] [--runs nextqa/blind …] [--workers 24] [--parallel 6] [--limit N]
+
+Each run is a ``longtake eval`` in a process of its own and can be resumed; the table is printed
+from what the run folders hold. ``benchmarks/llm_server.py`` serves a GGUF model on a GPU without
+enforcing anything, which is how the figures in ``docs/evaluation.md`` were made.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+METHODS = ("uniform", "videoagent", "videodetective", "symphony", "a4vl", "lvagent", "lookup")
+ROTATED = ["--set", "answers.permutations=5"]
+FRAMES = ["--set", "uniform.frames=5"]
+RUNS: dict[str, tuple[str, str, list[str]]] = {
+    "nextqa/blind": ("nextqa-captions", "blind", []),
+    "nextqa/blind-rotated": ("nextqa-captions", "blind", ROTATED),
+    "nextqa/uniform": ("nextqa-captions", "uniform", FRAMES),
+    "nextqa/uniform-rotated": ("nextqa-captions", "uniform", [*FRAMES, *ROTATED]),
+    "nextqa/videoagent": ("nextqa-captions", "videoagent", ["--no-verify"]),
+    "egoschema/blind": ("egoschema-captions", "blind", []),
+    "egoschema/blind-rotated": ("egoschema-captions", "blind", ROTATED),
+    "egoschema/uniform": ("egoschema-captions", "uniform", FRAMES),
+    "egoschema/uniform-rotated": ("egoschema-captions", "uniform", [*FRAMES, *ROTATED]),
+    "egoschema/videoagent": ("egoschema-captions", "videoagent", ["--no-verify"]),
+}
+for method in METHODS:
+    RUNS[f"nextgqa/{method}"] = ("nextgqa-captions", method, [])
+    if method != "lookup":  # which is nothing without its evidence
+        RUNS[f"nextgqa/{method}-unverified"] = ("nextgqa-captions", method, ["--no-verify"])
+
+
+def main() -> None:
+    """Run what was asked for, then print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("model", help="a model name, such as http://127.0.0.1:9001/v1#qwen")
+    parser.add_argument("--bench", type=Path, default=ROOT / ".." / "shared" / "bench")
+    parser.add_argument("--out", type=Path, default=Path("runs/real"))
+    parser.add_argument(
+        "--runs", nargs="+", choices=sorted(RUNS), default=list(RUNS), metavar="RUN"
+    )
+    parser.add_argument("--workers", type=int, default=24, help="questions at once in each run")
+    parser.add_argument("--parallel", type=int, default=6, help="runs at once")
+    parser.add_argument("--limit", type=int, help="questions per run")
+    parser.add_argument("--seconds", type=float, default=3600, help="stop each run after this long")
+    args = parser.parse_args()
+    if not args.bench.is_dir():
+        sys.exit(f"no benchmarks in {args.bench}; name their folder with --bench")
+    with ThreadPoolExecutor(args.parallel) as pool:
+        list(pool.map(lambda name: evaluate(name, args), args.runs))
+    heads = ["run", "questions", "accuracy (95 %)", "letters (%)", "tokens", "calls"]
+    heads += ["precision", "mIoU", "mIoP", "Acc@GQA"]
+    print(f"\n| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
+    for name in args.runs:
+        print(row(name, args), flush=True)
+
+
+def evaluate(name: str, args: argparse.Namespace) -> None:
+    """Run one evaluation; what it prints goes to a log beside its results."""
+    benchmark, method, extra = RUNS[name]
+    out = args.out / name
+    out.parent.mkdir(parents=True, exist_ok=True)
+    data = data_folder(benchmark, args)
+    command = [sys.executable, "-m", "longtake", "eval", benchmark, "--data", str(data)]
+    command += ["--method", method, "--model", args.model, "--workers", str(args.workers)]
+    command += ["--out", str(out), *extra]
+    if args.limit:
+        command += ["--limit", str(args.limit)]
+    if (out / "results.jsonl").exists():
+        command.append("--resume")
+    began = time.perf_counter()
+    with out.with_suffix(".log").open("w") as log:
+        try:
+            code = subprocess.run(
+                command, stdout=log, stderr=log, timeout=args.seconds, check=False
+            ).returncode
+        except subprocess.TimeoutExpired:
+            code = -1
+    print(f"{name}: exit {code} after {time.perf_counter() - began:.0f} s", flush=True)
+
+
+def data_folder(benchmark: str, args: argparse.Namespace) -> Path:
+    """The files of a benchmark; NExT-GQA's questions are joined with the captions of NExT-QA."""
+    name = benchmark.removesuffix("-captions")
+    source = (args.bench / f"{name}_dev").resolve()
+    if name != "nextgqa":
+        return source
+    joined = args.out / "data" / name
+    joined.mkdir(parents=True, exist_ok=True)
+    captions = (args.bench / "nextqa_dev" / "captions_1fps.json").resolve()
+    for file in (*source.iterdir(), captions):
+        if not (joined / file.name).exists():
+            (joined / file.name).symlink_to(file)
+    return joined
+
+
+def row(name: str, args: argparse.Namespace) -> str:
+    """One line of the table, from the report of a run."""
+    out, data = args.out / name, data_folder(RUNS[name][0], args)
+    command = [sys.executable, "-m", "longtake", "report", str(out), "--data", str(data), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        return f"| {name} | {(done.stderr.splitlines() or ['no report'])[-1]} |"
+    report = json.loads(done.stdout)["reports"][0]
+    rows = [json.loads(line) for line in (out / "results.jsonl").read_text().splitlines()]
+    letters = Counter(result["choice"] or "–" for result in rows)
+    cells = [
+        name,
+        str(len(rows)),
+        interval(report["accuracy"]),
+        " ".join(f"{k} {100 * n / len(rows):.0f}" for k, n in sorted(letters.items())),
+        f"{report['means']['tokens_in'] + report['means']['tokens_out']:.0f}",
+        f"{report['means']['calls']:.1f}",
+        *citations(report.get("citations")),
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def interval(value: dict[str, float]) -> str:
+    """An accuracy in per cent with its interval."""
+    return f"{100 * value['value']:.1f} [{100 * value['low']:.1f}, {100 * value['high']:.1f}]"
+
+
+def citations(values: dict[str, Any] | None) -> list[str]:
+    """Precision of right answers, and the measures of NExT-GQA, in per cent."""
+    shown = [(values or {}).get(key) for key in ("precision", "miou", "miop", "acc_gqa")]
+    return ["" if value is None else f"{100 * value:.1f}" for value in shown]
+
+
+if __name__ == "__main__":
+    main()
