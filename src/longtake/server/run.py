@@ -32,7 +32,8 @@ class Run:
         """Share done of each part of indexing."""
         self.askers = 1
         self._pool = pool
-        self._stop = Stop()
+        self.stop = Stop()
+        """Ends model calls and decoding in progress."""
         self._over = threading.Event()
         self._result: Result | None = None
         self._error: Exception | None = None
@@ -87,7 +88,7 @@ class Run:
     def cancel(self) -> None:
         """End the run for everyone."""
         self.cancelled = True
-        self._stop.set()
+        self.stop.set()
         self._pool.drop(self)
 
     def leave(self) -> None:
@@ -99,10 +100,10 @@ class Run:
     def work(self, act: Callable[[Run], Result | None]) -> None:
         """Do the work in this thread and record how it ended."""
         # the flag reaches every model call, and every wait, of this run
-        stopping.set(self._stop)
+        stopping.set(self.stop)
         self.change(state="running", started=time.time())
         try:
-            self._stop.check()
+            self.stop.check()
             self._result = act(self)
         except Cancelled as error:
             self.end("cancelled", error)
@@ -112,7 +113,9 @@ class Run:
             log.exception("run %s failed", self.id)
             self.end("failed", error)
         else:
-            self.end("done")
+            # a run that is cancelled keeps the best answer so far
+            ended_early = self.cancelled and self._result is not None
+            self.end("cancelled" if ended_early else "done")
 
     def end(
         self, state: Literal["done", "failed", "cancelled"], error: Exception | None = None
@@ -141,7 +144,7 @@ class Run:
 
         def advance(share: float) -> None:
             # indexing calls this between batches, which is where it can be cancelled
-            self._stop.check()
+            self.stop.check()
             # a ring for every percent, not for every frame
             if share >= 1.0 or share - self.progress.get(part, -1.0) >= 0.01:
                 self.progress[part] = round(share, 4)

@@ -187,7 +187,7 @@ class RunPool:
         trace = JsonlSink(self.journal.trace(run.id), pictures=False)
         try:
             with session.under_way(trace, PictureSink(self.journal), meter, run):
-                return session.answer(ask.method, film, question_of(ask))
+                return session.answer(ask.method, film, question_of(ask), stop=run.stop)
         finally:
             with self._changed:
                 self.spent += meter.total.cost or 0.0

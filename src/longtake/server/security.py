@@ -23,7 +23,7 @@ from typing import NamedTuple
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import JSONResponse, RedirectResponse
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from longtake.errors import ConfigError
@@ -101,6 +101,14 @@ class Keys:
             return hmac.compare_digest(given.strip().encode(), self.token.encode())
         cookie = _cookies(headers).get(self.cookie_name, "")
         return hmac.compare_digest(cookie.encode(), self.cookie.encode())
+
+    def set_cookie(self, response: Response) -> None:
+        """Sign a browser in."""
+        month = 30 * 86400
+        # strict: no request that begins at another site carries it
+        response.set_cookie(
+            self.cookie_name, self.cookie, httponly=True, samesite="strict", max_age=month
+        )
 
     def _expire(self, code: str) -> None:
         with self._lock:
@@ -210,13 +218,7 @@ class Guard:
             detail = "this link was used before or has expired; longtake serve prints a new one"
             return JSONResponse({"detail": detail}, 403)
         response = RedirectResponse("/", status_code=303)
-        response.set_cookie(
-            self._keys.cookie_name,
-            self._keys.cookie,
-            httponly=True,
-            samesite="strict",
-            max_age=30 * 86400,
-        )
+        self._keys.set_cookie(response)
         return response
 
 

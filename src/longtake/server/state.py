@@ -13,6 +13,7 @@ from longtake.server.options import ServeOptions
 from longtake.server.run import Run
 from longtake.server.runs import RunPool
 from longtake.server.security import Keys
+from longtake.server.uploads import Arrivals
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class State:
     shelf: Shelf
     journal: Journal
     pool: RunPool
+    arrivals: Arrivals
 
     def record(self, run: str) -> RunRecord:
         """What is known about a run, under way or over; 404 if there is none."""
@@ -43,7 +45,7 @@ def open_state(options: ServeOptions, keys: Keys) -> State:
     """Open the folders and start the pool."""
     shelf, journal = Shelf(options), Journal(options.data)
     journal.mark_broken()
-    return State(options, keys, shelf, journal, RunPool(options, shelf, journal))
+    return State(options, keys, shelf, journal, RunPool(options, shelf, journal), Arrivals(options))
 
 
 def _state(request: Request) -> State:

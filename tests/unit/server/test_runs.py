@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from dataclasses import replace
 
 import pytest
 from starlette.testclient import TestClient
+from support.streams import read_stream
 
 from longtake import trace
 from longtake.errors import BudgetSpent
@@ -16,18 +16,6 @@ from longtake.server.app import create_app
 from longtake.server.films import Shelf
 from longtake.server.journal import Ask, Journal, RunRecord, new_id
 from longtake.server.runs import QueueFull, RunPool
-
-
-def read_stream(client, run, **more):
-    """The events of a stream as (kind, id, data)."""
-    found = []
-    with client.stream("GET", f"/api/v1/runs/{run}/events", **more) as response:
-        assert response.headers["content-type"].startswith("text/event-stream")
-        for block in "".join(response.iter_text()).split("\n\n"):
-            fields = dict(line.split(": ", 1) for line in block.splitlines() if ": " in line)
-            if "event" in fields:
-                found.append((fields["event"], fields.get("id"), json.loads(fields["data"])))
-    return found
 
 
 @pytest.fixture

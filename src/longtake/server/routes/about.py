@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 from pydantic import BaseModel
 
 from longtake import __version__, registry
@@ -65,3 +65,9 @@ def _card(name: str) -> MethodCard:
     kind = registry.methods.get(name)
     summary = (inspect.getdoc(kind) or "").split("\n")[0]
     return MethodCard(name=name, summary=summary, roles=tuple(kind.roles), paper=str(kind.paper))
+
+
+@router.post("/session", status_code=204)
+def sign_in(state: Shared, response: Response) -> None:
+    """Turn the token, sent as ``Authorization: Bearer``, into the cookie of a browser."""
+    state.keys.set_cookie(response)

@@ -6,8 +6,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, HTTPException, Query, Request
 from pydantic import BaseModel, ConfigDict
+from starlette.concurrency import run_in_threadpool
 
 from longtake.index.film import Film
 from longtake.index.search import Hit, search
@@ -63,6 +64,14 @@ class Place(BaseModel):
     path: str
 
 
+class Address(BaseModel):
+    """A film by URL."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    url: str
+
+
 class Found(BaseModel):
     """The hits of a search."""
 
@@ -80,6 +89,26 @@ def films(state: Shared) -> list[FilmCard]:
 def add(place: Place, state: Shared) -> FilmFacts:
     """The film at a path below the server's folders."""
     return _facts(state, state.shelf.add(Path(place.path)))
+
+
+@router.post("/films/upload")
+async def upload(
+    request: Request, name: Annotated[str, Query(max_length=400)], state: Shared
+) -> FilmFacts:
+    """A film as the body of the request, streamed to disk."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if not kind.startswith("video/") and kind != "application/octet-stream":
+        raise HTTPException(415, "the body must be video/* or application/octet-stream")
+    length = request.headers.get("content-length", "")
+    size = int(length) if length.isdigit() else None
+    path = await state.arrivals.upload(name, request.stream(), size)
+    return await run_in_threadpool(_facts, state, state.shelf.add(path))
+
+
+@router.post("/films/url")
+def download(address: Address, state: Shared) -> FilmFacts:
+    """A film from a domain that was allowed when the server was started."""
+    return _facts(state, state.shelf.add(state.arrivals.download(address.url)))
 
 
 @router.get("/films/{film}")

@@ -7,12 +7,14 @@ from collections.abc import AsyncIterator, Iterator
 from itertools import islice
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, HTTPException, Query
+from fastapi import APIRouter, Header, HTTPException, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import FileResponse, Response, StreamingResponse
 
 from longtake import registry, trace
 from longtake.server import events
+from longtake.server.export import as_html, as_markdown
+from longtake.server.frames import jpeg_at
 from longtake.server.journal import Ask, RunRecord, new_id
 from longtake.server.run import Run
 from longtake.server.runs import question_of
@@ -227,6 +229,23 @@ def _with_pictures(state: State, run: str) -> Iterator[bytes]:
         picture = state.journal.picture(digest)
         if picture is not None:
             yield trace.encode_picture(digest, picture.read_bytes())
+
+
+@router.get("/runs/{run}/export.{ending}")
+def export_answer(run: str, ending: str, state: Shared, request: Request) -> Response:
+    """An answer as a self-contained HTML file, or as Markdown with links to times."""
+    record = state.record(run)
+    if ending == "md":
+        text, kind = as_markdown(record, str(request.base_url).rstrip("/")), "text/markdown"
+    elif ending == "html":
+        film = state.shelf.open(record.ask.film)
+        text, kind = as_html(record, lambda time: jpeg_at(film, time, 480)), "text/html"
+    else:
+        raise HTTPException(404, "only .html and .md")
+    name = f"answer-{record.id}.{ending}"
+    # never shown at our own address, where it would be a page of ours
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return Response(text, media_type=f"{kind}; charset=utf-8", headers=headers)
 
 
 @router.get("/pictures/{digest}")

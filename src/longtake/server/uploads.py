@@ -1,0 +1,169 @@
+"""Films that arrive over the network: uploads, and downloads from domains that were allowed.
+
+Both are streamed to a draft beside their final place, checked to be films, and only then take their
+name: a killed server leaves a draft, which the next one removes, never half a film.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+import secrets
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+from urllib.parse import urljoin, urlsplit
+
+import httpx
+
+from longtake.config import MediaSettings
+from longtake.errors import ConfigError, MediaError
+from longtake.media.video import probe
+from longtake.server.films import SUFFIXES
+from longtake.server.options import ServeOptions
+
+DRAFT = ".arriving-"
+MOST_HOPS = 5
+"""Redirects that a download follows."""
+_UNSAFE = re.compile(r"[^\w .()\[\]&+,'-]+")
+
+
+class TooLarge(MediaError):
+    """More bytes than the server takes."""
+
+    def __init__(self, name: str, most: int) -> None:
+        super().__init__(name, "too_large", f"larger than {most:,} bytes (--max-upload)")
+
+
+def sweep(folder: Path) -> None:
+    """Remove what an earlier server left unfinished."""
+    for draft in folder.glob(f"{DRAFT}*"):
+        draft.unlink(missing_ok=True)
+
+
+def safe_name(name: str) -> str:
+    """A plain file name with the ending of a film."""
+    # only the last part of a path, by either kind of slash
+    last = re.split(r"[/\\]", name)[-1]
+    stem, suffix = os.path.splitext(_UNSAFE.sub("_", last).lstrip(". "))  # noqa: PTH122
+    if suffix.lower() not in SUFFIXES:
+        raise MediaError(last or "upload", "not_a_video", "the name must end like that of a film")
+    return f"{stem[:120] or 'film'}{suffix.lower()}"
+
+
+class Arrivals:
+    """Takes films into the folder of uploads."""
+
+    def __init__(self, options: ServeOptions) -> None:
+        self._folder, self._limits = options.uploads, options.settings.media
+        self._most, self._domains = options.max_upload, options.allow_url
+        sweep(self._folder)
+
+    async def upload(self, name: str, body: AsyncIterator[bytes], length: int | None) -> Path:
+        """Store a film as it arrives."""
+        name = safe_name(name)
+        if length is not None and length > self._most:
+            raise TooLarge(name, self._most)
+        with _draft(self._folder, name, self._limits) as (file, place):
+            written = 0
+            async for chunk in body:
+                written += len(chunk)
+                if written > self._most:
+                    raise TooLarge(name, self._most)
+                file.write(chunk)
+            if length is not None and written != length:
+                raise MediaError(name, "truncated", f"{written} of {length} bytes arrived")
+        return place
+
+    def download(self, url: str) -> Path:
+        """Store a film from an allowed domain."""
+        self.check_url(url)
+        name = safe_name(Path(urlsplit(url).path).name)
+        with _draft(self._folder, name, self._limits) as (file, place):
+            written = 0
+            for chunk in self._body(url):
+                written += len(chunk)
+                if written > self._most:
+                    raise TooLarge(name, self._most)
+                file.write(chunk)
+        return place
+
+    def check_url(self, url: str) -> str:
+        """The host of a URL; raises unless its domain was allowed."""
+        parts = urlsplit(url)
+        host = (parts.hostname or "").lower().rstrip(".")
+        allowed = any(host == domain or host.endswith(f".{domain}") for domain in self._domains)
+        if parts.scheme not in ("http", "https") or parts.username or not allowed:
+            raise ConfigError(f"{host or url}: not allowed; start longtake serve with --allow-url")
+        return host
+
+    def _body(self, url: str) -> Iterator[bytes]:
+        """The content of a URL; every hop is checked and connects to the address checked."""
+        for _ in range(MOST_HOPS):
+            host = self.check_url(url)
+            parts = urlsplit(url)
+            port = parts.port or (443 if parts.scheme == "https" else 80)
+            address = public_address(host, port)
+            pinned = parts._replace(netloc=f"{address}:{port}").geturl()
+            # the certificate is checked against the name, the connection goes to the address
+            with (
+                httpx.Client(trust_env=False, timeout=30.0) as client,
+                client.stream(
+                    "GET",
+                    pinned,
+                    headers={"Host": parts.netloc.rpartition("@")[2]},
+                    extensions={"sni_hostname": host},
+                ) as response,
+            ):
+                if not response.is_redirect:
+                    response.raise_for_status()
+                    yield from response.iter_bytes()
+                    return
+                url = urljoin(url, response.headers.get("location", ""))
+        raise ConfigError(f"{url}: too many redirects")
+
+
+def public_address(host: str, port: int) -> str:
+    """An address of a host; raises if any of its addresses is not a public one."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise ConfigError(f"{host}: cannot be found ({error})") from error
+    addresses = [ipaddress.ip_address(str(entry[4][0])) for entry in found]
+    # all of them: a name with one private address is an attempt to reach this network
+    if not addresses or not all(each.is_global and not each.is_multicast for each in addresses):
+        raise ConfigError(f"{host}: leads to an address that is not public")
+    first = addresses[0]
+    return f"[{first}]" if first.version == 6 else str(first)
+
+
+@contextmanager
+def _draft(folder: Path, name: str, limits: MediaSettings) -> Iterator[tuple[BinaryIO, Path]]:
+    """A file to write to, which becomes a film of that name if it is one."""
+    suffix = Path(name).suffix
+    draft = folder / f"{DRAFT}{secrets.token_hex(8)}{suffix}"
+    place = _free(folder, name)
+    try:
+        with draft.open("xb") as file:
+            draft.chmod(0o600)
+            yield file, place
+            file.flush()
+            os.fsync(file.fileno())
+        # by its content, whatever its name says
+        probe(draft, limits)
+        draft.rename(place)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _free(folder: Path, name: str) -> Path:
+    """A path of that name, numbered if there is one already."""
+    path = folder / name
+    number = 2
+    while path.exists():
+        path = folder / f"{Path(name).stem} ({number}){Path(name).suffix}"
+        number += 1
+    return path

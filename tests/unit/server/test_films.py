@@ -1,0 +1,175 @@
+"""Films: layers, upload, delete, search, subtitles, exports."""
+
+from __future__ import annotations
+
+import re
+
+import httpx
+import pytest
+from support.streams import read_stream
+
+from longtake.errors import ConfigError
+from longtake.server import uploads
+from longtake.server.options import ServeOptions
+from longtake.server.subtitles import srt, vtt
+
+FILM = {"Content-Type": "video/mp4"}
+
+
+def send(client, name, data, **headers):
+    return client.post(
+        "/api/v1/films/upload", params={"name": name}, content=data, headers=FILM | headers
+    )
+
+
+def test_indexing_reports_progress_and_the_layers_are_done(client, film):
+    before = client.get(f"/api/v1/films/{film}").json()
+    assert not all(layer["done"] for layer in before["layers"])
+    run = client.post(f"/api/v1/films/{film}/index", json={}).json()["run"]["id"]
+    events = read_stream(client, run)
+    assert events[-1][2]["state"] == "done"
+    states = [data for kind, _, data in events if kind == "state"]
+    assert {"frames", "onscreen"} <= set(states[-1]["progress"])
+    after = client.get(f"/api/v1/films/{film}").json()
+    assert all(layer["done"] for layer in after["layers"])
+    found = client.get(f"/api/v1/films/{film}/search", params={"q": "a square"}).json()
+    assert found["hits"]
+    assert client.get(f"/api/v1/films/{film}/blocks").json()[0]["start"] == 0.0
+    # deleting what was derived leaves the user's own file
+    assert client.delete(f"/api/v1/films/{film}").json()["freed"] > 0
+    assert client.get(f"/api/v1/films/{film}").status_code == 200
+
+
+def test_an_uploaded_film_is_listed_and_can_be_deleted(client, options):
+    data = (options.films[0] / "plain.mp4").read_bytes()
+    added = send(client, "../../My film?.MP4", data).json()
+    assert added["name"] == "My film_.mp4"
+    assert added["origin"] == "upload"
+    assert send(client, "My film_.mp4", data).json()["name"] == "My film_ (2).mp4"
+    assert client.delete(f"/api/v1/films/{added['id']}").status_code == 200
+    assert client.get(f"/api/v1/films/{added['id']}").status_code == 404
+    assert not list(options.uploads.glob(".*"))
+
+
+def test_uploads_that_are_no_films_are_refused(client, options):
+    data = (options.films[0] / "plain.mp4").read_bytes()
+    assert send(client, "page.html", data).status_code == 422
+    assert send(client, "film.mp4", b"<script>alert(1)</script>").status_code == 422
+    assert send(client, "film.mp4", data[:200]).status_code == 422
+    text = {"Content-Type": "text/plain"}
+    refused = client.post("/api/v1/films/upload?name=a.mp4", content=data, headers=text)
+    assert refused.status_code == 415
+    assert list(options.uploads.iterdir()) == []
+
+
+def test_uploads_are_limited(options):
+    options = ServeOptions(folder=options.data, max_upload=1000)
+    options.uploads.mkdir(parents=True)
+    arrivals = uploads.Arrivals(options)
+
+    async def body():
+        yield b"x" * 600
+        yield b"x" * 600
+
+    with pytest.raises(uploads.TooLarge):
+        run(arrivals.upload("a.mp4", body(), None))
+    with pytest.raises(uploads.TooLarge):
+        run(arrivals.upload("a.mp4", body(), 2000))
+    assert list(options.uploads.iterdir()) == []
+
+
+def run(coroutine):
+    try:
+        while True:
+            coroutine.send(None)
+    except StopIteration as stop:
+        return stop.value
+
+
+def test_what_a_killed_server_left_of_an_upload_is_removed(options):
+    options.uploads.mkdir(parents=True)
+    (options.uploads / f"{uploads.DRAFT}1.mp4").write_bytes(b"half")
+    uploads.Arrivals(options)
+    assert list(options.uploads.iterdir()) == []
+
+
+@pytest.fixture
+def arrivals(options):
+    options.uploads.mkdir(parents=True, exist_ok=True)
+    return uploads.Arrivals(ServeOptions(folder=options.data, allow_url=("films.example",)))
+
+
+def test_urls_are_refused_unless_their_domain_was_allowed(client, arrivals):
+    refused = client.post("/api/v1/films/url", json={"url": "https://films.example/a.mp4"})
+    assert refused.status_code == 422
+    for url in (
+        "https://evil.example/a.mp4",
+        "https://films.example.evil.example/a.mp4",
+        "https://user@films.example/a.mp4",
+        "file:///etc/passwd",
+        "ftp://films.example/a.mp4",
+        "https://evilfilms.example/a.mp4",
+    ):
+        with pytest.raises(ConfigError, match="not allowed"):
+            arrivals.check_url(url)
+    assert arrivals.check_url("https://cdn.films.example/a.mp4") == "cdn.films.example"
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["127.0.0.1", "10.0.0.5", "169.254.169.254", "::1", "fd00::1", "0.0.0.0", "224.0.0.1"],
+)
+def test_an_allowed_name_that_leads_inside_is_refused(arrivals, monkeypatch, address):
+    found = [(2, 1, 6, "", ("93.184.216.34", 443)), (2, 1, 6, "", (address, 443))]
+    monkeypatch.setattr(uploads.socket, "getaddrinfo", lambda *rest, **more: found)
+    with pytest.raises(ConfigError, match="not public"):
+        arrivals.download("https://films.example/a.mp4")
+
+
+def test_every_hop_of_a_download_is_checked_and_pinned(arrivals, monkeypatch, options):
+    data = (options.films[0] / "plain.mp4").read_bytes()
+    found = [(2, 1, 6, "", ("93.184.216.34", 443))]
+    monkeypatch.setattr(uploads.socket, "getaddrinfo", lambda *rest, **more: found)
+    asked = []
+
+    def answer(request):
+        asked.append(
+            (str(request.url), request.headers["host"], request.extensions["sni_hostname"])
+        )
+        if request.url.path == "/b.mp4":
+            return httpx.Response(200, content=data)
+        where = {"/a.mp4": "https://cdn.films.example/b.mp4", "/in.mp4": "http://localhost/b.mp4"}
+        return httpx.Response(302, headers={"location": where[request.url.path]})
+
+    client = httpx.Client
+    monkeypatch.setattr(
+        uploads.httpx,
+        "Client",
+        lambda **more: client(transport=httpx.MockTransport(answer), **more),
+    )
+    assert arrivals.download("https://films.example/a.mp4").read_bytes() == data
+    assert asked[1] == ("https://93.184.216.34/b.mp4", "cdn.films.example", "cdn.films.example")
+    with pytest.raises(ConfigError, match="not allowed"):
+        arrivals.download("https://films.example/in.mp4")
+
+
+def test_subtitles_are_text_and_never_markup():
+    lines = [(0.0, 1.5, "<b>a & b</b>\n\n--> 2"), (2.0, 3.0, "")]
+    assert "&lt;b&gt;a &amp; b&lt;/b&gt;\n--&gt; 2" in vtt(lines)
+    assert srt(lines).startswith("1\n00:00:00,000 --> 00:00:01,500\n<b>a & b</b>\n--> 2\n")
+
+
+def test_an_export_shows_text_and_interprets_nothing(client, film):
+    question = "<img src=x onerror=alert(1)> [link](javascript:alert(1))"
+    ask = {"film": film, "question": question, "method": "uniform"}
+    run = client.post("/api/v1/runs", json=ask).json()["run"]["id"]
+    read_stream(client, run)
+    page = client.get(f"/api/v1/runs/{run}/export.html")
+    assert "<img src=x" not in page.text
+    assert "<script" not in page.text
+    assert page.headers["content-disposition"].startswith("attachment")
+    # nothing is loaded from elsewhere
+    assert not re.search(r"(src|href)=.?(http|//)", page.text)
+    markdown = client.get(f"/api/v1/runs/{run}/export.md").text
+    assert "\\<img" in markdown
+    assert "[link](javascript" not in markdown

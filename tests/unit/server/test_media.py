@@ -1,0 +1,110 @@
+"""Frames, clips and playback: times are presentation times, whatever the file's own are."""
+
+from __future__ import annotations
+
+import io
+
+import av
+import numpy as np
+import pytest
+from films import FILMS, Recipe, read_number, x264
+from PIL import Image
+
+from longtake.media.video import Video
+from longtake.server.playback import Plan, Playback, Viewers, plan
+
+SPOKEN = Recipe("spoken.mkv", count=60, sound_from=0.0)
+STRANGE = Recipe(
+    "strange.avi", x264(codec="mpeg4", options={"bf": "2", "b": "3000000"}, gop=12), count=60
+)
+MODES = {
+    "plain.mp4": "direct",
+    "vp9.webm": "direct",
+    "starts_late.mkv": "remux",
+    "broadcast.ts": "remux",
+    "mpeg2.mpg": "transcode",
+    "spoken.mkv": "remux",
+    "strange.avi": "transcode",
+}
+RECIPES = {recipe.name: recipe for recipe in [*FILMS, SPOKEN, STRANGE]}
+
+
+@pytest.fixture(params=MODES)
+def video(request, film_folder):
+    return Video(RECIPES[request.param].make(film_folder))
+
+
+def shown(stream: bytes, start: float) -> list[tuple[float, int]]:
+    """When each picture of a stream appears in the film, and the number it shows."""
+    found = []
+    with av.open(io.BytesIO(stream)) as container:
+        for frame in container.decode(video=0):
+            found.append((float(frame.time) + start, read_number(frame.to_ndarray(format="rgb24"))))
+    return found
+
+
+def test_the_cheapest_way_is_chosen(video):
+    assert plan(video).mode == MODES[video.path.name]
+
+
+def test_a_stream_shows_each_frame_at_its_time(video):
+    how = plan(video)
+    if how.mode == "direct":
+        return
+    playback = Playback(video, how, 2.0)
+    pictures = shown(b"".join(playback), playback.start)
+    assert pictures[0][0] <= 2.0 + 1 / video.info.fps
+    wanted = [time for time, _ in pictures]
+    frames = video.at([min(time + 1e-4, video.duration) for time in wanted])
+    truth = [read_number(frame.pixels) for frame in frames]
+    assert [number for _, number in pictures] == truth
+    assert wanted[-1] > video.duration - 0.5
+
+
+def test_sound_is_there_and_on_time(film_folder):
+    video = Video(SPOKEN.make(film_folder))
+    playback = Playback(video, plan(video), 3.0)
+    with av.open(io.BytesIO(b"".join(playback))) as container:
+        assert len(container.streams.audio) == 1
+        heard = sum(frame.samples for frame in container.decode(audio=0))
+    assert heard / 16_000 == pytest.approx(video.duration - playback.start, abs=0.2)
+
+
+def test_a_new_stream_of_a_viewer_ends_the_one_before(film_folder):
+    video = Video(SPOKEN.make(film_folder))
+    viewers = Viewers()
+    first = viewers.play("me", Playback(video, Plan("transcode", ""), 0.0))
+    next(first)
+    second = viewers.play("me", Playback(video, Plan("transcode", ""), 1.0))
+    next(second)
+    assert list(first) == []
+    second.close()
+    assert viewers._streams == {}
+
+
+def test_frames_by_exact_time_with_etag(client, film):
+    answer = client.get(f"/api/v1/films/{film}/frame", params={"t": 1.25, "width": 128})
+    assert float(answer.headers["x-frame-time"]) == pytest.approx(1.2)
+    assert read_number(np.asarray(Image.open(io.BytesIO(answer.content)))) == 12
+    again = client.get(
+        f"/api/v1/films/{film}/frame",
+        params={"t": 1.25, "width": 128},
+        headers={"If-None-Match": answer.headers["etag"]},
+    )
+    assert again.status_code == 304
+    assert client.get(f"/api/v1/films/{film}/frame", params={"t": "nan"}).status_code == 422
+
+
+def test_clips_are_cut_exactly(client, film):
+    answer = client.get(f"/api/v1/films/{film}/clip", params={"start": 1.0, "end": 2.0})
+    assert [number for _, number in shown(answer.content, 1.0)] == list(range(10, 20))
+    assert client.get(f"/api/v1/films/{film}/clip?start=2&end=1").status_code == 422
+    assert client.get(f"/api/v1/films/{film}/clip?start=0&end=9999").status_code == 422
+
+
+def test_the_file_is_served_in_ranges(client, film, options):
+    data = (options.films[0] / "plain.mp4").read_bytes()
+    answer = client.get(f"/api/v1/films/{film}/file", headers={"Range": "bytes=100-199"})
+    assert answer.status_code == 206
+    assert answer.content == data[100:200]
+    assert client.get(f"/api/v1/films/{film}/play").json()["mode"] == "direct"
