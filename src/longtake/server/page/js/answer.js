@@ -1,0 +1,48 @@
+// An answer with its citations: cards that seek the player and play the cited stretch.
+
+import { html } from "../vendor/preact-htm.js";
+import { frameURL, url } from "./api.js";
+import { clock, share } from "./format.js";
+import { STATUS } from "./parts.js";
+
+export function Answer({ answer, film, run, cited, onCite, onFollowUp }) {
+  if (!answer) return null;
+  const said = answer.choice ? `${answer.choice}. ${answer.text}` : answer.text;
+  return html`
+    <section class="answer" aria-label="Answer" aria-live="polite">
+      <p class="answer-text">${said || "No answer"}</p>
+      ${STATUS[answer.status] && html`<p class="note">${STATUS[answer.status]}</p>`}
+      ${answer.reason && html`<p class="reason">${answer.reason}</p>`}
+      <p class="muted small">Confidence ${share(answer.confidence)}</p>
+      ${answer.evidence.length > 0 && html`
+        <h3>Citations</h3>
+        <ol class="cards">
+          ${answer.evidence.map((each, number) => html`
+            <${Card} each=${each} film=${film} number=${number + 1} chosen=${cited === number}
+              onClick=${() => onCite && onCite(number, each)} />`)}
+        </ol>`}
+      ${run && html`<div class="actions">
+        ${onFollowUp && html`<button onClick=${onFollowUp}>Ask a follow-up</button>`}
+        <a class="button quiet" href=${url(`/runs/${run}/export.html`)} download>HTML</a>
+        <a class="button quiet" href=${url(`/runs/${run}/export.md`)} download>Markdown</a>
+        <a class="button quiet" href=${url(`/runs/${run}/trace`)} download>Trace</a>
+      </div>`}
+    </section>`;
+}
+
+function Card({ each, film, number, chosen, onClick }) {
+  const { start, end } = each.segment;
+  const times = end - start >= 1 ? `${clock(start)} – ${clock(end)}` : clock(start, true);
+  return html`
+    <li>
+      <button class="card" aria-pressed=${chosen} onClick=${onClick} data-start=${start}>
+        <span class="card-picture">${film && html`<img loading="lazy" alt=""
+          src=${frameURL(film, (start + end) / 2, 320)} />`}</span>
+        <span class="card-body">
+          <span class="card-time"><span class="number">${number}</span> ${times}
+            <span class="muted">${each.source}</span></span>
+          ${each.text && html`<q class="card-text">${each.text}</q>`}
+        </span>
+      </button>
+    </li>`;
+}

@@ -1,0 +1,123 @@
+// Methods side by side: one question, one timeline, agreement and cost.
+
+import { html, useEffect, useMemo, useState } from "../vendor/preact-htm.js";
+import { get, pastEvents, post } from "./api.js";
+import { count, duration, money, share } from "./format.js";
+import { Loading, STATES, Trouble } from "./parts.js";
+import { ENDED, modelOf } from "./run.js";
+import { Timeline } from "./timeline.js";
+
+const POLL = 800; // milliseconds
+
+export function ComparePage({ group, go }) {
+  const [runs, setRuns] = useState(null);
+  const [error, setError] = useState(null);
+  const [models, setModels] = useState({});
+  const [film, setFilm] = useState(null);
+
+  useEffect(() => {
+    let gone = false;
+    let timer = 0;
+    const poll = async () => {
+      try {
+        const list = (await get(`/runs?group=${group}&limit=64`)).runs.reverse();
+        if (gone) return;
+        setRuns(list);
+        setError(null);
+        if (list.length && list.every((each) => ENDED.includes(each.run.state))) return;
+      } catch (problem) {
+        if (!gone) setError(problem);
+      }
+      timer = setTimeout(poll, POLL);
+    };
+    poll();
+    return () => { gone = true; clearTimeout(timer); };
+  }, [group]);
+  const id = runs && runs.length ? runs[0].run.ask.film : null;
+  useEffect(() => { if (id) get(`/films/${id}`).then(setFilm).catch(setError); }, [id]);
+  // browsers open six connections to a server, so events are fetched when a run has ended
+  useEffect(() => {
+    for (const { run } of runs || []) {
+      if (ENDED.includes(run.state) && !models[run.id]) {
+        models[run.id] = modelOf([]);
+        pastEvents(run.id).then((events) =>
+          setModels((now) => ({ ...now, [run.id]: modelOf(events) }))).catch(() => {});
+      }
+    }
+  }, [runs]);
+
+  const rows = useMemo(() => (runs || []).flatMap(({ run }) => {
+    const model = models[run.id];
+    if (!model || !model.events.length) return [];
+    const looks = model.looks.map((look) => ({ start: look.time, end: look.time,
+      text: look.agent, agent: model.agents.get(look.agent) }));
+    const cited = ((model.answer && model.answer.evidence) || []).map((each) => ({
+      start: each.segment.start, end: each.segment.end, text: each.text || each.source }));
+    return [
+      { key: `${run.id}-looks`, kind: "ticks", label: run.ask.method, marks: looks,
+        title: `${run.ask.method}: frames seen` },
+      ...(cited.length ? [{ key: `${run.id}-cited`, kind: "cited", label: "cited", marks: cited }] : []),
+    ];
+  }), [runs, models]);
+
+  if (error && !runs) return html`<main class="page"><${Trouble} error=${error} /></main>`;
+  if (!runs) return html`<main class="page"><${Loading} what="Opening the comparison…" /></main>`;
+  if (!runs.length) return html`<main class="page"><div class="state"><h2>No such comparison</h2></div></main>`;
+  const { ask } = runs[0].run;
+  const votes = tally(runs);
+  const running = runs.filter((each) => !ENDED.includes(each.run.state));
+  return html`
+    <main class="page compare">
+      <div class="page-head"><h1>${ask.question}</h1><span class="spacer"></span>
+        ${running.length > 0 && html`<button class="quiet" onClick=${() =>
+          running.forEach((each) => post(`/runs/${each.run.id}/cancel`))}>Cancel all</button>`}</div>
+      ${ask.options.length > 0 && html`<p class="muted">${ask.options.map((option, n) =>
+        `${String.fromCharCode(65 + n)}. ${option}`).join("   ")}</p>`}
+      <p class="agreement" role="status">${running.length
+        ? `${runs.length - running.length} of ${runs.length} methods have ended`
+        : votes.text}</p>
+      ${film && rows.length > 0 && html`<${Timeline} duration=${film.duration} time=${0} rows=${rows}
+        onSeek=${(time) => go(`/film/${film.id}?t=${time.toFixed(2)}`)} />`}
+      <div class="table-wrap" tabindex="0" role="region" aria-label="Methods compared">
+        <table><thead><tr><th scope="col">Method</th><th scope="col">Answer</th>
+          <th scope="col">Confidence</th><th scope="col">Citations</th><th scope="col">Frames</th>
+          <th scope="col">Calls</th><th scope="col">Tokens</th><th scope="col">Cost</th>
+          <th scope="col">Time</th></tr></thead>
+        <tbody>${runs.map((each) => html`<${Line} each=${each} go=${go} votes=${votes} />`)}</tbody>
+        </table></div>
+    </main>`;
+}
+
+function Line({ each, go, votes }) {
+  const { run, position } = each;
+  const used = run.usage;
+  const said = run.answer && (run.answer.choice ? `${run.answer.choice}. ${run.answer.text}`
+    : run.answer.text);
+  const state = position ? `place ${position}` : STATES[run.state];
+  return html`<tr data-state=${run.state}>
+    <th scope="row"><a href=${`/run/${run.id}`} onClick=${(event) => {
+      event.preventDefault();
+      go(`/run/${run.id}`);
+    }}>${run.ask.method}</a></th>
+    <td class="said">${said ? html`<span class=${votes.best && said === votes.best ? "agrees" : ""}>
+      ${said}</span>` : html`<span class=${`pill ${run.state}`}>${state}</span>
+      ${run.error && run.state === "failed" && html`<span class="muted small"> ${run.error}</span>`}`}</td>
+    <td>${run.answer ? share(run.answer.confidence) : ""}</td>
+    <td>${run.answer ? run.answer.evidence.length : ""}</td>
+    <td>${count(used.frames)}</td><td>${count(used.calls)}</td>
+    <td>${count(used.tokens_in + used.tokens_out)}</td><td>${money(used.cost)}</td>
+    <td>${duration(used.seconds)}</td></tr>`;
+}
+
+function tally(runs) {
+  const counts = new Map();
+  for (const { run } of runs) {
+    const { answer } = run;
+    const said = answer && (answer.choice ? `${answer.choice}. ${answer.text}` : answer.text);
+    if (said) counts.set(said, (counts.get(said) || 0) + 1);
+  }
+  const [best, votes] = [...counts].sort((a, b) => b[1] - a[1])[0] || ["", 0];
+  if (!votes) return { best: "", text: "No method gave an answer" };
+  return { best: votes > 1 ? best : "", text: votes > 1
+    ? `${votes} of ${runs.length} methods agree: ${best}` : "No two methods agree" };
+}

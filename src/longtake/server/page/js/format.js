@@ -1,0 +1,50 @@
+// Numbers and times as people read them.
+
+export function clock(seconds, fraction = false) {
+  if (!Number.isFinite(seconds)) return "–:––";
+  const tenths = Math.floor(Math.max(0, seconds) * 10 + 1e-6);
+  const whole = Math.floor(tenths / 10);
+  const h = Math.floor(whole / 3600);
+  const m = Math.floor(whole / 60) % 60;
+  const s = whole % 60;
+  const two = (n) => String(n).padStart(2, "0");
+  const text = h ? `${h}:${two(m)}:${two(s)}` : `${m}:${two(s)}`;
+  return fraction ? `${text}.${tenths % 10}` : text;
+}
+
+export function bytes(n) {
+  const units = ["B", "KB", "MB", "GB", "TB"];
+  let size = n;
+  let unit = 0;
+  while (size >= 1000 && unit < units.length - 1) {
+    size /= 1000;
+    unit += 1;
+  }
+  return `${size < 10 && unit ? size.toFixed(1) : Math.round(size)} ${units[unit]}`;
+}
+
+export function money(cost) {
+  if (cost == null) return "unknown";
+  if (cost === 0) return "free";
+  return cost < 0.01 ? `$${cost.toFixed(4)}` : `$${cost.toFixed(2)}`;
+}
+
+export const count = (n) => (n == null ? "–" : n.toLocaleString("en"));
+
+export function duration(seconds) {
+  if (seconds == null) return "–";
+  if (seconds < 60) return `${seconds.toFixed(1)} s`;
+  return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
+}
+
+export const share = (value) => (value == null ? "unknown" : `${Math.round(value * 100)} %`);
+
+export function ago(unix) {
+  const seconds = Date.now() / 1000 - unix;
+  if (seconds < 60) return "just now";
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`;
+  if (seconds < 86400) return `${Math.floor(seconds / 3600)} h ago`;
+  return new Date(unix * 1000).toLocaleDateString();
+}
+
+export const words = (name) => name.replaceAll("_", " ");

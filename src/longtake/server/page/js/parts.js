@@ -1,0 +1,88 @@
+// Small parts that several views share.
+
+import { html, useEffect, useRef, useState } from "../vendor/preact-htm.js";
+import { count, duration, money } from "./format.js";
+
+export function useAsync(load, inputs) {
+  const [state, setState] = useState({ loading: true });
+  const [attempt, setAttempt] = useState(0);
+  useEffect(() => {
+    let gone = false;
+    setState((now) => ({ ...now, loading: true, error: null }));
+    load().then((data) => !gone && setState({ data }))
+      .catch((error) => !gone && setState({ error }));
+    return () => { gone = true; };
+  }, [...inputs, attempt]);
+  return { ...state, again: () => setAttempt((n) => n + 1) };
+}
+
+export function useModel(model) {
+  const [version, setVersion] = useState(0);
+  useEffect(() => {
+    setVersion(model ? model.version : 0);
+    return model ? model.subscribe(setVersion) : undefined;
+  }, [model]);
+  return version;
+}
+
+export function Trouble({ error, again, title = "That did not work" }) {
+  return html`
+    <div class="state" role="alert">
+      <h2>${error.status === 0 ? "The server does not answer" : title}</h2>
+      <p>${error.message}</p>
+      ${again && html`<button onClick=${again}>Try again</button>`}
+    </div>`;
+}
+
+export const Loading = ({ what }) => html`
+  <div class="state" role="status"><span class="spinner" aria-hidden="true"></span>
+    <p>${what}</p></div>`;
+
+export function Bar({ value, label }) {
+  return html`<div class="bar" role="progressbar" aria-label=${label} aria-valuemin="0"
+    aria-valuemax="100" aria-valuenow=${Math.round(value * 100)}>
+    <div style=${{ width: `${Math.min(100, value * 100)}%` }}></div></div>`;
+}
+
+// What a run has used, against its budget where it has one.
+export function Meter({ usage, budget = {}, seconds }) {
+  const tokens = usage.tokens_in + usage.tokens_out;
+  const cells = [
+    ["calls", count(usage.calls), usage.calls, budget.calls],
+    ["frames", count(usage.frames), usage.frames, budget.frames],
+    ["tokens", count(tokens), tokens, budget.tokens],
+    ["cost", money(usage.cost), usage.cost || 0, budget.cost],
+    ["time", duration(seconds ?? usage.seconds ?? 0), seconds ?? usage.seconds, budget.seconds],
+  ];
+  return html`<dl class="meter">
+    ${cells.map(([name, text, value, limit]) => html`
+      <div><dt>${name}</dt><dd>${text}</dd>
+        ${limit ? html`<${Bar} value=${value / limit} label=${`${name} of the budget`} />` : null}
+      </div>`)}
+  </dl>`;
+}
+
+export function Dialog({ title, onClose, children }) {
+  const element = useRef(null);
+  useEffect(() => { element.current.showModal(); }, []);
+  return html`
+    <dialog ref=${element} onClose=${onClose} aria-labelledby="dialog-title">
+      <header><h2 id="dialog-title">${title}</h2><span class="spacer"></span>
+        <button class="quiet icon" aria-label="Close" onClick=${onClose}>×</button></header>
+      ${children}
+    </dialog>`;
+}
+
+export const STATUS = {
+  answered: "",
+  unsupported: "No moment was found that supports this answer.",
+  abstained: "No answer: the model's replies could not be read.",
+  budget_spent: "The budget ran out; this is the best answer so far.",
+  not_credible: "The method's own review rejects this answer.",
+  cancelled: "Cancelled; this is the best answer so far.",
+};
+
+export const STATES = {
+  queued: "waiting", running: "under way", done: "done", failed: "failed",
+  cancelled: "cancelled", broken: "broken off",
+};

@@ -1,0 +1,168 @@
+// A <video> whose times are those of the film: played as it is, or from a stream of the server.
+
+import { get, fileURL, url } from "./api.js";
+
+const AHEAD = 40; // seconds that are fetched ahead of the playhead
+const VIEWER = Math.random().toString(36).slice(2);
+
+export class Player {
+  constructor(video, film) {
+    this.video = video;
+    this.film = film;
+    this.listeners = new Set();
+    this.until = null;
+    this.error = "";
+    this.mode = "";
+    this.wanted = null;
+    for (const name of ["timeupdate", "play", "pause", "seeked", "loadeddata"]) {
+      video.addEventListener(name, () => this.tick());
+    }
+    video.addEventListener("error", () => this.fail("This film cannot be played here."));
+    this.ready = this.open();
+  }
+
+  async open() {
+    try {
+      const how = await get(`/films/${this.film}/play`);
+      this.mode = how.mode;
+      this.codecs = how.codecs;
+      if (how.mode === "direct") {
+        this.video.src = fileURL(this.film);
+      } else if (!("MediaSource" in window) || !MediaSource.isTypeSupported(how.codecs)) {
+        this.fail("This browser cannot play the film; frames and answers still work.");
+      } else {
+        this.video.preload = "none";
+      }
+    } catch (problem) {
+      this.fail(problem.message);
+    }
+    this.tick();
+  }
+
+  subscribe(listener) {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  fail(message) {
+    this.error = message;
+    this.tick();
+  }
+
+  get time() {
+    return this.wanted ?? this.video.currentTime;
+  }
+
+  get paused() {
+    return this.video.paused;
+  }
+
+  tick() {
+    if (this.until != null && this.video.currentTime >= this.until) {
+      this.video.pause();
+      this.until = null;
+    }
+    for (const listener of this.listeners) listener();
+  }
+
+  async seek(time, { play = false, until = null } = {}) {
+    this.until = until;
+    this.wanted = Math.max(0, time);
+    this.tick();
+    await this.ready;
+    if (this.error) return;
+    if (this.mode === "direct") await this.seekFile(this.wanted);
+    else await this.seekStream(this.wanted);
+    this.wanted = null;
+    this.until = until;
+    if (play) await this.video.play().catch(() => {});
+    this.tick();
+  }
+
+  async seekFile(time) {
+    if (this.video.readyState < 1) await event(this.video, "loadedmetadata");
+    const seeked = event(this.video, "seeked");
+    this.video.currentTime = time;
+    await seeked;
+  }
+
+  async seekStream(time) {
+    if (within(this.video.buffered, time)) {
+      this.video.currentTime = time;
+      return;
+    }
+    this.stop();
+    const stopping = new AbortController();
+    this.stopping = stopping;
+    const source = new MediaSource();
+    if (this.objectURL) URL.revokeObjectURL(this.objectURL);
+    this.objectURL = URL.createObjectURL(source);
+    this.video.src = this.objectURL;
+    await event(source, "sourceopen");
+    const buffer = source.addSourceBuffer(this.codecs);
+    const address = url(`/films/${this.film}/stream?from=${time.toFixed(3)}&viewer=${VIEWER}`);
+    const response = await fetch(address, { signal: stopping.signal });
+    if (!response.ok) {
+      this.fail("The film cannot be streamed.");
+      return;
+    }
+    buffer.timestampOffset = Number(response.headers.get("X-Start") || 0);
+    this.video.currentTime = time;
+    this.pump(source, buffer, response.body.getReader(), stopping.signal);
+    if (this.video.readyState < 2) await event(this.video, "loadeddata");
+  }
+
+  async pump(source, buffer, reader, signal) {
+    try {
+      for (;;) {
+        const { done, value } = await reader.read();
+        if (signal.aborted) return;
+        if (done) break;
+        buffer.appendBuffer(value);
+        await event(buffer, "updateend");
+        // nothing is read while enough is there: the server waits, too
+        while (!signal.aborted && ahead(this.video) > AHEAD) await pause(250);
+      }
+      if (source.readyState === "open") source.endOfStream();
+    } catch (problem) {
+      if (!signal.aborted) this.fail("The stream was interrupted.");
+    }
+  }
+
+  stop() {
+    if (this.stopping) this.stopping.abort();
+    this.stopping = null;
+  }
+
+  async toggle() {
+    this.until = null;
+    await this.ready;
+    if (!this.video.paused) this.video.pause();
+    else if (this.mode !== "direct" && !this.stopping) await this.seek(0, { play: true });
+    else await this.video.play().catch(() => {});
+  }
+
+  close() {
+    this.stop();
+    this.video.removeAttribute("src");
+    this.video.load();
+  }
+}
+
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+function event(target, name) {
+  return new Promise((resolve) => target.addEventListener(name, resolve, { once: true }));
+}
+
+function within(ranges, time) {
+  for (let i = 0; i < ranges.length; i += 1) {
+    if (time >= ranges.start(i) - 0.01 && time < ranges.end(i) - 0.05) return true;
+  }
+  return false;
+}
+
+function ahead(video) {
+  const { buffered, currentTime } = video;
+  return buffered.length ? buffered.end(buffered.length - 1) - currentTime : 0;
+}

@@ -1,0 +1,195 @@
+// The live tree of a run: steps, messages, tool calls and frames. Only visible rows are drawn.
+
+import { html, useEffect, useLayoutEffect, useMemo, useRef, useState }
+  from "../vendor/preact-htm.js";
+import { get, pictureURL } from "./api.js";
+import { clock, count, duration, words } from "./format.js";
+
+const ROW = 30;
+const MARGIN = 8; // rows drawn above and below
+
+export function Tree({ model, version, run, onSeek, pictures, live }) {
+  const box = useRef(null);
+  const [top, setTop] = useState(0);
+  const [height, setHeight] = useState(400);
+  const [closed, setClosed] = useState(() => new Set());
+  const [chosen, setChosen] = useState(null);
+  const [pinned, setPinned] = useState(true);
+  const rows = useMemo(() => visible(model, closed), [model, version, closed]);
+
+  useLayoutEffect(() => {
+    const observer = new ResizeObserver(([entry]) => setHeight(entry.contentRect.height));
+    observer.observe(box.current);
+    return () => observer.disconnect();
+  }, []);
+  // follow the end while the run goes on, until somebody scrolls up
+  useEffect(() => {
+    if (live && pinned && box.current) box.current.scrollTop = box.current.scrollHeight;
+  }, [rows.length, live]);
+
+  const onScroll = (event) => {
+    const { scrollTop, scrollHeight, clientHeight } = event.currentTarget;
+    setTop(scrollTop);
+    setPinned(scrollHeight - scrollTop - clientHeight < ROW * 2);
+  };
+  const toggle = (id) => setClosed((now) => {
+    const next = new Set(now);
+    if (!next.delete(id)) next.add(id);
+    return next;
+  });
+  const first = Math.max(0, Math.floor(top / ROW) - MARGIN);
+  const last = Math.min(rows.length, Math.ceil((top + height) / ROW) + MARGIN);
+  const at = rows.findIndex((each) => each.id === chosen);
+  const onKey = (event) => {
+    const moves = { ArrowDown: at + 1, ArrowUp: at - 1 };
+    if (event.key in moves && rows.length) {
+      event.preventDefault();
+      event.stopPropagation();
+      const next = Math.min(rows.length - 1, Math.max(0, moves[event.key]));
+      setChosen(rows[next].id);
+      const place = next * ROW;
+      if (place < top) box.current.scrollTop = place;
+      else if (place + ROW > top + height) box.current.scrollTop = place + ROW - height;
+    } else if ((event.key === "ArrowLeft" || event.key === "ArrowRight") && rows[at]
+      && rows[at].kind === "step_began") {
+      event.preventDefault();
+      event.stopPropagation();
+      toggle(rows[at].id);
+    }
+  };
+
+  return html`
+    <div class="tree-wrap">
+      <div class="tree" ref=${box} role="tree" aria-label="Steps of the run" tabindex="0"
+        onScroll=${onScroll} onKeyDown=${onKey} aria-activedescendant=${at >= first && at < last
+          ? `row-${chosen}` : undefined}>
+        <div class="tree-space" role="presentation" style=${{ height: `${rows.length * ROW}px` }}>
+          ${rows.slice(first, last).map((event, offset) => html`
+            <${Row} key=${event.id} event=${event} top=${(first + offset) * ROW}
+              open=${!closed.has(event.id)} chosen=${event.id === chosen} model=${model}
+              onToggle=${() => toggle(event.id)}
+              onChoose=${() => setChosen(event.id === chosen ? null : event.id)} />`)}
+        </div>
+        ${rows.length === 0 && html`<p class="empty">Nothing has happened yet.</p>`}
+      </div>
+      ${chosen != null && html`<${Detail} event=${model.byId.get(chosen)} run=${run}
+        onSeek=${onSeek} pictures=${pictures} onClose=${() => setChosen(null)} />`}
+    </div>`;
+}
+
+function visible(model, closed) {
+  if (!closed.size) return model.rows;
+  const hidden = new Set();
+  return model.rows.filter((event) => {
+    const inside = hidden.has(event.parent) || closed.has(event.parent);
+    if (inside && event.kind === "step_began") hidden.add(event.id);
+    return !inside;
+  });
+}
+
+const SIGNS = { run_started: "▶", step_began: "▾", chat_called: "“", tool_called: "ƒ",
+  frames_seen: "▦", scores_set: "▤", noted: "·", answered: "✓", failed: "!" };
+
+function Row({ event, top, open, chosen, model, onToggle, onChoose }) {
+  const step = event.kind === "step_began";
+  const { title, text, meta } = describe(event);
+  const bad = event.error || event.kind === "failed";
+  const busy = step && !event.ended && !model.ended && model.status;
+  return html`
+    <div class=${`row ${event.kind} ${bad ? "bad" : ""}`} role="treeitem" id=${`row-${event.id}`}
+      aria-level=${event.depth + 1} aria-selected=${chosen} aria-expanded=${step ? open : undefined}
+      style=${{ transform: `translateY(${top}px)`, paddingLeft: `${10 + event.depth * 16}px` }}
+      onClick=${step ? onToggle : onChoose}>
+      <span class="sign" aria-hidden="true">${step && !open ? "▸" : SIGNS[event.kind]}</span>
+      <span class="row-title">${title}</span>
+      <span class="row-text">${text}</span>
+      <span class="row-meta">${busy ? html`<span class="dot" title="under way"></span>` : meta}</span>
+    </div>`;
+}
+
+function describe(event) {
+  switch (event.kind) {
+    case "run_started":
+      return { title: event.method, text: Object.values(event.models).join(", "), meta: "" };
+    case "step_began":
+      return { title: words(event.name), text: pairs(event.data),
+        meta: event.ended ? duration(event.ended.seconds) : "" };
+    case "chat_called":
+      return { title: event.prompt || event.model, text: event.error || oneLine(event.reply),
+        meta: event.cached ? "cached" : `${count(event.usage.tokens_in + event.usage.tokens_out)} tok` };
+    case "tool_called":
+      return { title: event.name, text: `${pairs(event.arguments)} → ${event.error || oneLine(event.result)}`,
+        meta: "" };
+    case "frames_seen":
+      return { title: event.frames.length === 1 ? "1 frame" : `${event.frames.length} frames`,
+        text: event.frames.slice(0, 8).map((seen) => clock(seen.time)).join("  "), meta: "" };
+    case "scores_set":
+      return { title: "scores", text: event.label, meta: `${event.values.length}` };
+    case "noted":
+      return { title: words(event.label), text: pairs(event.data), meta: "" };
+    case "answered":
+      return { title: "answer", text: event.answer.choice
+        ? `${event.answer.choice}. ${event.answer.text}` : event.answer.text, meta: "" };
+    default:
+      return { title: words(event.kind), text: event.message || "", meta: "" };
+  }
+}
+
+const oneLine = (text) => String(text || "").replace(/\s+/g, " ").slice(0, 240);
+const pairs = (data) => Object.entries(data || {})
+  .map(([key, value]) => `${words(key)} ${typeof value === "object" ? JSON.stringify(value) : value}`)
+  .join(" · ");
+
+export function Thumbs({ frames, pictures, onSeek }) {
+  const source = (digest) => (pictures ? pictures.get(digest) : pictureURL(digest));
+  return html`<div class="thumbs">
+    ${frames.slice(0, 48).map((seen) => html`
+      <button class="thumb" onClick=${() => onSeek && onSeek(seen.time)}
+        aria-label=${`Frame at ${clock(seen.time)}`}>
+        <img loading="lazy" alt="" src=${source(seen.digest) || ""} />
+        <span>${clock(seen.time)}</span>
+      </button>`)}
+  </div>`;
+}
+
+function Detail({ event, run, onSeek, pictures, onClose }) {
+  const [whole, setWhole] = useState(null);
+  useEffect(() => {
+    setWhole(null);
+    if (!run || !event || !["chat_called", "tool_called"].includes(event.kind)) return;
+    let gone = false;
+    get(`/runs/${run}/events/${event.id}`).then((data) => !gone && setWhole(data)).catch(() => {});
+    return () => { gone = true; };
+  }, [event && event.id, run]);
+  if (!event) return null;
+  const shown = whole || event;
+  return html`
+    <aside class="detail" aria-label="Details of the chosen row">
+      <header><strong>${describe(event).title}</strong>
+        <span class="muted">${event.model || ""}</span><span class="spacer"></span>
+        <button class="quiet icon" aria-label="Close details" onClick=${onClose}>×</button></header>
+      <div class="detail-body" tabindex="0" role="region" aria-label="Details">
+      ${event.kind === "frames_seen" && html`
+        <${Thumbs} frames=${event.frames} pictures=${pictures} onSeek=${onSeek} />`}
+      ${shown.error && html`<p class="problem">${shown.error}</p>`}
+      ${shown.thinking && html`<h4>Thinking</h4><pre>${shown.thinking}</pre>`}
+      ${shown.reply && html`<h4>Reply</h4><pre>${shown.reply}</pre>`}
+      ${shown.result && html`<h4>Result</h4><pre>${shown.result}</pre>`}
+      ${(shown.messages || []).map((message) => html`
+        <h4>${message.role}</h4><pre>${content(message)}</pre>`)}
+      ${event.kind === "noted" && html`<pre>${JSON.stringify(event.data, null, 2)}</pre>`}
+      ${event.kind === "scores_set" && html`<p class="muted">${event.label}: ${event.values.length}
+        values from ${Math.min(...event.values)} to ${Math.max(...event.values)}</p>`}
+      ${event.kind === "answered" && html`<p>${event.answer.reason}</p>`}
+      ${event.kind === "run_started" && html`<pre>${JSON.stringify(
+        { models: event.models, fields: event.fields, budget: event.budget }, null, 2)}</pre>`}
+      </div>
+    </aside>`;
+}
+
+function content(message) {
+  const parts = message.parts || message.content || [];
+  if (typeof parts === "string") return parts;
+  return (Array.isArray(parts) ? parts : [parts])
+    .map((part) => (typeof part === "string" ? part : part.text || "[picture]")).join("\n");
+}
