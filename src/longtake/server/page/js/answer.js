@@ -39,7 +39,7 @@ function Card({ each, film, number, chosen, onClick }) {
         <span class="card-picture">${film && html`<img loading="lazy" alt=""
           src=${frameURL(film, (start + end) / 2, 320)} />`}</span>
         <span class="card-body">
-          <span class="card-time"><span class="number">${number}</span> ${times}
+          <span class="card-time"><span class="number">${number}</span> ${times}${" "}
             <span class="muted">${each.source}</span></span>
           ${each.text && html`<q class="card-text">${each.text}</q>`}
         </span>

@@ -17,6 +17,7 @@ export function AskBox({ film, about, carried, onCarried, onRun, onCompare, init
   const [estimate, setEstimate] = useState(null);
   const [problem, setProblem] = useState("");
   const [busy, setBusy] = useState(false);
+  const [open, setOpen] = useState(false);
   const box = useRef(null);
 
   const ask = () => ({
@@ -49,6 +50,7 @@ export function AskBox({ film, about, carried, onCarried, onRun, onCompare, init
     setProblem("");
     try {
       await act(ask());
+      setOpen(false);
     } catch (error) {
       setProblem(error.message);
     }
@@ -87,7 +89,7 @@ export function AskBox({ film, about, carried, onCarried, onRun, onCompare, init
             ${chosen ? chosen.summary : ""}</span>`}</div>
         <button class="primary" disabled=${busy || !question.trim()}>Ask</button>
       </div>
-      <details class="more">
+      <details class="more" open=${open} onToggle=${(event) => setOpen(event.target.open)}>
         <summary>Options, models and budget</summary>
         <label class="field"><span>Possible answers, one per line (none: an open question)</span>
           <textarea rows="3" value=${options}

@@ -76,7 +76,7 @@ export function ComparePage({ group, go }) {
       <p class="agreement" role="status">${running.length
         ? `${runs.length - running.length} of ${runs.length} methods have ended`
         : votes.text}</p>
-      ${film && rows.length > 0 && html`<${Timeline} duration=${film.duration} time=${0} rows=${rows}
+      ${film && rows.length > 0 && html`<${Timeline} duration=${film.duration} time=${null} rows=${rows}
         onSeek=${(time) => go(`/film/${film.id}?t=${time.toFixed(2)}`)} />`}
       <div class="table-wrap" tabindex="0" role="region" aria-label="Methods compared">
         <table><thead><tr><th scope="col">Method</th><th scope="col">Answer</th>
@@ -99,7 +99,7 @@ function Line({ each, go, votes }) {
       event.preventDefault();
       go(`/run/${run.id}`);
     }}>${run.ask.method}</a></th>
-    <td class="said">${said ? html`<span class=${votes.best && said === votes.best ? "agrees" : ""}>
+    <td class="said">${run.answer && !said ? html`<span class="muted">no answer</span>` : said ? html`<span class=${votes.best && said === votes.best ? "agrees" : ""}>
       ${said}</span>` : html`<span class=${`pill ${run.state}`}>${state}</span>
       ${run.error && run.state === "failed" && html`<span class="muted small"> ${run.error}</span>`}`}</td>
     <td>${run.answer ? share(run.answer.confidence) : ""}</td>

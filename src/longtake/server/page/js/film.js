@@ -4,7 +4,7 @@ import { html, useEffect, useMemo, useRef, useState } from "../vendor/preact-htm
 import { frameURL, get, post, url } from "./api.js";
 import { Answer } from "./answer.js";
 import { AskBox } from "./ask.js";
-import { ago, bytes, clock, duration } from "./format.js";
+import { ago, bytes, clock } from "./format.js";
 import { Bar, Loading, Meter, STATES, Trouble, useAsync, useModel } from "./parts.js";
 import { Player } from "./player.js";
 import { RunModel } from "./run.js";
@@ -45,6 +45,8 @@ function Opened({ facts, again, run, cited, at, go, about }) {
   }, [film]);
   useEffect(() => { document.title = `${facts.name} · longtake`; }, [facts.name]);
   useKeys(player);
+  // a run looks through the film first, so its layers may have changed
+  useEffect(() => { if (model && model.ended && !indexed) again(); }, [version]);
 
   const seek = (time, options) => player && player.seek(time, options);
   const cite = (number, each) => {
@@ -253,21 +255,50 @@ function Layers({ facts, again }) {
     </section>`;
 }
 
+const FEW = 6;
+
 function History({ film, go, current, refresh }) {
-  const runs = useAsync(() => get(`/runs?film=${film}&limit=30`), [film, current, refresh]);
+  const [all, setAll] = useState(false);
+  const runs = useAsync(() => get(`/runs?film=${film}&limit=100`), [film, current, refresh]);
   if (!runs.data) return null;
-  const asked = runs.data.runs.filter((each) => each.run.kind === "ask" && each.run.id !== current);
-  if (!asked.length) {
+  const entries = threads(runs.data.runs.map((each) => each.run), current);
+  if (!entries.length) {
     return current ? null : html`<div class="state quiet-state"><h2>Ask about this film</h2>
       <p>You will see where the method looks, what it believes in each round and what it costs,
         and every answer cites moments that you can play.</p></div>`;
   }
+  const shown = all ? entries : entries.slice(0, FEW);
   return html`<section class="history" aria-label="Earlier questions"><h2>Earlier questions</h2>
-    <ul>${asked.map(({ run }) => html`<li><a href=${`/run/${run.id}`} onClick=${(event) => {
+    <ul>${shown.map((entry) => html`<li><a href=${entry.href} onClick=${(event) => {
       event.preventDefault();
-      go(`/run/${run.id}`);
-    }}><span class="history-q">${run.ask.question}</span>
-      <span class="muted small">${run.answer ? (run.answer.choice ? `${run.answer.choice}. ` : "")
-        + run.answer.text : STATES[run.state]} · ${run.ask.method} · ${ago(run.created)} ·
-        ${" "}${duration(run.usage.seconds)}</span></a></li>`)}</ul></section>`;
+      go(entry.href);
+    }}><span class="history-q">${entry.question}</span>
+      <span class="muted small">${entry.text} · ${ago(entry.created)}</span></a></li>`)}</ul>
+    ${entries.length > FEW && html`<button class="quiet" onClick=${() => setAll(!all)}>
+      ${all ? "Show fewer" : `Show all ${entries.length}`}</button>`}</section>`;
+}
+
+// the runs of one comparison are one entry
+function threads(runs, current) {
+  const entries = [];
+  const groups = new Map();
+  for (const run of runs) {
+    if (run.kind !== "ask" || run.id === current) continue;
+    const { question } = run.ask;
+    const said = run.answer && (run.answer.choice ? `${run.answer.choice}. ` : "") + run.answer.text;
+    if (!run.group) {
+      entries.push({ href: `/run/${run.id}`, question, created: run.created,
+        text: `${said || STATES[run.state]} · ${run.ask.method}` });
+    } else if (!groups.has(run.group)) {
+      const entry = { href: `/compare/${run.group}`, question, created: run.created, methods: 0 };
+      groups.set(run.group, entry);
+      entries.push(entry);
+    }
+    if (run.group) {
+      const entry = groups.get(run.group);
+      entry.methods += 1;
+      entry.text = `comparison of ${entry.methods} methods`;
+    }
+  }
+  return entries;
 }

@@ -26,6 +26,9 @@ export function filmRows(timeline, blocks, hits) {
   return rows;
 }
 
+// "similarity: a red car" is one of many similarities, so what follows the colon tells them apart
+const short = (label) => label.replace(/^[a-z ]+: /, "");
+
 export function runRows(model, prefix = "") {
   const rows = [];
   if (model.answer && model.answer.evidence.length) {
@@ -42,7 +45,7 @@ export function runRows(model, prefix = "") {
   for (const strip of model.strips) {
     const many = model.rounds.get(strip.label) > 1;
     rows.push({ key: `${prefix}${strip.event}`, kind: "heat",
-      label: many ? `${strip.label} · ${strip.round}` : strip.label,
+      label: many ? `${short(strip.label)} · ${strip.round}` : short(strip.label),
       title: `${strip.label}, round ${strip.round}`, segments: strip.segments,
       values: strip.values });
   }

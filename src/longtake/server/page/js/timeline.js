@@ -23,6 +23,9 @@ export function Timeline({ duration, time, rows, onSeek }) {
     const start = Math.min(Math.max(0, centre - share * span), duration - span);
     return { start, end: start + span };
   });
+  // around the playhead if it can be seen, else around the middle
+  const centre = () => (time != null && time >= view.start && time <= view.end
+    ? time : (view.start + view.end) / 2);
   const shift = (by) => setView((now) => {
     const span = now.end - now.start;
     const start = Math.min(Math.max(0, now.start + by * span), duration - span);
@@ -51,9 +54,9 @@ export function Timeline({ duration, time, rows, onSeek }) {
     if (event.key in moves) {
       event.preventDefault();
       event.stopPropagation();
-      onSeek(Math.min(duration, Math.max(0, moves[event.key])));
-    } else if (event.key === "+" || event.key === "=") zoom(0.5, time);
-    else if (event.key === "-") zoom(2, time);
+      onSeek(Math.min(duration, Math.max(0, moves[event.key] || 0)));
+    } else if (event.key === "+" || event.key === "=") zoom(0.5, centre());
+    else if (event.key === "-") zoom(2, centre());
   };
   const strips = rows.filter((row) => row.kind === "heat");
   const hidden = all ? 0 : Math.max(0, strips.length - MOST_STRIPS);
@@ -70,21 +73,21 @@ export function Timeline({ duration, time, rows, onSeek }) {
         ${strips.length > MOST_STRIPS && html`<button class="quiet" onClick=${() => setAll(!all)}>
           ${all ? "Fewer strips" : `All ${strips.length} strips`}</button>`}
         <button class="quiet icon" aria-label="Zoom out" disabled=${span >= duration}
-          onClick=${() => zoom(2, time)}>−</button>
-        <button class="quiet icon" aria-label="Zoom in" onClick=${() => zoom(0.5, time)}>+</button>
+          onClick=${() => zoom(2, centre())}>−</button>
+        <button class="quiet icon" aria-label="Zoom in" onClick=${() => zoom(0.5, centre())}>+</button>
         <button class="quiet" disabled=${span >= duration}
           onClick=${() => setView({ start: 0, end: duration })}>Whole film</button>
       </div>
       <div class="timeline-area" ref=${area} role="slider" tabindex="0" aria-label="Time in the film"
-        aria-valuemin="0" aria-valuemax=${duration.toFixed(2)} aria-valuenow=${time.toFixed(2)}
-        aria-valuetext=${clock(time)} onKeyDown=${onKey}
+        aria-valuemin="0" aria-valuemax=${duration.toFixed(2)} aria-valuenow=${(time || 0).toFixed(2)}
+        aria-valuetext=${clock(time || 0)} onKeyDown=${onKey}
         onPointerMove=${(event) => setTip(tipAt(event, area.current, view, shown))}
         onPointerLeave=${() => setTip(null)}>
         <${Track} row=${{ kind: "ruler", label: "" }} view=${view} version=${0} onSeek=${onSeek} />
         ${shown.map((row) => html`<${Track} key=${row.key} row=${row} view=${view}
           version=${row.version} onSeek=${onSeek} />`)}
         <div class="playhead-lane" aria-hidden="true">
-          ${x >= 0 && x <= 100 && html`<div class="playhead" style=${{ left: `${x}%` }}></div>`}
+          ${time != null && x >= 0 && x <= 100 && html`<div class="playhead" style=${{ left: `${x}%` }}></div>`}
         </div>
         ${tip && html`<div class="tip" style=${{ left: `${tip.x}px`, top: `${tip.y}px` }}>
           <strong>${clock(tip.time, true)}</strong> ${tip.text}</div>`}
@@ -222,7 +225,10 @@ const DRAW = {
       const value = high > low ? (row.values[number] - low) / (high - low) : 0.5;
       ink.globalAlpha = 0.06 + 0.94 * value;
       const left = at(segment.start);
-      ink.fillRect(left, 1, Math.max(2, at(segment.end) - left), height - 2);
+      // moments have no length: each lasts until the next
+      const next = row.segments[number + 1];
+      const end = segment.end > segment.start || !next ? segment.end : next.start;
+      ink.fillRect(left, 1, Math.max(2, at(end) - left + 0.5), height - 2);
     });
     ink.globalAlpha = 1;
   },
