@@ -27,17 +27,6 @@ from longtake.types import LETTERS
 
 MODEL = "local/qwen2.5-1.5b"
 SECONDS = 100
-# Few notes and short prompts, so that a small model on two cores can read them in time. It is
-# always sure of itself, so there is no point in asking; and it cannot tell one part of the film
-# from another, so the whole film is searched.
-SETTINGS = (
-    "videoagent.initial_frames=3",
-    "videoagent.max_rounds=2",
-    "videoagent.max_requests=3",
-    "videoagent.segment_selection=false",
-    "videoagent.retrieval=fused",
-    "videoagent.self_evaluation=false",
-)
 
 
 @dataclass(frozen=True)
@@ -109,9 +98,6 @@ def ask(film: Path, riddle: Riddle) -> dict:
     arguments = ["ask", str(film), riddle.text]
     for option in riddle.options:
         arguments += ["--option", option]
-    arguments += ["--model", f"llm={MODEL}", "--model", "captioner=senses/words"]
-    for setting in SETTINGS:
-        arguments += ["--set", setting]
     done = longtake(*arguments, "--max-seconds", str(SECONDS), "--json")
     # 3: the budget ran out, or no reply could be read
     if done.returncode not in (0, 3):

@@ -32,6 +32,7 @@ from longtake.evals.runner import evaluate
 from longtake.evals.runs import RunFolder
 from longtake.evals.scoring import correct
 from longtake.evals.solving import Solver
+from longtake.methods.base import FULL
 from longtake.registry import methods
 from longtake.session.asking import DEFAULT_METHOD, Session
 from longtake.session.casting import Casting
@@ -127,7 +128,8 @@ def _with_preset(session: Session, planned: Preset) -> Session:
     """The session with the paper's fields and models; the user's own settings win."""
     departs = f"; {planned.departs}" if planned.departs else ""
     say(f"{planned.title}; the paper used {planned.used}{departs}")
-    fields = {**planned.fields, **session.settings.methods.get(planned.method, {})}
+    # the paper's settings are for every model, small ones included
+    fields = {"preset": FULL, **planned.fields, **session.settings.methods.get(planned.method, {})}
     casting = _cast(planned, session.casting)
     return replace(session.with_fields(planned.method, fields), casting=casting)
 

@@ -14,7 +14,7 @@ import click
 from longtake.cli.options import common
 from longtake.cli.output import emit_json
 from longtake.config import Settings
-from longtake.methods.base import bounds_of, fields_of
+from longtake.methods.base import FULL, bounds_of, fields_of
 from longtake.registry import methods as registered
 from longtake.session.asking import Session
 from longtake.types import Question
@@ -48,7 +48,9 @@ def methods(name: str | None, settings: Settings, as_json: bool) -> None:
 
 def _facts(name: str, settings: Settings) -> dict[str, Any]:
     kind = registered.get(name)
-    method = Session(settings).method(name)
+    # without a model named, the defaults are shown and not what suits the built-in one
+    own = {"preset": FULL, **settings.methods.get(name, {})}
+    method = Session(settings).with_fields(name, own).method(name)
     # bounds depend on the length of the film and on the question
     most = bounds_of(method, HOUR, EXAMPLE)
     notes = field_notes(kind)

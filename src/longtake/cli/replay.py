@@ -19,6 +19,7 @@ from longtake.config import BudgetSettings, Settings
 from longtake.errors import BudgetSpent, ConfigError, ModelError, RunError, unknown
 from longtake.events import Answered, ChatCalled, Failed, RunStarted, Stream
 from longtake.index.film import Film
+from longtake.methods.base import FULL
 from longtake.models.backends.recorded import RecordedChat, Recording, card_from
 from longtake.registry import methods
 from longtake.session.asking import Session, solve, with_option_text
@@ -137,7 +138,9 @@ def _subtitles(started: RunStarted, given: Path | None) -> Path | None:
 def _rerun(
     recorded: Trace, started: RunStarted, film: Film, settings: Settings, console: ConsoleSink
 ) -> Result:
-    session = Session(settings).with_fields(started.method, started.fields)
+    # fields that the trace lacks had their defaults, whatever model is the default now
+    fields = {"preset": FULL, **started.fields}
+    session = Session(settings).with_fields(started.method, fields)
     method = session.method(started.method)
     run = _recorded_run(recorded, started)
     question = Question(started.question, started.options)

@@ -148,6 +148,8 @@ def collect(
 
     Labels are not used.
     """
+    # what is learned about a model meanwhile must not change the method
+    solver = dataclasses.replace(solver, session=solver.session.settled(solver.method))
     # locked before results are read, so that two processes never ask the same questions
     with folder.working() if folder else nullcontext():
         done = folder.open(specify(solver, benchmark), resume=resume) if folder else {}

@@ -43,7 +43,8 @@ class Method(Protocol):
     roles: ClassVar[tuple[str, ...]]
     """The models it needs; ``team`` is a list of agents."""
     presets: ClassVar[Mapping[str, Mapping[str, Any]]]
-    """Named settings: ``paper`` follows the paper, ``released`` the authors' released code."""
+    """Named settings: ``paper`` follows the paper, ``released`` the authors' released code,
+    ``small`` suits small models."""
 
     def answer(self, footage: Footage, question: Question, run: Run) -> Answer:
         """Answer the question; propose the best answer so far along the way."""
@@ -60,12 +61,24 @@ class Bounded(Protocol):
 M = TypeVar("M", bound=Method)
 
 
-def configure(kind: type[M], values: Mapping[str, Any], *, source: str = "settings") -> M:
-    """Create a method with these fields; ``preset`` names a set of fields to start from."""
+FULL = "full"
+"""The preset that every method has: its defaults."""
+SMALL = "small"
+"""The preset for small models, used unless another is named."""
+
+
+def configure(
+    kind: type[M], values: Mapping[str, Any], *, source: str = "settings", small: bool = False
+) -> M:
+    """Create a method with these fields; ``preset`` names a set of fields to start from.
+
+    Without one, ``small`` starts from the preset for small models if the method has it.
+    """
     values = dict(values)
-    preset = values.pop("preset", None)
+    usual = SMALL if small and SMALL in kind.presets else FULL
+    preset = values.pop("preset", usual)
     made = kind()
-    if preset is not None:
+    if preset != FULL:
         if preset not in kind.presets:
             raise unknown("preset", str(preset), kind.presets, where=kind.name)
         made = dataclasses.replace(made, **kind.presets[preset])  # type: ignore[type-var]

@@ -149,6 +149,18 @@ class Catalogue:
             chat = Cached(chat, replies)
         return chat
 
+    def is_small(self, name: str) -> bool:
+        """Whether a model is known to be small; one that it builds on counts. Connects nowhere."""
+        try:
+            needed = self.backend(name).needs(self.opening(name))
+            told_by = needed[0] if needed else name
+            # other backends may do anything when they are opened
+            if not isinstance(self.entry(told_by), LocalEntry | OpenAIEntry):
+                return False
+            return bool(self.bare(told_by).card.small)
+        except ConfigError:
+            return False  # a mistake that is reported when the model is opened for use
+
     def bare(
         self, name: str, *, witness: Witness | None = None, channels: Sequence[str] = ()
     ) -> Chat:

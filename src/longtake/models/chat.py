@@ -179,6 +179,8 @@ class Card:
     """Whether typed replies are asked for one field at a time."""
     permutations: int = 1
     """How often a question is put, with its options in rotated order."""
+    small: str = ""
+    """Why the model counts as small (:mod:`longtake.models.profile`); empty: it does not."""
 
 
 class Chat(Protocol):

@@ -27,6 +27,7 @@ from filelock import FileLock
 
 from longtake import events
 from longtake.models.chat import Card
+from longtake.models.profile import why_small
 
 Rung: TypeAlias = Literal["json_schema", "schema_object", "json_object", "tool", "plain"]
 Verdict: TypeAlias = Literal["enforced", "accepted, not enforced", "refused"]
@@ -183,9 +184,11 @@ def manner_of(chat: object) -> Manner | None:
 def card_with(card: Card, manner: Manner) -> Card:
     """A card with what the model's endpoint told."""
     known = manner.known
+    told = replace(card, context=card.context or known.context)
+    enforced = manner.rung != "plain"
     return replace(
-        card,
-        context=card.context or known.context,
+        told,
+        small=why_small(told, reading=known.reading, enforced=enforced),
         vision=False if known.vision is False else card.vision,
         letters=known.letters is not False,
         by_field=manner.by_field,

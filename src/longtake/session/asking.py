@@ -10,16 +10,16 @@ from typing import Any
 
 from longtake import events, prompts, registry
 from longtake.config import Settings
-from longtake.errors import BudgetSpent, LongtakeError
+from longtake.errors import BudgetSpent, ConfigError, LongtakeError
 from longtake.events import Sink, Stream
 from longtake.footage.protocol import Footage
-from longtake.methods.base import Method, configure, fields_of
+from longtake.methods.base import FULL, SMALL, Method, configure, fields_of
 from longtake.models.budget import Ledger
 from longtake.models.cache import ReplyStore
 from longtake.models.catalogue import Catalogue
 from longtake.models.chat import Chat
 from longtake.models.layers import introduced
-from longtake.session.casting import TEAM, Casting
+from longtake.session.casting import CAPTIONER, DEFAULT_MODELS, TEAM, WORDS_CAPTIONER, Casting
 from longtake.sinks.recorder import Recorder
 from longtake.steps.ending import on_time
 from longtake.steps.run import Agent, Run, may_end, settle
@@ -50,8 +50,39 @@ class Session:
         """The method of that name with its settings."""
         # fields stay unchecked until the method's own class, which knows them, is loaded
         values = self.settings.methods.get(name, {})
-        method: Method = configure(registry.methods.get(name), values, source="settings")
+        kind = registry.methods.get(name)
+        small = "preset" not in values and self._has_small_models(kind.roles)
+        method: Method = configure(kind, values, source="settings", small=small)
         return method
+
+    def settled(self, name: str) -> Session:
+        """The same session, whose choice of preset stays whatever is learned about its models."""
+        values = self.settings.methods.get(name, {})
+        small = self._has_small_models(registry.methods.get(name).roles)
+        has_small = SMALL in registry.methods.get(name).presets
+        preset = SMALL if small and has_small else FULL
+        return self.with_fields(name, {"preset": preset, **values})
+
+    def _has_small_models(self, roles: Sequence[str]) -> bool:
+        """Whether every model that would answer is small; who describes pictures does not count."""
+        catalogue = self._catalogue()
+        try:
+            cast = self.casting.names(roles)
+        except ConfigError:
+            return False  # reported when the models are opened
+        names = {name for role, name in cast.items() if role != CAPTIONER}
+        if TEAM in roles:
+            names |= {member.model for member in self.casting.members()}
+        return bool(names) and all(catalogue.is_small(name) for name in names)
+
+    def _cast(self, roles: Sequence[str], footage: Footage) -> dict[str, str]:
+        """The model of each role, for this footage."""
+        names = self.casting.names(roles, pictures="pictures" in footage.has)
+        # tags are guesses, and a small model takes them for facts
+        by_default = names.get(CAPTIONER) == DEFAULT_MODELS[CAPTIONER]
+        if by_default and not self.casting.names_captioner and self._has_small_models(roles):
+            names[CAPTIONER] = WORDS_CAPTIONER
+        return names
 
     def hosts(self, roles: Sequence[str]) -> list[str]:
         """The hosts, other than this machine, that pictures and words would be sent to."""
@@ -80,7 +111,7 @@ class Session:
         # a witness lets models without eyes describe pictures; replies are kept beside the film
         witness, folder = footage.witness(), footage.replies_folder
         replies = ReplyStore(folder) if folder and self.casting.replies else None
-        names = self.casting.names(method.roles, pictures="pictures" in footage.has)
+        names = self._cast(method.roles, footage)
         models: dict[str, Chat] = {}
         for role, name in names.items():
             opened = catalogue.open(name, witness=witness, replies=replies)
@@ -151,7 +182,7 @@ class Session:
         """The result of a run that ended before its models were opened."""
         run = Run({}, ledger=ledger, seed=self.seed)
         started = _started(registered_name(method), method, footage, question, run)
-        models = self.casting.names(method.roles, pictures="pictures" in footage.has)
+        models = self._cast(method.roles, footage)
         events.emit(replace(started, models=models))
         answer = _ended_early(ended, run)
         events.emit(events.Answered(answer=answer, usage=run.usage))

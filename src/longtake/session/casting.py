@@ -17,6 +17,9 @@ from longtake.errors import ConfigError, unknown
 from longtake.steps.team import DEFAULT_TEAM, Member, read_team
 
 TEAM = "team"
+CAPTIONER = "captioner"
+WORDS_CAPTIONER = "senses/words"
+"""Describes pictures by text and speech alone, for small models."""
 DEFAULT_MODELS = {
     "llm": "local/qwen2.5-1.5b",
     "vlm": "socratic/qwen2.5-1.5b",
@@ -82,6 +85,11 @@ class Casting:
     def everyone(self) -> str:
         """The model for all roles; empty if none is named."""
         return self._last("")
+
+    @property
+    def names_captioner(self) -> bool:
+        """Whether a model is named that describes pictures."""
+        return bool(self._last(CAPTIONER) or self.everyone)
 
     def among(self, methods: Sequence[str]) -> Casting:
         """The same casting, for several methods that share one set of models."""

@@ -83,6 +83,7 @@ class A4VL:
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "paper": {"events": EventPartition(**PAPER), "temporal_scope": False},
         "released": {"rho": 0.8, "gate": True, "temporal_scope": False},
+        "small": {"inference_frames": 8, "long_preview_frames": 4, "long_inference_frames": 12},
     }
 
     events: EventPartition = field(default_factory=EventPartition)

@@ -29,7 +29,7 @@ class Uniform:
     name: ClassVar[str] = "uniform"
     paper: ClassVar[str] = "baseline of VideoAgent, LVAgent and VideoDetective"
     roles: ClassVar[tuple[str, ...]] = ("vlm",)
-    presets: ClassVar[dict[str, dict[str, object]]] = {}
+    presets: ClassVar[dict[str, dict[str, object]]] = {"small": {"frames": 8}}
 
     frames: int = 32
     """Frames shown."""

@@ -86,6 +86,12 @@ class LVAgent:
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "paper": {"calibration": "sum", "native_whole": False},
         "released": {"question_term": False, "threshold": None},
+        "small": {
+            "max_rounds": 2,
+            "frames_per_chunk": 6,
+            "global_frames": 8,
+            "subtitle_words": 600,
+        },
     }
 
     team_size: int = 3

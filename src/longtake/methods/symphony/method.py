@@ -96,6 +96,7 @@ class Symphony:
             "grounding": Grounding(scored_seconds=30.0, scored_frames=15),
             "perception": Perception(inspector_frames=70, cue_frames=20, summary_frames=30),
         },
+        "small": {"max_steps": 6, "subtitle_tokens": 2000},
     }
 
     max_steps: int = 17

@@ -64,7 +64,19 @@ class VideoAgent:
         "VideoAgent: Long-form Video Understanding with Large Language Model as Agent"
     )
     roles: ClassVar[tuple[str, ...]] = ("llm", "captioner")
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {"max_requests": None}}
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "paper": {"max_requests": None},
+        # few notes; a small model is always sure of itself, so there is no point in asking, and it
+        # cannot tell one part of the film from another, so the whole film is searched
+        "small": {
+            "initial_frames": 3,
+            "max_rounds": 2,
+            "max_requests": 3,
+            "segment_selection": False,
+            "retrieval": "fused",
+            "self_evaluation": False,
+        },
+    }
 
     initial_frames: int = 5
     """Frames in the first look (N)."""

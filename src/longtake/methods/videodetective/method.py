@@ -87,6 +87,7 @@ class VideoDetective:
             "fallback_share": 1.0,
         },
         "released": {"graph": PRINTED},
+        "small": {"frames": 8, "base_steps": 4, "packages": 4},
     }
 
     graph: GraphRule = field(default_factory=GraphRule)
