@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -117,4 +118,29 @@ def folder_for(card: Card, folder: Path) -> Path:
     if card.text:
         text(folder / card.text.file, card)
         tokenizer(folder / card.text.tokenizer)
+    return folder
+
+
+def vision_folder(folder: Path) -> Path:
+    """A vision model of SigLIP's shape in transformers' folder layout; needs the extra ``gpu``."""
+    import torch
+    from transformers import SiglipVisionConfig, SiglipVisionModel
+
+    torch.manual_seed(0)
+    config = SiglipVisionConfig(
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        image_size=28,
+        patch_size=14,
+    )
+    SiglipVisionModel(config).save_pretrained(folder)
+    prepare = {
+        "size": {"height": 28, "width": 28},
+        "resample": 3,
+        "image_mean": [0.5] * 3,
+        "image_std": [0.5] * 3,
+    }
+    (folder / "preprocessor_config.json").write_text(json.dumps(prepare))
     return folder

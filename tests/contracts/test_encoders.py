@@ -27,7 +27,11 @@ def encoder(request, model_cache, tmp_path_factory):
         return open_card(
             card, tinymodels.folder_for(card, tmp_path_factory.mktemp(request.param)), compute=SMALL
         )
-    return image_encoder(request.param, model_cache, compute=SMALL)
+    folder = None
+    if request.param == "transformers":
+        pytest.importorskip("torch", reason="needs the extra gpu")
+        folder = tinymodels.vision_folder(tmp_path_factory.mktemp("vision"))
+    return image_encoder(request.param, model_cache, folder=folder, compute=SMALL)
 
 
 @pytest.fixture(

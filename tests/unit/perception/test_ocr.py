@@ -41,3 +41,15 @@ def test_threads_may_share_a_reader(reader):
     frames = [as_frame(card(word, size=(320, 180))) for word in words]
     with ThreadPoolExecutor(2) as pool:
         assert [boxes[0].text for boxes in pool.map(reader.read, frames)] == words
+
+
+def test_a_frame_without_text_is_only_glanced_at(monkeypatch):
+    reader = RapidReader()
+
+    def refuse(picture):
+        raise AssertionError("the whole frame was searched")
+
+    monkeypatch.setattr(reader, "_engine", refuse)
+    assert reader.read(as_frame(card())) == []
+    with pytest.raises(AssertionError, match="the whole frame"):
+        reader.read(as_frame(card("THE LAST TRAIN")))

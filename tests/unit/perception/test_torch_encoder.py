@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+import tinymodels
 
 from longtake.errors import MissingExtra, ModelError
 from longtake.perception.catalogue import image_encoder
@@ -63,20 +64,8 @@ def test_without_pytorch_the_extra_is_named(tmp_path):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A tiny vision model of SigLIP's shape with random weights."""
-    torch = pytest.importorskip("torch")
-    transformers = pytest.importorskip("transformers")
-    torch.manual_seed(0)
-    config = transformers.SiglipVisionConfig(
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        image_size=28,
-        patch_size=14,
-    )
-    target = tmp_path_factory.mktemp("siglip")
-    transformers.SiglipVisionModel(config).save_pretrained(target)
-    return write(target, SQUASH)
+    pytest.importorskip("torch", reason="needs the extra gpu")
+    return tinymodels.vision_folder(tmp_path_factory.mktemp("siglip"))
 
 
 def pictures(count):
