@@ -44,6 +44,7 @@ from longtake.errors import LongtakeError
 from longtake.evals.benchmarks.egoschema import load_captions as load_egoschema
 from longtake.evals.benchmarks.nextqa import load_captions as load_nextqa
 from longtake.evals.items import Asked, Benchmark
+from longtake.methods.base import FULL
 from longtake.models.backends.local import LocalChat
 from longtake.models.catalogue import Catalogue
 from longtake.session.asking import Session
@@ -157,7 +158,8 @@ def answer(task: Task, settings: Settings) -> tuple[Answer | None, Usage, str]:
         for number, temperature in enumerate(TEAM, start=1)
     )
     casting = Casting((model,), replies=False, roster=team)
-    session = Session(settings, casting).with_fields(method, fields)
+    # the preset for small models leaves steps out
+    session = Session(settings, casting).with_fields(method, {"preset": FULL, **fields})
     meter = Meter()
     try:
         with session.under_way(meter):

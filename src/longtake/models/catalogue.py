@@ -31,6 +31,7 @@ from longtake.models.destinations import is_loopback, normal
 from longtake.models.foreign import MakerBackend, open_foreign
 from longtake.models.keys import KEYS
 from longtake.models.layers import Gate, Limited, Retrying
+from longtake.models.manners import Mannered
 from longtake.models.weights import weights_file
 from longtake.models.witness import Witness
 
@@ -149,15 +150,21 @@ class Catalogue:
             chat = Cached(chat, replies)
         return chat
 
-    def is_small(self, name: str) -> bool:
-        """Whether a model is known to be small; one that it builds on counts. Connects nowhere."""
+    def is_small(self, name: str, *, meet: bool = False) -> bool:
+        """Whether a model, or the one that it builds on, is known to be small.
+
+        ``meet`` lets its endpoint tell the context length first; otherwise this connects nowhere.
+        """
         try:
             needed = self.backend(name).needs(self.opening(name))
             told_by = needed[0] if needed else name
             # other backends may do anything when they are opened
             if not isinstance(self.entry(told_by), LocalEntry | OpenAIEntry):
                 return False
-            return bool(self.bare(told_by).card.small)
+            chat = self.bare(told_by)
+            if meet and isinstance(chat, Mannered):
+                chat.meet()
+            return bool(chat.card.small)
         except ConfigError:
             return False  # a mistake that is reported when the model is opened for use
 

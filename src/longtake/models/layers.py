@@ -89,14 +89,14 @@ class Carded(Layer):
         return self._card
 
 
-def introduced(chat: Chat, permutations: int = 0) -> Chat:
+def introduced(chat: Chat, permutations: int = 0, *, meet: bool = True) -> Chat:
     """The model as its endpoint describes it, under a card that does not change during a run.
 
     What is learned meanwhile counts from the next run on, so that a recording of this one can be
     repeated. ``permutations`` is how often a question is put; 0: as often as it has options if the
     model is known to prefer a letter, else once.
     """
-    if isinstance(chat, Mannered):
+    if meet and isinstance(chat, Mannered):
         chat.meet()
     manner = manner_of(chat)
     if manner is None and permutations < 2:

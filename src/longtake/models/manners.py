@@ -185,7 +185,8 @@ def card_with(card: Card, manner: Manner) -> Card:
     """A card with what the model's endpoint told."""
     known = manner.known
     told = replace(card, context=card.context or known.context)
-    enforced = manner.rung != "plain"
+    # only a probe tries every way; what one question learned must not change the next one's method
+    enforced = known.reading is None or manner.rung != "plain"
     return replace(
         told,
         small=why_small(told, reading=known.reading, enforced=enforced),

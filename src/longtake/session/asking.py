@@ -46,24 +46,24 @@ class Session:
         """The same session with a method's fields set."""
         return replace(self, settings=with_fields(self.settings, method, fields))
 
-    def method(self, name: str) -> Method:
-        """The method of that name with its settings."""
+    def method(self, name: str, *, meet: bool = False) -> Method:
+        """The method of that name with its settings; ``meet`` asks endpoints for their context."""
         # fields stay unchecked until the method's own class, which knows them, is loaded
         values = self.settings.methods.get(name, {})
         kind = registry.methods.get(name)
-        small = "preset" not in values and self._has_small_models(kind.roles)
+        small = "preset" not in values and self._has_small_models(kind.roles, meet=meet)
         method: Method = configure(kind, values, source="settings", small=small)
         return method
 
     def settled(self, name: str) -> Session:
         """The same session, whose choice of preset stays whatever is learned about its models."""
         values = self.settings.methods.get(name, {})
-        small = self._has_small_models(registry.methods.get(name).roles)
+        small = self._has_small_models(registry.methods.get(name).roles, meet=True)
         has_small = SMALL in registry.methods.get(name).presets
         preset = SMALL if small and has_small else FULL
         return self.with_fields(name, {"preset": preset, **values})
 
-    def _has_small_models(self, roles: Sequence[str]) -> bool:
+    def _has_small_models(self, roles: Sequence[str], *, meet: bool = False) -> bool:
         """Whether every model that would answer is small; who describes pictures does not count."""
         catalogue = self._catalogue()
         try:
@@ -73,7 +73,7 @@ class Session:
         names = {name for role, name in cast.items() if role != CAPTIONER}
         if TEAM in roles:
             names |= {member.model for member in self.casting.members()}
-        return bool(names) and all(catalogue.is_small(name) for name in names)
+        return bool(names) and all(catalogue.is_small(name, meet=meet) for name in names)
 
     def _cast(self, roles: Sequence[str], footage: Footage) -> dict[str, str]:
         """The model of each role, for this footage."""
@@ -105,8 +105,12 @@ class Session:
         *,
         ledger: Ledger | None = None,
         stop: Stop | None = None,
+        meet: bool = True,
     ) -> Run:
-        """Open the models that a method needs, with the budget for one question."""
+        """Open the models that a method needs, with the budget for one question.
+
+        Their endpoints are asked for what they tell about themselves unless ``meet`` is off.
+        """
         catalogue = self._catalogue()
         # a witness lets models without eyes describe pictures; replies are kept beside the film
         witness, folder = footage.witness(), footage.replies_folder
@@ -115,7 +119,7 @@ class Session:
         models: dict[str, Chat] = {}
         for role, name in names.items():
             opened = catalogue.open(name, witness=witness, replies=replies)
-            models[role] = introduced(opened, self.settings.answers.permutations)
+            models[role] = introduced(opened, self.settings.answers.permutations, meet=meet)
         team: Sequence[Agent] = ()
         if TEAM in method.roles:
             members = self.casting.members()
@@ -125,6 +129,7 @@ class Session:
                 witness=witness,
                 replies=replies,
                 permutations=self.settings.answers.permutations,
+                meet=meet,
             )
         return Run(
             models, team=team, budget=self.settings.budget, seed=self.seed, ledger=ledger, stop=stop
@@ -154,7 +159,7 @@ class Session:
         self, method: str, footage: Footage, question: Question, *, stop: Stop | None = None
     ) -> Result:
         """Open the method and its models and run it; events go to the active stream."""
-        opened = self.method(method)
+        opened = self.method(method, meet=True)
         # the time begins here: models that look at the film may index it when they are opened
         ledger = Ledger(self.settings.budget)
         opening = Stop(stop, stopping.get())

@@ -81,6 +81,7 @@ def open_team(
     witness: Witness | None = None,
     replies: ReplyStore | None = None,
     permutations: int = 0,
+    meet: bool = True,
 ) -> tuple[Agent, ...]:
     """Open the models of a team; what a member sets takes precedence over its model's settings."""
     agents = []
@@ -88,7 +89,7 @@ def open_team(
         chat = catalogue.open(
             member.model, witness=witness, replies=replies, channels=member.channels
         )
-        chat = introduced(chat, permutations)
+        chat = introduced(chat, permutations, meet=meet)
         own = chat.card.options
         temperature = own.temperature if member.temperature is None else member.temperature
         tokens = own.max_tokens if member.max_new_tokens is None else member.max_new_tokens

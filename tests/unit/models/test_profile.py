@@ -100,8 +100,17 @@ def test_a_runs_method_stays_the_same_whatever_is_learned() -> None:
         settings = Settings(models={"there": entry})
         session = Session(settings, Casting(("there",))).settled("videoagent")
         catalogue = session._catalogue()
-        manner = catalogue.bare("there").manner  # type: ignore[attr-defined]
-        manner.learn(context=2048)
+        catalogue.bare("there").manner.learn(context=2048)  # type: ignore[attr-defined]
         assert catalogue.is_small("there")
         assert session.method("videoagent") == VideoAgent()
         assert Session(settings, Casting(("there",))).method("videoagent") == SMALL
+
+
+def test_an_endpoint_that_tells_a_short_context_is_known_before_the_first_question() -> None:
+    listed = {"data": [{"id": "m", "max_model_len": 2048}]}
+    with serve(lambda _: Send(200, listed)) as served:
+        entry = OpenAIEntry(model="m", base_url=served.url)
+        session = Session(Settings(models={"there": entry}), Casting(("there",)))
+        assert session.method("videoagent") == VideoAgent(), "an estimate contacts nobody"
+        assert served.requests == []
+        assert session.settled("videoagent").method("videoagent") == SMALL
