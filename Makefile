@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: help demo test attack lint docs bench wheel-check clean
+.PHONY: help demo test attack chaos lint docs bench wheel-check clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -24,9 +24,13 @@ test: $(VENV)/.ready wheel-check  ## the whole suite, the built wheel included
 	LONGTAKE_REQUIRE_MODELS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 MINUTES ?= 60
-attack: $(VENV)/.ready  ## fresh damaged films and texts for MINUTES=60, and a process watched for 100 s
+attack: $(VENV)/.ready  ## fresh damaged films, texts and responses for MINUTES=60, and a process watched for 100 s
+	$(PIP) install --constraint constraints.txt "atheris>=3"
 	ATTACK_PROCESS_SECONDS=100 $(BIN)/python -m pytest tests/attack/test_network.py
 	$(BIN)/python tests/attack/campaign.py --minutes $(MINUTES)
+
+chaos: $(VENV)/.ready  ## index and eval under kills, full disks and a failing model, for MINUTES=60
+	$(BIN)/python tests/attack/chaos.py --minutes $(MINUTES)
 
 lint: $(VENV)/.ready  ## ruff, mypy strict, import contracts
 	$(BIN)/ruff check .

@@ -7,8 +7,10 @@ is up. What fails is written to ``tests/attack/crashes/``, where the suite tries
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -22,6 +24,13 @@ HERE = Path(__file__).parent
 CRASHES = HERE / "crashes"
 SECONDS = 60.0
 """The longest that one film may take."""
+GUIDED = (
+    *("reply", "loose JSON", "body", "trace", "configuration", "packets", "script", "results"),
+    *("subtitles.srt", "subtitles.vtt", "subtitles.ass", "egoschema", "videomme"),
+)
+"""What is fuzzed with coverage: what parses by itself, rather than by a library."""
+GUIDED_SECONDS = 30.0
+"""Seconds for one of them at a time."""
 BATCH = 200
 """Films used by one process."""
 
@@ -106,8 +115,44 @@ def attack_texts(seed: int, until: float) -> tuple[int, int]:
     return told.get("cases", 0), told.get("findings", 1)
 
 
+def attack_guided(seed: int, until: float) -> tuple[int, int]:
+    """Coverage-guided texts, one target after another; gives runs of the fuzzer and findings."""
+    if importlib.util.find_spec("atheris") is None:
+        print("atheris is not installed: no coverage-guided texts")
+        return 0, 0
+    cases, findings = 0, 0
+    while time.monotonic() < until:
+        for name in GUIDED:
+            seconds = int(min(GUIDED_SECONDS, until - time.monotonic()))
+            if seconds < 1:
+                break
+            number = str(seed % 2**31)
+            line = [sys.executable, str(HERE / "guided.py"), name, str(seconds), number]
+            done = subprocess.run(
+                [*line, str(CRASHES)], capture_output=True, text=True, env=_environment()
+            )
+            told = re.findall(r"#(\d+)\s+DONE", done.stderr)
+            cases, seed = cases + int(told[-1] if told else 0), seed + 1
+            if done.returncode:
+                findings += 1
+                print(f"found: {name}\n{done.stdout[-1500:]}{done.stderr[-1500:]}", flush=True)
+    return cases, findings
+
+
+def attack_client(seed: int, until: float) -> tuple[int, int]:
+    """Mutated responses of a server until the time is up; gives cases and findings."""
+    seconds = max(1.0, until - time.monotonic())
+    line = [sys.executable, str(HERE / "responses.py"), str(seed), str(seconds)]
+    done = subprocess.run(line, capture_output=True, text=True, env=_environment())
+    print(done.stdout[-4000:], end="")
+    told = json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else {}
+    if not told:
+        print(f"found: the process ended with {done.returncode}\n{done.stderr[-3000:]}")
+    return told.get("cases", 0), told.get("findings", 1)
+
+
 def main() -> int:
-    """Attack with films and texts in turn; exit code 1 if anything was found."""
+    """Attack with films, texts and responses in turn; exit code 1 if anything was found."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=int(time.time()))
@@ -116,11 +161,15 @@ def main() -> int:
     print(f"seed {options.seed}, {options.minutes:g} minutes", flush=True)
     end = began + 60 * options.minutes
     with tempfile.TemporaryDirectory(prefix="longtake-attack-") as folder:
-        films = attack_films(Path(folder), seed, began + 0.7 * (end - began))
-    texts = attack_texts(seed, end)
+        films = attack_films(Path(folder), seed, began + 0.55 * (end - began))
+    texts = attack_texts(seed, began + 0.7 * (end - began))
+    guided = attack_guided(options.seed, began + 0.9 * (end - began))
+    client = attack_client(seed, end)
     print(f"films: {films[0]} cases, {films[1]} refused in words, {films[2]} findings")
     print(f"texts: {texts[0]} cases, {texts[1]} findings")
-    return 1 if films[2] or texts[1] else 0
+    print(f"guided texts: {guided[0]} cases, {guided[1]} findings")
+    print(f"responses: {client[0]} cases, {client[1]} findings")
+    return 1 if films[2] or texts[1] or guided[1] or client[1] else 0
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from attack import replies
 from attack.bombs import HEADS, PIECES
 
 from longtake import config, trace
@@ -133,7 +134,13 @@ def _trace(folder: Path) -> object:
     return trace.read(folder / "trace.jsonl")
 
 
+LAYOUTS = ("```", "```json\n", "<think>", "</think>", "**choice**: ", "| choice |", "/*", "//")
+
 TARGETS: dict[str, Target] = {
+    "reply": Target(replies.reply, {"reply.txt": replies.SOUND}, LAYOUTS),
+    "loose JSON": Target(replies.loose, {"loose.txt": replies.SOUND}, LAYOUTS),
+    "body": Target(replies.body, {"body.json": replies.BODY}),
+    "packets": Target(replies.packets, {"packets.json": replies.PACKETS}),
     "configuration": Target(_settings, {"config.toml": CONFIG}, ("[[", "inf", "nan", "1e999")),
     "trace": Target(_trace, {"trace.jsonl": TRACE}),
     "results": Target(_results, {"spec.json": json.dumps(SPEC), "results.jsonl": RESULT}),

@@ -9,12 +9,17 @@ Native code does not pass Python's audit hooks, so the test also runs this progr
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
+import threading
 import time
 from pathlib import Path
 
 REACHING = ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto")
 LOCAL = ("127.0.0.1", "::1", "localhost", "", None)
+SERVING = 5.0
+"""Seconds after which a command that serves is interrupted."""
 
 attempts: list[str] = []
 
@@ -34,7 +39,12 @@ def main(report: Path, commands: Path, seconds: float) -> None:
     sys.addaudithook(note)
     from longtake import cli
 
-    codes = [cli.run(arguments) for arguments in json.loads(commands.read_text())]
+    codes = []
+    for arguments in json.loads(commands.read_text()):
+        interrupt = threading.Timer(SERVING, os.kill, (os.getpid(), signal.SIGINT))
+        if "serve" in arguments[:2]:
+            interrupt.start()
+        codes.append(cli.run(arguments))
     time.sleep(seconds)
     report.write_text(json.dumps({"codes": codes, "attempts": attempts}))
 

@@ -32,7 +32,7 @@ from longtake.sinks.meter import Meter
 from longtake.stopping import leave
 from longtake.types import Result
 
-DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 LONGEST_NAME = 120
 """Characters of an identity that are kept in a file name."""
 DIGEST = 12

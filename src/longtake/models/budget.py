@@ -23,6 +23,9 @@ from longtake.types import Answer, Usage
 SHORTEST_REPLY = 16
 """Tokens; with room for fewer than these a call is not worth making."""
 
+WORDS_OF_FAILURE = 120
+"""Characters of why a try failed that are told with a spent budget."""
+
 
 @dataclass(frozen=True, slots=True)
 class Hold:
@@ -106,6 +109,7 @@ class Ledger:
 
     def again(self, used: Usage, why: str) -> None:
         """Count a try that failed; raises :class:`BudgetSpent` if there is none left."""
+        why = why[:WORDS_OF_FAILURE]
         with self._changed:
             self.spent = self.spent + used
             limits, spent = self.limits, self.spent
