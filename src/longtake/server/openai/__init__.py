@@ -1,0 +1,1 @@
+"""Any method as a model: an endpoint that speaks the protocol of OpenAI's clients."""

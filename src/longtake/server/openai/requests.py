@@ -1,0 +1,378 @@
+"""Reads what clients of OpenAI's protocol send; nothing is opened here.
+
+A video comes in many shapes: a ``video_url`` part with an address or the film itself, a list of
+frames in one address, a series of pictures with or without times between them, or a film's name in
+the text (``film:NAME``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, TypeAlias
+
+from longtake.config import BudgetSettings
+from longtake.errors import ConfigError, unknown
+from longtake.server.openai.choices import Asked, read_question, without_instructions
+
+PREFIX = "longtake/"
+"""What the names of all our models begin with."""
+MOST_FRAMES = 4096
+_FILM = re.compile(r'(?<!\w)film:(?:"([^"\n]+)"|(\S+?))(?=[.,;:!?)\]]*(?:\s|$))')
+_CLOCK = r"\d{1,2}:\d{2}(?::\d{2})?(?:\.\d+)?"
+_TIME = re.compile(
+    rf"(?P<clock>{_CLOCK})|(?P<seconds>\d+(?:\.\d+)?)\s*(?:s|sec|secs|second|seconds)\b", re.I
+)
+_LABEL = 80
+"""Characters of a text before a picture in which its time is looked for."""
+# they would change what is returned, and are refused instead of being ignored
+_REFUSED = ("tools", "functions", "logprobs", "audio", "prediction", "web_search_options")
+
+
+class BadRequest(ConfigError):
+    """The request is invalid; ``key`` names the parameter."""
+
+
+@dataclass(frozen=True)
+class SentVideo:
+    """A film by address: ``file:``, ``data:``, ``http:`` or ``https:``."""
+
+    url: str
+
+
+@dataclass(frozen=True)
+class NamedFilm:
+    """A film by its name on the server."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class SentFrames:
+    """Pictures without a film."""
+
+    urls: tuple[str, ...]
+    """Data URLs."""
+    times: tuple[float, ...] | None = None
+    """Seconds, if the client says them."""
+
+
+Footage: TypeAlias = SentVideo | NamedFilm | SentFrames
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a client asks for."""
+
+    model: str
+    method: str
+    asked: Asked
+    footage: Footage
+    budget: BudgetSettings = field(default_factory=BudgetSettings)
+    carried: str = ""
+    """Earlier turns, and material that the prompt brought along."""
+    models: tuple[str, ...] = ()
+    seed: int = 0
+    fresh: bool = False
+    stream: bool = False
+    usage_chunk: bool = False
+
+
+def read_wish(body: Any, methods: Sequence[str], budget_header: str = "") -> Wish:
+    """Read a request body; ``methods`` are the names that models may have."""
+    if not isinstance(body, dict):
+        raise BadRequest("the body must be a JSON object")
+    _refuse(body)
+    model = body.get("model")
+    if not isinstance(model, str) or not model:
+        raise BadRequest("model: name one, such as longtake/videoagent", key="model")
+    method, limits = read_model(model, methods)
+    messages = _messages(body.get("messages"))
+    question, carried = _turns(messages)
+    text, named = _film_name(question)
+    asked = read_question(text)
+    if not asked.text:
+        raise BadRequest("messages: the last user message asks nothing", key="messages")
+    own = _own(body.get("longtake"))
+    given = [limits, read_budget(budget_header), own.get("budget", {})]
+    return Wish(
+        model=model,
+        method=method,
+        asked=asked,
+        footage=_footage(messages, body, named),
+        budget=_strictest(given),
+        carried="\n".join(part for part in (carried, _material(asked)) if part),
+        models=tuple(own.get("models", ())),
+        seed=_seed(body.get("seed")),
+        fresh=bool(own.get("fresh")),
+        stream=bool(body.get("stream")),
+        usage_chunk=bool((body.get("stream_options") or {}).get("include_usage")),
+    )
+
+
+def read_model(model: str, methods: Sequence[str]) -> tuple[str, dict[str, float]]:
+    """Method and budget of ``longtake/videoagent:calls=20+cost=0.5``."""
+    name, _, suffix = model.removeprefix(PREFIX).partition(":")
+    if name not in methods:
+        known = [PREFIX + method for method in methods]
+        raise unknown("model", model, known)
+    return name, read_budget(suffix)
+
+
+def read_budget(text: str) -> dict[str, float]:
+    """Limits from ``calls=20, cost=0.5``; plus signs and semicolons separate them as well."""
+    known = [limit.name for limit in fields(BudgetSettings)]
+    limits = {}
+    for piece in filter(None, re.split(r"[,;+\s]+", text)):
+        name, _, value = piece.partition("=")
+        if name not in known:
+            raise unknown("limit", name, known)
+        limits[name] = _limit(name, value)
+    return limits
+
+
+def _limit(name: str, value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = float("nan")
+    # false for NaN, too
+    if not 0 < number < float("inf"):
+        raise BadRequest(f"{name}={value}: a limit must be positive and finite", key=name)
+    return number
+
+
+def _strictest(given: Sequence[Mapping[str, float]]) -> BudgetSettings:
+    limits: dict[str, float] = {}
+    for each in given:
+        for name, value in each.items():
+            limits[name] = min(value, limits.get(name, value))
+    whole = {"tokens", "frames", "calls"}
+    return BudgetSettings(
+        **{name: int(value) if name in whole else value for name, value in limits.items()}  # type: ignore[arg-type]
+    )
+
+
+def _own(extras: Any) -> dict[str, Any]:
+    """Our own key of a request: ``models``, ``fresh`` and ``budget``."""
+    if extras is None:
+        return {}
+    if not isinstance(extras, dict):
+        raise BadRequest("longtake: must be an object", key="longtake")
+    for name in extras:
+        if name not in ("models", "fresh", "budget"):
+            raise unknown("key", name, ["models", "fresh", "budget"], where="longtake")
+    models = extras.get("models", [])
+    if not isinstance(models, list) or not all(isinstance(name, str) for name in models):
+        raise BadRequest("longtake.models: must be a list of names", key="longtake.models")
+    budget = extras.get("budget") or {}
+    if not isinstance(budget, dict):
+        raise BadRequest("longtake.budget: must be an object", key="longtake.budget")
+    pieces = [f"{name}={value}" for name, value in budget.items()]
+    return {**extras, "models": models, "budget": read_budget(" ".join(pieces))}
+
+
+def _refuse(body: Mapping[str, Any]) -> None:
+    for name in _REFUSED:
+        if body.get(name):
+            raise BadRequest(f"{name}: not supported", key=name)
+    if body.get("n") not in (None, 1):
+        raise BadRequest("n: only one answer is given", key="n")
+    shape = body.get("response_format")
+    if shape is not None and (not isinstance(shape, dict) or shape.get("type") != "text"):
+        raise BadRequest("response_format: only text is supported", key="response_format")
+    options = body.get("stream_options")
+    if options is not None and not (isinstance(options, dict) and body.get("stream")):
+        raise BadRequest("stream_options: only allowed together with stream", key="stream_options")
+
+
+def _seed(seed: Any) -> int:
+    if seed is None:
+        return 0
+    if not isinstance(seed, int):
+        raise BadRequest("seed: must be an integer", key="seed")
+    return seed
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A part of a message."""
+
+    kind: Literal["text", "image", "video"]
+    text: str
+    """The words, or the address."""
+
+
+@dataclass(frozen=True)
+class _Turn:
+    role: str
+    parts: tuple[_Part, ...]
+
+    @property
+    def text(self) -> str:
+        return "\n".join(part.text for part in self.parts if part.kind == "text").strip()
+
+
+def _messages(messages: Any) -> list[_Turn]:
+    if not isinstance(messages, list) or not messages:
+        raise BadRequest("messages: must be a list with at least one message", key="messages")
+    turns = []
+    for message in messages:
+        role = message.get("role") if isinstance(message, dict) else None
+        if role not in ("system", "developer", "user", "assistant"):
+            raise BadRequest(f"messages: role {role!r} is not supported", key="messages")
+        turns.append(_Turn(role, tuple(_parts(message.get("content")))))
+    if turns[-1].role != "user":
+        raise BadRequest("messages: the last one must be the user's", key="messages")
+    return turns
+
+
+def _parts(content: Any) -> list[_Part]:
+    if content is None:
+        return []
+    if isinstance(content, str):
+        return [_Part("text", content)]
+    if not isinstance(content, list):
+        raise BadRequest("content: must be text or a list of parts", key="messages")
+    return [_part(part) for part in content]
+
+
+def _part(part: Any) -> _Part:
+    kind = part.get("type") if isinstance(part, dict) else None
+    if kind == "text":
+        return _Part("text", str(part.get("text") or ""))
+    if kind in ("image_url", "video_url"):
+        given = part.get(kind)
+        # an object with the address and extras such as nframes and fps, or the bare address
+        url = given.get("url") if isinstance(given, dict) else given
+        if not isinstance(url, str) or not url:
+            raise BadRequest(f"{kind}: an address is missing", key="messages")
+        return _Part("image" if kind == "image_url" else "video", url)
+    raise BadRequest(f"content: parts of type {kind!r} are not supported", key="messages")
+
+
+def _turns(turns: Sequence[_Turn]) -> tuple[str, str]:
+    """The question, and the conversation that it continues."""
+    *earlier, last = turns
+    lines = []
+    for turn in earlier:
+        text = turn.text
+        # harnesses only say there in which form to answer
+        if turn.role in ("system", "developer"):
+            text = without_instructions(text)
+        if text:
+            lines.append(f"{turn.role}: {_FILM.sub('', text).strip()}")
+    pictured = any(part.kind == "image" for part in last.parts)
+    return (_untimed(last) if pictured else last.text), "\n".join(lines)
+
+
+def _untimed(turn: _Turn) -> str:
+    """The words of a turn without the labels that only say when its pictures were taken."""
+    kept = []
+    following = [*turn.parts[1:], None]
+    for part, after in zip(turn.parts, following, strict=True):
+        labels = after is not None and after.kind == "image" and _time_in(part) is not None
+        if part.kind == "text" and not (labels and len(part.text) <= _LABEL):
+            kept.append(part.text)
+    return "\n".join(kept).strip()
+
+
+def _film_name(question: str) -> tuple[str, str]:
+    """The question without the film's name, and the name."""
+    match = _FILM.search(question)
+    if match is None:
+        return question, ""
+    rest = question[: match.start()] + question[match.end() :]
+    return re.sub(r"[ \t]{2,}", " ", rest).strip(), match[1] or match[2]
+
+
+def _material(asked: Asked) -> str:
+    return f"subtitles: {asked.material}" if asked.material else ""
+
+
+def _footage(turns: Sequence[_Turn], body: Mapping[str, Any], named: str) -> Footage:
+    """What the question is about: the last video or pictures that were sent, or a name."""
+    for turn in reversed(turns):
+        videos = [part.text for part in turn.parts if part.kind == "video"]
+        images = [part for part in turn.parts if part.kind == "image"]
+        if len(videos) > 1:
+            raise BadRequest("messages: one film a question, please", key="messages")
+        if videos and images:
+            raise BadRequest("messages: a film or pictures, not both", key="messages")
+        if videos:
+            return _video(videos[0], body)
+        if images:
+            return SentFrames(tuple(part.text for part in images), _times(turn))
+    if named:
+        return NamedFilm(named)
+    # an earlier turn may have named it
+    for turn in reversed(turns[:-1]):
+        match = _FILM.search(turn.text)
+        if match is not None:
+            return NamedFilm(match[1] or match[2])
+    raise BadRequest(
+        "messages: no film; send a video_url part, or write film:NAME in the text", key="messages"
+    )
+
+
+def _video(url: str, body: Mapping[str, Any]) -> Footage:
+    head, _, data = url.partition(",")
+    if not head.startswith("data:video/jpeg"):
+        return SentVideo(url)
+    # vLLM's list of frames: one address with several pictures
+    pictures = data.split(",")
+    if len(pictures) > MOST_FRAMES:
+        raise BadRequest(f"video_url: more than {MOST_FRAMES} frames", key="messages")
+    urls = tuple(f"data:image/jpeg;base64,{picture}" for picture in pictures)
+    how = body.get("media_io_kwargs")
+    video = how.get("video") if isinstance(how, dict) else None
+    return SentFrames(urls, frame_times(len(urls), video if isinstance(video, dict) else {}))
+
+
+def frame_times(count: int, how: Mapping[str, Any]) -> tuple[float, ...] | None:
+    """When frames were taken, as far as ``media_io_kwargs.video`` says."""
+    fps, duration = _positive(how.get("fps")), _positive(how.get("duration"))
+    numbers, total = how.get("frames_indices"), _positive(how.get("total_num_frames"))
+    if isinstance(numbers, list) and len(numbers) == count:
+        rate = fps or (total / duration if total and duration else None)
+        valid = all(isinstance(number, int) and number >= 0 for number in numbers)
+        if rate and valid and sorted(set(numbers)) == numbers:
+            return tuple(number / rate for number in numbers)
+    if duration:
+        return tuple(number * duration / count for number in range(count))
+    return None
+
+
+def _positive(value: Any) -> float | None:
+    number = float(value) if isinstance(value, int | float) else 0.0
+    return number if 0 < number < float("inf") else None
+
+
+def _times(turn: _Turn) -> tuple[float, ...] | None:
+    """The times in the texts before the pictures, if every picture has one and they increase."""
+    times: list[float] = []
+    before: _Part | None = None
+    for part in turn.parts:
+        if part.kind == "image":
+            time = _time_in(before)
+            if time is None or (times and time <= times[-1]):
+                return None
+            times.append(time)
+        before = part
+    return tuple(times)
+
+
+def _time_in(part: _Part | None) -> float | None:
+    if part is None or part.kind != "text":
+        return None
+    matches = list(_TIME.finditer(part.text[-_LABEL:]))
+    if not matches:
+        return None
+    match = matches[-1]
+    if match["seconds"]:
+        return float(match["seconds"])
+    total = 0.0
+    for piece in match["clock"].split(":"):
+        total = total * 60 + float(piece)
+    return total
