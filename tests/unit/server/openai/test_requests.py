@@ -154,7 +154,7 @@ def test_budgets_come_from_the_model_the_header_and_the_body_and_the_strictest_c
         ({"messages": [{"role": "user", "content": "film:a.mp4"}]}, "asks nothing"),
         ({"messages": [{"role": "user", "content": [{"type": "input_audio"}]}]}, "input_audio"),
         ({"messages": [{"role": "user", "content": [video(""), TEXT]}]}, "address is missing"),
-        ({"messages": [{"role": "user", "content": [video("a"), video("b")]}]}, "one film"),
+        ({"messages": [{"role": "user", "content": [video("a"), video("b"), TEXT]}]}, "one film"),
         ({"messages": [{"role": "user", "content": [video("a"), image(), TEXT]}]}, "not both"),
     ],
 )
