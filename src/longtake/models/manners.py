@@ -59,8 +59,8 @@ class Known:
     """``False`` once pictures were refused."""
     letters: bool | None = None
     """Whether log-probabilities are offered."""
-    whole_failures: int = 0
-    """Replies in a row that could not be read as a whole, and field by field could."""
+    by_field: bool = False
+    """Whether fields are asked for one at a time from the start."""
     bias: dict[str, float] = field(default_factory=dict)
     """Share of each letter on questions that have no answer (``models probe --bias``)."""
     reading: float | None = None
@@ -83,6 +83,7 @@ class Manner:
     ) -> None:
         self.known = known or Known()
         self._save = save
+        self._failures = 0
         self._lock = threading.Lock()
 
     @property
@@ -97,7 +98,7 @@ class Manner:
     @property
     def by_field(self) -> bool:
         """Whether fields are asked for one at a time from the start."""
-        return self.known.whole_failures >= FAILED_WHOLE
+        return self.known.by_field
 
     @property
     def biased(self) -> bool:
@@ -146,10 +147,10 @@ class Manner:
 
     def heard(self, *, whole: bool) -> None:
         """Count a reply that was read as a whole, or only field by field."""
-        count = 0 if whole else self.known.whole_failures + 1
-        # a model that is asked by field stays so until this is forgotten
-        if not self.by_field:
-            self.learn(whole_failures=count)
+        # counted in memory: a file that changes with every reply would be a burden
+        self._failures = 0 if whole else self._failures + 1
+        if self._failures >= FAILED_WHOLE:
+            self.learn(by_field=True)
 
     def forget(self) -> None:
         """Forget what the server refused, keeping what was measured of the model."""
