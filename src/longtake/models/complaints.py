@@ -25,9 +25,11 @@ _BOUNDS = re.compile(
     rf"|(?:unsupported|not (?:permitted|supported|allowed))[^.]{{0,60}}{_KEYWORD}"
 )
 _LOADING = re.compile(r"\bloading\b|\bwarming up\b", re.IGNORECASE)
+_SEEING = r"(?:image|picture|vision|multimodal|multi-modal)"
+_TAKING = r"(?:support|accept|allow|enabl|available|capab)"
 _BLIND = re.compile(
-    r"mmproj|multimodal|(?:image|picture|vision|image_url)[^.]{0,60}(?:not|n't|only|unsupported)"
-    r"|(?:not|n't|unsupported|only)[^.]{0,60}(?:image|picture|vision)",
+    rf"mmproj|not a multi-?modal|{_SEEING}[^.]{{0,60}}(?:not|n't)\s(?:be\s)?{_TAKING}"
+    rf"|(?:not|n't)\s{_TAKING}[^.]{{0,60}}{_SEEING}|unsupported[^.]{{0,40}}{_SEEING}",
     re.IGNORECASE,
 )
 _MOST_IMAGES = re.compile(

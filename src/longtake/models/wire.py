@@ -23,6 +23,8 @@ FINISHES: Mapping[str, Finish] = {
 """Finish reasons of servers; any other is ``other``."""
 
 
+LIKELY = 0.5
+"""Probability of all letters together, below which a model was about to say something else."""
 MOST_TOKENS = 10**9
 """A count above this is an error of the server, not a count."""
 

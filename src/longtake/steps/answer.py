@@ -16,11 +16,9 @@ from pydantic import BaseModel
 from longtake import events, prompts
 from longtake.models.chat import Chat, Options
 from longtake.models.replies.forms import Brief, Letter
+from longtake.models.wire import LIKELY
 from longtake.steps.ask import ask, compose
 from longtake.types import Answer, Evidence, Frame, Question
-
-LIKELY = 0.5
-"""Probability of all letters together, below which the model was about to say something else."""
 
 GREEDY = 0.1
 """Temperatures up to this one choose the likeliest letter nearly always."""

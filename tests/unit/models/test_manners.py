@@ -21,6 +21,7 @@ from longtake.models import manners
 from longtake.models.backends.openai import LOOPBACK_SECONDS, OpenAIChat
 from longtake.models.catalogue import Catalogue
 from longtake.models.chat import Card, Image, Options, Unavailable, say
+from longtake.models.complaints import most_images, refuses_pictures
 from longtake.models.http import Endpoint
 from longtake.models.layers import Retrying, introduced
 from longtake.models.manners import FAILED_WHOLE, REMEMBERED, Known, Manner, remembered
@@ -352,3 +353,34 @@ def test_a_model_that_never_manages_a_whole_form_is_asked_for_its_fields() -> No
 
 def told() -> dict[str, Any]:
     return {"question": QUESTION, "manner": ""}
+
+
+@pytest.mark.parametrize(
+    ("complaint", "blind"),
+    [
+        ("image input is not supported - hint: provide the mmproj", True),
+        ("The model does not support image input.", True),
+        ("qwen is not a multimodal model", True),
+        ("image_url is not supported by this model", True),
+        ("The image could not be downloaded.", False),
+        ("cannot identify image file", False),
+        ("response_format is not supported", False),
+    ],
+)
+def test_a_model_is_called_blind_only_when_the_server_says_so(complaint: str, blind: bool) -> None:
+    assert refuses_pictures(400, complaint) is blind
+
+
+@pytest.mark.parametrize(
+    ("complaint", "most"),
+    [
+        ("At most 4 image(s) may be provided in one prompt.", 4),
+        ("Too many images: the maximum of 10 images was exceeded", 10),
+        ("You may send up to 16 images", 16),
+        ("images exceed the limit of 5", 5),
+        ("maximum context length is 4096 tokens", None),
+        ("the image is 4096 pixels wide", None),
+    ],
+)
+def test_limits_on_pictures_as_servers_word_them(complaint: str, most: int | None) -> None:
+    assert most_images(complaint) == most

@@ -29,6 +29,7 @@ from longtake.models.chat import (
 )
 from longtake.models.clock import REAL, Clock
 from longtake.models.complaints import is_loading, most_images, refused_feature, refuses_pictures
+from longtake.models.context import reported_context
 from longtake.models.destinations import is_loopback
 from longtake.models.http import Endpoint, Response, check_url
 from longtake.models.keys import bound_key
@@ -36,18 +37,14 @@ from longtake.models.manners import Manner, Rung, Verdict, card_with, remembered
 from longtake.models.prices import price_of
 from longtake.models.replies.keeping import is_object, keeps, strict
 from longtake.models.request import form_rung, thin, wire_body
-from longtake.models.wire import declined, estimated_usage, read_reply
+from longtake.models.wire import LIKELY, declined, estimated_usage, read_reply
 
-CONTEXT_KEYS = ("max_model_len", "context_length", "context_window", "max_context_length")
-"""What servers call the context length in their list of models."""
 LOOPBACK_SECONDS = 900.0
 """A model on this machine may take this long for a reply: asking again would not be quicker."""
 LOADING_SECONDS = 600.0
 """How long a server is waited for that is loading the model …"""
 LOADING_PAUSE = 2.0
 """… and how often it is asked."""
-LIKELY = 0.5
-"""Probability of all letters together, below which a model was about to say something else."""
 
 
 class OpenAIBackend(Backend[OpenAIEntry]):
@@ -192,12 +189,7 @@ class OpenAIChat:
 
     def context(self) -> int | None:
         """The context length that the server reports, if it does."""
-        size = _listed_context(self._endpoint.get("models"), self._model)
-        if size is None:
-            # llama.cpp reports it elsewhere
-            props = self._endpoint.get("../props")
-            defaults = props.get("default_generation_settings") if isinstance(props, dict) else None
-            size = _positive(defaults.get("n_ctx")) if isinstance(defaults, dict) else None
+        size = reported_context(self._endpoint, self._model)
         if size is not None:
             self._manner.learn(context=size)
         return size
@@ -360,19 +352,3 @@ def _keeps(reply: Reply, asking: _Asking) -> bool:
     if asking.rung == "json_object":
         return is_object(reply.text)
     return keeps(reply.text, strict(asking.options.schema or {}))
-
-
-def _listed_context(listed: Any, model: str) -> int | None:
-    """The context length of a model in a server's list."""
-    entries = listed.get("data") if isinstance(listed, dict) else None
-    for entry in entries if isinstance(entries, list) else []:
-        if isinstance(entry, dict) and entry.get("id") == model:
-            for key in CONTEXT_KEYS:
-                if size := _positive(entry.get(key)):
-                    return size
-    return None
-
-
-def _positive(value: Any) -> int | None:
-    is_count = isinstance(value, int) and not isinstance(value, bool) and value > 0
-    return int(value) if is_count else None
