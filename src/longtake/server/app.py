@@ -19,6 +19,7 @@ from longtake.errors import (
     ModelError,
 )
 from longtake.server.films import NoSuchFilm
+from longtake.server.openai import routes as openai
 from longtake.server.options import ServeOptions
 from longtake.server.routes import about, films, media, page, runs
 from longtake.server.runs import QueueFull
@@ -67,6 +68,7 @@ def build(options: ServeOptions, keys: Keys) -> FastAPI:
     app.add_exception_handler(LongtakeError, _refused)
     for module in (about, films, media, runs):
         app.include_router(module.router, prefix=API)
+    app.include_router(openai.router, prefix="/v1")
     app.include_router(page.router)
     return app
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import threading
 import time
 from collections import OrderedDict
@@ -17,10 +18,11 @@ from pathlib import Path
 from typing import Literal
 
 from longtake.errors import MediaError
+from longtake.footage.frames import FrameFootage
 from longtake.index.film import Film
 from longtake.index.store import private_folder
 from longtake.server.options import ServeOptions
-from longtake.session.films import open_film, open_store
+from longtake.session.films import open_film, open_frames, open_store
 
 SUFFIXES = frozenset(
     {
@@ -36,6 +38,9 @@ MOST = 5000
 """Films that are listed."""
 FRESH = 2.0
 """Seconds for which a listing is used again."""
+SENT = "sent-"
+"""What the ids of films begin with that came with a question; they are not listed."""
+_SENT_ID = re.compile(rf"{SENT}[0-9a-f]{{32}}")
 KEPT_OPEN = 8
 """Films whose tables of packets are kept in memory."""
 
@@ -70,6 +75,7 @@ class Shelf:
         for folder in (options.data.parent, options.data, options.uploads):
             private_folder(folder)
         self._uploads = options.uploads.resolve()
+        self._sent = options.data.resolve() / "sent"
         self._roots = [root.resolve() for root in options.films]
         self._lock = threading.Lock()
         self._listed: dict[str, tuple[Path, FilmFile]] = {}
@@ -83,6 +89,8 @@ class Shelf:
 
     def path(self, film: str) -> Path:
         """The file of a film; raises :class:`NoSuchFilm`."""
+        if _SENT_ID.fullmatch(film):
+            return self._sent_path(film)
         entry = self._listing().get(film)
         if entry is None:
             # it may have been added since the last listing
@@ -90,6 +98,16 @@ class Shelf:
         if entry is None or not self._allowed(entry[0]):
             raise NoSuchFilm(film)
         return entry[0]
+
+    def _sent_path(self, film: str) -> Path:
+        for path in self._sent.glob(f"{film}*"):
+            return path
+        raise NoSuchFilm(film)
+
+    def footage(self, film: str) -> Film | FrameFootage:
+        """A film, or the pictures that came with a question."""
+        path = self.path(film)
+        return open_frames(path, self._settings) if path.is_dir() else self.open(film)
 
     def file(self, film: str) -> FilmFile:
         """How a film is listed."""

@@ -50,6 +50,8 @@ class Ask(BaseModel):
     seed: int = 0
     fresh: bool = False
     """Do not reuse earlier replies."""
+    index_first: bool = True
+    """Index the film's pictures before the question, with progress, if that was not done yet."""
     carried: str = Field(default="", max_length=20_000)
     """What earlier questions and answers say that this one refers to."""
 

@@ -26,6 +26,7 @@ from typing import Literal
 from longtake import registry
 from longtake.config import BudgetSettings
 from longtake.errors import BudgetSpent, ConfigError, RunError, unknown
+from longtake.footage.protocol import Footage
 from longtake.index.film import Film
 from longtake.index.tasks import tasks
 from longtake.models.clock import Cancelled
@@ -170,16 +171,18 @@ class RunPool:
         self.finished[state] = self.finished.get(state, 0) + 1
 
     def _act(self, run: Run) -> Result | None:
-        film = self._shelf.open(run.record.ask.film)
+        footage = self._shelf.footage(run.record.ask.film)
         if run.record.kind == "index":
-            _index(film, run)
+            if isinstance(footage, Film):
+                _index(footage, run)
             return None
-        return self._answer(run, film)
+        return self._answer(run, footage)
 
-    def _answer(self, run: Run, film: Film) -> Result:
+    def _answer(self, run: Run, footage: Footage) -> Result:
         ask = run.record.ask
         # indexed here, with progress, rather than inside the first search of the method
-        film.pictures.build(film.pictures.layers(), run.advance("frames"))
+        if isinstance(footage, Film) and ask.index_first:
+            footage.pictures.build(footage.pictures.layers(), run.advance("frames"))
         budget = self._budget(run)
         session = self.session(ask, budget)
         meter = Meter()
@@ -187,7 +190,7 @@ class RunPool:
         trace = JsonlSink(self.journal.trace(run.id), pictures=False)
         try:
             with session.under_way(trace, PictureSink(self.journal), meter, run):
-                return session.answer(ask.method, film, question_of(ask), stop=run.stop)
+                return session.answer(ask.method, footage, question_of(ask), stop=run.stop)
         finally:
             with self._changed:
                 self.spent += meter.total.cost or 0.0

@@ -42,6 +42,10 @@ UPLOADS = ("/api/v1/films/upload",)
 """Paths that take a film as the body, not JSON."""
 MAX_BODY = 1_000_000
 """Bytes of a JSON body."""
+PROTOCOL = "/v1/"
+"""Paths of the endpoint for OpenAI's clients, which read errors in a shape of their own."""
+MAX_SENT = 512_000_000
+"""Bytes of a JSON body there: it may hold a film."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; "
     "media-src 'self' blob:; connect-src 'self'; font-src 'self'; base-uri 'none'; "
@@ -63,6 +67,14 @@ class Refusal(NamedTuple):
 
     status: int
     detail: str
+
+    def body(self, path: str) -> dict[str, object]:
+        """The refusal as the clients of a path read it."""
+        if not path.startswith(PROTOCOL):
+            return {"detail": self.detail}
+        kind = "authentication_error" if self.status == 401 else "invalid_request_error"
+        error = {"message": self.detail, "type": kind, "param": None, "code": "refused"}
+        return {"error": error}
 
 
 class Keys:
@@ -182,7 +194,7 @@ class Guard:
 
         refusal = self.refusal(scope)
         if refusal is not None:
-            answer = JSONResponse({"detail": refusal.detail}, refusal.status)
+            answer = JSONResponse(refusal.body(scope["path"]), refusal.status)
             await answer(scope, receive, guarded_send)
         elif scope["path"] == "/enter":
             await self._enter(scope)(scope, receive, guarded_send)
@@ -237,6 +249,7 @@ def _body_refusal(headers: Headers, path: str) -> Refusal | None:
     # a chunked body has no length to check
     if length is None:
         return Refusal(411, "the length of the body is required")
-    if not length.isdigit() or int(length) > MAX_BODY:
-        return Refusal(413, f"the body is larger than {MAX_BODY} bytes")
+    most = MAX_SENT if path.startswith(PROTOCOL) else MAX_BODY
+    if not length.isdigit() or int(length) > most:
+        return Refusal(413, f"the body is larger than {most} bytes")
     return None

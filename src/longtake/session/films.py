@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from functools import lru_cache
 from pathlib import Path
 
+import numpy as np
+
 from longtake.config import PerceptionSettings, Settings, cache_folder
+from longtake.footage.frames import FrameFootage
 from longtake.index.film import Film
 from longtake.index.scratch import writable_store
 from longtake.index.store import Store
 from longtake.perception.senses import Senses
+from longtake.types import Frame
 
 
 def open_store(settings: Settings) -> Store:
@@ -41,6 +46,20 @@ def open_film(
         subtitles_begin=subtitles_begin,
         full_hash=full_hash,
     )
+
+
+def open_frames(folder: Path, settings: Settings) -> FrameFootage:
+    """Open a folder of pictures, numbered from 0, with their times in ``times.json``."""
+    from PIL import Image
+
+    times = json.loads((folder / "times.json").read_bytes())
+    frames = []
+    for number, time in enumerate(times):
+        with Image.open(folder / f"{number:05d}") as picture:
+            frames.append(Frame(time, np.asarray(picture.convert("RGB"))))
+    store = writable_store(open_store(settings))
+    name = f"{len(frames)} pictures"
+    return FrameFootage(name, frames, _senses(settings.perception, store.root))
 
 
 @lru_cache(maxsize=1)

@@ -1,0 +1,206 @@
+"""Replies as clients of OpenAI's protocol read them.
+
+``content`` holds the bare answer. The steps of the run are ``reasoning`` (``reasoning_content`` for
+other clients), its evidence are citations with a link to the moment, and everything else that we
+know is below ``longtake``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from longtake.errors import (
+    BudgetSpent,
+    ConfigError,
+    LongtakeError,
+    MediaError,
+    MissingExtra,
+    ModelError,
+)
+from longtake.server.films import NoSuchFilm
+from longtake.server.openai.requests import SentFrames, Wish
+from longtake.server.runs import QueueFull
+from longtake.stopping import Cancelled
+from longtake.timecode import clock
+from longtake.types import GIVEN, Answer, Result, Usage
+
+LONGEST_STEP = 300
+"""Characters of a reply or a result in the description of a step."""
+STATUS: tuple[tuple[type[Exception], int, str], ...] = (
+    (NoSuchFilm, 404, "film_not_found"),
+    (QueueFull, 503, "queue_full"),
+    (BudgetSpent, 402, "budget_spent"),
+    (Cancelled, 499, "cancelled"),
+    (ConfigError, 400, "invalid_request"),
+    (MediaError, 400, "invalid_film"),
+    (MissingExtra, 501, "missing_extra"),
+    (ModelError, 502, "model_failed"),
+)
+"""HTTP status and code of each error; the first that fits counts."""
+
+
+@dataclass(frozen=True)
+class Head:
+    """What every part of a reply begins with."""
+
+    run: str
+    model: str
+    created: int
+    film: str
+    base: str
+    """Address of the server, for links."""
+
+    def of(self, kind: str) -> dict[str, Any]:
+        """The fields of an object of that kind."""
+        identity = f"chatcmpl-{self.run}"
+        return {"id": identity, "object": kind, "created": self.created, "model": self.model}
+
+
+def completion(head: Head, wish: Wish, result: Result, steps: str) -> dict[str, Any]:
+    """The whole reply."""
+    message = {"role": "assistant", **_answer(head, wish, result.answer)}
+    if steps:
+        message |= {"reasoning": steps, "reasoning_content": steps}
+    return {
+        **head.of("chat.completion"),
+        "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}],
+        "usage": usage_of(result.usage),
+        "longtake": extras(head, wish, result),
+    }
+
+
+def chunk(
+    head: Head, delta: Mapping[str, Any], finish: str | None = None, **more: Any
+) -> dict[str, Any]:
+    """One piece of a stream."""
+    choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+    return {**head.of("chat.completion.chunk"), "choices": [choice], **more}
+
+
+def thought(head: Head, text: str) -> dict[str, Any]:
+    """A step of the run as a piece of a stream."""
+    return chunk(head, {"reasoning": text, "reasoning_content": text})
+
+
+def last_chunks(head: Head, wish: Wish, result: Result) -> list[dict[str, Any]]:
+    """The answer, the end, and the usage if it was asked for."""
+    answer = _answer(head, wish, result.answer)
+    pieces = [chunk(head, answer), chunk(head, {}, "stop", longtake=extras(head, wish, result))]
+    if wish.usage_chunk:
+        usage = usage_of(result.usage)
+        pieces.append({**head.of("chat.completion.chunk"), "choices": [], "usage": usage})
+    return pieces
+
+
+def _answer(head: Head, wish: Wish, answer: Answer) -> dict[str, Any]:
+    content = wish.asked.said(answer.choice, answer.text)
+    fields: dict[str, Any] = {"content": content, "annotations": citations(head, answer, content)}
+    # an empty answer says why it is empty, where clients look for that
+    if not content or answer.status not in (*GIVEN, "budget_spent"):
+        fields["refusal"] = answer.reason or f"no answer ({answer.status})"
+    return fields
+
+
+def citations(head: Head, answer: Answer, content: str) -> list[dict[str, Any]]:
+    """The evidence as links to its moments."""
+    cited = []
+    for evidence in answer.evidence:
+        start = evidence.segment.start
+        citation = {
+            "url": f"{head.base}film/{head.film}#t={start:g}",
+            "title": f"{clock(start)} {evidence.source}",
+            "start_index": 0,
+            "end_index": len(content),
+        }
+        cited.append({"type": "url_citation", "url_citation": citation})
+    return cited
+
+
+def usage_of(usage: Usage) -> dict[str, Any]:
+    """The tokens of all calls that the method made."""
+    return {
+        "prompt_tokens": usage.tokens_in,
+        "completion_tokens": usage.tokens_out,
+        "total_tokens": usage.tokens_in + usage.tokens_out,
+        "prompt_tokens_details": {"cached_tokens": usage.tokens_cached},
+    }
+
+
+def extras(head: Head, wish: Wish, result: Result) -> dict[str, Any]:
+    """What the protocol has no place for."""
+    answer = result.answer
+    understood = {"form": wish.asked.form, "question": wish.asked.text}
+    return {
+        "run": head.run,
+        "film": head.film,
+        "footage": _footage(wish),
+        "asked": {**understood, "options": list(wish.asked.options)},
+        "method": result.method,
+        "models": dict(result.models),
+        "status": answer.status,
+        "choice": answer.choice,
+        "text": answer.text,
+        "reason": answer.reason,
+        "confidence": answer.confidence,
+        "evidence": [asdict(evidence) for evidence in answer.evidence],
+        "usage": asdict(result.usage),
+        "cost": result.usage.cost,
+    }
+
+
+def _footage(wish: Wish) -> str:
+    """What the answer is based on; pictures are never passed off as a film."""
+    if not isinstance(wish.footage, SentFrames):
+        return "film"
+    count = len(wish.footage.urls)
+    if wish.footage.times is None:
+        return f"{count} pictures without times; times are their numbers, from 0"
+    return f"{count} pictures with times"
+
+
+def error_of(error: Exception) -> tuple[int, dict[str, Any]]:
+    """Status and body of an error in OpenAI's shape."""
+    status, code = (400, "failed") if isinstance(error, LongtakeError) else (500, "internal")
+    for kind, its_status, its_code in reversed(STATUS):
+        if isinstance(error, kind):
+            status, code = its_status, its_code
+    # what a bug says is nobody's business but the log's
+    message = str(error) if isinstance(error, LongtakeError) else "internal error"
+    if isinstance(error, ConfigError) and message.startswith("unknown model"):
+        status, code = 404, "model_not_found"
+    return status, error_body(message, status, code, getattr(error, "key", None))
+
+
+def error_body(message: str, status: int, code: str, param: str | None = None) -> dict[str, Any]:
+    """An error in OpenAI's shape."""
+    kind = "invalid_request_error" if status < 500 else "server_error"
+    return {"error": {"message": message, "type": kind, "param": param, "code": code}}
+
+
+def describe(data: bytes) -> str:
+    """An event of the trace in one line; empty for what a reader need not see."""
+    event = json.loads(data)
+    kind = event["kind"]
+    if kind == "step_began":
+        details = ", ".join(f"{name} {value}" for name, value in event["data"].items())
+        return f"{event['name']}{f' ({details})' if details else ''}\n"
+    if kind == "frames_seen":
+        times = ", ".join(clock(frame["time"]) for frame in event["frames"][:8])
+        more = ", …" if len(event["frames"]) > 8 else ""
+        return f"looked at {len(event['frames'])} frames: {times}{more}\n"
+    if kind == "tool_called":
+        return f"{event['name']}: {_short(event['result'] or event['error'])}\n"
+    if kind == "chat_called":
+        said = event["reply"] or event["error"]
+        return f"{event['prompt'] or event['model']}: {_short(said)}\n" if said else ""
+    if kind == "noted":
+        return f"note: {event['label']}\n"
+    return ""
+
+
+def _short(text: Any) -> str:
+    plain = " ".join(str(text or "").split())
+    return plain if len(plain) <= LONGEST_STEP else plain[:LONGEST_STEP] + "…"
