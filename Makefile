@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: help demo test attack chaos lint docs bench wheel-check clean
+.PHONY: help demo test attack chaos compat lint docs bench wheel-check clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -31,6 +31,9 @@ attack: $(VENV)/.ready  ## fresh damaged films, texts and responses for MINUTES=
 
 chaos: $(VENV)/.ready  ## index and eval under kills, full disks and a failing model, for MINUTES=60
 	$(BIN)/python tests/attack/chaos.py --minutes $(MINUTES)
+
+compat: $(VENV)/.ready  ## real servers in environments of their own: about 2 GB, compiles llama.cpp
+	$(BIN)/python tests/compat/run.py
 
 lint: $(VENV)/.ready  ## ruff, mypy strict, import contracts
 	$(BIN)/ruff check .

@@ -48,7 +48,9 @@ class _Server(ThreadingHTTPServer):
 
 
 @contextmanager
-def stripping(url: str, *, key: str = "", timeout: float = 900.0) -> Iterator[str]:
+def stripping(
+    url: str, *, key: str = "", timeout: float = 900.0, strip: bool = True
+) -> Iterator[str]:
     """Serve what ``url`` (ending in ``/v1``) serves, without enforcement; gives the new address."""
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     # a proxy from the environment has no business between two servers of one machine
@@ -56,7 +58,7 @@ def stripping(url: str, *, key: str = "", timeout: float = 900.0) -> Iterator[st
     client = httpx.Client(headers=headers, timeout=timeout, trust_env=False, limits=limits)
     root = url.rstrip("/").removesuffix("/v1")
     with client:
-        server = _Server(("127.0.0.1", 0), _handler(client, root))
+        server = _Server(("127.0.0.1", 0), _handler(client, root, strip))
         thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
         thread.start()
         try:
@@ -66,14 +68,14 @@ def stripping(url: str, *, key: str = "", timeout: float = 900.0) -> Iterator[st
             server.server_close()
 
 
-def _handler(client: httpx.Client, root: str) -> type[BaseHTTPRequestHandler]:
+def _handler(client: httpx.Client, root: str, strip: bool) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
             raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             body = json.loads(raw or b"{}")
-            if self.path.endswith("/chat/completions"):
+            if strip and self.path.endswith("/chat/completions"):
                 body = stripped(body)
             self._answer(lambda: client.post(root + self.path, json=body))
 

@@ -1,0 +1,58 @@
+"""The bodies of requests as longtake sends them: every way of asking for every form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from pydantic import BaseModel, Field
+
+from longtake.methods.symphony.method import PlanReply
+from longtake.methods.videoagent.replies import WishesReply
+from longtake.models.chat import Image, Message, Options, Text, ToolCall, ToolSpec, say
+from longtake.models.manners import LADDER, Manner
+from longtake.models.replies.forms import schema_for
+from longtake.models.request import wire_body
+from longtake.steps.answer import ReasonedChoice
+from longtake.types import Frame, Question
+
+QUESTION = Question("Who barks?", ("the man", "the dog"))
+LOOK = ToolSpec("look", "Looks.", {"type": "object", "properties": {"at": {"type": "string"}}})
+
+
+class Nested(BaseModel):
+    """A form with nested lists and bounds."""
+
+    groups: list[list[int]]
+    score: int = Field(ge=1, le=10)
+
+
+def conversations() -> dict[str, list[Message]]:
+    """Text alone, a picture, and a conversation with a tool."""
+    asked = [say("system", "Be brief."), say("user", "Who barks? Reply in JSON.")]
+    picture = Image(Frame(1.0, np.zeros((16, 16, 3), np.uint8)))
+    call = ToolCall("call-1", "look", '{"at": "00:00:01"}')
+    used = [
+        *asked,
+        Message("assistant", (), (call,)),
+        Message("tool", (Text("a dog"),), answers="call-1"),
+    ]
+    return {"text": asked, "picture": [say("user", "[00:00:01]", picture, "Look.")], "tool": used}
+
+
+def bodies(model: str = "m") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each body with a name."""
+    manner = Manner()
+    kinds = (ReasonedChoice, WishesReply, PlanReply, Nested)
+    for name, messages in conversations().items():
+        yield name, wire_body(model, messages, Options(seed=1, stop=("END",)), manner, "plain")
+        letters = Options(max_tokens=1, letters=("A", "B"))
+        yield f"{name}, letters", wire_body(model, messages, letters, manner, "plain")
+        tools = Options(tools=(LOOK,))
+        yield f"{name}, tools", wire_body(model, messages, tools, manner, "plain")
+        for rung in LADDER:
+            for kind in kinds:
+                typed = Options(schema=schema_for(kind, QUESTION))
+                body = wire_body(model, messages, typed, manner, rung)
+                yield f"{name}, {kind.__name__}, {rung}", body

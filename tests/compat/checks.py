@@ -1,0 +1,104 @@
+"""What is asked of a running server."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+
+from pydantic import BaseModel
+
+from longtake.config import CacheSettings, Settings
+from longtake.errors import ModelError
+from longtake.models.catalogue import Catalogue
+from longtake.models.chat import Chat, Options, ToolSpec, Unavailable, Unsupported, say
+from longtake.models.manners import manner_of
+from longtake.models.probe import probe
+from longtake.models.replies.forms import Letter
+from longtake.steps.ask import ask
+from longtake.types import Question
+
+QUESTION = Question("Who barks?", ("the man", "the dog"))
+
+
+class Guess(BaseModel):
+    """A form with an optional field."""
+
+    reason: str = ""
+    choice: Letter = None
+
+
+def asked(chat: Chat) -> str:
+    """A typed question; a tiny model may fail to answer, but the server must not fail."""
+    told = {"question": QUESTION, "manner": "", "max_tokens": 64}
+    said = ask(chat, "baselines/blind", Guess, default=None, **told)
+    manner = manner_of(chat)
+    assert manner is not None
+    return f"{'read' if said else 'not readable'}, asked as {manner.rung} {manner.known.verdicts}"
+
+
+def letters(chat: Chat) -> str:
+    """One letter by log-probability; what a tiny model makes of it is another matter."""
+    options = Options(max_tokens=1, letters=("A", "B"))
+    odds = chat.complete([say("user", "A or B? Reply with the letter only.")], options).odds
+    told = {letter: round(value, 3) for letter, value in odds.items()}
+    return f"told {told}" if odds else "not told"
+
+
+def tools(chat: Chat) -> str:
+    """A tool that may be called."""
+    look = ToolSpec("look", "Looks.", {"type": "object", "properties": {"at": {"type": "string"}}})
+    try:
+        reply = chat.complete([say("user", "Look.")], Options(max_tokens=16, tools=(look,)))
+    except Unsupported:
+        return "refused, and asked in words"
+    return f"accepted, {len(reply.tool_calls)} calls"
+
+
+def too_long(chat: Chat) -> str:
+    """A prompt that is longer than the context."""
+    words = 2 * (chat.card.context or 2500)
+    try:
+        chat.complete([say("user", "word " * words)], Options(max_tokens=8))
+    except Unavailable as error:
+        return f"FAILED: retried ({error})"
+    except ModelError as error:
+        return error.problem
+    return "accepted, and cut by the server"
+
+
+def usage(chat: Chat) -> str:
+    """What the server says it used."""
+    used = chat.complete([say("user", "Hello?")], Options(max_tokens=8)).usage
+    return f"{used.tokens_in} in, {used.tokens_out} out"
+
+
+def probed(chat: Chat) -> str:
+    """What ``models probe`` reports."""
+    report = probe(chat)
+    if not report.reachable:
+        return f"FAILED: {report.problem}"
+    return f"{report.form}, vision {report.vision}, context {report.context}"
+
+
+CHECKS: dict[str, Callable[[Chat], str]] = {
+    "typed": asked,
+    "letters": letters,
+    "tools": tools,
+    "usage": usage,
+    "too long": too_long,
+    "probe": probed,
+}
+
+
+def check(address: str) -> dict[str, str]:
+    """What came of each check."""
+    outcomes = {}
+    with tempfile.TemporaryDirectory() as folder:
+        settings = Settings(cache=CacheSettings(folder=folder))
+        chat = Catalogue(settings).bare(address)
+        for name, step in CHECKS.items():
+            try:
+                outcomes[name] = step(chat)
+            except ModelError as error:
+                outcomes[name] = f"FAILED: {str(error)[:300]}"
+    return outcomes
