@@ -15,6 +15,7 @@ from longtake.cli.options import COUNT, FOLDER, as_json, debug
 from longtake.cli.output import emit_json, progress, say
 from longtake.lab.acuity import parse
 from longtake.lab.film import check_folder, make_world, read_script, summary, write_world
+from longtake.lab.profile import CURRENT, PROFILES, profile_named
 from longtake.lab.serve import Service, serving
 
 
@@ -55,11 +56,21 @@ def lab() -> None:
     "--questions", "count", type=COUNT, default=60, show_default=True, help="Most questions."
 )
 @click.option(
+    "--profile",
+    "edition",
+    type=click.Choice(list(PROFILES)),
+    default=CURRENT.name,
+    show_default=True,
+    help="Edition of the questions; films are the same in all.",
+)
+@click.option(
     "--no-code", is_flag=True, help="Leave the frame code out; simulated models then see nothing."
 )
 @as_json
 @debug
-def make(minutes: int, seed: int, out: Path, count: int, no_code: bool, as_json: bool) -> None:
+def make(
+    minutes: int, seed: int, out: Path, count: int, edition: str, no_code: bool, as_json: bool
+) -> None:
     """Make a film with its subtitles, script and questions.
 
     The same seed and length give the same world, byte for byte except for the video encoder's
@@ -71,7 +82,7 @@ def make(minutes: int, seed: int, out: Path, count: int, no_code: bool, as_json:
     """
     check_folder(out)
     began = time.perf_counter()
-    world = make_world(seed, minutes, count)
+    world = make_world(seed, minutes, count, profile_named(edition))
     with progress(world.script.name) as advance:
         write_world(world, out, code=not no_code, advance=advance)
     seconds = round(time.perf_counter() - began, 1)

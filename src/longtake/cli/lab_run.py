@@ -20,7 +20,7 @@ from longtake.evals.items import Benchmark
 from longtake.evals.lab import lab
 from longtake.evals.outcomes import count_statuses, list_errors
 from longtake.evals.solving import Solver
-from longtake.lab.profile import PROFILE
+from longtake.lab.profile import CURRENT, PROFILES, profile_named
 from longtake.plots.events import check as check_plot
 from longtake.plots.sweep import draw
 from longtake.session.asking import Session
@@ -51,6 +51,14 @@ from longtake.types import GIVEN
     help="Seed of the first world; 0 to 99 for development, 1000 and up to publish.",
 )
 @click.option(
+    "--profile",
+    "edition",
+    type=click.Choice(list(PROFILES)),
+    default=CURRENT.name,
+    show_default=True,
+    help="Edition of the laboratory: questions, and defaults of simulated models.",
+)
+@click.option(
     "--noise",
     type=float,
     metavar="X",
@@ -76,6 +84,7 @@ def run_command(
     worlds: int,
     questions: int,
     first_seed: int,
+    edition: str,
     noise: float | None,
     encoded: Path | None,
     workers: int,
@@ -98,7 +107,8 @@ def run_command(
       longtake lab run --method videoagent --minutes 60 --worlds 3 --questions 40
       longtake lab run --method videoagent --model lab/seed=9 --sweep --json
     """
-    casting = experiment.with_profile_model(session.casting, method)
+    profile = profile_named(edition)
+    casting = experiment.with_profile_model(session.casting, method, profile)
     session = replace(session, casting=casting)
     solver = Solver(method, session)
     _check_options(session, sweep=sweep, plot=plot, noise=noise)
@@ -106,7 +116,13 @@ def run_command(
 
     def make_worlds(noise: float | None) -> Benchmark:
         return lab(
-            seeds, minutes, questions, noise=noise, films=encoded, opened_with=session.settings
+            seeds,
+            minutes,
+            questions,
+            noise=noise,
+            films=encoded,
+            opened_with=session.settings,
+            profile=profile,
         )
 
     # unknown names and missing films are rejected before anything runs
@@ -125,9 +141,9 @@ def run_command(
         measured = cell.measured
         accuracy, lead = measured.scored.accuracy, measured.lead
         say(f"acuity {cell.acuity:g}, noise {cell.noise:g}: {accuracy}, lead {lead}")
-    _show_sweep(method, cells, as_json)
+    _show_sweep(method, cells, profile.hash, as_json)
     if plot is not None:
-        title = f"{method} minus uniform at equal frames, points ({PROFILE.hash})"
+        title = f"{method} minus uniform at equal frames, points ({profile.hash})"
         draw([cell.plain() for cell in cells], plot, title=title)
 
 
@@ -149,14 +165,13 @@ def _check_options(
         check_place(plot, plot_kind(plot))
 
 
-def _show_sweep(method: str, cells: Sequence[Cell], as_json: bool) -> None:
+def _show_sweep(method: str, cells: Sequence[Cell], profile: str, as_json: bool) -> None:
     if as_json:
         plain = [cell.plain() for cell in cells]
-        emit_json({"profile": PROFILE.hash, "method": method, "cells": plain})
+        emit_json({"profile": profile, "method": method, "cells": plain})
         return
     click.echo(
-        f"{method} minus uniform at equal frames, points; rows acuity, columns noise "
-        f"({PROFILE.hash})"
+        f"{method} minus uniform at equal frames, points; rows acuity, columns noise ({profile})"
     )
     click.echo("      " + "".join(f"{noise:>22g}" for noise in NOISES))
     for acuity in ACUITIES:
@@ -170,7 +185,7 @@ def _show_sweep(method: str, cells: Sequence[Cell], as_json: bool) -> None:
 
 def _show(measured: Measured) -> None:
     scored = measured.scored
-    click.echo(f"{measured.method} with {', '.join(measured.models)} ({PROFILE.hash})")
+    click.echo(f"{measured.method} with {', '.join(measured.models)} ({measured.profile})")
     click.echo(f"accuracy  {scored.accuracy}")
     click.echo(
         f"a question: {scored.mean('frames'):.1f} frames, {scored.mean('calls'):.1f} calls, "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -89,7 +90,7 @@ def read(path: Path, data: Sequence[Path]) -> Report:
     problems: list[LongtakeError] = []
     for files in data or (None,):
         try:
-            benchmark = load(asked["name"], files, asked["options"])
+            benchmark = load(asked["name"], files, recorded_options(asked))
             # the same questions as in the run
             drawn = benchmark.draw(
                 limit=asked.get("limit"), sample=asked.get("sample"), seed=spec["seed"]
@@ -101,6 +102,15 @@ def read(path: Path, data: Sequence[Path]) -> Report:
     if len(problems) == 1:
         raise problems[0]
     raise RunError(f"{path}: no --data folder holds the files of {asked['name']} it was run on")
+
+
+def recorded_options(asked: Mapping[str, Any]) -> dict[str, str]:
+    """The options that a run's benchmark was loaded with."""
+    options = dict(asked["options"])
+    # what the lab's default edition was then
+    if "profile" in asked:
+        options.setdefault("profile", asked["profile"])
+    return options
 
 
 def _submit(scored: Sequence[Report], file: Path) -> None:

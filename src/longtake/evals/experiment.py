@@ -15,8 +15,8 @@ from longtake.evals.outcomes import list_errors
 from longtake.evals.runner import Scored, evaluate
 from longtake.evals.scoring import Difference, Rate, by_tag, paired
 from longtake.evals.solving import Solver
-from longtake.lab.acuity import parse
-from longtake.lab.profile import PROFILE
+from longtake.lab.acuity import LabModel, parse
+from longtake.lab.profile import PROFILE, Profile, profile_named
 from longtake.session.casting import Assignment, Casting
 
 BASELINE = "uniform"
@@ -38,6 +38,8 @@ class Measured:
     scored: Scored
     uniform: Scored
     uniform_frames: int
+    profile: str
+    """Hash of the laboratory's parameters."""
 
     @property
     def citations(self) -> Citations | None:
@@ -59,7 +61,7 @@ class Measured:
         """As ``--json`` prints it."""
         accuracy = self.scored.accuracy
         return {
-            "profile": PROFILE.hash,
+            "profile": self.profile,
             "method": self.method,
             "models": list(self.models),
             "questions": len(self.scored.items),
@@ -90,13 +92,26 @@ class Cell:
         return {"acuity": self.acuity, "noise": self.noise, **self.measured.plain()}
 
 
-def with_profile_model(casting: Casting, method: str) -> Casting:
-    """The casting with the profile's simulated model in every role that has no model."""
+def with_profile_model(casting: Casting, method: str, profile: Profile = PROFILE) -> Casting:
+    """The casting with the profile's simulated model in every role that has no model.
+
+    Simulated models that name no edition of the laboratory are the profile's.
+    """
+    models = [_of_profile(model, profile) for model in casting.models]
     if not casting.everyone:
-        simulated = f"{LAB}acuity={PROFILE.model.acuity:g}"
         # in front, because a model named later for a role takes precedence
-        casting = replace(casting, models=(simulated, *casting.models))
-    return casting.among((method, BASELINE))
+        models = [LabModel.of(profile.name).name, *models]
+    return replace(casting, models=tuple(models)).among((method, BASELINE))
+
+
+def _of_profile(model: str, profile: Profile) -> str:
+    """``ROLE=NAME`` or ``NAME``, with the profile in the name of a simulated model."""
+    role, found, parameters = model.partition(LAB)
+    is_named = "profile=" in parameters
+    is_simulated = found and (not role or role.endswith("="))
+    if not is_simulated or is_named or profile == PROFILE:
+        return model
+    return f"{role}{LAB}profile={profile.name},{parameters}"
 
 
 def check(solver: Solver, benchmark: Benchmark, *, all_films: bool) -> None:
@@ -122,7 +137,9 @@ def measure(solver: Solver, benchmark: Benchmark, workers: int) -> Measured:
     frames = max(1, round(scored.mean("frames")))
     session = solver.session.with_fields(BASELINE, {"frames": frames})
     uniform = _scored(replace(solver, method=BASELINE, session=session), benchmark, workers)
-    return Measured(solver.method, tuple(session.casting.models), scored, uniform, frames)
+    models = tuple(session.casting.models)
+    profile = str(benchmark.settings["profile_hash"])
+    return Measured(solver.method, models, scored, uniform, frames, profile)
 
 
 def sweep(solver: Solver, worlds: Worlds, workers: int) -> Iterator[Cell]:
@@ -145,7 +162,7 @@ def with_acuity(casting: Casting, acuity: float) -> Casting:
             )
         model = parse(name.removeprefix(LAB))
         # an acuity that was asked for must not be replaced in silence
-        if model.acuity != PROFILE.model.acuity:
+        if model.acuity != profile_named(model.profile).model.acuity:
             raise ConfigError(
                 f"--sweep sets the acuity itself; leave it out of --model {Assignment(role, name)}",
                 key=name,

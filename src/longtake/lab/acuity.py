@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from longtake import events
@@ -22,7 +22,7 @@ from longtake.lab.faults import spoil
 from longtake.lab.forms import Filler
 from longtake.lab.mind import Mind
 from longtake.lab.planning import pick_tool, wants_tool
-from longtake.lab.profile import PROFILE
+from longtake.lab.profile import PROFILE, profile_named
 from longtake.lab.prompt import Shown
 from longtake.lab.world import make_script
 from longtake.models.chat import (
@@ -39,6 +39,18 @@ from longtake.models.chat import (
 from longtake.models.clock import REAL
 from longtake.models.prices import Price
 from longtake.types import Usage
+
+SHARES = (
+    "acuity",
+    "reading",
+    "hallucination",
+    "json_faults",
+    "middle",
+    "judging",
+    "grading",
+    "position_bias",
+)
+"""Parameters between 0 and 1."""
 
 
 @dataclass(frozen=True)
@@ -61,11 +73,32 @@ class LabModel:
     context: int = PROFILE.model.context
     world: tuple[int, int] | None = None
     """Seed and minutes of the only world it recognises; ``None``: all worlds."""
+    dilution: float = PROFILE.model.dilution
+    """Loss of attention per doubling of what a call contains."""
+    middle: float = PROFILE.model.middle
+    """How much more is lost in the middle of a call."""
+    judging: float = PROFILE.model.judging
+    """Share of verdicts on answers of others that are not noise."""
+    grading: float = PROFILE.model.grading
+    """Share of verdicts on its own knowledge that are not noise."""
+    position_bias: float = PROFILE.model.position_bias
+    """Probability of choosing the first option whatever is known."""
+    profile: str = PROFILE.name
+    """The edition of the laboratory that parameters come from where they are not set."""
+
+    @classmethod
+    def of(cls, profile: str) -> LabModel:
+        """The default model of an edition."""
+        own = profile_named(profile).model
+        names = {part.name for part in fields(own)}
+        values = {part.name: getattr(own, part.name) for part in fields(cls) if part.name in names}
+        return cls(profile=profile, **values)
 
     @property
     def name(self) -> str:
         """The name that :func:`parse` turns back into this model."""
-        parts = []
+        parts = [] if self.profile == PROFILE.name else [f"profile={self.profile}"]
+        usual = LabModel.of(self.profile)
         for part in fields(self):
             value = getattr(self, part.name)
             if part.name == "by_kind":
@@ -73,7 +106,7 @@ class LabModel:
             elif part.name == "world":
                 if value is not None:
                     parts.append(f"world={value[0]}:{value[1]}")
-            elif value != part.default:
+            elif part.name != "profile" and value != getattr(usual, part.name):
                 # "g" would shorten a large integer to a form that cannot be parsed back
                 number = str(int(value)) if isinstance(value, int) else f"{value:g}"
                 parts.append(f"{part.name}={number}")
@@ -97,10 +130,13 @@ def parse(text: str) -> LabModel:
         except ValueError as error:
             raise ConfigError(f"lab/{text}: {piece!r} is not NAME=NUMBER", key=key) from error
     _check(text, {**values, **by_kind})
-    return LabModel(by_kind=by_kind, **values)
+    usual = LabModel.of(values.get("profile", PROFILE.name))
+    return replace(usual, by_kind=by_kind, **values)
 
 
 def _parse_value(key: str, value: str) -> Any:
+    if key == "profile":
+        return value
     if key == "world":
         seed, _, minutes = value.partition(":")
         return int(seed), int(minutes)
@@ -112,10 +148,10 @@ def _parse_value(key: str, value: str) -> Any:
 
 
 def _check(text: str, values: Mapping[str, Any]) -> None:
-    for key in ("acuity", "reading", "hallucination", "json_faults", *KINDS.values()):
+    for key in (*SHARES, *KINDS.values()):
         if key in values and not 0 <= values[key] <= 1:
             raise ConfigError(f"lab/{text}: {key} must be between 0 and 1", key=key)
-    for key in ("latency", "verbosity"):
+    for key in ("latency", "verbosity", "dilution"):
         if key in values and not (values[key] >= 0 and math.isfinite(values[key])):
             raise ConfigError(f"lab/{text}: {key} must be finite and not negative", key=key)
 
@@ -132,15 +168,16 @@ class LabChat:
         self.model = model or LabModel()
         if self.model.world is not None:
             make_script(*self.model.world)  # raises for an impossible world now, not mid-run
-        own = PROFILE.model
-        price = Price(own.price_in, own.price_out, own.price_in, source=f"profile {PROFILE.name}")
+        edition = profile_named(self.model.profile)
+        own = edition.model
+        price = Price(own.price_in, own.price_out, own.price_in, source=f"profile {edition.name}")
         self._card = Card(
             self.model.name,
             context=self.model.context,
             picture_tokens=own.picture_tokens,
             vision=True,
             price=price,
-            revision=PROFILE.hash,  # cached replies of another profile must not be reused
+            revision=edition.hash,  # cached replies of another profile must not be reused
         )
         self._eyes = Eyes(
             self.model.seed,
@@ -148,6 +185,8 @@ class LabChat:
             self.model.by_kind,
             self.model.hallucination,
             self.model.reading,
+            self.model.dilution,
+            self.model.middle,
         )
 
     @property
@@ -158,7 +197,14 @@ class LabChat:
     def complete(self, messages: Sequence[Message], options: Options) -> Reply:
         """Look at the pictures, read the text, and reply in the requested form."""
         shown = Shown(messages, self._eyes, self.model.world)
-        mind = Mind(shown, self.model.seed, self.model.verbosity)
+        mind = Mind(
+            shown,
+            self.model.seed,
+            self.model.verbosity,
+            self.model.judging,
+            self.model.grading,
+            self.model.position_bias,
+        )
         calls: tuple[ToolCall, ...] = ()
         text = ""
         # as with endpoints that lack tool calls: the caller describes its tools in words instead

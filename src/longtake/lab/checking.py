@@ -11,7 +11,7 @@ import re
 from longtake.lab.grammar import facts_in
 from longtake.lab.mind import Mind
 from longtake.lab.prompt import CLOCK, seconds
-from longtake.lab.skills import credible
+from longtake.lab.skills import is_settled
 
 AT = 1.0
 """Maximum seconds between a sighting and the listed moment that it belongs to."""
@@ -20,14 +20,14 @@ _TIMED = re.compile(rf"\[({CLOCK})\]")
 
 def supports(mind: Mind) -> list[int]:
     """Listed moments that show what the answer rests on, unless the notes settle another answer."""
-    if mind.finding.level == 3 and not credible(mind):
+    if mind.finding.level == 3 and not is_settled(mind):
         return []
     return _telling(mind)
 
 
 def contradicts(mind: Mind) -> list[int]:
     """Listed moments that settle the question for another answer than the proposed one."""
-    if mind.finding.level < 3 or credible(mind):
+    if mind.finding.level < 3 or is_settled(mind):
         return []
     return _telling(mind)
 

@@ -40,13 +40,15 @@ Drafts: TypeAlias = Iterator[Draft]
 Maker: TypeAlias = Callable[[Script, random.Random], Drafts]
 
 
-def _shuffled(rng: random.Random, items: Iterable[T]) -> list[T]:
+def shuffled(rng: random.Random, items: Iterable[T]) -> list[T]:
+    """The items in random order."""
     mixed = list(items)
     rng.shuffle(mixed)
     return mixed
 
 
-def _deed(happening: Happening) -> Deed:
+def deed_of(happening: Happening) -> Deed:
+    """The deed that happens."""
     assert isinstance(happening.fact, Deed)
     return happening.fact
 
@@ -64,8 +66,8 @@ def _is_unique(script: Script, query: Query) -> bool:
 
 def _with_similar(script: Script, query: Query, happening: Happening, rng: random.Random) -> Draft:
     """A draft whose wrong options come from other deeds, the most similar ones first."""
-    deed = _deed(happening)
-    others = _shuffled(rng, [_deed(h) for h in script.deeds if h is not happening])
+    deed = deed_of(happening)
+    others = shuffled(rng, [deed_of(h) for h in script.deeds if h is not happening])
     others.sort(key=lambda other: -_similarity(deed, other))
     wrong = tuple(value_of(query.form, other) for other in others)
     return Draft(query, value_of(query.form, deed), wrong, (happening,))
@@ -84,8 +86,8 @@ def _similarity(deed: Deed, other: Deed) -> int:
 
 def _needles(script: Script, rng: random.Random) -> Drafts:
     """One respect of a single deed: what, who, where, which deed, which colour."""
-    for happening in _shuffled(rng, script.deeds):
-        deed = _deed(happening)
+    for happening in shuffled(rng, script.deeds):
+        deed = deed_of(happening)
         thing = deed.thing
         assert thing is not None
         patterns = {
@@ -104,7 +106,7 @@ def _needles(script: Script, rng: random.Random) -> Drafts:
 
 def _onscreen(script: Script, rng: random.Random) -> Drafts:
     """The text of a sign; signs of the same colour or place are the most tempting."""
-    for happening in _shuffled(rng, script.signs):
+    for happening in shuffled(rng, script.signs):
         sign = happening.fact
         assert isinstance(sign, Sign)
         colour, place = sign.colour, sign.place
@@ -119,10 +121,10 @@ def _onscreen(script: Script, rng: random.Random) -> Drafts:
 def _spoken(script: Script, rng: random.Random) -> Drafts:
     """A value that the narrator states; values of the same relation are the wrong options."""
     sayings = [h.fact for h in script.sayings if isinstance(h.fact, Saying)]
-    for happening in _shuffled(rng, script.sayings):
+    for happening in shuffled(rng, script.sayings):
         said = happening.fact
         assert isinstance(said, Saying)
-        others = _shuffled(rng, [other for other in sayings if other.relation == said.relation])
+        others = shuffled(rng, [other for other in sayings if other.relation == said.relation])
         wrong = tuple(str(other.value) for other in others)
         query = Query(str(said.relation), Saying(said.subject, said.relation))
         yield Draft(query, str(said.value), wrong, (happening,))
@@ -130,40 +132,60 @@ def _spoken(script: Script, rng: random.Random) -> Drafts:
 
 def _order(script: Script, rng: random.Random) -> Drafts:
     """Which deed happens before or after another; wrong options lie on the other side."""
-    for number, anchor in _shuffled(rng, enumerate(script.deeds)):
-        form = rng.choice(("before", "after"))
-        earlier, later = script.deeds[:number], script.deeds[number + 1 :]
-        right, wrong = (earlier, later) if form == "before" else (later, earlier)
+    for number, anchor in shuffled(rng, enumerate(script.deeds)):
+        form, right, wrong = sides(script, number, rng)
         if right and len(wrong) >= OPTIONS - 1:
             answer = rng.choice(right)
-            tempting = tuple(clause(_deed(h)) for h in rng.sample(wrong, OPTIONS - 1))
+            tempting = tuple(clause(deed_of(h)) for h in rng.sample(wrong, OPTIONS - 1))
             query = Query(form, anchor.fact)
-            yield Draft(query, clause(_deed(answer)), tempting, (anchor, answer))
+            yield Draft(query, clause(deed_of(answer)), tempting, (anchor, answer))
+
+
+def sides(
+    script: Script, number: int, rng: random.Random
+) -> tuple[str, Sequence[Happening], Sequence[Happening]]:
+    """Which side of a deed is asked for, the deeds on that side, and those on the other."""
+    form = rng.choice(("before", "after"))
+    earlier, later = script.deeds[:number], script.deeds[number + 1 :]
+    right, wrong = (earlier, later) if form == "before" else (later, earlier)
+    return form, right, wrong
+
+
+def counted(script: Script) -> list[tuple[Query, int]]:
+    """Everything that can be counted, with its total."""
+    deeds = [deed_of(happening) for happening in script.deeds]
+    by_person = Counter((deed.person, deed.verb) for deed in deeds)
+    by_kind = Counter((deed.verb, deed.thing.kind) for deed in deeds if deed.thing)
+    totals = []
+    for (person, verb), total in by_person.items():
+        totals.append((Query("count", Deed(person, verb)), total))
+    for (verb, kind), total in by_kind.items():
+        totals.append((Query("count_kind", Deed(None, verb), kind=kind), total))
+    return totals
 
 
 def _counts(script: Script, rng: random.Random) -> Drafts:
     """How often somebody does something, or something is done with a kind of thing."""
-    deeds = [_deed(happening) for happening in script.deeds]
-    by_person = Counter((deed.person, deed.verb) for deed in deeds)
-    by_kind = Counter((deed.verb, deed.thing.kind) for deed in deeds if deed.thing)
+    candidates = counted(script)
     # 1 is added as an option that is always plausible
-    numbers_by_person = sorted(set(by_person.values()) | {1})
-    numbers_by_kind = sorted(set(by_kind.values()) | {1})
-    candidates = []
-    for (person, verb), total in by_person.items():
-        candidates.append((Query("count", Deed(person, verb)), total, numbers_by_person))
-    for (verb, kind), total in by_kind.items():
-        query = Query("count_kind", Deed(None, verb), kind=kind)
-        candidates.append((query, total, numbers_by_kind))
-    for query, total, numbers in _shuffled(rng, candidates):
+    numbers = {form: {1} for form in ("count", "count_kind")}
+    for query, total in candidates:
+        numbers[query.form].add(total)
+    for query, total in shuffled(rng, candidates):
         if total not in COUNTED:
             continue
         # counts that occur in this film, nearest first, are the most plausible
-        others = [number for number in numbers if number != total]
+        others = sorted(number for number in numbers[query.form] if number != total)
         others.sort(key=lambda number: (abs(number - total), rng.random()))
-        assert query.first is not None
-        evidence = [h for h in _matching(script, query.first) if _is_kind(_deed(h), query.kind)]
-        yield Draft(query, str(total), tuple(map(str, others)), tuple(evidence))
+        wrong = tuple(map(str, others))
+        yield Draft(query, str(total), wrong, evidence_of_count(script, query))
+
+
+def evidence_of_count(script: Script, query: Query) -> tuple[Happening, ...]:
+    """Every deed that is counted."""
+    assert query.first is not None
+    matching = _matching(script, query.first)
+    return tuple(h for h in matching if _is_kind(deed_of(h), query.kind))
 
 
 def _is_kind(deed: Deed, kind: str | None) -> bool:
@@ -172,9 +194,9 @@ def _is_kind(deed: Deed, kind: str | None) -> bool:
 
 def _before_after(script: Script, rng: random.Random) -> Drafts:
     """What a person does right before or after another deed in the same scene."""
-    for scene in _shuffled(rng, script.scenes):
-        for person in _shuffled(rng, scene.people):
-            theirs = [h for h in scene.deeds if _deed(h).person == person]
+    for scene in shuffled(rng, script.scenes):
+        for person in shuffled(rng, scene.people):
+            theirs = [h for h in scene.deeds if deed_of(h).person == person]
             for first, second in pairwise(theirs):
                 form = rng.choice(("next", "previous"))
                 anchor, answer = (first, second) if form == "next" else (second, first)
@@ -189,8 +211,8 @@ def _before_after(script: Script, rng: random.Random) -> Drafts:
 
 def _others_of(script: Script, person: Person | None, excluded: Sequence[Happening]) -> list[Deed]:
     """The other deeds of a person."""
-    theirs = [h for h in script.deeds if _deed(h).person == person]
-    return [_deed(h) for h in theirs if h not in excluded]
+    theirs = [h for h in script.deeds if deed_of(h).person == person]
+    return [deed_of(h) for h in theirs if h not in excluded]
 
 
 def _scopes(script: Script, rng: random.Random) -> Drafts:
@@ -204,15 +226,15 @@ def _scopes(script: Script, rng: random.Random) -> Drafts:
         f"after minute {minute}",
         f"before minute {minute}",
     ]
-    for happening in _shuffled(rng, script.deeds):
-        deed = _deed(happening)
+    for happening in shuffled(rng, script.deeds):
+        deed = deed_of(happening)
         pattern = Deed(deed.person, deed.verb)
         alike = _matching(script, pattern)
         for scope in rng.sample(scopes, 3):
             if len(alike) < 2 or not _is_alone_in(scope, happening, alike, script.duration):
                 continue
-            others = _shuffled(rng, [_deed(h) for h in alike if h is not happening])
-            rest = _shuffled(rng, _others_of(script, deed.person, alike))
+            others = shuffled(rng, [deed_of(h) for h in alike if h is not happening])
+            rest = shuffled(rng, _others_of(script, deed.person, alike))
             wrong = tuple(value_of("scope", other) for other in (*others, *rest))
             query = Query("scope", pattern, scope=scope)
             yield Draft(query, str(deed.thing), wrong, (happening,))
@@ -231,18 +253,18 @@ def _is_alone_in(
 
 def _hops(script: Script, rng: random.Random) -> Drafts:
     """Two deeds that share a person or a place, which the question does not name."""
-    for first in _shuffled(rng, script.deeds):
-        one = _deed(first)
+    for first in shuffled(rng, script.deeds):
+        one = deed_of(first)
         scene = script.scene_at(first.start)
-        same_person = [h for h in script.deeds if _deed(h).person == one.person]
-        same_place = [h for h in script.deeds if _deed(h).place == one.place]
-        by_person = [h for h in same_person if _deed(h).place != one.place]
+        same_person = [h for h in script.deeds if deed_of(h).person == one.person]
+        same_place = [h for h in script.deeds if deed_of(h).place == one.place]
+        by_person = [h for h in same_person if deed_of(h).place != one.place]
         by_place = [h for h in same_place if h not in scene.deeds]
         for form, seconds in (("hop_person", by_person), ("hop_place", by_place)):
             if not seconds:
                 continue
             second = rng.choice(seconds)
-            query, resolved = _hop(form, one, _deed(second))
+            query, resolved = _hop(form, one, deed_of(second))
             # both hops must be unambiguous
             if _is_unique(script, query) and len(_matching(script, resolved)) == 1:
                 draft = _with_similar(script, query, second, rng)
@@ -266,7 +288,7 @@ def _topics(script: Script, rng: random.Random) -> Drafts:
     (theme, most), *others = totals.most_common()
     # a theme that barely leads would be arguable
     if len(others) >= OPTIONS - 1 and most >= 1.5 * others[0][1]:
-        wrong = _shuffled(rng, [name for name, _ in others])
+        wrong = shuffled(rng, [name for name, _ in others])
         yield Draft(Query("topic"), theme, tuple(wrong), script.deeds)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -30,11 +31,25 @@ class Eyes:
     """Acuity per kind (``action``, ``people``, ``onscreen``, ``spoken``) where it differs."""
     hallucination: float = PROFILE.model.hallucination
     reading: float = PROFILE.model.reading
+    dilution: float = 0.0
+    middle: float = 0.0
 
-    def look(self, moment: Moment) -> list[Sighting]:
+    def attention(self, load: float, position: float) -> float:
+        """The share of attention that something gets in a call: 1 / (1 + dilution · log₂ load).
+
+        ``load`` is the size of the call in pictures, ``position`` runs from 0 to 1. The ends of a
+        call lose less than the middle; the mean over all positions does not depend on ``middle``.
+        """
+        if self.dilution == 0.0 or load <= 1.0:
+            return 1.0
+        bent = 1.0 + self.middle * (6.0 * position * (1.0 - position) - 1.0)
+        return 1.0 / (1.0 + self.dilution * math.log2(load) * bent)
+
+    def look(self, moment: Moment, attention: float = 1.0) -> list[Sighting]:
         """What is noticed in a picture."""
         script = make_script(moment.seed, moment.minutes)
-        noticed = [self._notice(fact, moment) for fact in script.visible(moment.second)]
+        visible = script.visible(moment.second)
+        noticed = [self._notice(fact, moment, attention) for fact in visible]
         seen = [Sighting(fact, float(moment.second)) for fact in noticed if fact is not None]
         if share(self.seed, "imagined", moment) < self.hallucination:
             imagined = self._imagine(script, moment)
@@ -49,31 +64,33 @@ class Eyes:
         verb = pick(list(v.VERBS), self.seed, "verb", moment)
         return Deed(person, verb, Thing(colour, kind), script.scene_at(moment.second).place)
 
-    def takes_in(self, fact: Fact) -> bool:
+    def takes_in(self, fact: Fact, attention: float = 1.0) -> bool:
         """Whether a fact that the prompt states is taken in."""
         if isinstance(fact, Saying):
             # hearing is a matter of acuity, as seeing is
-            return share(self.seed, "spoken", sentence(fact)) < self._acuity("spoken")
-        return share(self.seed, "reading", repr(fact)) < self.reading
+            heard = self._acuity("spoken") * attention
+            return share(self.seed, "spoken", sentence(fact)) < heard
+        return share(self.seed, "reading", repr(fact)) < self.reading * attention
 
     def _acuity(self, kind: str) -> float:
         return self.by_kind.get(kind, self.acuity)
 
-    def _sees(self, kind: str, fact: Fact, moment: Moment) -> bool:
-        return share(self.seed, kind, sentence(fact), moment.second) < self._acuity(kind)
+    def _sees(self, kind: str, fact: Fact, moment: Moment, attention: float) -> bool:
+        drawn = share(self.seed, kind, sentence(fact), moment.second)
+        return drawn < self._acuity(kind) * attention
 
-    def _notice(self, fact: Fact, moment: Moment) -> Fact | None:
+    def _notice(self, fact: Fact, moment: Moment, attention: float) -> Fact | None:
         """The fact, part of it (the person without the deed, the sign unread), or ``None``."""
         match fact:
             case Deed(person, _, _, place):
-                if self._sees("action", fact, moment):
+                if self._sees("action", fact, moment, attention):
                     return fact
                 less: Fact = Presence(person, place)
             case Sign(colour, _, place):
-                if self._sees("onscreen", fact, moment):
+                if self._sees("onscreen", fact, moment, attention):
                     return fact
                 less = Sign(colour, None, place)
             case _:
                 less = fact
         # the rest of a missed fact, and anybody idle, is a matter of the acuity for people
-        return less if self._sees("people", less, moment) else None
+        return less if self._sees("people", less, moment, attention) else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import TypeVar
 
 from longtake.lab.chance import pick, share
 from longtake.lab.facts import Deed, Fact, Saying, Sighting, Sign
@@ -16,6 +17,7 @@ from longtake.lab.solving import Finding, option_of, solve
 from longtake.timecode import clock
 from longtake.types import LETTERS
 
+T = TypeVar("T")
 IDLE = (
     "The picture is clear and well lit.",
     "There is nothing else that stands out.",
@@ -33,6 +35,9 @@ class Mind:
     shown: Shown
     seed: int
     verbosity: float = 0.0
+    judging: float = 1.0
+    grading: float = 1.0
+    position_bias: float = 0.0
 
     @property
     def query(self) -> Query | None:
@@ -57,11 +62,36 @@ class Mind:
         )
 
     @cached_property
+    def grade(self) -> int:
+        """How far the model believes that it knows enough, 1 to 3: the level found, or noise."""
+        if self._is_sound(self.grading, "grading"):
+            return self.finding.level
+        return 1 + int(share(self.seed, "grade", *self._input) * 3)
+
+    def judged(self, verdict: T, anything: Sequence[T], *about: object) -> T:
+        """The verdict on somebody's answer or, where judging fails, any of the possible ones."""
+        if self._is_sound(self.judging, "judging", *about):
+            return verdict
+        return pick(anything, self.seed, "verdict", *self._input, *about)
+
+    def _is_sound(self, share_sound: float, *words: object) -> bool:
+        # the input is long; it is hashed only where the outcome depends on it
+        return share_sound >= 1.0 or share(self.seed, *words, *self._input) < share_sound
+
+    @cached_property
+    def _input(self) -> tuple[object, ...]:
+        """What tells this call from others."""
+        return self.shown.text, *self.shown.moments
+
+    @cached_property
     def option(self) -> int | None:
         """The index of the chosen option; a guess if nothing supports one."""
         options = self.shown.options
         if not options:
             return None
+        asked = self.query.text if self.query else ""
+        if share(self.seed, "position", asked, *options) < self.position_bias:
+            return 0
         known = option_of(self.finding, options)
         if known is not None:
             return known

@@ -25,7 +25,12 @@ def scores(mind: Mind) -> list[dict[str, Any]]:
 
 
 def peer_score(mind: Mind, said: str) -> int:
-    """How convincing one answer with its reason is."""
+    """How convincing one answer with its reason is, 1 to 10."""
+    return mind.judged(_from_facts(mind, said), range(1, 11), said)
+
+
+def _from_facts(mind: Mind, said: str) -> int:
+    """The score that the stated facts deserve."""
     stated = [Sighting(fact, _clock_before(said, place)) for place, fact in facts_in(said)]
     finding = mind.find(stated)
     if finding.level == 1 or not stated:

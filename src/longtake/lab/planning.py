@@ -69,7 +69,7 @@ def next_agent(mind: Mind, names: Sequence[str]) -> str:
     spoken = mind.query is not None and mind.query.form in SPOKEN_FORMS
     if done and done[-1] == "ground" and "perceive" in by_role:
         role = "perceive"
-    elif mind.finding.level == 3:
+    elif mind.grade == 3:
         role = "finish"
     elif spoken and "subtitle" not in done:
         role = "subtitle"
@@ -113,7 +113,7 @@ def uses(mind: Mind) -> int:
 
 def wants_tool(mind: Mind) -> bool:
     """Whether another tool call is worthwhile."""
-    return mind.finding.level < 3 and uses(mind) < TOOL_USES
+    return mind.grade < 3 and uses(mind) < TOOL_USES
 
 
 def choose_tool(mind: Mind, names: Sequence[str]) -> str:

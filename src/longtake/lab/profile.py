@@ -1,14 +1,19 @@
-"""Every parameter of the laboratory, in one frozen, versioned record.
+"""Every parameter of the laboratory, in frozen, versioned records: the editions of the laboratory.
 
 Results obtained with different profiles are not comparable. Changing a number here requires a new
-profile name and a new run of every published figure.
+profile name and a new run of every published figure. Both editions have the same films; they differ
+in their questions and in how simulated models fail.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from longtake.errors import unknown
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,14 @@ class PictureProfile:
 
 
 @dataclass(frozen=True)
+class QuestionProfile:
+    """How questions are drawn."""
+
+    balanced: bool = False
+    """Whether options of ``count``, ``order`` and ``before_after`` give no hint of the answer."""
+
+
+@dataclass(frozen=True)
 class ModelProfile:
     """Defaults of the simulated model; its name can override them."""
 
@@ -72,6 +85,16 @@ class ModelProfile:
     price_in: float = 0.5
     """US dollars per million tokens."""
     price_out: float = 1.5
+    dilution: float = 0.0
+    """Loss of attention per doubling of what a call contains; 0: everything gets full attention."""
+    middle: float = 0.0
+    """How much more is lost in the middle of a call than on average."""
+    judging: float = 1.0
+    """Share of verdicts on answers of others that follow from the facts; the rest are noise."""
+    grading: float = 1.0
+    """Share of verdicts on its own knowledge that follow from the facts; the rest are noise."""
+    position_bias: float = 0.0
+    """Probability of choosing the first option whatever is known."""
 
 
 @dataclass(frozen=True)
@@ -95,13 +118,47 @@ class Profile:
     picture: PictureProfile = field(default_factory=PictureProfile)
     model: ModelProfile = field(default_factory=ModelProfile)
     encoder: EncoderProfile = field(default_factory=EncoderProfile)
+    questions: QuestionProfile = field(default_factory=QuestionProfile)
 
     @property
     def hash(self) -> str:
         """Identifier of the whole parameter set; every result records it."""
-        text = json.dumps(asdict(self), sort_keys=True)
+        text = json.dumps(_since_lab_1(asdict(self)), sort_keys=True)
         return f"{self.name}:{hashlib.blake2b(text.encode(), digest_size=6).hexdigest()}"
 
 
-PROFILE = Profile()
-"""The profile in use."""
+def _since_lab_1(values: dict[str, Any]) -> dict[str, Any]:
+    """The values without parameters that lab-1 did not have, where they change nothing.
+
+    So a profile keeps its hash when a later edition adds a parameter.
+    """
+    model = {key: value for key, value in values["model"].items() if _ADDED.get(key) != value}
+    kept = {**values, "model": model}
+    if values["questions"] == asdict(QuestionProfile()):
+        del kept["questions"]
+    return kept
+
+
+_ADDED = {"dilution": 0.0, "middle": 0.0, "judging": 1.0, "grading": 1.0, "position_bias": 0.0}
+"""Parameters of models that lab-2 added, with the values that make them lab-1's."""
+
+LAB_1 = Profile()
+LAB_2 = Profile(
+    name="lab-2",
+    questions=QuestionProfile(balanced=True),
+    # where these numbers come from: docs/lab.md, "Calibration of lab-2"
+    model=ModelProfile(dilution=0.1, middle=0.25, judging=0.5, grading=0.9),
+)
+PROFILES: Mapping[str, Profile] = {profile.name: profile for profile in (LAB_1, LAB_2)}
+"""Every edition by its name."""
+PROFILE = LAB_1
+"""What all editions share: worlds, pictures and the encoder; and the model of plain lab names."""
+CURRENT = LAB_2
+"""The edition of experiments that name none."""
+
+
+def profile_named(name: str) -> Profile:
+    """The edition with that name."""
+    if name not in PROFILES:
+        raise unknown("profile of the laboratory", name, list(PROFILES))
+    return PROFILES[name]

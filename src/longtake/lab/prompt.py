@@ -16,6 +16,7 @@ from longtake.lab import code
 from longtake.lab.eyes import Eyes
 from longtake.lab.facts import Sighting, Sign
 from longtake.lab.grammar import facts_in, sign_text
+from longtake.lab.profile import PROFILE
 from longtake.lab.queries import Query, query_in
 from longtake.lab.solving import joined
 from longtake.lab.worded import form_in, tools_in
@@ -97,15 +98,39 @@ class Shown:
     @cached_property
     def seen(self) -> list[Sighting]:
         """What the model notices in the pictures."""
-        known = dict.fromkeys(moment for moment in self.moments if moment is not None)
-        return [sighting for moment in known for sighting in self.eyes.look(moment)]
+        positions: dict[code.Moment, int] = {}
+        for number, moment in enumerate(self.moments):
+            if moment is not None:
+                positions.setdefault(moment, number)
+        last = max(1, len(self.moments) - 1)
+        seen: list[Sighting] = []
+        for moment, number in positions.items():
+            seen += self.eyes.look(moment, self._attention(number / last))
+        return seen
+
+    @cached_property
+    def load(self) -> float:
+        """The size of the call, in pictures: text counts by its tokens."""
+        own = PROFILE.model
+        words = len(self.text) / (own.characters_per_token * own.picture_tokens)
+        return len(self.moments) + words
+
+    def _attention(self, position: float) -> float:
+        return self.eyes.attention(self.load, position)
 
     @cached_property
     def told(self) -> list[Sighting]:
         """The stated facts that the model takes in."""
         times = _times(self.text)
-        stated = [Sighting(fact, _before(times, place)) for place, fact in facts_in(self.text)]
-        return [s for s in [*stated, *self._readings(times)] if self.eyes.takes_in(s.fact)]
+        stated: list[tuple[int, Sighting]] = []
+        for place, fact in facts_in(self.text):
+            stated.append((place, Sighting(fact, _before(times, place))))
+        told = []
+        for place, sighting in [*stated, *self._readings(times)]:
+            attention = self._attention(place / max(1, len(self.text)))
+            if self.eyes.takes_in(sighting.fact, attention):
+                told.append(sighting)
+        return told
 
     @cached_property
     def sightings(self) -> list[Sighting]:
@@ -195,8 +220,8 @@ class Shown:
         body = "\n".join(_MATERIAL.findall(self.text)) or self.text
         return {int(number): said for number, said in _NUMBERED_LINE.findall(body)}
 
-    def _readings(self, times: list[tuple[int, float]]) -> list[Sighting]:
-        """Sign texts on their own, as OCR reports them: after a time on the same line."""
+    def _readings(self, times: list[tuple[int, float]]) -> list[tuple[int, Sighting]]:
+        """Sign texts on their own with their positions, as OCR reports them: after a time."""
         readings = []
         for match in _SIGN.finditer(self.text):
             line_start = self.text.rfind("\n", 0, match.start()) + 1
@@ -204,7 +229,8 @@ class Shown:
             in_sentence = re.search(r"reads\s*[\"“'‹]?$", before)
             if _MOMENT.search(before) and not in_sentence:
                 time = _before(times, match.start())
-                readings.append(Sighting(Sign(None, match[0], None), time))
+                sighting = Sighting(Sign(None, match[0], None), time)
+                readings.append((match.start(), sighting))
         return readings
 
     @cached_property

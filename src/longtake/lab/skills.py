@@ -55,7 +55,7 @@ def _complete(fact: Fact) -> bool:
 
 def confidence(mind: Mind) -> int:
     """Grade: 3 if the input settles the question, 2 if it does so in part, 1 otherwise."""
-    return mind.finding.level
+    return mind.grade
 
 
 def whole_video(mind: Mind) -> bool:
@@ -65,12 +65,12 @@ def whole_video(mind: Mind) -> bool:
 
 def needs_more_info(mind: Mind) -> bool:
     """Whether something is still missing."""
-    return mind.finding.level < 3
+    return mind.grade < 3
 
 
 def missing_keyword(mind: Mind) -> str:
     """What is missing most; empty if nothing is."""
-    return wish(mind.needs[0]) if mind.needs and mind.finding.level < 3 else ""
+    return wish(mind.needs[0]) if mind.needs and mind.grade < 3 else ""
 
 
 def score(mind: Mind) -> int:
@@ -92,6 +92,11 @@ _PROPOSED_LINE = re.compile(r"\b(?:answer|proposed)\W*:", re.IGNORECASE)
 
 
 def credible(mind: Mind) -> bool:
+    """The verdict on the proposed answer."""
+    return mind.judged(is_settled(mind), (True, False), "credible")
+
+
+def is_settled(mind: Mind) -> bool:
     """Whether the notes settle the question in favour of the proposed answer, if there is one."""
     if mind.finding.level < 3:
         return False

@@ -1,0 +1,122 @@
+"""Nobody who sees the questions alone answers them better than by chance."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+
+from scipy.stats import binom
+
+from longtake.lab.film import make_world
+from longtake.lab.profile import LAB_1, LAB_2
+from longtake.types import LETTERS
+
+MINUTES = 20  # short films have the fewest candidates for wrong options
+FIRST_SEED = 100  # neither development's nor published
+QUESTIONS = 2000
+CHANCE = 0.25
+LEVEL = 0.05
+LEAST = 20
+"""Questions that a strategy must apply to before it counts."""
+EVERYWHERE = ("the", "a", "at", "it", "in", "of", "and", "person", "coat", "hat")
+
+
+def asked(profile, least):
+    """At least so many questions with options, by world."""
+    worlds, count = [], 0
+    for seed in range(FIRST_SEED, FIRST_SEED + 100):
+        questions = make_world(seed, MINUTES, 60, profile).questions
+        worlds.append([question for question in questions if question.options])
+        count += len(worlds[-1])
+        if count >= least:
+            return worlds
+    raise AssertionError(count)
+
+
+def words(text):
+    return set(re.findall(r"[a-z0-9]+", text.lower())) - set(EVERYWHERE)
+
+
+def ranked(values):
+    """Positions by value, if every option has one and none is equal to another."""
+    if None in values or len(set(values)) < len(values):
+        return None
+    return sorted(range(len(values)), key=lambda place: values[place])
+
+
+def number(option):
+    digits = "".join(re.findall(r"\d+", option))
+    return int(digits) if digits else None
+
+
+def highest(values):
+    return max(range(len(values)), key=lambda place: values[place])
+
+
+def strategies(question, seen, right):
+    """The choice of every strategy; ``seen`` and ``right`` count options in other films."""
+    options = question.options
+    bags = [words(option) for option in options]
+    shared = [len(bag & words(question.text)) for bag in bags]
+    alike = [sum(len(bag & other) for other in bags) - len(bag) for bag in bags]
+    scores = {
+        "length": [len(option) for option in options],
+        "often seen": [seen[option] for option in options],
+        "often right": [right[option] for option in options],
+        "words of the question": shared,
+        "words of other options": alike,
+        "alphabet": [-sorted(options).index(option) for option in options],
+    }
+    chosen = {f"letter {letter}": place for place, letter in enumerate(LETTERS[: len(options)])}
+    for name, values in scores.items():
+        chosen[f"most: {name}"] = highest(values)
+        chosen[f"least: {name}"] = highest([-value for value in values])
+    order = ranked([number(option) for option in options])
+    for rank, place in enumerate(order or ()):
+        chosen[f"number {rank + 1} of 4"] = place
+    return chosen
+
+
+def played(worlds):
+    """Whether each strategy was right, by strategy and kind; ``all`` is every kind."""
+    seen = Counter(option for world in worlds for q in world for option in q.options)
+    right = Counter(q.answer_text for world in worlds for q in world)
+    results = defaultdict(list)
+    for world in worlds:
+        # a strategy may learn from other films, not from the labels of this one
+        others_seen = seen - Counter(option for q in world for option in q.options)
+        others_right = right - Counter(q.answer_text for q in world)
+        for question in world:
+            for name, place in strategies(question, others_seen, others_right).items():
+                is_right = LETTERS[place] == question.answer
+                results[name, question.kind].append(is_right)
+                results[name, "all"].append(is_right)
+    return {key: values for key, values in results.items() if len(values) >= LEAST}
+
+
+def better_than_chance(worlds):
+    """Strategies that beat chance; the level is corrected for their number."""
+    results = played(worlds)
+    found = {}
+    for key, values in results.items():
+        p = binom.sf(sum(values) - 1, len(values), CHANCE)
+        if p < LEVEL / len(results):
+            found[key] = round(sum(values) / len(values), 2)
+    return found
+
+
+def test_no_blind_strategy_beats_chance():
+    assert better_than_chance(asked(LAB_2, QUESTIONS)) == {}
+
+
+def test_the_strategies_find_the_leaks_of_the_first_edition():
+    found = better_than_chance(asked(LAB_1, QUESTIONS // 2))
+    assert found["number 2 of 4", "count"] > 0.5
+    assert ("most: words of the question", "before_after") in found
+
+
+def test_balanced_questions_have_every_kind():
+    first, second = (
+        Counter(q.kind for q in make_world(7, 40, 60, p).questions) for p in (LAB_1, LAB_2)
+    )
+    assert set(first) == set(second)

@@ -1,0 +1,157 @@
+"""Editions of the laboratory: lab-1 stays as it was, and lab-2's models err as real ones do."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+
+import numpy as np
+import pytest
+from unit.lab.asking import answered, model, reply, shown
+
+from longtake.errors import ConfigError
+from longtake.lab.acuity import LabChat, LabModel, parse
+from longtake.lab.eyes import Eyes
+from longtake.lab.film import make_world
+from longtake.lab.footage import LabFootage
+from longtake.lab.profile import LAB_1, LAB_2, profile_named
+from longtake.lab.questions import questions_json
+from longtake.models.chat import Options
+
+WORLD = make_world(0, 20, 60)
+PEERS = """<material kind="answers">
+one: A. Nothing that was shown settles this, so it is a guess.
+two: B. Nothing that was shown settles this, so it is a guess.
+</material>"""
+
+
+@pytest.fixture(scope="module")
+def footage():
+    return LabFootage(WORLD.script)
+
+
+def test_editions_keep_their_parameters_and_their_worlds():
+    assert LAB_1.hash == "lab-1:ce1c84f5167f"
+    assert LAB_2.hash == "lab-2:d5cc47db5af1"
+    worlds = {LAB_1: "3bec5a8a4f054c39", LAB_2: "451f57dff27155f2"}
+    for profile, digest in worlds.items():
+        world = make_world(0, 20, 60, profile)
+        text = world.script.to_json() + questions_json(world.questions)
+        assert hashlib.sha256(text.encode()).hexdigest()[:16] == digest, profile.name
+
+
+def test_a_model_of_an_edition_has_its_parameters():
+    second = parse("profile=lab-2,acuity=0.6")
+    assert (second.dilution, second.grading) == (LAB_2.model.dilution, LAB_2.model.grading)
+    assert second.name == "lab/profile=lab-2,acuity=0.6"
+    assert parse(second.name) == second
+    assert LabChat(second).card.revision == LAB_2.hash
+    assert parse("acuity=0.8") == LabModel()
+    assert LabModel().name == "lab/acuity=0.8"
+
+
+def test_an_unknown_edition_is_rejected():
+    with pytest.raises(ConfigError, match="lab-2"):
+        profile_named("lab-3")
+    with pytest.raises(ConfigError, match="lab-2"):
+        parse("profile=lab-3")
+
+
+def needles():
+    return [q for q in WORLD.questions if q.kind in ("needle", "onscreen")]
+
+
+def seen_among(footage, count, **parameters):
+    """The share of needles answered with the evidence in the middle of other pictures."""
+    chat = model(acuity=1.0, **parameters)
+    right = []
+    for question in needles():
+        times = footage.times[np.linspace(0, len(footage.times) - 1, count).astype(int)]
+        frames = footage.at(times.tolist())
+        frames[count // 2] = footage.at([question.evidence[0].middle])[0]
+        right.append(answered(chat, question, frames)[0])
+    return sum(right) / len(right)
+
+
+def test_pictures_dilute_one_another(footage):
+    assert seen_among(footage, 24) == 1.0
+    assert seen_among(footage, 24, dilution=0.5) < seen_among(footage, 4, dilution=0.5) < 1.0
+
+
+def test_text_dilutes_too(footage):
+    question = needles()[0]
+    note = f"At the {WORLD.script.scenes[0].place}, somebody waits. " * 400
+    eyes = Eyes(0, 1.0, dilution=0.5)
+    assert eyes.attention(2.0, 0.5) > eyes.attention(64.0, 0.5)
+    bare, long = (
+        model(acuity=0.7, seed=s, dilution=2.0).complete(
+            shown(question, footage.at([question.evidence[0].middle]), text), Options()
+        )
+        for s, text in ((1, ""), (1, note))
+    )
+    assert len(long.text) <= len(bare.text)
+
+
+def test_the_middle_of_a_call_loses_most_and_the_mean_does_not_change():
+    eyes = Eyes(0, 1.0, dilution=0.1, middle=0.25)
+    ends, middle = eyes.attention(64, 0.0), eyes.attention(64, 0.5)
+    assert ends > Eyes(0, 1.0, dilution=0.1).attention(64, 0.5) > middle
+    lost = [1 / eyes.attention(64, position) for position in np.linspace(0, 1, 1001)]
+    assert np.mean(lost) == pytest.approx(1 + 0.1 * 6, abs=1e-3)
+    assert eyes.attention(1.0, 0.5) == 1.0
+
+
+def grades(footage, grading):
+    stated = []
+    for question in WORLD.questions[:40]:
+        frames = footage.at([segment.middle for segment in question.evidence])
+        stated.append(answered(model(acuity=1.0, grading=grading), question, frames)[1])
+    return Counter(stated)
+
+
+def test_grades_are_noise_without_grading_and_the_truth_with_it(footage):
+    assert grades(footage, 1.0)[1] <= 40 / 6
+    noise = grades(footage, 0.0)
+    assert min(noise[level] for level in (1, 2, 3)) > 40 / 5
+
+
+def scores(judging, seed):
+    question = next(q for q in WORLD.questions if q.kind == "needle")
+    items = {
+        "type": "object",
+        "properties": {"name": {"type": "string"}, "score": {"type": "integer"}},
+    }
+    schema = {"type": "object", "properties": {"scores": {"type": "array", "items": items}}}
+    judge = model(judging=judging, seed=seed)
+    said = reply(judge, shown(question, notes=PEERS), schema)
+    return [entry["score"] for entry in said["scores"]]
+
+
+def test_scores_in_fields_by_number_are_judged_alike():
+    question = next(q for q in WORLD.questions if q.kind == "needle")
+    numbered = {f"agent_{number}": {"type": "integer"} for number in (1, 2)}
+    schema = {"type": "object", "properties": numbered}
+    given = set()
+    for seed in range(12):
+        said = reply(model(judging=0.0, seed=seed), shown(question, notes=PEERS), schema)
+        given.add(tuple(said.values()))
+    assert len(given) > 6
+
+
+def test_scores_are_noise_without_judging_and_the_truth_with_it():
+    assert scores(1.0, 0) == [2, 2]  # neither says what it saw
+    assert len({tuple(scores(0.0, seed)) for seed in range(12)}) > 6
+
+
+def test_a_biased_model_chooses_the_first_option():
+    questions = [q for q in WORLD.questions if q.options]
+    firsts = {}
+    for bias in (0.0, 0.7, 1.0):
+        chat = model(acuity=0.0, position_bias=bias)
+        schema = {
+            "type": "object",
+            "properties": {"choice": {"type": "string", "enum": list("ABCD")}},
+        }
+        chosen = [reply(chat, shown(question), schema)["choice"] for question in questions]
+        firsts[bias] = chosen.count("A") / len(chosen)
+    assert firsts[0.0] < 0.4 < firsts[0.7] < firsts[1.0] == 1.0
