@@ -9,6 +9,7 @@ from support.orchestra import OPEN, QUESTION, Script, finish, plan, play
 from longtake.footage.captioned import CaptionedFootage
 from longtake.methods.base import configure
 from longtake.methods.symphony.grounding import Grounding
+from longtake.methods.symphony.history import GROUNDING, PERCEPTION, Entry, uninspected
 from longtake.methods.symphony.method import Symphony
 from longtake.prompts import phrase
 
@@ -62,12 +63,27 @@ def test_open_ended():
 
 
 def test_what_grounding_claims_is_looked_at_before_the_end():
-    script = Script([plan("grounding"), finish("A"), plan("visual_perception"), finish("B")])
+    look = [("frame_inspector", {"start": "00:00:20", "end": "00:00:40"})]
+    plans = [plan("grounding"), finish("A"), plan("visual_perception"), finish("B")]
+    script = Script(plans, uses=look)
     result, heard = play(script)
     assert len(heard.notes("finish_refused")) == 1
     assert phrase("symphony", "look_first") in script.history(2)
     assert result.answer.choice == "B"
     assert len(script.shown["plan"]) == 4  # the refusal cost a step
+
+
+def test_the_planner_may_be_trusted_with_that():
+    script = Script([plan("grounding"), finish("A")])
+    result, heard = play(script, method=Symphony(look_before_finish=False))
+    assert not heard.notes("finish_refused")
+    assert result.answer.choice == "A"
+
+
+def test_a_turn_without_a_look_is_not_a_look():
+    grounding = Entry(GROUNDING, "where?", ())
+    assert uninspected([grounding, Entry(PERCEPTION, "look", ("a sofa",))])
+    assert not uninspected([grounding, Entry(PERCEPTION, "look", ("a sofa",), looked=(7,))])
 
 
 def test_a_plan_that_cannot_be_read_ends_the_search_though_nobody_has_looked():
@@ -217,7 +233,10 @@ def test_presets():
         configure(Symphony, {"preset": "released"}),
     )
     assert paper.grounding.scoring == "full"
-    assert paper.grounding.max_scorings > paper.max_steps
+    assert (paper.max_reflections, paper.perception.max_tool_calls) == (50, 50)
+    assert paper.grounding.max_scorings >= paper.max_steps > Symphony().max_steps
+    assert not paper.look_before_finish
+    assert not paper.grounding.named_times
     assert (released.grounding.scored_seconds, released.grounding.scored_frames) == (30, 15)
     assert (released.perception.inspector_frames, released.perception.cue_frames) == (70, 20)
     assert released.perception.summary_frames == 30

@@ -134,6 +134,38 @@ def test_times_in_questions():
     assert named_stretches("at 59:00?", 600) == []  # not in this film
     assert named_stretches("a ratio of 4:3, or 12:99", 6000) == []
     assert named_stretches("What is it?", 600) == []
+    assert named_stretches("What happens until about 2:00?", 600) == [Segment(90, 150)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a ratio of 16:09?",
+        "Who quotes John 3:16?",
+        "The clock shows 10:30. Who enters?",
+        "8:15 to 9",
+    ],
+)
+def test_other_numbers_with_a_colon_are_not_times_of_the_film(text):
+    assert named_stretches(text, 6000) == []
+
+
+def test_the_shortcut_by_named_times_can_be_switched_off():
+    script = Script([plan("grounding"), plan("visual_perception"), finish()])
+    question = Question("What happens between 00:03:20 and 00:04:00?", QUESTION.options)
+    method = Symphony(grounding=Grounding(named_times=False))
+    _, heard = play(script, question=question, method=method)
+    assert len(script.shown["ground"]) == 1
+    assert not heard.notes("question_names_its_time")
+
+
+def test_a_clip_that_settles_the_question_is_asked_for_the_answer():
+    plans = [plan("grounding"), plan("visual_perception"), finish()]
+    script = Script(plans, tool="vlm_score", score=lambda _: 4)
+    play(script)
+    told = script.shown["score"][0][-1].text
+    assert "for 4 also give the answer" in told
+    assert "for the first time" in told
 
 
 @given(st.floats(0.5, 20_000), st.sampled_from([10.0, 30.0, 60.0]))
@@ -150,6 +182,7 @@ def test_a_report_leaves_the_planner_room_on_four_hours_of_film():
     script = Script(
         [plan("grounding"), plan("visual_perception"), finish()],
         tool="vlm_score",
+        uses=[("frame_inspector", {"start": "02:00:00", "end": "02:01:00"})],
         context=8000,
         score=lambda times: json.dumps(
             {

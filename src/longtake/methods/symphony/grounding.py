@@ -30,8 +30,10 @@ from longtake.timecode import clock, parse_time
 from longtake.types import Question, Segment
 
 _CLOCK = r"(?:\d{1,2}:)?[0-5]?\d:[0-5]\d"
-_RANGE = re.compile(rf"\b({_CLOCK})\s*(?:to|and|until|-|–|—)\s*({_CLOCK})\b")
-_MOMENT = re.compile(rf"\b{_CLOCK}\b")
+# only "at 3:16" is a time of the film; "John 3:16" and "the clock shows 3:16" are not
+_AT = r"\b(?:at|from|between|until)\s+(?:about\s+|around\s+)?"
+_RANGE = re.compile(rf"{_AT}({_CLOCK})\s*(?:to|and|until|-|–|—)\s*({_CLOCK})\b", re.IGNORECASE)
+_MOMENT = re.compile(rf"{_AT}({_CLOCK})\b", re.IGNORECASE)
 REPORTED = 0.4
 """Share of the planner's context that one report may fill."""
 
@@ -67,6 +69,8 @@ class Grounding:
     max_scorings: int = 3
     """How often the film is scored for one question; after that, grounding retrieves (ours; the
     paper sets no limit)."""
+    named_times: bool = True
+    """Return the stretch that a question names by the clock instead of searching (as released)."""
 
     def __post_init__(self) -> None:
         check_least(
@@ -102,7 +106,7 @@ def ground(
     again by the same instruction.
     """
     with step("grounding", instruct=instruct):
-        named = named_stretches(question.text, footage.duration)
+        named = named_stretches(question.text, footage.duration) if settings.named_times else []
         if named:
             note("question_names_its_time", stretches=[[s.start, s.end] for s in named])
             claims = [Claim(segment, 1.0) for segment in named]
@@ -187,7 +191,10 @@ def _line(claim: Claim) -> str:
 
 
 def named_stretches(text: str, duration: float, *, around: float = 30.0) -> list[Segment]:
-    """The stretches that a question names by the clock: ranges, else ``around`` single moments."""
+    """The stretches that a question names by the clock: ranges, else ``around`` single moments.
+
+    A time counts after "at", "from", "between" or "until", and if the film is that long.
+    """
     ranges = [(parse_time(a), parse_time(b)) for a, b in _RANGE.findall(text)]
     if not ranges:
         moments = [parse_time(moment) for moment in _MOMENT.findall(text)]

@@ -50,5 +50,10 @@ def written(history: Sequence[Entry]) -> list[str]:
 
 def uninspected(history: Sequence[Entry]) -> bool:
     """Whether nobody has looked since grounding last reported where to look."""
-    acted = [entry.agent for entry in history if entry.agent in (GROUNDING, PERCEPTION)]
+    acted = []
+    for entry in history:
+        # an agent that used no tool has looked at nothing
+        has_looked = entry.agent == PERCEPTION and entry.looked
+        if entry.agent == GROUNDING or has_looked:
+            acted.append(entry.agent)
     return bool(acted) and acted[-1] == GROUNDING

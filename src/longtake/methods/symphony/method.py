@@ -55,6 +55,8 @@ from longtake.steps.run import Run
 from longtake.steps.showing import SPOKEN, length
 from longtake.types import Answer, Question
 
+NO_LIMIT = 50
+"""Stands for the limits that the paper does not print; a run has to end."""
 SMALL_PIECE = 2000
 """Tokens of subtitles that even a small model can read at once; used by estimates."""
 
@@ -91,8 +93,15 @@ class Symphony:
     )
     roles: ClassVar[tuple[str, ...]] = ("llm", "vlm")
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "paper": {"grounding": Grounding(scoring="full", max_scorings=1_000_000)},
+        "paper": {
+            "max_steps": NO_LIMIT,
+            "max_reflections": NO_LIMIT,
+            "look_before_finish": False,
+            "grounding": Grounding(max_scorings=NO_LIMIT, named_times=False),
+            "perception": Perception(max_tool_calls=NO_LIMIT),
+        },
         "released": {
+            "look_before_finish": False,
             "grounding": Grounding(scored_seconds=30.0, scored_frames=15),
             "perception": Perception(inspector_frames=70, cue_frames=20, summary_frames=30),
         },
@@ -103,6 +112,9 @@ class Symphony:
     """Steps of the planner; on the last it can only finish."""
     max_reflections: int = 1
     """Most reviews of a proposed answer; one proposed after that stands."""
+    look_before_finish: bool = True
+    """Reject a finish while nobody has looked at what grounding claims (ours); off, this is left to
+    the planner, as in the paper."""
     grounding: Grounding = field(default_factory=Grounding)
     """Where to look: ``grounding.scoring``, ``grounding.score_calls`` and the rest."""
     perception: Perception = field(default_factory=Perception)
@@ -125,7 +137,7 @@ class Symphony:
                 if plan is not None and plan.agent != FINISH:
                     history.append(self.send(plan, footage, question, history, run))  # 4 to 6, 8
                     continue
-                if plan is not None and uninspected(history):
+                if plan is not None and self.look_before_finish and uninspected(history):
                     history.append(look_first())
                     continue
                 said = self.proposed(plan, footage, question, history, run)  # 7
