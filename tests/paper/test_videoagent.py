@@ -275,6 +275,20 @@ def test_segments_are_numbered_from_one_between_seen_frames():
     assert Wish(segment=1, description="x").segment == 1
 
 
+def test_released_a_segment_ends_with_a_seen_frame_and_no_gap_is_filled():
+    footage = TestFootage(101, {"a toy on the sofa": [25, 60]})
+    state = dict.fromkeys((0, 25, 50, 75, 100), "")
+    wishes = [Wish(segment=1, description="a toy on the sofa")]
+    with listening() as heard:
+        ours = VideoAgent().retrieve(footage, state, wishes)
+        released = configure(VideoAgent, {"preset": "released"}).retrieve(footage, state, wishes)
+    assert len(ours) == 1
+    assert ours[0] not in state
+    assert released == []  # frame 25 is closest, and was seen
+    assert len(heard.notes("request_dropped")) == 1
+    assert not heard.notes("looked_in_the_widest_gap")
+
+
 def test_presets_and_fields():
     assert configure(VideoAgent, {"preset": "paper"}).max_requests is None
     assert configure(VideoAgent, {"preset": "paper", "max_rounds": 5}).max_rounds == 5

@@ -76,6 +76,7 @@ class VideoAgent:
             "retrieval": "fused",
             "self_evaluation": False,
         },
+        "released": {"max_requests": None, "unseen_only": False},
     }
 
     initial_frames: int = 5
@@ -86,6 +87,9 @@ class VideoAgent:
     """Confidence, of 1 to 3, at which to stop (C)."""
     max_requests: int | None = 5
     """Most frames asked for in one round (ours); unset, as in the paper, there is no limit."""
+    unseen_only: bool = True
+    """Retrieve frames that were not seen yet, and look into the widest gap if none is asked for;
+    off, as released: a segment ends with the seen frame after it, which may be chosen again."""
     segment_selection: bool = True
     """Look for a missing frame in the named segment only; off (Table 5): in the whole film."""
     self_evaluation: bool = True
@@ -227,14 +231,18 @@ class VideoAgent:
                 note("request_dropped", segment=named, why="no such segment")
                 continue
             begin, end = (-1, len(footage.times)) if named is None else gaps[named - 1]
-            unseen = [frame for frame in range(begin + 1, end) if frame not in seen]
-            if not unseen:
+            inside = range(begin + 1, end if self.unseen_only else min(end + 1, len(footage.times)))
+            rows = [row for row in inside if not (self.unseen_only and row in seen)]
+            if not rows:
                 note("request_dropped", segment=named, why="nothing in it is unseen")
                 continue
-            best = unseen[int(np.argmax(self._similarity(footage, wanted)[unseen]))]
+            best = rows[int(np.argmax(self._similarity(footage, wanted)[rows]))]
+            if best in seen:
+                note("request_dropped", segment=named, why="the closest frame was seen before")
+                continue
             seen.add(best)
             chosen.append(best)
-        if not chosen:
+        if not chosen and self.unseen_only:
             middle = widest_middle(sorted(state), len(footage.times))
             if middle is not None:
                 note("looked_in_the_widest_gap", frame=middle)
