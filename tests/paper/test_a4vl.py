@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from random import Random
@@ -22,6 +23,7 @@ from longtake.methods.a4vl.method import A4VL
 from longtake.methods.a4vl.sampling import View, perceive, similarity, threshold
 from longtake.methods.base import configure
 from longtake.models.backends.scripted import ScriptedChat
+from longtake.models.chat import Card
 from longtake.session.asking import solve
 from longtake.steps.run import Agent, Run
 from longtake.types import Question
@@ -313,12 +315,30 @@ def test_a_clue_is_cut_to_its_words():
     assert shortened("  ", 3, QUESTION) == QUESTION.text
 
 
+def test_an_answer_may_come_without_a_reason_first():
+    forms = {}
+
+    def said(messages, options):
+        forms[options.prompt] = list(options.schema["properties"])
+        return json.dumps({"choice": "A", "reason": "so it seems", "clue": "a cat"})
+
+    team = [Agent("ann", ScriptedChat(said, card=Card("ann")))]
+    for first in (True, False):
+        solve(A4VL(reason_first=first), FOOTAGE, QUESTION, Run({}, team=team))
+    assert forms["a4vl/answer"] == ["reason", "choice"]
+    assert forms["a4vl/act"] == ["choice"]
+
+
 def test_presets():
     printed = configure(A4VL, {"preset": "paper"})
     assert printed.events == EventPartition(**PAPER)
     assert not printed.temporal_scope
+    assert not printed.reason_first
     released = configure(A4VL, {"preset": "released"})
-    assert (released.rho, released.gate) == (0.8, True)
+    assert (released.rho, released.gate, released.reason_first) == (0.8, True, False)
+    events = released.events
+    assert (events.nms, events.strength) == ("time", "gamma")
+    assert (events.kts_penalty, events.kts_factor) == ("whole", 1.3)
     deeper = configure(A4VL, {"events": {"max_blocks": 9}})
     assert deeper.events.max_blocks == 9
 

@@ -81,8 +81,20 @@ class A4VL:
     )
     roles: ClassVar[tuple[str, ...]] = ("team",)
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "paper": {"events": EventPartition(**PAPER), "temporal_scope": False},
-        "released": {"rho": 0.8, "gate": True, "temporal_scope": False},
+        "paper": {
+            "events": EventPartition(**PAPER),
+            "temporal_scope": False,
+            "reason_first": False,
+        },
+        "released": {
+            "events": EventPartition(
+                nms="time", strength="gamma", kts_penalty="whole", kts_factor=1.3
+            ),
+            "rho": 0.8,
+            "gate": True,
+            "temporal_scope": False,
+            "reason_first": False,
+        },
         "small": {"inference_frames": 8, "long_preview_frames": 4, "long_inference_frames": 12},
     }
 
@@ -115,6 +127,9 @@ class A4VL:
     """Let each agent first decide whether it must look over the whole film (counting: always)."""
     temporal_scope: bool = True
     """Look only where the question says: "at the end", "in the first half", "after minute 20"."""
+    reason_first: bool = True
+    """Let an agent reason before it answers (ours); off, as in the paper, it only answers, and the
+    reason follows in the second call."""
     summarise: bool = True
     """Write the explanation from the winning reasons; off: use the first winner's own reason."""
     exit_confidence: tuple[float, ...] = (0.88, 0.65, 0.46)
@@ -193,7 +208,8 @@ class A4VL:
         agent = view.agent
         look = perceive(self, footage, blocks, view)  # 10 to 19
         told = shown_to(footage, look)
-        said = guess(agent.chat, "a4vl/answer", question, **told)  # 21
+        prompt = "a4vl/answer" if self.reason_first else "a4vl/act"
+        said = guess(agent.chat, prompt, question, reasoned=self.reason_first, **told)  # 21
         if said.abstained:
             return look, Opinion(agent.name, reason=said.reason)
         why = ask(
