@@ -17,9 +17,11 @@ from longtake.config import BudgetSettings
 from longtake.errors import ConfigError
 from longtake.methods.base import configure
 from longtake.methods.lvagent.method import LVAgent
+from longtake.methods.lvagent.replies import ReasonReply
 from longtake.models.backends.scripted import ScriptedChat
-from longtake.models.chat import Card, Options
+from longtake.models.chat import Card, Options, Reply
 from longtake.session.asking import solve
+from longtake.steps.form import Form
 from longtake.steps.run import Agent, Run
 from longtake.types import Line, Question, Segment
 
@@ -407,6 +409,12 @@ def test_bounds_are_reached_when_nobody_ever_agrees(discussion, question, more):
 def test_what_must_be_at_least_one(field):
     with pytest.raises(ConfigError, match=field):
         configure(LVAgent, {field: 0})
+
+
+def test_a_reason_that_was_cut_is_used_as_it_stands():
+    cut = Reply('{"reason": "The person in the red coat throws the ball', finish="length")
+    read = Form.of(ReasonReply, {}).read(cut)
+    assert read.reason.endswith("throws the ball")
 
 
 def test_presets():

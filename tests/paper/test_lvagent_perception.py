@@ -110,6 +110,24 @@ def test_who_says_yes_watches_sixteen_frames_of_the_whole_film_and_needs_no_key(
     assert shown[0] != shown[3] != shown[5], "drawn anew each round"
 
 
+def test_agents_that_watch_the_whole_film_may_draw_their_own_frames():
+    for own in (False, True):
+        team = Team({"ann": ["A"], "bob": ["B"], "cid": ["B"]}, {}, whole=True)
+        play(team, LVAgent(own_frames=own))
+        ann, bob, cid = team.times("lvagent/answer")
+        assert (ann == bob == cid) is not own
+
+
+def test_as_printed_everybody_looks_for_new_key_information_in_later_rounds():
+    for again, keys in ((True, 0), (False, 2)):
+        answers = {"ann": ["A", "A"], "bob": ["B", "B"], "cid": ["C", "A"]}
+        points = {"ann": 9, "bob": 2, "cid": 5}
+        scores = {"ann": points, "bob": points, "cid": points}
+        team = Team(answers, scores, whole=True)
+        play(team, LVAgent(whole_again=again))
+        assert team.calls("lvagent/key_again") == keys
+
+
 def test_an_unread_gate_means_the_whole_film_and_an_unread_key_is_the_question():
     team = Team({"ann": ["A"]}, {}, mute=("lvagent/gate",))
     play(team)

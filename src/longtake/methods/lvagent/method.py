@@ -30,12 +30,12 @@ to the answer with the higher scores. An unreadable answer is an abstention: a v
 Answers in words are compared by meaning. Frames over the whole film are one from each of equal
 stretches, drawn anew each round: evenly spaced frames would repeat the first round. Confidence
 depends on the first round's vote and comes from A4VL's published answers, since LVAgent's are not
-published; it is an order, not a rate. No label takes part in choosing frames or answers; in the
-released code one does.
+published; it is an order, not a rate. No label takes part in choosing frames or answers.
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -84,7 +84,12 @@ class LVAgent:
     )
     roles: ClassVar[tuple[str, ...]] = ("team",)
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "paper": {"calibration": "sum", "native_whole": False},
+        "paper": {
+            "calibration": "sum",
+            "native_whole": False,
+            "own_frames": True,
+            "whole_again": False,
+        },
         "released": {"question_term": False, "threshold": None},
         "small": {
             "max_rounds": 2,
@@ -102,6 +107,12 @@ class LVAgent:
     """Random frames in an agent's first look."""
     global_frames: int = 16
     """Frames for an agent that must watch the whole film."""
+    own_frames: bool = False
+    """Let each agent that watches the whole film draw its own frames, as in the paper; off: all
+    agents of a round share one draw."""
+    whole_again: bool = True
+    """Agents that watched the whole film do so again in later rounds (ours); off, as printed
+    (eq. 4 and 8): from the second round on, everybody looks for new key information."""
     chunks: int = 6
     """Equal parts that the film is divided into."""
     frames_per_chunk: int = 16
@@ -204,11 +215,15 @@ class LVAgent:
         for chunk in chunks.equal(footage.duration, self.chunks):
             rows = rows_within(footage, chunk).tolist()
             drawn.append(chunks.draw(rows, self.frames_per_chunk, chance))
-        frames = self.global_frames if self.perception else self.blank_frames
-        spread = sampling.one_per_bin(len(footage.times), frames, chance).tolist()
-        if number == 1:
+        shared = self.spread(footage, chance)  # drawn last: chunks do not depend on it
+        if number == 1 or not self.whole_again:
             discussion.whole = self.watching_all(footage, discussion.agents)
-        turns = fanout(partial(self.turn, discussion, drawn, spread), discussion.agents)
+        seated = []
+        for agent in discussion.agents:
+            key = ("whole", footage.name, question.text, agent.name, number)
+            own = self.spread(footage, discussion.run.random(*key)) if self.own_frames else shared
+            seated.append((agent, own))
+        turns = fanout(partial(self.turn, discussion, drawn), seated)
         said = [turn.opinion for turn in turns]
         opinions = by_meaning(discussion.agents[0].chat, question, said)
         discussion.turns = {turn.opinion.agent: turn for turn in turns}
@@ -216,6 +231,11 @@ class LVAgent:
         discussion.whole |= {turn.opinion.agent for turn in turns if not turn.key}
         discussion.first = discussion.first or tuple(opinions)
         return opinions
+
+    def spread(self, footage: Footage, chance: random.Random) -> list[int]:
+        """Frames over the whole film, one from each of equal stretches."""
+        frames = self.global_frames if self.perception else self.blank_frames
+        return sampling.one_per_bin(len(footage.times), frames, chance).tolist()
 
     def watching_all(self, footage: Footage, agents: Sequence[Agent]) -> set[str]:
         """Who watches the whole film unasked: everybody, if perception is off or it is so short."""
@@ -227,10 +247,10 @@ class LVAgent:
         self,
         discussion: Discussion,
         drawn: Sequence[Sequence[int]],
-        spread: Sequence[int],
-        agent: Agent,
+        seated: tuple[Agent, Sequence[int]],
     ) -> AgentTurn:
-        """Lines 3 to 14 for one agent."""
+        """Lines 3 to 14 for one agent, with its frames over the whole film."""
+        agent, spread = seated
         key, rows = "", list(spread)  # 7
         if agent.name not in discussion.whole:
             key = key_information(self, discussion, agent)  # 3 to 10

@@ -20,4 +20,5 @@ class KeyReply(BaseModel):
 class ReasonReply(BaseModel):
     """What led to an answer."""
 
-    reason: str = Field(description="two to four sentences")
+    reason: str
+    """Without a description: a reason that was cut at the limit of tokens is used as it stands."""
