@@ -57,6 +57,10 @@ class RunStarted(_Base):
     """Whether the answer was checked against the film."""
 
 
+CAPTIONS_READ = "captions_read"
+"""Label of the note that frames were read as captions instead of being shown."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class StepBegan(_Base):
     """A named part of the work began; events inside it have its id as their parent."""

@@ -18,7 +18,7 @@ from longtake.evals import experiment
 from longtake.evals.experiment import ACUITIES, BASELINE, NOISES, Cell, Measured
 from longtake.evals.items import Benchmark
 from longtake.evals.lab import lab
-from longtake.evals.outcomes import count_statuses, list_errors
+from longtake.evals.outcomes import count_statuses, in_text, list_errors
 from longtake.evals.solving import Solver
 from longtake.lab.profile import CURRENT, PROFILES, profile_named
 from longtake.plots.events import check as check_plot
@@ -188,7 +188,9 @@ def _show(measured: Measured) -> None:
     click.echo(f"{measured.method} with {', '.join(measured.models)} ({measured.profile})")
     click.echo(f"accuracy  {scored.accuracy}")
     click.echo(
-        f"a question: {scored.mean('frames'):.1f} frames, {scored.mean('calls'):.1f} calls, "
+        f"a question: {scored.mean('frames'):.1f} frames "
+        f"({in_text(scored.count('seen'))} distinct), "
+        f"{in_text(scored.count('rounds'))} rounds, {scored.mean('calls'):.1f} calls, "
         f"{scored.tokens:,.0f} tokens, {scored.mean('seconds'):.2f} s"
     )
     for kind, rate in measured.types().items():

@@ -69,6 +69,8 @@ class Measured:
             "interval": [accuracy.low, accuracy.high],
             "by_type": {kind: vars(rate) for kind, rate in self.types().items()},
             "frames": self.scored.mean("frames"),
+            "seen": self.scored.count("seen"),
+            "rounds": self.scored.count("rounds"),
             "calls": self.scored.mean("calls"),
             "tokens": self.scored.tokens,
             "critical_path_s": self.scored.mean("seconds"),

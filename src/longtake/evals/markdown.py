@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from longtake.display import on_one_line
-from longtake.evals.outcomes import list_errors
+from longtake.evals.outcomes import in_text, list_errors
 from longtake.evals.presets import Published
 from longtake.evals.report import Report, differences
 
@@ -19,6 +19,8 @@ COLUMNS = (
     "accuracy (95 %)",
     "answered",
     "frames",
+    "seen",
+    "rounds",
     "calls",
     "tokens",
     "cost",
@@ -73,6 +75,8 @@ def _summary(report: Report) -> list[str]:
         report.accuracy,
         f"{report.given} of {report.total}",
         f"{report.mean('frames'):.1f}",
+        in_text(report.count("seen")),
+        in_text(report.count("rounds")),
         f"{report.mean('calls'):.1f}",
         f"{report.tokens:,.0f}",
         report.cost_text,

@@ -16,6 +16,17 @@ def mean(rows: Sequence[Mapping[str, Any]], what: str) -> float:
     return sum(values) / len(values) if values else 0.0
 
 
+def mean_count(rows: Sequence[Mapping[str, Any]], what: str) -> float | None:
+    """Mean of ``seen`` or ``rounds`` per question; ``None`` for runs from before it was counted."""
+    values = [row[what] for row in rows if what in row]
+    return sum(values) / len(values) if values else None
+
+
+def in_text(value: float | None) -> str:
+    """A mean as tables show it."""
+    return "–" if value is None else f"{value:.1f}"
+
+
 def mean_tokens(rows: Sequence[Mapping[str, Any]]) -> float:
     """Mean tokens per question, in and out."""
     return mean(rows, "tokens_in") + mean(rows, "tokens_out")

@@ -16,6 +16,7 @@ from typing import Any
 from longtake.evals import drawing
 from longtake.evals.drawing import COLOURS, Mark, shown
 from longtake.evals.items import Item
+from longtake.evals.outcomes import in_text
 from longtake.evals.presets import Published
 from longtake.evals.report import Report, differences
 from longtake.evals.scoring import Rate
@@ -55,13 +56,16 @@ COLUMNS = (
     "accuracy (95 %)",
     "ended",
     "frames",
+    "seen",
+    "rounds",
     "calls",
     "tokens",
     "cost, all",
     "s",
 )
 LEGEND = (
-    "Measured here. Frames, calls, tokens and seconds are means per question. Abstentions, "
+    "Measured here. Frames (pictures sent, repeats included), seen (distinct frames, shown or read "
+    "as captions), rounds, calls, tokens and seconds are means per question. Abstentions, "
     "unreadable answers and errors count as wrong. Intervals treat videos, not questions, as the "
     "sample."
 )
@@ -116,6 +120,8 @@ def _summary(reports: Sequence[Report], colours: Mapping[str, str]) -> str:
                 shown(report.accuracy),
                 f"{shown(report.ended)} <span class='dim'>of {report.total}</span>",
                 f"{report.mean('frames'):.1f}",
+                in_text(report.count("seen")),
+                in_text(report.count("rounds")),
                 f"{report.mean('calls'):.1f}",
                 f"{report.tokens:,.0f}",
                 shown(report.cost_text),

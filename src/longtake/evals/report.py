@@ -94,6 +94,10 @@ class Report:
         """Mean of a usage figure per question, without those that ended in an error."""
         return outcomes.mean(self.rows, what)
 
+    def count(self, what: str) -> float | None:
+        """Mean of ``seen`` (distinct frames, shown or read as captions) or ``rounds``."""
+        return outcomes.mean_count(self.rows, what)
+
     @property
     def tokens(self) -> float:
         """Mean tokens per question, in and out."""
@@ -206,7 +210,10 @@ def _plain(report: Report) -> dict[str, Any]:
         "calibration": [
             {"confidence": point.confidence, **vars(point.rate)} for point in report.calibration()
         ],
-        "means": {what: report.mean(what) for what in MEANS},
+        "means": {
+            **{what: report.mean(what) for what in MEANS},
+            **{what: report.count(what) for what in ("seen", "rounds")},
+        },
         "cost": report.cost,
     }
 

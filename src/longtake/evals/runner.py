@@ -44,6 +44,10 @@ class Scored:
         """Mean of a usage figure per question, without those that ended in an error."""
         return outcomes.mean(self.rows, what)
 
+    def count(self, what: str) -> float | None:
+        """Mean of ``seen`` (distinct frames, shown or read as captions) or ``rounds``."""
+        return outcomes.mean_count(self.rows, what)
+
     @property
     def tokens(self) -> float:
         """Mean tokens per question, in and out."""

@@ -74,7 +74,8 @@ def answer_one(solver: Solver, source: Source, asked: Asked) -> dict[str, Any]:
         message = f"{type(error).__name__}: {error}"
         usage = dataclasses.asdict(meter.total)
         return row | {"status": "error", "error": message, "usage": usage}
-    return row | _plain(result) | {"notes": meter.notes}
+    counted = {"seen": meter.seen, "rounds": meter.rounds, "notes": meter.notes}
+    return row | _plain(result) | counted
 
 
 def _plain(result: Result) -> dict[str, Any]:

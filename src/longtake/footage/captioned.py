@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longtake.errors import MediaError
+from longtake.events import CAPTIONS_READ, note
 from longtake.footage.plain import PlainFootage
 from longtake.footage.protocol import Material
 from longtake.types import Frame, Line, Segment
@@ -66,6 +67,8 @@ class CaptionedFootage(PlainFootage):
         """The captions at the given times."""
         # a time on the grid may fall a rounding error short of its own caption
         rows = (np.asarray(times) / self._step + 1e-6).astype(int)
+        # reading what a frame shows is a way of seeing it, and is counted as such
+        note(CAPTIONS_READ, times=[float(time) for time in times])
         return [self._captions[row] for row in np.clip(rows, 0, len(self._captions) - 1)]
 
     def embeddings(self) -> NDArray[np.float32]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from longtake.events import ChatCalled, Event, Noted
+from longtake.events import CAPTIONS_READ, ChatCalled, Event, FramesSeen, Noted, StepBegan
 from longtake.types import Usage
 
 
 class Meter:
-    """Sums usage in total, by model and by prompt, and counts notes such as repaired replies."""
+    """Sums usage in total, by model and by prompt, and counts notes, moments and rounds."""
 
     def __init__(self) -> None:
         self.total = Usage()
@@ -19,6 +19,14 @@ class Meter:
         """Number of replies that came from the reply cache."""
         self.notes: dict[str, int] = {}
         """Number of notes by label: ``retry``, ``asked_again``, ``default_taken``, …"""
+        self.rounds = 1
+        """Rounds of the method: the largest number that one of its steps has."""
+        self._moments: set[float] = set()
+
+    @property
+    def seen(self) -> int:
+        """Distinct moments of the film that a model was shown, or whose captions it read."""
+        return len(self._moments)
 
     def handle(self, event: Event) -> None:
         """Count one event."""
@@ -29,6 +37,13 @@ class Meter:
             self.by_model[model] = self.by_model.get(model, Usage()) + usage
             self.by_prompt[prompt] = self.by_prompt.get(prompt, Usage()) + usage
             self.cached += event.cached
+        elif isinstance(event, FramesSeen):
+            self._moments.update(frame.time for frame in event.frames)
+        elif isinstance(event, StepBegan):
+            number = event.data.get("round", event.data.get("number", 0))
+            self.rounds = max(self.rounds, number if isinstance(number, int) else 0)
+        elif isinstance(event, Noted) and event.label == CAPTIONS_READ:
+            self._moments.update(event.data["times"])
         elif isinstance(event, Noted):
             self.notes[event.label] = self.notes.get(event.label, 0) + 1
 

@@ -8,8 +8,13 @@ from hypothesis import strategies as st
 from processes import Captions
 
 from longtake.evals.items import Asked
+from longtake.evals.lab import LabSource
 from longtake.evals.solving import Solver, answer_one, file_name
+from longtake.session.asking import Session
+from longtake.session.casting import Casting
 from longtake.types import GIVEN, Question
+
+TOPIC = Question("What is this film mostly about?", ("kitchen", "garden", "office", "travel"))
 
 
 def test_plain_names_stay_as_they_are():
@@ -41,6 +46,15 @@ def test_a_file_name_is_always_valid(identity):
     assert not name.startswith(".")
     assert "/" not in name
     assert "\0" not in name
+
+
+def test_a_result_tells_frames_and_rounds():
+    session = Session(casting=Casting(("lab/acuity=0.8",)))
+    solver = Solver("videoagent", session)
+    row = answer_one(solver, LabSource(captions=True), Asked("q", "3:5", TOPIC))
+    assert row["usage"]["frames"] == 0  # captions are read, not shown
+    assert row["seen"] >= 5
+    assert 1 <= row["rounds"] <= 3
 
 
 def test_traces_of_similar_identities_do_not_overwrite_each_other(tmp_path):

@@ -1,6 +1,7 @@
 from pathlib import Path
 
-from longtake.events import Stream, note
+from longtake.events import FramesSeen, Seen, Stream, emit, note, step
+from longtake.footage.captioned import CaptionedFootage
 from longtake.models.backends.scripted import ScriptedChat
 from longtake.models.cache import Cached, ReplyStore
 from longtake.models.chat import Card, Options, say
@@ -24,3 +25,22 @@ def test_usage_is_summed_by_model_and_prompt_and_a_cached_reply_costs_nothing(
     assert once.usage.cost == once.usage.tokens_in + once.usage.tokens_out
     assert meter.cached == 1
     assert meter.notes == {"retry": 1}
+
+
+class Letters:
+    name = "letters"
+
+    def texts(self, texts):
+        raise AssertionError("nothing is compared here")
+
+
+def test_frames_count_once_whether_they_were_shown_or_read_as_captions() -> None:
+    meter = Meter()
+    footage = CaptionedFootage("film", ["a cat", "a dog", "a car"], Letters())
+    with Stream(meter).active():
+        for number in (1, 2):
+            with step("look", round=number):
+                footage.captions([0.0, 2.0])
+        emit(FramesSeen(purpose="p", frames=(Seen(2.0, "x"), Seen(1.0, "y"))))
+    assert (meter.seen, meter.rounds) == (3, 2)
+    assert meter.notes == {}
