@@ -1,0 +1,226 @@
+"""Every method on 20, 60 and 120 minutes of film, lab-1 beside lab-2: one page and one drawing.
+
+    python benchmarks/lab2.py --out build/lab2 --workers 16
+    python benchmarks/lab2.py --out build/lab2 --page-only      # from what is there so far
+
+Each cell (edition, length, method) is a run folder that is resumed, so the command may be stopped
+and started again at any time, also with other ``--methods`` or ``--minutes``. Each method is paired
+with ``uniform`` on the same questions: with as many frames as the method was shown on average, and
+with as many as cost the same tokens, at most what fits the model's context. No GPU is used; the
+imports are those of ``longtake`` without extras.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from longtake.evals import drawing, grounding
+from longtake.evals.drawing import COLOURS, Mark
+from longtake.evals.experiment import with_profile_model
+from longtake.evals.items import Benchmark
+from longtake.evals.lab import lab
+from longtake.evals.markdown import table
+from longtake.evals.outcomes import in_text
+from longtake.evals.runner import Scored, evaluate, score
+from longtake.evals.runs import RunFolder
+from longtake.evals.scoring import paired
+from longtake.evals.solving import Solver
+from longtake.lab.profile import PROFILES, Profile
+from longtake.session.asking import Session
+from longtake.session.casting import Casting
+
+METHODS = ("videoagent", "videodetective", "a4vl", "lvagent", "symphony", "lookup")
+LENGTHS = (20, 60, 120)
+FIRST_SEED = 2000  # published seeds that nothing else uses
+WORLDS, QUESTIONS = 10, 30
+MOST_FRAMES = 480  # of 256 tokens each, within a context of 131,072 tokens
+PROMPT_TOKENS = 250  # of uniform, without its pictures
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A method, or uniform with a number of frames, on the films of one edition and length."""
+
+    out: Path
+    profile: Profile
+    minutes: int
+    method: str
+    frames: int | None = None
+
+    @property
+    def folder(self) -> RunFolder:
+        """Where its results are."""
+        name = f"{self.profile.name}-{self.minutes}-{self.method}"
+        return RunFolder(self.out / (name if self.frames is None else f"{name}-{self.frames}"))
+
+    def solver(self) -> Solver:
+        """The method with the edition's simulated model in every role."""
+        casting = with_profile_model(Casting(), self.method, self.profile)
+        session = Session(casting=casting)
+        if self.frames is not None:
+            session = session.with_fields(self.method, {"frames": self.frames})
+        return Solver(self.method, session)
+
+    def run(self, benchmark: Benchmark, workers: int) -> Scored:
+        """Ask what has no result yet."""
+        began = time.perf_counter()
+        scored = evaluate(self.solver(), benchmark, self.folder, workers=workers, resume=True)
+        seconds = time.perf_counter() - began
+        print(f"{self.folder.path.name}: {scored.accuracy}, {seconds:.0f} s", flush=True)
+        return scored
+
+
+@dataclass(frozen=True)
+class Row:
+    """A method's results with those of uniform at equal frames and at equal tokens."""
+
+    cell: Cell
+    scored: Scored
+    at_frames: Scored
+    at_tokens: Scored
+
+    def lead(self, other: Scored) -> str:
+        """The method minus uniform, in points."""
+        videos = [item.asked.video for item in self.scored.items]
+        gap = paired(self.scored.right, other.right, videos)
+        return f"{100 * gap.value:+.1f} [{100 * gap.low:+.1f}, {100 * gap.high:+.1f}]"
+
+    def cells(self) -> list[str]:
+        """The row as the page shows it."""
+        scored, cited = self.scored, None
+        rate = scored.accuracy
+        cited = grounding.measure(scored.items, scored.rows, scored.right)
+        precision = recall = "–"
+        if cited is not None and cited.precision is not None and cited.recall is not None:
+            precision, recall = f"{cited.precision:.2f}", f"{cited.recall:.2f}"
+        return [
+            self.cell.method,
+            self.cell.profile.name,
+            f"{rate.value:.1%} [{rate.low:.1%}, {rate.high:.1%}]",
+            f"{scored.mean('frames'):.1f}",
+            in_text(scored.count("seen")),
+            in_text(scored.count("rounds")),
+            f"{scored.tokens:,.0f}",
+            self.lead(self.at_frames),
+            self.lead(self.at_tokens),
+            precision,
+            recall,
+        ]
+
+
+HEAD = (
+    "method",
+    "edition",
+    "accuracy (95 %)",
+    "frames",
+    "distinct",
+    "rounds",
+    "tokens",
+    "− uniform, equal frames",
+    "− uniform, equal tokens",
+    "citation precision",
+    "recall",
+)
+
+
+def frames_for(scored: Scored) -> tuple[int, int]:
+    """Frames for uniform: as many as the method was shown, and as many as cost its tokens."""
+    shown = min(MOST_FRAMES, max(1, round(scored.mean("frames"))))
+    affordable = round((scored.tokens - PROMPT_TOKENS) / 256)
+    return shown, min(MOST_FRAMES, max(1, affordable))
+
+
+def worlds(options: argparse.Namespace, minutes: int, profile: Profile) -> Benchmark:
+    """The questions of a cell; every length has its own films."""
+    first = options.first_seed + 100 * LENGTHS.index(minutes)
+    seeds = range(first, first + options.worlds)
+    return lab(seeds, minutes, options.questions, profile=profile)
+
+
+def measure(options: argparse.Namespace, profile: Profile, minutes: int, method: str) -> Row:
+    """Run a cell and its two baselines."""
+    benchmark = worlds(options, minutes, profile)
+    cell = Cell(options.out, profile, minutes, method)
+    scored = cell.run(benchmark, options.workers)
+    baselines = []
+    for frames in frames_for(scored):
+        uniform = Cell(options.out, profile, minutes, "uniform", frames)
+        baselines.append(uniform.run(benchmark, options.workers))
+    return Row(cell, scored, *baselines)
+
+
+def known(options: argparse.Namespace, profile: Profile, minutes: int, method: str) -> Row | None:
+    """A cell from its folders; ``None`` unless it and its baselines are complete."""
+    benchmark = worlds(options, minutes, profile)
+    cell = Cell(options.out, profile, minutes, method)
+    done = [score(benchmark, cell.folder.results())]
+    if len(done[0].rows) < len(benchmark.items):
+        return None
+    for frames in frames_for(done[0]):
+        folder = Cell(options.out, profile, minutes, "uniform", frames).folder
+        done.append(score(benchmark, folder.results()))
+    if any(len(scored.rows) < len(benchmark.items) for scored in done):
+        return None
+    return Row(cell, *done)
+
+
+def write(rows: list[Row], out: Path) -> None:
+    """The page and the drawing."""
+    blocks = ["# Every method, lab-1 beside lab-2"]
+    groups = []
+    for minutes in sorted({row.cell.minutes for row in rows}):
+        chosen = [row for row in rows if row.cell.minutes == minutes]
+        chosen.sort(key=lambda row: (row.cell.method, row.cell.profile.name))
+        count = len(chosen[0].scored.items)
+        blocks.append(f"## {minutes} minutes, {count} questions")
+        blocks.append(table(HEAD, [row.cells() for row in chosen]))
+        for method in dict.fromkeys(row.cell.method for row in chosen):
+            marks = []
+            for row in chosen:
+                if row.cell.method == method:
+                    marks.append(_mark(row))
+            groups.append((f"{method}, {minutes} min", marks))
+    hashes = ", ".join(profile.hash for profile in PROFILES.values())
+    blocks.append(f"Profiles {hashes}. Intervals are over films. Leads are in points.")
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "lab2.md").write_text("\n\n".join(blocks) + "\n", encoding="utf-8")
+    (out / "lab2.svg").write_text(drawing.bars(groups), encoding="utf-8")
+    print(f"wrote {out / 'lab2.md'} and {out / 'lab2.svg'}: {len(rows)} cells")
+
+
+def _mark(row: Row) -> Mark:
+    rate = row.scored.accuracy
+    colour = COLOURS[list(PROFILES).index(row.cell.profile.name)]
+    return Mark(0.0, rate.value, rate.low, rate.high, row.cell.profile.name, colour)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run what is missing, then write the page."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--methods", nargs="+", default=METHODS)
+    parser.add_argument("--minutes", nargs="+", type=int, choices=LENGTHS, default=LENGTHS)
+    parser.add_argument("--profiles", nargs="+", choices=tuple(PROFILES), default=tuple(PROFILES))
+    parser.add_argument("--worlds", type=int, default=WORLDS)
+    parser.add_argument("--questions", type=int, default=QUESTIONS, help="about each world")
+    parser.add_argument("--first-seed", type=int, default=FIRST_SEED)
+    parser.add_argument("--page-only", action="store_true")
+    options = parser.parse_args(arguments)
+    rows = []
+    for minutes in options.minutes:
+        for method in options.methods:
+            for name in options.profiles:
+                act = known if options.page_only else measure
+                row = act(options, PROFILES[name], minutes, method)
+                if row is not None:
+                    rows.append(row)
+    if rows:
+        write(rows, options.out)
+
+
+if __name__ == "__main__":
+    main()
