@@ -18,7 +18,7 @@ def mean(rows: Sequence[Mapping[str, Any]], what: str) -> float:
 
 def mean_count(rows: Sequence[Mapping[str, Any]], what: str) -> float | None:
     """Mean of ``seen`` or ``rounds`` per question; ``None`` for runs from before it was counted."""
-    values = [row[what] for row in rows if what in row]
+    values: list[float] = [row[what] for row in rows if what in row]
     return sum(values) / len(values) if values else None
 
 

@@ -235,7 +235,8 @@ class LVAgent:
     def spread(self, footage: Footage, chance: random.Random) -> list[int]:
         """Frames over the whole film, one from each of equal stretches."""
         frames = self.global_frames if self.perception else self.blank_frames
-        return sampling.one_per_bin(len(footage.times), frames, chance).tolist()
+        rows: list[int] = sampling.one_per_bin(len(footage.times), frames, chance).tolist()
+        return rows
 
     def watching_all(self, footage: Footage, agents: Sequence[Agent]) -> set[str]:
         """Who watches the whole film unasked: everybody, if perception is off or it is so short."""
