@@ -22,6 +22,7 @@ COMMANDS = {
     "compare": "Compare several methods on one question.",
     "estimate": "Show the most a question can cost, without asking it.",
     "serve": "Start a server with a page on which to ask and watch answers being found.",
+    "mcp": "Offer films as tools to an assistant, over the Model Context Protocol.",
     "methods": "List the methods, or show one with its fields, paper, roles and cost.",
     "replay": "Show a recorded run offline, or repeat it with its recorded replies.",
     "info": "Show a film's length, picture, sound and subtitles.",

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
+from importlib.util import find_spec
 
 from fastapi import FastAPI, Request
+from starlette.applications import Starlette
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp
 
@@ -24,7 +26,7 @@ from longtake.server.options import ServeOptions
 from longtake.server.routes import about, films, media, page, runs
 from longtake.server.runs import QueueFull
 from longtake.server.security import Guard, Keys, open_keys
-from longtake.server.state import open_state
+from longtake.server.state import State, open_state
 
 API = "/api/v1"
 STATUS: tuple[tuple[type[LongtakeError], int], ...] = (
@@ -50,9 +52,12 @@ def build(options: ServeOptions, keys: Keys) -> FastAPI:
     """The application without its guard; further endpoints are included here."""
     state = open_state(options, keys)
 
+    tools = _tools(state)
+
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        yield
+        async with tools.router.lifespan_context(tools) if tools else nullcontext():
+            yield
         state.pool.close()
 
     app = FastAPI(
@@ -69,8 +74,25 @@ def build(options: ServeOptions, keys: Keys) -> FastAPI:
     for module in (about, films, media, runs):
         app.include_router(module.router, prefix=API)
     app.include_router(openai.router, prefix="/v1")
+    if tools is not None:
+        app.router.routes.extend(tools.routes)
     app.include_router(page.router)
     return app
+
+
+def _tools(state: State) -> Starlette | None:
+    """The films as tools, where the extra ``mcp`` is installed."""
+    if find_spec("mcp") is None:
+        return None
+    from mcp.server.transport_security import TransportSecuritySettings
+
+    from longtake.server.mcp.tools import build_mcp
+
+    # the guard checks hosts and origins for every route
+    checked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    return build_mcp(state).streamable_http_app(
+        streamable_http_path="/mcp", stateless_http=True, transport_security=checked
+    )
 
 
 def _refused(_: Request, error: Exception) -> JSONResponse:

@@ -1,0 +1,1 @@
+"""Films as tools for assistants, over the Model Context Protocol."""

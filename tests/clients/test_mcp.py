@@ -1,0 +1,138 @@
+"""The ``mcp`` client against our tools, over stdio and over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import io
+import os
+import re
+import sys
+
+import httpx2
+from clients.conftest import TOKEN, WORLD
+from mcp.client import Client
+from mcp.client.stdio import StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+from PIL import Image
+
+QUESTION = next(q for q in WORLD.questions if q.options)
+TOOLS = {
+    "list_films",
+    "add_film",
+    "overview",
+    "search",
+    "transcript",
+    "frames",
+    "ask",
+    "wait",
+    "cancel",
+}
+
+
+async def exercise(client, films):
+    tools = (await client.list_tools()).tools
+    assert {tool.name for tool in tools} == TOOLS
+    assert all(tool.output_schema for tool in tools if tool.name != "frames")
+    listed = (await client.call_tool("list_films", {})).structured_content["result"]
+    film = listed[0]["id"]
+    about = (await client.call_tool("overview", {"film": film})).structured_content
+    assert (about["name"], about["length"]) == ("film.mp4", "00:02:00")
+    sheet = (await client.call_tool("frames", {"film": film, "times": [1, 30, 90]})).content
+    picture = base64.b64decode(sheet[0].data)
+    assert len(picture) < 700_000
+    assert Image.open(io.BytesIO(picture)).format == "JPEG"
+    assert "00:00:30.000" in sheet[1].text
+    return film
+
+
+async def asked(client, film):
+    question = {"film": film, "question": QUESTION.text, "options": list(QUESTION.options)}
+    started = await client.call_tool("ask", {**question, "method": "uniform"})
+    handle = started.structured_content["handle"]
+    told = []
+
+    async def hear(progress, total, message):
+        told.append(progress)
+
+    waited = await client.call_tool(
+        "wait", {"handle": handle, "seconds": 30}, progress_callback=hear
+    )
+    done = waited.structured_content
+    assert (done["state"], done["status"]) == ("done", "answered")
+    assert done["choice"] in "ABCDE"
+    again = await client.call_tool("cancel", {"handle": handle})
+    assert again.structured_content["state"] == "done"
+    return told
+
+
+HOSTILE = [
+    ("add_film", {"path": "/etc/passwd"}, "no film of this server"),
+    ("add_film", {"path": "../../../etc/passwd"}, "no film of this server"),
+    ("overview", {"film": "../x"}, "no film of this server"),
+    ("overview", {"film": "x" * 65}, "at most 64"),
+    ("search", {"film": "FILM", "text": " "}, "empty"),
+    ("frames", {"film": "FILM", "times": []}, "at least 1"),
+    ("frames", {"film": "FILM", "times": [1.0] * 25}, "at most 24"),
+    ("frames", {"film": "FILM", "times": [-5.0]}, "outside|before|range|negative"),
+    ("transcript", {"film": "FILM", "start": 9, "end": 1}, "end lies before start"),
+    ("ask", {"film": "FILM", "question": ""}, "at least 1"),
+    ("ask", {"film": "FILM", "question": "Who?", "method": "os:system"}, "unknown method"),
+    ("ask", {"film": "FILM", "question": "Who?", "options": ["one"]}, "2 to 26"),
+    ("wait", {"handle": "../../run", "seconds": 1}, "no such handle"),
+    ("wait", {"handle": "x", "seconds": 3600}, "less than or equal to 40"),
+    ("cancel", {"handle": "nothing"}, "no such handle"),
+]
+
+
+async def refused(client, film):
+    for tool, arguments, words in HOSTILE:
+        given = {name: film if value == "FILM" else value for name, value in arguments.items()}
+        result = await client.call_tool(tool, given)
+        assert result.is_error, (tool, arguments)
+        assert re.search(words, result.content[0].text), result.content[0].text
+
+
+def http_client(address):
+    http = httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}, timeout=60)
+    return Client(streamable_http_client(f"{address}/mcp", http_client=http))
+
+
+def test_over_http(address, films):
+    async def session():
+        async with http_client(address) as client:
+            film = await exercise(client, films)
+            await asked(client, film)
+            await refused(client, film)
+            text = await client.read_resource(f"film://{film}/transcript")
+            assert text.contents[0].text.startswith("<material")
+            frame = await client.read_resource(f"film://{film}/frame/12.5")
+            assert base64.b64decode(frame.contents[0].blob).startswith(b"\xff\xd8")
+
+    asyncio.run(session())
+
+
+def test_without_the_token_there_are_no_tools(address):
+    answer = httpx2.post(f"{address}/mcp", json={"jsonrpc": "2.0", "method": "ping", "id": 1})
+    assert answer.status_code == 401
+
+
+def test_over_stdio(films):
+    arguments = ["-m", "longtake", "mcp", "--films", str(films)]
+    arguments += ["--model", "lab/acuity=1,hallucination=0", "--set", "answers.verify=false"]
+    environment = {"LONGTAKE_CACHE": os.environ["LONGTAKE_CACHE"], "PYTHONPATH": ":".join(sys.path)}
+    command = StdioServerParameters(command=sys.executable, args=arguments, env=environment)
+
+    async def session():
+        async with Client(command) as client:
+            film = await exercise(client, films)
+            # indexing a new film is a handle, too
+            hits = await client.call_tool("search", {"film": film, "text": "a red cup"})
+            handle = hits.structured_content["indexing"]
+            cancelled = await client.call_tool("cancel", {"handle": handle})
+            assert not cancelled.is_error
+            return await asked(client, film)
+
+    told = asyncio.run(session())
+    assert told == sorted(told)
+    assert told
