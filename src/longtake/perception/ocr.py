@@ -1,10 +1,10 @@
 """On-screen text by RapidOCR (PP-OCRv6 small, weights inside its wheel).
 
 It reads Chinese, English and other languages in Latin script, and needs neither network nor
-display. A frame takes more than a second of one core, so :mod:`longtake.algorithms.shots` decides
-which frames to read, and a look at a small copy decides whether a frame is read at all: most show
-no text. It drops spaces in small print, so :mod:`longtake.algorithms.phrases` matches without
-spaces.
+display. Text is looked for in a small copy of a frame and read in the frame itself; only where the
+copy shows small print is the whole frame searched, which takes more than a second of one core.
+:mod:`longtake.algorithms.shots` decides which frames to read. Spaces are dropped in small print, so
+:mod:`longtake.algorithms.phrases` matches without spaces.
 """
 
 from __future__ import annotations
@@ -24,9 +24,11 @@ SCORE = 0.5
 """Text with a lower score is left out (RapidOCR's own default)."""
 
 
-GLANCE = 640
-"""Longer side, in pixels, of the copy in which text is looked for first. Text that is found there
-is searched for again in the whole frame; ``benchmarks/onscreen.py`` measures what is missed."""
+COPY = 640
+"""Longer side of the copy, in pixels; ``benchmarks/onscreen.py`` measures what is missed."""
+SMALL = 30
+"""Height of a box in pixels of the frame below which the whole frame is searched. Boxes found in the
+copy are generous: letters of 8 to 16 pixels have boxes of 21 to 30."""
 
 
 class RapidReader:
@@ -36,17 +38,17 @@ class RapidReader:
         self._threads = (compute or Compute()).threads
         self._score = score
         self._lock = threading.Lock()  # the engine keeps the scale of the last picture as state
-        self.key = f"rapidocr-{metadata.version('rapidocr')}:{score}:glance{GLANCE}"
+        self.key = f"rapidocr-{metadata.version('rapidocr')}:{score}:copy{COPY}"
 
     @cached_property
-    def _engine(self) -> Any:
-        """Detects and recognises; loaded on first use, because it takes a second."""
+    def _thorough(self) -> Any:
+        """Searches the whole frame; loaded on first use, because it takes a second."""
         return self._open()
 
     @cached_property
-    def _scout(self) -> Any:
-        """Detects in a small copy of the frame."""
-        return self._open({"Det.limit_type": "max", "Det.limit_side_len": GLANCE})
+    def _quick(self) -> Any:
+        """Searches the small copy."""
+        return self._open({"Det.limit_type": "max", "Det.limit_side_len": COPY})
 
     def _open(self, params: dict[str, Any] | None = None) -> Any:
         from rapidocr import RapidOCR
@@ -59,28 +61,27 @@ class RapidReader:
         }
         return RapidOCR(params=common | (params or {}))
 
-    def sees_text(self, picture: Any) -> bool:
-        """Whether a small copy of a picture (BGR) shows text."""
-        with self._lock:
-            result = self._scout(picture, use_det=True, use_cls=False, use_rec=False)
-        return result.boxes is not None and len(result.boxes) > 0
-
     def read(self, frame: Frame) -> list[TextBox]:
         """The text in a frame, top to bottom, then left to right."""
         height, width = frame.pixels.shape[:2]
         picture = np.ascontiguousarray(frame.pixels[:, :, ::-1])  # BGR, as OpenCV orders channels
-        if not self.sees_text(picture):
-            return []
         with self._lock:
-            result = self._engine(picture)
-        if result.txts is None:
-            return []
-        boxes = []
-        for text, corners, score in zip(result.txts, result.boxes, result.scores, strict=True):
-            if text.strip():
-                boxes.append(TextBox(text, _share(corners, width, height), float(score)))
+            boxes = _boxes(self._quick(picture), width, height)
+            if any((box.box[3] - box.box[1]) * height < SMALL for box in boxes):
+                boxes = _boxes(self._thorough(picture), width, height)
         # the engine promises no order
         return sorted(boxes, key=lambda box: (box.box[1], box.box[0]))
+
+
+def _boxes(result: Any, width: int, height: int) -> list[TextBox]:
+    # without any text, the engine returns an object that has no texts at all
+    if getattr(result, "txts", None) is None:
+        return []
+    boxes = []
+    for text, corners, score in zip(result.txts, result.boxes, result.scores, strict=True):
+        if text.strip():
+            boxes.append(TextBox(text, _share(corners, width, height), float(score)))
+    return boxes
 
 
 def _share(corners: Any, width: int, height: int) -> tuple[float, float, float, float]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 from drawings import as_frame, card, noise
+from PIL import Image, ImageDraw, ImageFont
 
 from longtake.algorithms.phrases import match
 from longtake.perception.ocr import RapidReader
@@ -43,13 +45,17 @@ def test_threads_may_share_a_reader(reader):
         assert [boxes[0].text for boxes in pool.map(reader.read, frames)] == words
 
 
-def test_a_frame_without_text_is_only_glanced_at(monkeypatch):
+def test_the_whole_frame_is_searched_only_beside_small_print(monkeypatch):
     reader = RapidReader()
 
     def refuse(picture):
         raise AssertionError("the whole frame was searched")
 
-    monkeypatch.setattr(reader, "_engine", refuse)
+    monkeypatch.setattr(reader, "_thorough", refuse)
     assert reader.read(as_frame(card())) == []
+    assert reader.read(as_frame(card("THE LAST TRAIN")))
+    small = np.full((720, 1280, 3), 230, np.uint8)
+    picture = Image.fromarray(small)
+    ImageDraw.Draw(picture).text((300, 300), "terms apply", 0, ImageFont.load_default(11))
     with pytest.raises(AssertionError, match="the whole frame"):
-        reader.read(as_frame(card("THE LAST TRAIN")))
+        reader.read(as_frame(picture))
