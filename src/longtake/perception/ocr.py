@@ -27,8 +27,8 @@ SCORE = 0.5
 COPY = 640
 """Longer side of the copy, in pixels; ``benchmarks/onscreen.py`` measures what is missed."""
 SMALL = 30
-"""Height of a box in pixels of the frame below which the whole frame is searched. Boxes found in the
-copy are generous: letters of 8 to 16 pixels have boxes of 21 to 30."""
+"""Height of a box in pixels of the frame below which the whole frame is searched. Boxes found in
+the copy are generous: letters of 8 to 16 pixels have boxes of 21 to 30."""
 
 
 class RapidReader:
