@@ -228,16 +228,19 @@ class Scheduler(threading.Thread):
         self.engine, self.ends, self.waiting = engine, ends, queue.Queue()
         self.running: dict[int, Job] = {}
         self.free = list(range(engine.slots))
-        self.stat = {"calls": 0, "steps": 0, "prompt_tokens": 0, "tokens": 0, "slots": 0}
+        self.stat = {"calls": 0, "steps": 0, "slots": 0, "prompt_tokens": 0, "tokens": 0}
+        self.stat |= {"prefilling": 0.0, "decoding": 0.0}
 
     def run(self):
         while True:
             try:
                 self.admit()
+                began = time.perf_counter()
                 for _ in range(STEPS):
                     if not self.running:
                         break
                     self.decode()
+                self.stat["decoding"] += time.perf_counter() - began
             except Exception as error:  # reported to every client
                 print("error", repr(error)[:500], flush=True)
                 for job in self.running.values():
@@ -252,6 +255,7 @@ class Scheduler(threading.Thread):
                 jobs.append(self.waiting.get(block=not (jobs or self.running)))
             except queue.Empty:
                 break
+        began = time.perf_counter()
         jobs.sort(key=lambda job: len(job.ids))
         while jobs:
             some = [jobs.pop()]  # longest first, so that padding is small
@@ -272,6 +276,7 @@ class Scheduler(threading.Thread):
             self.running |= dict(zip(slots, some, strict=True))
             self.stat["prompt_tokens"] += sum(len(job.ids) for job in some)
             self.book(dict(zip(slots, range(len(some)), strict=True)), picked)
+        self.stat["prefilling"] += time.perf_counter() - began
         self.engine.hot = any(job.heat for job in self.running.values())
 
     def decode(self):

@@ -22,24 +22,25 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 METHODS = ("uniform", "videoagent", "videodetective", "symphony", "a4vl", "lvagent", "lookup")
-ROTATED = ["--set", "answers.permutations=5"]
-FRAMES = ["--set", "uniform.frames=5"]
+UNCHECKED = ["--no-verify"]
+ROTATED = [*UNCHECKED, "--set", "answers.permutations=5"]
+FRAMES = [*UNCHECKED, "--set", "uniform.frames=5"]
 RUNS: dict[str, tuple[str, str, list[str]]] = {
-    "nextqa/blind": ("nextqa-captions", "blind", []),
+    "nextqa/blind": ("nextqa-captions", "blind", UNCHECKED),
     "nextqa/blind-rotated": ("nextqa-captions", "blind", ROTATED),
     "nextqa/uniform": ("nextqa-captions", "uniform", FRAMES),
     "nextqa/uniform-rotated": ("nextqa-captions", "uniform", [*FRAMES, *ROTATED]),
-    "nextqa/videoagent": ("nextqa-captions", "videoagent", ["--no-verify"]),
-    "egoschema/blind": ("egoschema-captions", "blind", []),
+    "nextqa/videoagent": ("nextqa-captions", "videoagent", UNCHECKED),
+    "egoschema/blind": ("egoschema-captions", "blind", UNCHECKED),
     "egoschema/blind-rotated": ("egoschema-captions", "blind", ROTATED),
     "egoschema/uniform": ("egoschema-captions", "uniform", FRAMES),
     "egoschema/uniform-rotated": ("egoschema-captions", "uniform", [*FRAMES, *ROTATED]),
-    "egoschema/videoagent": ("egoschema-captions", "videoagent", ["--no-verify"]),
+    "egoschema/videoagent": ("egoschema-captions", "videoagent", UNCHECKED),
 }
 for method in METHODS:
     RUNS[f"nextgqa/{method}"] = ("nextgqa-captions", method, [])
     if method != "lookup":  # which is nothing without its evidence
-        RUNS[f"nextgqa/{method}-unverified"] = ("nextgqa-captions", method, ["--no-verify"])
+        RUNS[f"nextgqa/{method}-unverified"] = ("nextgqa-captions", method, UNCHECKED)
 
 
 def main() -> None:
