@@ -55,7 +55,8 @@ def test_methods_are_models(client):
 
 
 def test_a_letter_is_answered_with_citations_usage_and_what_was_understood(client, video):
-    reply = ask(client, video)
+    # replies that were kept cost no tokens
+    reply = ask(client, video, extra_body={"longtake": {"fresh": True}})
     message, extras = reply.choices[0].message, reply.model_extra["longtake"]
     assert message.content in "ABCDE"
     assert extras["asked"]["form"] == "multiple choice"

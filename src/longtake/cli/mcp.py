@@ -39,10 +39,10 @@ def mcp(
     settings: Settings,
     as_json: bool,
 ) -> None:
-    """Offer films as tools to an assistant, over the Model Context Protocol on stdio.
+    """Offer films as tools to an assistant, over the Model Context Protocol.
 
-    The assistant's host starts this command. 'longtake serve' offers the same tools at /mcp. Needs
-    the extra 'mcp'.
+    The assistant's host starts this command and talks to it on stdio. 'longtake serve' offers the
+    same tools at /mcp. Needs the extra 'mcp'.
 
     \b
     Example:

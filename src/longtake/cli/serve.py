@@ -79,7 +79,7 @@ def serve(
     settings: Settings,
     as_json: bool,
 ) -> None:
-    """Start a server with a page on which to ask questions and watch answers being found.
+    """Start a server with a page on which to ask and watch answers being found.
 
     The page opens through the one-time link that is printed. Programs send the token instead, which
     is kept in a file that only you can read. Only this machine can connect, unless --host says
