@@ -137,7 +137,7 @@ LISTS: Mapping[str, Callable[[Mind], list[Any]]] = {
     "missing": missing,
     "supports": supports,
     "contradicts": contradicts,
-    "passages": passages,
+    **dict.fromkeys(("passages", "films"), passages),
     "events": timeline,
     "scores": scores,
     "groups": groups,

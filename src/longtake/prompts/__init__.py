@@ -39,6 +39,8 @@ from longtake.types import Line, Question, Segment
 
 SHARED = "shared"
 """Owner of the prompts that the steps of all methods use."""
+LIBRARY = "library"
+"""Owner of the prompts that concern many films."""
 FRAMES = "frames"
 _FRAMES_SLOT = re.compile(r"\$frames\b")
 _folder: ContextVar[Path | None] = ContextVar("longtake_prompts", default=None)
@@ -142,7 +144,8 @@ def homes(only: str | None = None) -> dict[str, Path]:
     package around that module (``longtake.methods.a4vl.method`` owns ``a4vl/…``), or like the
     module itself where there is no package around it. ``only`` looks up no other owner.
     """
-    found = {SHARED: Path(__file__).parent / SHARED}
+    here = Path(__file__).parent
+    found = {SHARED: here / SHARED, LIBRARY: here.parent / LIBRARY / "prompts"}
     for module in registry.methods.modules():
         # an owner is named like the module or the package around it: others need not be looked up
         if only is not None and only not in module.split(".")[-2:]:

@@ -135,6 +135,17 @@ class Session:
             models, team=team, budget=self.settings.budget, seed=self.seed, ledger=ledger, stop=stop
         )
 
+    def reader(self, *, folder: Path | None = None, stop: Stop | None = None) -> Run:
+        """Open the model that reads alone, for work on words that shows it no film.
+
+        Its replies are kept in ``folder``, if one is given.
+        """
+        replies = ReplyStore(folder) if folder and self.casting.replies else None
+        name = self.casting.names(("llm",), pictures=False)["llm"]
+        opened = self._catalogue().open(name, witness=None, replies=replies)
+        chat = introduced(opened, self.settings.answers.permutations)
+        return Run({"llm": chat}, budget=self.settings.budget, seed=self.seed, stop=stop)
+
     def ask(
         self,
         footage: Footage,

@@ -1,0 +1,101 @@
+"""A library of worlds, with questions that exactly one of its films answers.
+
+A question is kept if its own script answers it and no other script establishes even a part of what
+it asks about. So there is one right film, and naming another one is a mistake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from longtake.lab.code import Moment
+from longtake.lab.eyes import Eyes
+from longtake.lab.facts import Sighting
+from longtake.lab.grammar import sentence
+from longtake.lab.queries import Query, query_in
+from longtake.lab.questions import LabQuestion, everything, make_questions
+from longtake.lab.script import Script
+from longtake.lab.solving import solve
+from longtake.lab.world import make_script
+from longtake.types import Line, Segment
+
+NAMELESS = frozenset({"scope", "count", "topic"})
+"""Kinds of questions that mean something only once the film is named."""
+DRAFTED = 30
+"""Questions drafted per film; most of them are about more than one film of a large library."""
+
+
+@dataclass(frozen=True)
+class LibraryQuestion:
+    """A question about a library, and the one film that answers it."""
+
+    film: int
+    """Number of the film in the library."""
+    asked: LabQuestion
+
+
+@dataclass(frozen=True)
+class LibraryWorld:
+    """Films and the questions about them."""
+
+    scripts: tuple[Script, ...]
+    questions: tuple[LibraryQuestion, ...]
+
+
+def make_library(
+    films: int, minutes: int, *, first_seed: int = 0, questions: int = 60, among: int | None = None
+) -> LibraryWorld:
+    """A library of worlds and up to ``questions`` questions, each about the next film in turn.
+
+    Only the first ``among`` films are asked about, and a question must be unique in all of them: a
+    library that grows by films which are not asked about keeps the questions that stay unique.
+    """
+    scripts = tuple(make_script(first_seed + number, minutes) for number in range(films))
+    known = [everything(script) for script in scripts]
+    drafts = [_drafts(script) for script in scripts[: among or films]]
+    kept: list[LibraryQuestion] = []
+    # one question per film and round, so that any number of them is spread over the films
+    for turn in range(DRAFTED):
+        for number, own in enumerate(drafts):
+            if turn < len(own) and _is_unique(own[turn], number, scripts, known):
+                kept.append(LibraryQuestion(number, own[turn]))
+                if len(kept) == questions:
+                    return LibraryWorld(scripts, tuple(kept))
+    return LibraryWorld(scripts, tuple(kept))
+
+
+def _drafts(script: Script) -> list[LabQuestion]:
+    made = make_questions(script, DRAFTED)
+    return [question for question in made if question.kind not in NAMELESS]
+
+
+def _is_unique(
+    question: LabQuestion, own: int, scripts: Sequence[Script], known: Sequence[Sequence[Sighting]]
+) -> bool:
+    """Whether no other film establishes anything that the question asks about."""
+    asked = query_in(question.text)
+    if asked is None:
+        return False
+    for number, script in enumerate(scripts):
+        if number != own and _touches(asked[1], question, script, known[number]):
+            return False
+    return True
+
+
+def _touches(
+    query: Query, question: LabQuestion, script: Script, sightings: Sequence[Sighting]
+) -> bool:
+    found = solve(query, sightings, options=question.options, duration=script.duration)
+    # a question of order names deeds of its own film in its options: only the anchor must be new
+    return found.level == 3 or (found.level == 2 and not question.options)
+
+
+def captions(script: Script, eyes: Eyes, *, step: int = 1) -> list[Line]:
+    """What a captioner notices every ``step`` seconds; it misses and imagines as models do."""
+    lines = []
+    for second in range(0, int(script.duration), step):
+        seen = eyes.look(Moment(script.seed, script.minutes, second))
+        told = " ".join(sentence(sighting.fact) for sighting in seen)
+        lines.append(Line(Segment(float(second), float(second + step)), told))
+    return lines

@@ -1,0 +1,299 @@
+"""Adding films to a library: find them, recognise them, index them, cheapest parts first.
+
+::
+
+    1  survey    every file: known and unchanged, moved, changed, or new; headers give its length
+    2  index     the parts that are missing, in the order of the jobs, one film at a time
+    3  derive    a film's rows of the index across films, after each part
+
+Every step is kept when it is done, so a run that is killed continues where it stopped. Processes
+that add at the same time share the work: a film that another one works on is left for last.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from filelock import FileLock, Timeout
+
+from longtake.errors import LongtakeError, MediaError, MissingExtra, RunError
+from longtake.index.film import Film
+from longtake.index.fingerprint import fingerprint
+from longtake.index.layers import Advance, ignore
+from longtake.index.store import private_folder
+from longtake.index.tasks import TASKS, tasks
+from longtake.library.collection import Library
+from longtake.library.entries import Entry
+from longtake.library.folders import Place, films_in
+from longtake.library.metadata import read_facts
+from longtake.library.where import Filter
+from longtake.media.container import FileVersion, file_version
+from longtake.media.subtitles import sidecar
+from longtake.session.films import open_film, open_store
+
+State: TypeAlias = Literal["new", "known", "moved", "changed", "copy"]
+PARTS = TASKS
+WASTE = 0.3
+"""Share of the index that may be waste before it is compacted."""
+EVICT_EVERY = 60.0
+"""Seconds between looks at the size of the cache: each look walks through all of it."""
+
+
+@dataclass(frozen=True)
+class Surveyed:
+    """A file as the survey found it."""
+
+    path: Path
+    state: State
+    entry: Entry
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far adding has come."""
+
+    film: Entry
+    part: str
+    job: int
+    """Number of this job, from 1."""
+    jobs: int
+    left: float | None
+    """Seconds that the rest will take at the speed so far; ``None`` until every part was measured
+    once."""
+
+
+@dataclass
+class Report:
+    """What adding did."""
+
+    surveyed: list[Surveyed] = field(default_factory=list)
+    failed: list[tuple[Path, str]] = field(default_factory=list)
+    indexed: list[str] = field(default_factory=list)
+    """Fingerprints of the films that got new rows."""
+    dropped: list[str] = field(default_factory=list)
+    """Films whose layers had to go to keep the cache below its limit; they can be searched on."""
+
+    def count(self, state: State) -> int:
+        """Files in a state."""
+        return sum(each.state == state for each in self.surveyed)
+
+
+@dataclass
+class _Pace:
+    """Seconds of work per second of film, by part."""
+
+    work: dict[str, float] = field(default_factory=dict)
+    film: dict[str, float] = field(default_factory=dict)
+
+    def note(self, part: str, seconds: float, duration: float) -> None:
+        self.work[part] = self.work.get(part, 0.0) + seconds
+        self.film[part] = self.film.get(part, 0.0) + duration
+
+    def left(self, jobs: Sequence[tuple[Entry, str]]) -> float | None:
+        total = 0.0
+        for entry, part in jobs:
+            if not self.film.get(part):
+                return None
+            total += entry.duration * self.work[part] / self.film[part]
+        return total
+
+
+class Adder:
+    """Adds films; ``on_survey`` and ``on_job`` hear about every file and every job."""
+
+    def __init__(
+        self,
+        library: Library,
+        *,
+        tags: Sequence[str] = (),
+        first: Filter | None = None,
+        parts: Sequence[str] = PARTS,
+        on_survey: Callable[[Surveyed | MediaError], None] = lambda _: None,
+        on_job: Callable[[Progress], Advance] = lambda _: ignore,
+    ) -> None:
+        self.library, self.tags, self.first, self.parts = library, tags, first, parts
+        self._on_survey, self._on_job = on_survey, on_job
+        self.report = Report()
+        self._pace = _Pace()
+        self._evicted = time.monotonic()
+
+    def add(self, paths: Sequence[Path]) -> Report:
+        """Add the films at some paths and below some folders."""
+        # the catalogue is read once: asking it for every file would make a large folder slow
+        known = self.library.catalogue.files()
+        for place in films_in(paths):
+            try:
+                surveyed = self.survey(place, known.get(place.path))
+            except MediaError as error:
+                self._on_survey(error)
+                self.report.failed.append((place.path, str(error)))
+                continue
+            self.report.surveyed.append(surveyed)
+            self._on_survey(surveyed)
+        self.index([each.entry for each in self.report.surveyed])
+        return self.report
+
+    def survey(self, place: Place, known: object = None) -> Surveyed:
+        """Recognise one file and enter it into the catalogue."""
+        catalogue = self.library.catalogue
+        version = file_version(place.path)
+        before = getattr(known, "fingerprint", "")
+        same = before and getattr(known, "version", None) == version
+        mark = before if same else fingerprint(place.path)
+        entry = catalogue.entry(mark)
+        state: State = "known"
+        if entry is None:
+            duration = self._duration(place.path)
+            facts = read_facts(place.path, duration, place.root, self.library.settings.media)
+            catalogue.describe(mark, facts)
+            state = "new"
+        elif place.path not in entry.paths:
+            state = "copy" if any(path.exists() for path in entry.paths) else "moved"
+        if not same:
+            state = self._place(place.path, mark, version, entry, state)
+        if self.tags:
+            catalogue.tag(mark, self.tags)
+        entered = catalogue.entry(mark)
+        assert entered is not None  # just described
+        return Surveyed(place.path, state, entered)
+
+    def index(self, entries: Sequence[Entry]) -> None:
+        """Index what is missing of some films."""
+        identity = self.library.identity()
+        held = self.library.index.films()
+        unique = {entry.fingerprint: entry for entry in entries}
+        open_ones = [
+            entry
+            for entry in unique.values()
+            if entry.complete != self._complete(identity, entry) or entry.fingerprint not in held
+        ]
+        jobs = self._jobs(open_ones)
+        busy: list[tuple[Entry, str]] = []
+        for number, (entry, part) in enumerate(jobs, start=1):
+            left = self._pace.left(jobs[number - 1 :])
+            progress = Progress(entry, part, number, len(jobs), left)
+            if not self._job(entry, part, progress, wait=False):
+                busy.append((entry, part))
+        # by now the other process may be done with these; otherwise wait for it
+        for number, (entry, part) in enumerate(busy, start=1):
+            self._job(entry, part, Progress(entry, part, number, len(busy), None), wait=True)
+        for entry in open_ones:
+            self._finish(entry, identity)
+        # part by part means that rows were replaced more than once
+        if self.library.index.dead() > WASTE:
+            self.library.index.compact()
+
+    def _jobs(self, entries: Sequence[Entry]) -> list[tuple[Entry, str]]:
+        """What was asked for first comes first and whole; the rest goes part by part."""
+        ahead = [entry for entry in entries if self.first is not None and self.first(entry)]
+        chosen = {entry.fingerprint for entry in ahead}
+        rest = [entry for entry in entries if entry.fingerprint not in chosen]
+        parts = [part for part in PARTS if part in self.parts]
+        jobs = [(entry, part) for entry in ahead for part in parts]
+        # a folder can be searched by its subtitles long before its pictures are encoded
+        return jobs + [(entry, part) for part in parts for entry in rest]
+
+    def _job(self, entry: Entry, part: str, progress: Progress, *, wait: bool) -> bool:
+        """Do one part of one film; returns ``False`` if another process works on the film."""
+        try:
+            with self._claimed(entry, wait=wait) as claimed:
+                if not claimed:
+                    return False
+                self._build(entry, part, progress)
+        except (MediaError, MissingExtra, RunError) as error:
+            # the other films may be fine
+            self.library.catalogue.failed(entry.fingerprint, str(error))
+            self.report.failed.append((entry.path, str(error)))
+        return True
+
+    def _build(self, entry: Entry, part: str, progress: Progress) -> None:
+        film = self._open(entry)
+        if film is None:
+            return
+        task = next(task for task in tasks(film) if task.name == part)
+        advance = self._on_job(progress)
+        began = time.perf_counter()
+        if not task.done():
+            task.build(advance)
+            self._pace.note(part, time.perf_counter() - began, entry.duration)
+        if self.library.derive(entry, film):
+            self.report.indexed.append(entry.fingerprint)
+        self._evict(entry.fingerprint)
+
+    def _open(self, entry: Entry) -> Film | None:
+        """The film, unless its content changed since the survey: the next survey sees that."""
+        film = open_film(entry.path, self.library.settings, senses=self.library.senses)
+        return film if film.fingerprint == entry.fingerprint else None
+
+    def _finish(self, entry: Entry, identity: str) -> None:
+        """Mark a film as complete, so that the next run need not open it."""
+        failed = {path for path, _ in self.report.failed}
+        if entry.path in failed or set(self.parts) != set(PARTS):
+            return
+        self.library.catalogue.complete(entry.fingerprint, self._complete(identity, entry))
+
+    def _complete(self, identity: str, entry: Entry) -> str:
+        # subtitles beside a film may appear or change without the film
+        beside = sidecar(entry.path)
+        return identity if beside is None else f"{identity}:{file_version(beside)[2:]}"
+
+    def _place(
+        self, path: Path, mark: str, version: FileVersion, entry: Entry | None, state: State
+    ) -> State:
+        """Enter where a film lies, and clear away what it replaces."""
+        catalogue = self.library.catalogue
+        replaced = catalogue.place(path, mark, version)
+        if state == "moved" and entry is not None:
+            for old in entry.paths:
+                catalogue.forget_file(old)
+        if not replaced:
+            return state
+        # the same name with another content: what the user said about it still holds
+        catalogue.tag(mark, catalogue.given_tags(replaced))
+        self.library.remove([replaced])
+        return "changed"
+
+    def _duration(self, path: Path) -> float:
+        # opening a film stores its packet table, which indexing needs anyway
+        film = open_film(path, self.library.settings, senses=self.library.senses)
+        return film.duration
+
+    def _evict(self, keep: str) -> None:
+        if time.monotonic() - self._evicted < EVICT_EVERY:
+            return
+        self._evicted = time.monotonic()
+        store = open_store(self.library.settings)
+        self.report.dropped += [use.name for use in store.evict(keep=keep)]
+
+    @contextmanager
+    def _claimed(self, entry: Entry, *, wait: bool) -> Iterator[bool]:
+        """Hold a film; yields whether it could be had. A process that dies releases its films."""
+        folder = private_folder(self.library.folder / "locks")
+        lock = FileLock(folder / entry.fingerprint, mode=0o600)
+        try:
+            lock.acquire(timeout=-1 if wait else 0)
+        except Timeout:
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            lock.release()
+
+
+def rebuild(library: Library, on_film: Callable[[Entry], None] = lambda _: None) -> list[Entry]:
+    """Derive the rows of every film again from its layers; returns films that could not be read."""
+    library.index.remove(list(library.index.films()))
+    lost = []
+    for entry in library.catalogue.entries():
+        on_film(entry)
+        try:
+            library.derive(entry)
+        except LongtakeError:
+            lost.append(entry)
+    return lost

@@ -1,0 +1,321 @@
+"""Asking a library: which films, then which moments, then a method on them, under one budget.
+
+::
+
+    1  candidates ← the films that a search for the question finds
+    2  a model reads what is known about them and names the likely ones, or none
+    3  the method is asked about each in turn, with what is left of the budget
+    4  an answer that its film supports ends the search; a question for every occurrence goes on
+    5  several answers are merged; every citation names its film
+
+That no film holds the answer is an answer, and says how many films were looked at.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from pydantic import BaseModel, Field
+
+from longtake.config import BudgetSettings
+from longtake.errors import BudgetSpent, LongtakeError, MediaError
+from longtake.events import Sink, note, step
+from longtake.library.collection import Library
+from longtake.library.entries import Entry
+from longtake.library.overviews import known_overview
+from longtake.library.searching import FilmHits, Found
+from longtake.models.budget import Ledger
+from longtake.session.asking import DEFAULT_METHOD, Session
+from longtake.steps.ask import ask
+from longtake.timecode import clock
+from longtake.types import Answer, Evidence, Question, Result, Usage
+
+CANDIDATES = 12
+"""Films that a model chooses from."""
+EVERYWHERE = 50
+"""Films that a question for every occurrence goes over."""
+TRIES = 3
+"""Films that are asked for a single answer."""
+PASSAGES = 3
+"""Moments of a film that the model reads."""
+_EVERY = re.compile(
+    r"\b(?:every|each|all) (?:time|film|video|place|occurrence|scene|moment|mention)s?\b"
+    r"|\blist (?:all|every|each|the)\b|\bhow (?:many|much) (?:films|videos|times)\b|\bhow often\b"
+    r"|\bwhich (?:films|videos)\b|\bin (?:all|how many) (?:the )?(?:films|videos)\b",
+    re.IGNORECASE,
+)
+
+
+class Choice(BaseModel):
+    """The films that a model wants to watch."""
+
+    films: list[int] = Field(description="numbers of films, most likely first")
+    every: bool = Field(False, description="whether every occurrence or a count is asked for")
+
+
+class Merged(BaseModel):
+    """One answer from several films."""
+
+    films: list[int] = Field(description="numbers of the films that the answer rests on")
+    answer: str = Field("", description="at most 60 words")
+
+
+@dataclass(frozen=True)
+class Cited:
+    """Evidence, and the film it is in."""
+
+    film: Entry
+    evidence: Evidence
+
+    def __str__(self) -> str:
+        return f"{self.film.name} @ {clock(self.evidence.segment.start)}"
+
+
+@dataclass(frozen=True)
+class FilmAnswer:
+    """What a method concluded about one film."""
+
+    film: Entry
+    result: Result
+
+    @property
+    def answer(self) -> Answer:
+        """The answer itself."""
+        return self.result.answer
+
+
+@dataclass(frozen=True)
+class LibraryAnswer:
+    """The answer of a library.
+
+    Its status is that of an :class:`~longtake.types.Answer`; ``abstained`` means "in no film".
+    """
+
+    answer: Answer
+    cited: tuple[Cited, ...] = ()
+    films: tuple[FilmAnswer, ...] = ()
+    """Every film that was asked, in order."""
+    candidates: int = 0
+    """Films that the search proposed."""
+    searched: int = 0
+    """Films in the library, or under the filter."""
+    every: bool = False
+    """Whether the question was taken to ask for every occurrence."""
+    usage: Usage = field(default_factory=Usage)
+
+    @property
+    def film(self) -> Entry | None:
+        """The film that the answer comes from."""
+        return self.cited[0].film if self.cited else None
+
+
+def ask_library(
+    library: Library,
+    session: Session,
+    question: Question,
+    method: str = DEFAULT_METHOD,
+    *,
+    where: str = "",
+    tries: int = TRIES,
+    sinks: Sequence[Sink] = (),
+) -> LibraryAnswer:
+    """Answer a question from whichever films hold the answer."""
+    with session.under_way(*sinks):
+        return _Asking(library, session, question, method, where, tries).run()
+
+
+class _Asking:
+    def __init__(
+        self,
+        library: Library,
+        session: Session,
+        question: Question,
+        method: str,
+        where: str,
+        tries: int,
+    ) -> None:
+        self.library, self.session, self.question = library, session, question
+        self.method, self.where, self.tries = method, where, tries
+        self.spent = Usage()
+        self.clock = Ledger(session.settings.budget)
+        self.every = _EVERY.search(question.text) is not None
+        self.answers: list[FilmAnswer] = []
+        self.out_of_budget = False
+
+    def run(self) -> LibraryAnswer:
+        with step("search"):
+            found = self.candidates()  # 1
+        note("candidates", films=[hits.entry.name for hits in found.films])
+        if not found.films:
+            return self.conclude(found)
+        with step("choose"):
+            chosen = self.choose(found)  # 2
+        for entry in chosen:
+            if self.out_of_budget or self.asked(entry):  # 3, 4
+                break
+        return self.conclude(found)
+
+    def candidates(self) -> Found:
+        """Films by search: for the question, and for each option together with it."""
+        most = EVERYWHERE if self.every else CANDIDATES
+        text = " ".join([self.question.text, *self.question.options])
+        found = self.library.search(
+            self.question.text, where=self.where, films=most, moments=PASSAGES
+        )
+        if not self.question.options:
+            return found
+        # options name things that the question does not, but three of four are wrong
+        also = self.library.search(text, where=self.where, films=most, moments=PASSAGES)
+        known = {hits.entry.fingerprint for hits in found.films}
+        more = [hits for hits in also.films if hits.entry.fingerprint not in known]
+        return replace(found, films=[*found.films, *more][:most])
+
+    def choose(self, found: Found) -> list[Entry]:
+        """The films to ask, in order; those that the search alone proposes come last."""
+        by_search = [hits.entry for hits in found.films]
+        if self.every:
+            return by_search
+        run = self.remaining().open(("llm",))
+        told = [_told(self.library, hits, number) for number, hits in enumerate(found.films, 1)]
+        try:
+            choice = ask(
+                run["llm"],
+                "library/choose",
+                Choice,
+                default=None,
+                question=self.question,
+                films=told,
+                most=self.tries,
+            )
+        except BudgetSpent:
+            self.out_of_budget = True
+            choice = None
+        self.spent += run.usage
+        if choice is None:
+            return by_search[: self.tries]
+        self.every = choice.every
+        if self.every:
+            return by_search
+        named = [by_search[n - 1] for n in dict.fromkeys(choice.films) if 1 <= n <= len(by_search)]
+        # a model that sees no passage with the answer may still be wrong: the best one is asked
+        rest = [entry for entry in by_search if entry not in named]
+        return [*named, *rest][: self.tries]
+
+    def asked(self, entry: Entry) -> bool:
+        """Ask one film; returns whether its answer settles the question."""
+        try:
+            footage = self.library.footage(entry)
+            session = self.remaining()
+            with step("film", film=entry.name):
+                result = session.answer(self.method, footage, self.question)
+        except MediaError as error:
+            # moved or deleted since it was added, perhaps a moment ago
+            note("film_left_out", film=entry.name, why=str(error))
+            return False
+        except BudgetSpent:
+            self.out_of_budget = True
+            return True
+        self.spent += result.usage
+        self.answers.append(FilmAnswer(entry, result))
+        self.out_of_budget = result.answer.status == "budget_spent"
+        return result.answer.status == "answered" and not self.every
+
+    def remaining(self) -> Session:
+        """The session with what is left of the budget; raises if nothing is."""
+        limits = self.session.settings.budget
+        left = BudgetSettings(
+            cost=_left("cost", limits.cost, self.spent.cost or 0.0),
+            tokens=_whole("tokens", limits.tokens, self.spent.tokens_in + self.spent.tokens_out),
+            frames=_whole("frames", limits.frames, self.spent.frames),
+            seconds=self.clock.remaining_seconds(),
+            calls=_whole("calls", limits.calls, self.spent.calls),
+        )
+        return replace(self.session, settings=replace(self.session.settings, budget=left))
+
+    def conclude(self, found: Found) -> LibraryAnswer:
+        """The answer from what the films said."""
+        settled = [each for each in self.answers if each.answer.status == "answered"]
+        if self.every and len(settled) > 1:
+            answer, films = self.merge(settled)
+        elif settled:
+            answer, films = settled[0].answer, settled[:1]
+        elif self.out_of_budget and self.answers:
+            last = self.answers[-1]
+            answer, films = replace(last.answer, status="budget_spent"), [last]
+        else:
+            answer, films = self.nothing(found), []
+        cited = [Cited(each.film, item) for each in films for item in each.answer.evidence]
+        return LibraryAnswer(
+            answer,
+            tuple(cited),
+            tuple(self.answers),
+            len(found.films),
+            found.searched,
+            self.every,
+            replace(self.spent, seconds=round(self.clock.elapsed(), 3)),
+        )
+
+    def nothing(self, found: Found) -> Answer:
+        """The answer if no film holds one, with what the likeliest film would have said."""
+        looked = len(self.answers)
+        reason = f"in no film: {found.searched} searched, {looked} looked at"
+        doubtful = [each.answer for each in self.answers if each.answer.status == "unsupported"]
+        if self.question.options and doubtful:
+            # an option that nothing supports is still more than none, and is marked as such
+            return replace(doubtful[0], reason=reason, evidence=())
+        status = "budget_spent" if self.out_of_budget else "abstained"
+        return Answer(reason=reason, status=status)  # type: ignore[arg-type]
+
+    def merge(self, settled: Sequence[FilmAnswer]) -> tuple[Answer, list[FilmAnswer]]:
+        """One answer from several films; the films' own answers in a row if no model can say."""
+        lines = [
+            f"{number}. {each.film.name}: {each.answer.text}"
+            for number, each in enumerate(settled, start=1)
+        ]
+        listed = "; ".join(f"{each.film.name}: {each.answer.text}" for each in settled)
+        plain = Answer(text=listed)
+        try:
+            run = self.remaining().open(("llm",))
+            merged = ask(
+                run["llm"],
+                "library/merge",
+                Merged,
+                default=None,
+                question=self.question,
+                answers=lines,
+            )
+        except (BudgetSpent, LongtakeError) as error:
+            note("not_merged", why=str(error))
+            return plain, list(settled)
+        self.spent += run.usage
+        if merged is None or not merged.answer.strip():
+            return plain, list(settled)
+        named = [settled[n - 1] for n in dict.fromkeys(merged.films) if 1 <= n <= len(settled)]
+        return Answer(text=merged.answer.strip()), named or list(settled)
+
+
+def _told(library: Library, hits: FilmHits, number: int) -> str:
+    """What is known about a film, in one line: its overview, and the moments that were found."""
+    entry = hits.entry
+    facts = [entry.date, entry.place, *(f"#{tag}" for tag in entry.tags)]
+    about = f" ({', '.join(fact for fact in facts if fact)})" if any(facts) else ""
+    overview = known_overview(library, entry)
+    summary = f" {overview.summary}" if overview is not None else ""
+    passages = [f"[{clock(m.time)}] {m.text}" for m in hits.moments if m.text]
+    found = f" {' '.join(passages)}" if passages else ""
+    return f"{number}. {entry.name}{about}:{summary}{found}"
+
+
+def _left(name: str, limit: float | None, spent: float) -> float | None:
+    if limit is None:
+        return None
+    if limit - spent <= 0:
+        raise BudgetSpent(name, f"{spent:g} of {limit:g}")
+    return limit - spent
+
+
+def _whole(name: str, limit: int | None, spent: int) -> int | None:
+    left = _left(name, limit, spent)
+    return None if left is None else int(left)

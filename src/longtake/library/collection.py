@@ -1,0 +1,163 @@
+"""A library: a catalogue of films, an index across them, and what opens a film to ask it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Collection
+from dataclasses import asdict
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from longtake.config import Settings, cache_folder
+from longtake.footage.protocol import Footage
+from longtake.index.film import Film
+from longtake.library.catalogue import Catalogue
+from longtake.library.entries import Entry
+from longtake.library.searching import Found, make_query, search
+from longtake.library.segment_index import FilmRows, SegmentIndex
+from longtake.library.segments import (
+    Material,
+    Sentences,
+    material_of_film,
+    material_of_footage,
+    rows_of,
+)
+from longtake.library.where import parse
+from longtake.perception.senses import Senses
+from longtake.registry import Registry
+from longtake.session.films import open_film
+
+Opener: TypeAlias = Callable[[Entry], Footage]
+
+backends = Registry(
+    "index of a library",
+    "longtake.library_indexes",
+    {
+        "embedded": "longtake.library.embedded:EmbeddedIndex",
+        "lancedb": "longtake.library.lance:LanceIndex",
+    },
+)
+"""Kinds of indexes; a package adds its own with an entry point. Each is called with its folder and
+the lengths of its vectors by kind."""
+DEFAULT_BACKEND = "embedded"
+
+
+class Library:
+    """Many films: search them, ask them, and keep track of them.
+
+    Everything but the catalogue is derived from the films' own layers and can be rebuilt.
+    """
+
+    def __init__(
+        self,
+        folder: Path | None = None,
+        settings: Settings | None = None,
+        *,
+        backend: str = "",
+        senses: Senses | None = None,
+        sentences: Sentences | None = None,
+        opener: Opener | None = None,
+    ) -> None:
+        self.settings = settings or Settings()
+        self.folder = folder or cache_folder(self.settings) / "library"
+        self.catalogue = Catalogue(self.folder)
+        self._given = backend
+        self._senses, self._sentences, self._opener = senses, sentences, opener
+
+    @cached_property
+    def senses(self) -> Senses:
+        """The encoders of pictures and sentences; loaded on first use."""
+        return self._senses or Senses(self.settings.perception, cache_folder(self.settings))
+
+    @property
+    def images(self) -> Any:
+        """The encoder that pictures and queries share."""
+        return self.senses.images
+
+    @cached_property
+    def sentences(self) -> Sentences:
+        """The encoder of what is said."""
+        return self._sentences or self.senses.sentences
+
+    @property
+    def backend(self) -> str:
+        """The kind of index: the one asked for, else the one that is there, else embedded."""
+        if self._given:
+            return self._given
+        names = [path.name.rpartition("-")[0] for path in self.folder.glob("index/*-*")]
+        there = set(names)
+        return there.pop() if len(there) == 1 else DEFAULT_BACKEND
+
+    @cached_property
+    def index(self) -> SegmentIndex:
+        """The index across films, in a folder of its own for every choice of encoders."""
+        spaces = {"picture": self.images.key, "meaning": self.sentences.key}
+        dims = {"picture": self.images.dim, "meaning": self.sentences.dim}
+        identity = hashlib.blake2b(json.dumps(spaces).encode(), digest_size=6).hexdigest()
+        folder = self.folder / "index" / f"{self.backend}-{identity}"
+        opened: SegmentIndex = backends.get(self.backend)(folder, dims)
+        return opened
+
+    def entries(self, where: str = "") -> list[Entry]:
+        """The films for which a filter holds, by name."""
+        holds = parse(where)
+        return [entry for entry in self.catalogue.entries() if holds(entry)]
+
+    def search(self, text: str, *, where: str = "", films: int = 10, moments: int = 3) -> Found:
+        """The films and the moments in them that fit a text best."""
+        chosen = {entry.fingerprint: entry for entry in self.entries(where)}
+        among: Collection[str] | None = chosen if where.strip() else None
+        query = make_query(text, self.images, self.sentences)
+        return search(
+            self.index, query, chosen, images=self.images, among=among, films=films, moments=moments
+        )
+
+    def footage(self, entry: Entry) -> Footage:
+        """The film itself, to be asked."""
+        if self._opener is not None:
+            return self._opener(entry)
+        return open_film(entry.path, self.settings, senses=self.senses)
+
+    def derive(self, entry: Entry, footage: Footage | None = None) -> bool:
+        """Bring the index up to date with a film's layers; returns whether it changed."""
+        material = self.material(footage or self.footage(entry))
+        held = self.index.films().get(entry.fingerprint)
+        if held is not None and dict(held.parts) == material.parts:
+            return False
+        rows = rows_of(material, self.sentences)
+        self.index.replace([FilmRows(entry.fingerprint, material.parts, rows)])
+        return True
+
+    def material(self, footage: Footage) -> Material:
+        """What is known about a film."""
+        if isinstance(footage, Film):
+            return material_of_film(footage)
+        return material_of_footage(footage, parts={"footage": footage.name})
+
+    def remove(self, fingerprints: Collection[str]) -> None:
+        """Take films out of the library; their files and layers stay."""
+        # the index first: a film that is still in the catalogue can be removed again
+        self.index.remove(fingerprints)
+        for fingerprint in fingerprints:
+            self.catalogue.remove(fingerprint)
+
+    def identity(self) -> str:
+        """Identity of all settings that decide what indexing a film gives."""
+        perception = asdict(self.settings.perception)
+        for irrelevant in ("threads", "batch"):
+            perception.pop(irrelevant)
+        made_with = json.dumps([perception, self.settings.index.fps, self.backend], sort_keys=True)
+        return hashlib.blake2b(made_with.encode(), digest_size=8).hexdigest()
+
+    def find(self, name: str) -> list[Entry]:
+        """Films by path, fingerprint (or its beginning) or exact name."""
+        path = Path(name).absolute()
+        return [
+            entry
+            for entry in self.catalogue.entries()
+            if path in entry.paths
+            or (len(name) >= 6 and entry.fingerprint.startswith(name))
+            or entry.name == name
+        ]

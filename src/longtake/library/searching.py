@@ -1,0 +1,227 @@
+"""Search across films: rankings by words, by pictures and by meaning, fused by reciprocal rank.
+
+Scores of different sources cannot be compared, but their rankings can (Cormack, Clarke and
+Büttcher, SIGIR 2009). What a source is sure of by its own measure comes first, as in the search of
+one film.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from longtake.algorithms import phrases
+from longtake.algorithms.fusion import reciprocal_rank
+from longtake.index.search import check_text
+from longtake.library.copies import once
+from longtake.library.entries import Entry
+from longtake.library.segment_index import Hit, SegmentIndex, Stored
+from longtake.library.segments import SECONDS, WORDED, Sentences, Vectors
+from longtake.perception.protocols import CalibratedEncoder
+from longtake.types import Line, Segment
+
+KEEP = 100
+"""Rows ranked per source."""
+LOOKED_AT = 60
+"""Best rows whose lines are compared with the text."""
+LEADING = 3
+"""Moments of a film that count for its rank: several beat one, but a long film wins by nothing."""
+SOURCES = {"said": "speech", "shown": "onscreen", "described": "described"}
+"""Names of the sources of words in results."""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A moment of a film that fits a text."""
+
+    time: float
+    segment: Segment
+    score: float
+    """Comparable within one search only."""
+    sure: bool
+    """Whether some source is sure of it by its own measure."""
+    sources: tuple[str, ...]
+    """The sources that found it, best rank first."""
+    text: str = ""
+    """What is said, shown or described there."""
+    copies: tuple[tuple[str, float], ...] = ()
+    """Other films (by name) and times at which the same clip occurs."""
+
+
+@dataclass(frozen=True)
+class FilmHits:
+    """A film and its moments, best first."""
+
+    entry: Entry
+    score: float
+    moments: tuple[Moment, ...]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search found."""
+
+    films: list[FilmHits]
+    searched: int
+    """Films that were searched."""
+
+    @property
+    def sure(self) -> bool:
+        """Whether any moment was found with confidence."""
+        return any(moment.sure for film in self.films for moment in film.moments)
+
+
+@dataclass(frozen=True)
+class Query:
+    """A text in every form in which rows are compared with it."""
+
+    text: str
+    vectors: Mapping[str, Vectors] = field(default_factory=dict)
+    """Unit vectors by kind."""
+
+
+@dataclass
+class _Fused:
+    """A row with its fused score and the sources that ranked it."""
+
+    stored: Stored
+    score: float
+    sources: list[str]
+    sure: bool = False
+    line: Line | None = None
+
+
+def make_query(text: str, images: Any, sentences: Sentences) -> Query:
+    """The query for a text, with the encoders that made the index."""
+    check_text(text)
+    meaning = sentences.texts([text])[0]
+    return Query(text, {"picture": images.texts([text])[0], "meaning": meaning})
+
+
+def search(
+    index: SegmentIndex,
+    query: Query,
+    entries: Mapping[str, Entry],
+    *,
+    images: Any = None,
+    among: Collection[str] | None = None,
+    films: int = 10,
+    moments: int = 3,
+) -> Found:
+    """The films and moments that fit a query best; ``among`` limits it to some films."""
+    rankings = {source: index.words(query.text, source, KEEP, among) for source in WORDED}
+    for kind, vector in query.vectors.items():
+        rankings[kind] = index.nearest(vector, kind, KEEP, among)
+    fused = _fuse(index, rankings)
+    for each in fused[:LOOKED_AT]:
+        _judge(each, query.text)
+    _judge_pictures(fused, rankings.get("picture", []), query, images)
+    # what one source is unsure of must not outvote what another is sure of
+    fused.sort(key=lambda each: (not each.sure, -each.score))
+    known = [each for each in fused if each.stored.film in entries]
+    grouped = _grouped(known, entries, moments)
+    searched = len(entries) if among is None else len(set(among) & entries.keys())
+    return Found(grouped[:films], searched)
+
+
+def _fuse(index: SegmentIndex, rankings: Mapping[str, Sequence[Hit]]) -> list[_Fused]:
+    ordered = [[hit.row for hit in hits] for hits in rankings.values()]
+    scores = dict(reciprocal_rank(ordered))
+    places: dict[int, list[tuple[int, str]]] = {}
+    for source, hits in rankings.items():
+        for rank, hit in enumerate(hits):
+            places.setdefault(hit.row, []).append((rank, source))
+    fused = []
+    for stored in index.fetch(list(scores)):
+        named = [SOURCES.get(source, source) for _, source in sorted(places[stored.row])]
+        fused.append(_Fused(stored, scores[stored.row], named))
+    return fused
+
+
+def _judge(each: _Fused, text: str) -> None:
+    """Find the line that fits best; a source of words is sure if the text occurs in it."""
+    best = 0.0
+    for source in WORDED:
+        if SOURCES[source] not in each.sources:
+            continue
+        for line in each.stored.lines.get(source, ()):
+            score = phrases.match(text, line.text)
+            if each.line is None or score > best:
+                each.line, best = line, score
+    each.sure = best >= phrases.SURE
+
+
+def _judge_pictures(
+    fused: Sequence[_Fused], hits: Sequence[Hit], query: Query, images: Any
+) -> None:
+    """Mark rows whose picture stands out for the text, if the encoder can tell."""
+    if not hits or not isinstance(images, CalibratedEncoder):
+        return
+    vector = query.vectors["picture"]
+    # the measure depends on the cosine alone, so a vector with that cosine stands in for the row's
+    cosines = np.array([hit.score for hit in hits], np.float32)
+    surprise = images.surprise(vector[None], cosines[:, None] * vector[None])[0]
+    sure = {
+        hit.row
+        for hit, value in zip(hits, surprise, strict=True)
+        if value >= images.thresholds["surprise"]
+    }
+    for each in fused:
+        each.sure = each.sure or each.stored.row in sure
+
+
+def _grouped(fused: Sequence[_Fused], entries: Mapping[str, Entry], moments: int) -> list[FilmHits]:
+    """Films, best first: those with a sure moment, then by their leading moments."""
+    by_row = {each.stored.row: each for each in fused}
+    rows: dict[str, list[tuple[_Fused, list[Stored]]]] = {}
+    for stored, copies in once([each.stored for each in fused]):
+        rows.setdefault(stored.film, []).append((by_row[stored.row], copies))
+    films = []
+    for film, found in rows.items():
+        merged = _moments(found, entries)
+        score = sum(moment.score for moment in merged[:LEADING])
+        films.append(FilmHits(entries[film], score, tuple(merged[:moments])))
+    return sorted(films, key=lambda film: (not film.moments[0].sure, -film.score))
+
+
+def _moments(
+    found: Sequence[tuple[_Fused, list[Stored]]], entries: Mapping[str, Entry]
+) -> list[Moment]:
+    """A film's rows as moments, best first; a row right beside a better one belongs to it."""
+    runs: list[list[tuple[_Fused, list[Stored]]]] = []
+    for pair in found:
+        segment = pair[0].stored.segment
+        for run in runs:
+            best = run[0][0].stored.segment
+            if max(segment.start - best.end, best.start - segment.end) < SECONDS / 2:
+                run.append(pair)
+                break
+        else:
+            runs.append([pair])
+    return [_moment(run, entries) for run in runs]
+
+
+def _moment(run: Sequence[tuple[_Fused, list[Stored]]], entries: Mapping[str, Entry]) -> Moment:
+    best = run[0][0]
+    segment, line = best.stored.segment, best.line or _first_line(best.stored)
+    copies = {
+        (entries[copy.film].name, copy.segment.start): None
+        for _, others in run
+        for copy in others
+        if copy.film in entries
+    }
+    # only a line that fits the text tells when it happens
+    time = segment.start if best.line is None else best.line.segment.start
+    text = "" if line is None else line.text
+    return Moment(time, segment, best.score, best.sure, tuple(best.sources), text, tuple(copies))
+
+
+def _first_line(stored: Stored) -> Line | None:
+    """Something to show of a row that was found by its picture or its meaning."""
+    for source in ("said", "shown"):
+        if stored.lines.get(source):
+            return stored.lines[source][0]
+    return None

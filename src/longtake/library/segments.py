@@ -1,0 +1,201 @@
+"""A film as rows of the library's index: one per segment of ten seconds.
+
+A row holds what is said, shown and described in its segment, how it looks (the mean of its
+pictures' vectors), what its words mean, and a print of each second by which copies of a clip are
+recognised.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longtake.algorithms.coverage import coverage
+from longtake.footage.protocol import Footage
+from longtake.index.film import Film
+from longtake.types import Line, Segment
+
+Vectors = NDArray[np.float32]
+Prints = NDArray[np.uint64]
+
+SECONDS = 10.0
+"""Length of a segment."""
+TAGS = 3
+"""Tags of a picture that are kept as words …"""
+LIKELY = 0.15
+"""… if they are at least this probable."""
+FLAT = 4.0
+"""Grey levels below which a picture is too even to be told from others."""
+WORDED = ("said", "shown", "described")
+"""Sources of words, by the name of their column."""
+VERSION = "1"
+"""Changes when rows are made in another way, so that films are read again."""
+
+
+class Sentences(Protocol):
+    """Turns sentences into unit vectors."""
+
+    @property
+    def key(self) -> str:
+        """Equal keys give equal vectors."""
+
+    @property
+    def dim(self) -> int:
+        """Length of a vector."""
+
+    def texts(self, texts: Sequence[str]) -> Vectors:
+        """One unit row per text."""
+
+
+@dataclass(frozen=True)
+class Material:
+    """What is known about a film, from its layers."""
+
+    duration: float
+    lines: dict[str, list[Line]] = field(default_factory=dict)
+    """Lines by source, as in :data:`WORDED`."""
+    times: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    pictures: Vectors | None = None
+    """A unit row for each of the times."""
+    prints: Prints = field(default_factory=lambda: np.zeros(0, np.uint64))
+    parts: dict[str, str] = field(default_factory=dict)
+    """Which layers this came from: equal parts give equal rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """One segment of a film."""
+
+    segment: Segment
+    said: str = ""
+    shown: str = ""
+    described: str = ""
+    times: str = "{}"
+    """JSON: for each source the time of each of its lines."""
+    prints: bytes = b""
+    picture: Vectors | None = None
+    meaning: Vectors | None = None
+
+    def text(self, source: str) -> str:
+        """The words of one source, a line per line."""
+        return {"said": self.said, "shown": self.shown, "described": self.described}[source]
+
+
+def material_of_film(film: Film) -> Material:
+    """What has been indexed of a film; nothing is computed for it that takes long."""
+    lines: dict[str, list[Line]] = {}
+    parts = {"rows": VERSION}
+    whole = Segment(0.0, film.duration)
+    speech = film.words.speech_key()
+    if film.words.subtitles.key() is not None:
+        film.words.subtitles.lines()  # reading subtitles costs nothing
+    if speech is not None:
+        lines["said"] = film.source.text.lines(speech)
+        share = coverage(film.source.text.covered(speech), whole)
+        parts["said"] = f"{speech}@{share:.4f}"
+    if not all(film.pictures.has(layer) for layer in film.pictures.layers()):
+        return Material(film.duration, lines, parts=parts)
+    readable = film.words.readable
+    if readable is not None:
+        lines["shown"] = film.source.text.lines(readable.key)
+        share = coverage(film.source.text.covered(readable.key), whole)
+        parts["shown"] = f"{readable.key}@{share:.4f}"
+    times = film.times
+    lines["described"] = _tagged(film, times.tolist())
+    parts["pictures"] = f"{film.senses.images.key}@{film.source.fps:g}"
+    prints = prints_of(film.pictures.glimpses())
+    return Material(film.duration, lines, times, film.embeddings(), prints, parts)
+
+
+def material_of_footage(footage: Footage, *, parts: dict[str, str] | None = None) -> Material:
+    """The same for footage without an index, such as a lab script."""
+    said, shown = footage.known_lines()
+    lines = {"said": said, "shown": shown}
+    if "captions" in footage.has:
+        moments = footage.times.tolist()
+        captions = zip(moments, footage.captions(moments), strict=True)
+        lines["described"] = [Line(Segment(time, time + 1), text) for time, text in captions]
+    vectors = footage.embeddings() if "pictures" in footage.has else None
+    return Material(footage.duration, lines, footage.times, vectors, parts=parts or {})
+
+
+def rows_of(material: Material, sentences: Sentences) -> list[Row]:
+    """The rows of a film in time order; segments without any content have none."""
+    edges = np.arange(0.0, max(material.duration, 0.1), SECONDS)
+    drafts = [_draft(material, Segment(a, min(a + SECONDS, material.duration))) for a in edges]
+    rows = [row for row in drafts if row is not None]
+    # tags are pictures in words: comparing them with a query is what the picture's vector does
+    texts = [f"{row.said} {row.shown}".strip() or row.described for row in rows]
+    worded = [number for number, text in enumerate(texts) if text]
+    vectors = sentences.texts([texts[number] for number in worded])
+    for number, vector in zip(worded, vectors, strict=True):
+        rows[number] = replace(rows[number], meaning=vector)
+    return rows
+
+
+def _draft(material: Material, segment: Segment) -> Row | None:
+    """A row without its meaning; ``None`` if there is nothing in the segment."""
+    texts, times = {}, {}
+    for source in WORDED:
+        inside = [line for line in material.lines.get(source, ()) if _starts_in(line, segment)]
+        lines = _distinct(inside)
+        texts[source] = "\n".join(line.text.replace("\n", " ") for line in lines)
+        times[source] = [round(line.segment.start, 2) for line in lines]
+    known = {source: starts for source, starts in times.items() if starts}
+    within = (material.times >= segment.start) & (material.times < segment.end)
+    picture = None
+    if material.pictures is not None and within.any():
+        picture = unit(np.asarray(material.pictures[within], np.float32).mean(axis=0))
+    if picture is None and not known:
+        return None
+    prints = material.prints[within].tobytes() if len(material.prints) else b""
+    words = (texts["said"], texts["shown"], texts["described"])
+    return Row(segment, *words, times=json.dumps(known), prints=prints, picture=picture)
+
+
+def _starts_in(line: Line, segment: Segment) -> bool:
+    """Whether a line belongs to a segment: the one in which it begins."""
+    return line.segment.start in segment
+
+
+def _distinct(lines: Iterable[Line]) -> list[Line]:
+    """Each text once: captions and tags repeat from second to second."""
+    first: dict[str, Line] = {}
+    for line in lines:
+        first.setdefault(line.text, line)
+    return list(first.values())
+
+
+def _tagged(film: Film, times: Sequence[float]) -> list[Line]:
+    lines = []
+    for time, tags in zip(times, film.pictures.tags(times, TAGS), strict=True):
+        likely = [tag.name for tag in tags if tag.probability >= LIKELY]
+        lines += [Line(Segment(time, time), name) for name in likely]
+    return lines
+
+
+def prints_of(glimpses: NDArray[Any]) -> Prints:
+    """64 bits per thumbnail: where it gets darker from top to bottom; 0 for an even picture.
+
+    A difference hash: it survives scaling, compression and changes of brightness.
+    """
+    if not len(glimpses):
+        return np.zeros(0, np.uint64)
+    grey = np.asarray(glimpses, np.float32).mean(axis=3)
+    count, height, width = grey.shape
+    cells = grey.reshape(count, 9, height // 9, 8, width // 8).mean(axis=(2, 4))
+    bits = (cells[:, 1:] < cells[:, :-1]).reshape(count, 64)
+    prints = np.packbits(bits, axis=1).view(np.uint64).reshape(count)
+    even = cells.reshape(count, -1).std(axis=1) < FLAT
+    return np.where(even, np.uint64(0), prints)
+
+
+def unit(vector: NDArray[np.floating[Any]]) -> Vectors:
+    """The vector at length one; zero stays zero."""
+    length = float(np.linalg.norm(vector))
+    return np.asarray(vector / (length or 1.0), np.float32)

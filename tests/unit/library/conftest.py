@@ -1,0 +1,17 @@
+"""An empty library, with encoders that need no model."""
+
+from __future__ import annotations
+
+import pytest
+from unit.library.shelf import SETTINGS
+
+from longtake.config import cache_folder
+from longtake.lab.encoder import LabEncoder
+from longtake.library import Library
+from longtake.perception.senses import Senses
+
+
+@pytest.fixture
+def library(tmp_path):
+    senses = Senses(SETTINGS.perception, cache_folder(SETTINGS), images=LabEncoder())
+    return Library(tmp_path / "library", SETTINGS, senses=senses, sentences=LabEncoder())

@@ -1,0 +1,154 @@
+"""Films come into the library once, and stay known when they are moved."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+from unit.library.shelf import add, film
+
+from longtake.library.adding import Adder, rebuild
+from longtake.library.status import problems, status
+from longtake.library.watching import watch
+from longtake.library.where import parse
+
+
+def states(report):
+    return {each.path.name: each.state for each in report.surveyed}
+
+
+def test_the_life_of_a_film(library, tmp_path, film_folder):
+    folder = tmp_path / "films"
+    one = film(folder, "talks/2025-03-14 one.mp4", film_folder, "the price goes up", "goodbye")
+    film(folder, "two.mp4", film_folder, "nothing of note", "at all", frames=50)
+    (folder / "broken.mp4").write_bytes(b"not a film")
+
+    # new
+    report = add(library, folder, tags=["Work"])
+    assert states(report) == {"2025-03-14 one.mp4": "new", "two.mp4": "new"}
+    assert [path.name for path, _ in report.failed] == ["broken.mp4"]
+    entry = library.entries("tag=talk and year=2025")[0]
+    assert (entry.date, entry.tags) == ("2025-03-14", ("films", "talks", "work"))
+    best = library.search("price goes up").films[0]
+    assert best.entry == entry
+    assert best.moments[0].sure
+    assert best.moments[0].time == pytest.approx(0.5)
+
+    # known: nothing is opened again
+    jobs = []
+    report = add(library, folder, on_job=jobs.append)
+    assert set(states(report).values()) == {"known"}
+    assert jobs == []
+    assert report.indexed == []
+
+    # moved and renamed: its index stays
+    moved = folder / "archive" / "renamed.mp4"
+    moved.parent.mkdir()
+    shutil.move(one, moved)
+    shutil.move(one.with_suffix(".srt"), moved.with_suffix(".srt"))
+    report = add(library, folder / "archive")
+    assert states(report) == {"renamed.mp4": "moved"}
+    assert library.catalogue.entry(entry.fingerprint).paths == (moved,)
+    assert library.search("price goes up").films[0].moments[0].sure
+
+    # a copy is the same film in two places
+    report = add(library, shutil.copy(moved, folder / "copy.mp4"))
+    assert states(report) == {"copy.mp4": "copy"}
+    assert len(library.entries()) == 2
+
+    # changed: another film under the same name; what the user said about it stays
+    film(folder, "two.mp4", film_folder, "a rare walrus", "waves", frames=30)
+    report = add(library, folder)
+    assert states(report)["two.mp4"] == "changed"
+    assert [e.name for e in library.entries("tag=work")] == ["2025-03-14 one", "two"]
+    assert library.search("nothing of note").films[0].moments[0].sure is False
+    assert library.search("rare walrus").films[0].entry.name == "two"
+    assert library.index.dead() <= 0.3
+
+    # gone: it is found, but said to be missing
+    (folder / "two.mp4").unlink()
+    assert status(library).missing == 1
+    assert any("is gone" in problem.what for problem in problems(library))
+    assert library.search("rare walrus").films[0].entry.missing
+
+    # removed
+    library.remove([library.entries("name=two")[0].fingerprint])
+    assert [hits.entry.name for hits in library.search("walrus").films] == ["2025-03-14 one"]
+    assert problems(library) == []
+
+
+def test_subtitles_that_appear_later_are_read(library, tmp_path, film_folder):
+    path = film(tmp_path / "films", "one.mp4", film_folder)
+    add(library, path)
+    assert not library.search("walrus").sure
+    path.with_suffix(".srt").write_text("1\n00:00:01,000 --> 00:00:02,000\na rare walrus\n")
+    report = add(library, path)
+    assert len(report.indexed) == 1
+    assert library.search("walrus").films[0].moments[0].text == "a rare walrus"
+
+
+def test_the_index_can_be_rebuilt_from_the_layers(library, tmp_path, film_folder):
+    path = film(tmp_path / "films", "one.mp4", film_folder, "a rare walrus", "waves")
+    add(library, path)
+    before = library.search("walrus").films[0].moments
+    library.index.remove(list(library.index.films()))
+    assert [p.what for p in problems(library)] == ["1 films are not in the index"]
+    assert rebuild(library) == []
+    after = library.search("walrus").films[0].moments
+    assert [m.time for m in after] == [m.time for m in before]
+    assert problems(library) == []
+
+
+def test_a_damaged_index_is_named(library, tmp_path, film_folder):
+    add(library, film(tmp_path / "films", "one.mp4", film_folder, "a rare walrus", "waves"))
+    for file in (library.folder / "index").rglob("picture-*.f32"):
+        file.write_bytes(b"")
+    with pytest.raises(Exception, match="doctor --rebuild"):
+        library.search("walrus")
+
+
+def test_what_is_asked_for_first_comes_first_and_whole(library, tmp_path, film_folder):
+    folder = tmp_path / "films"
+    film(folder, "a.mp4", film_folder)
+    film(folder, "b.mp4", film_folder, frames=50)
+    jobs = []
+    adder = Adder(
+        library,
+        first=parse("name=b"),
+        parts=("subtitles", "frames"),
+        on_job=lambda at: jobs.append((at.film.name, at.part, at.left)) or (lambda share: None),
+    )
+    adder.add([folder])
+    assert [job[:2] for job in jobs] == [
+        ("b", "subtitles"),
+        ("b", "frames"),
+        ("a", "subtitles"),
+        ("a", "frames"),
+    ]
+    # nothing is known about the time before each part was measured
+    assert jobs[0][2] is None
+
+
+def test_films_that_appear_are_added_once_they_stop_growing(library, tmp_path, film_folder):
+    folder = tmp_path / "films"
+    folder.mkdir()
+    complete = film(tmp_path / "elsewhere", "one.mp4", film_folder).read_bytes()
+    target = folder / "one.mp4"
+    writes = iter([complete[:1000], complete[:3000], complete, None, None])
+    rounds = []
+
+    def sleep(seconds):
+        content = next(writes)
+        if content is not None:
+            target.write_bytes(content)
+
+    watch(
+        library,
+        [folder],
+        lambda: add(library, folder, parts=("subtitles",)),
+        on_round=rounds.append,
+        sleep=sleep,
+        rounds=5,
+    )
+    assert [len(report.surveyed) for report in rounds] == [0, 1]
+    assert rounds[1].failed == []
