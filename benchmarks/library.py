@@ -192,7 +192,8 @@ def cold(args) -> None:
 
 def million(args) -> None:
     """Both backends on the same rows, which are lab rows with noise, up to a million."""
-    base = [row for seed in range(200) for row in lab_rows(seed)]
+    rows = [row for seed in range(200) for row in lab_rows(seed)]
+    base = [row for row in rows if row.picture is not None and row.meaning is not None]
     pictures = np.stack([row.picture for row in base])
     meanings = np.stack([row.meaning for row in base])
     rng = np.random.default_rng(1)

@@ -29,8 +29,9 @@ from longtake.library.searching import FilmHits, Found
 from longtake.models.budget import Ledger
 from longtake.session.asking import DEFAULT_METHOD, Session
 from longtake.steps.ask import ask
+from longtake.stopping import Stop
 from longtake.timecode import clock
-from longtake.types import Answer, Evidence, Question, Result, Usage
+from longtake.types import Answer, Evidence, Question, Result, Status, Usage
 
 CANDIDATES = 12
 """Films that a model chooses from."""
@@ -120,10 +121,14 @@ def ask_library(
     where: str = "",
     tries: int = TRIES,
     sinks: Sequence[Sink] = (),
+    stop: Stop | None = None,
 ) -> LibraryAnswer:
-    """Answer a question from whichever films hold the answer."""
+    """Answer a question from whichever films hold the answer.
+
+    ``stop.set()``, from any thread, ends it with what is known by then.
+    """
     with session.under_way(*sinks):
-        return _Asking(library, session, question, method, where, tries).run()
+        return _Asking(library, session, question, method, where, tries, stop).run()
 
 
 class _Asking:
@@ -135,14 +140,16 @@ class _Asking:
         method: str,
         where: str,
         tries: int,
+        stop: Stop | None,
     ) -> None:
         self.library, self.session, self.question = library, session, question
-        self.method, self.where, self.tries = method, where, tries
+        self.method, self.where, self.tries, self.stop = method, where, tries, stop
         self.spent = Usage()
         self.clock = Ledger(session.settings.budget)
         self.every = _EVERY.search(question.text) is not None
         self.answers: list[FilmAnswer] = []
-        self.out_of_budget = False
+        self.ended: Status | None = None
+        """Why no further film is asked, if something ended the search."""
 
     def run(self) -> LibraryAnswer:
         with step("search"):
@@ -153,7 +160,7 @@ class _Asking:
         with step("choose"):
             chosen = self.choose(found)  # 2
         for entry in chosen:
-            if self.out_of_budget or self.asked(entry):  # 3, 4
+            if self.ended or self.asked(entry):  # 3, 4
                 break
         return self.conclude(found)
 
@@ -177,7 +184,7 @@ class _Asking:
         by_search = [hits.entry for hits in found.films]
         if self.every:
             return by_search
-        run = self.remaining().open(("llm",))
+        run = self.remaining().reader(stop=self.stop)
         told = [_told(self.library, hits, number) for number, hits in enumerate(found.films, 1)]
         try:
             choice = ask(
@@ -190,7 +197,7 @@ class _Asking:
                 most=self.tries,
             )
         except BudgetSpent:
-            self.out_of_budget = True
+            self.ended = "budget_spent"
             choice = None
         self.spent += run.usage
         if choice is None:
@@ -209,18 +216,20 @@ class _Asking:
             footage = self.library.footage(entry)
             session = self.remaining()
             with step("film", film=entry.name):
-                result = session.answer(self.method, footage, self.question)
+                result = session.answer(self.method, footage, self.question, stop=self.stop)
         except MediaError as error:
             # moved or deleted since it was added, perhaps a moment ago
             note("film_left_out", film=entry.name, why=str(error))
             return False
         except BudgetSpent:
-            self.out_of_budget = True
+            self.ended = "budget_spent"
             return True
         self.spent += result.usage
         self.answers.append(FilmAnswer(entry, result))
-        self.out_of_budget = result.answer.status == "budget_spent"
-        return result.answer.status == "answered" and not self.every
+        status = result.answer.status
+        if status in ("budget_spent", "cancelled"):
+            self.ended = status
+        return status == "answered" and not self.every
 
     def remaining(self) -> Session:
         """The session with what is left of the budget; raises if nothing is."""
@@ -241,9 +250,9 @@ class _Asking:
             answer, films = self.merge(settled)
         elif settled:
             answer, films = settled[0].answer, settled[:1]
-        elif self.out_of_budget and self.answers:
+        elif self.ended and self.answers:
             last = self.answers[-1]
-            answer, films = replace(last.answer, status="budget_spent"), [last]
+            answer, films = replace(last.answer, status=self.ended), [last]
         else:
             answer, films = self.nothing(found), []
         cited = [Cited(each.film, item) for each in films for item in each.answer.evidence]
@@ -265,8 +274,7 @@ class _Asking:
         if self.question.options and doubtful:
             # an option that nothing supports is still more than none, and is marked as such
             return replace(doubtful[0], reason=reason, evidence=())
-        status = "budget_spent" if self.out_of_budget else "abstained"
-        return Answer(reason=reason, status=status)  # type: ignore[arg-type]
+        return Answer(reason=reason, status=self.ended or "abstained")
 
     def merge(self, settled: Sequence[FilmAnswer]) -> tuple[Answer, list[FilmAnswer]]:
         """One answer from several films; the films' own answers in a row if no model can say."""
@@ -277,7 +285,7 @@ class _Asking:
         listed = "; ".join(f"{each.film.name}: {each.answer.text}" for each in settled)
         plain = Answer(text=listed)
         try:
-            run = self.remaining().open(("llm",))
+            run = self.remaining().reader(stop=self.stop)
             merged = ask(
                 run["llm"],
                 "library/merge",
@@ -286,7 +294,7 @@ class _Asking:
                 question=self.question,
                 answers=lines,
             )
-        except (BudgetSpent, LongtakeError) as error:
+        except LongtakeError as error:
             note("not_merged", why=str(error))
             return plain, list(settled)
         self.spent += run.usage

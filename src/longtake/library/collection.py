@@ -27,7 +27,7 @@ from longtake.library.segments import (
 from longtake.library.where import parse
 from longtake.perception.senses import Senses
 from longtake.registry import Registry
-from longtake.session.films import open_film
+from longtake.session.films import open_film, open_senses
 
 Opener: TypeAlias = Callable[[Entry], Footage]
 
@@ -69,7 +69,7 @@ class Library:
     @cached_property
     def senses(self) -> Senses:
         """The encoders of pictures and sentences; loaded on first use."""
-        return self._senses or Senses(self.settings.perception, cache_folder(self.settings))
+        return self._senses or open_senses(self.settings)
 
     @property
     def images(self) -> Any:
@@ -105,13 +105,28 @@ class Library:
         holds = parse(where)
         return [entry for entry in self.catalogue.entries() if holds(entry)]
 
-    def search(self, text: str, *, where: str = "", films: int = 10, moments: int = 3) -> Found:
-        """The films and the moments in them that fit a text best."""
-        chosen = {entry.fingerprint: entry for entry in self.entries(where)}
-        among: Collection[str] | None = chosen if where.strip() else None
-        query = make_query(text, self.images, self.sentences)
+    def search(
+        self,
+        text: str,
+        *,
+        where: str = "",
+        films: int = 10,
+        moments: int = 3,
+        among: Collection[str] | None = None,
+    ) -> Found:
+        """The films and the moments in them that fit a text best; only films of ``among``."""
+        entries = {entry.fingerprint: entry for entry in self.entries(where)}
+        if among is not None:
+            entries = {mark: entry for mark, entry in entries.items() if mark in among}
+        limited = among is not None or bool(where.strip())
         return search(
-            self.index, query, chosen, images=self.images, among=among, films=films, moments=moments
+            self.index,
+            make_query(text, self.images, self.sentences),
+            entries,
+            images=self.images,
+            among=entries if limited else None,
+            films=films,
+            moments=moments,
         )
 
     def footage(self, entry: Entry) -> Footage:

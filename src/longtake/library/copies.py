@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,8 +18,20 @@ FEWEST = 3
 """Pictures that must be comparable at all."""
 SAME_WORDS = 0.5
 """Share of the words of the shorter text that must occur in the longer one."""
+COMPARED = 60
+"""Rows of a search that are compared with one another."""
 TELLING = 8
 """Words from which equal texts alone make a copy, where there are no pictures to compare."""
+NO_PRINTS: Prints = np.zeros(0, np.uint64)
+
+
+@dataclass(frozen=True, eq=False)
+class _Clip:
+    """What a row is compared by, prepared once."""
+
+    film: str
+    words: frozenset[str]
+    prints: Prints
 
 
 def same_clip(one: Stored, other: Stored) -> bool:
@@ -26,49 +39,53 @@ def same_clip(one: Stored, other: Stored) -> bool:
 
     Equal pictures under different words are no copies: a lecture hall looks alike for years.
     """
-    if one.film == other.film:
-        return False
-    alike = same_pictures(one.prints, other.prints)
-    words, others = _words(one), _words(other)
-    if alike is None:
-        shorter = min(len(words), len(others))
-        return shorter >= TELLING and words == others
-    if not words or not others:
-        return alike and not (words or others)
-    shared = len(words & others) / min(len(words), len(others))
-    return alike and shared >= SAME_WORDS
+    return _same(_clip(one), _clip(other))
 
 
-def same_pictures(one: bytes, other: bytes) -> bool | None:
+def same_pictures(one: Prints, other: Prints) -> bool | None:
     """Whether most pictures of one segment occur in the other; ``None`` if too few can be told.
 
     The clip may begin at another second of its segment, so every pair is compared.
     """
-    left, right = _prints(one), _prints(other)
-    if min(len(left), len(right)) < FEWEST:
+    if min(len(one), len(other)) < FEWEST:
         return None
-    apart = np.bitwise_count(left[:, None] ^ right[None, :])
-    matches = (apart <= NEAR).any(axis=1).mean(), (apart <= NEAR).any(axis=0).mean()
-    return bool(max(matches) >= SHARE)
+    near = np.bitwise_count(one[:, None] ^ other[None, :]) <= NEAR
+    return bool(max(near.any(axis=1).mean(), near.any(axis=0).mean()) >= SHARE)
 
 
-def once(rows: Sequence[Stored]) -> list[tuple[Stored, list[Stored]]]:
-    """Rows, best first, each with those further down that are copies of it."""
-    kept: list[tuple[Stored, list[Stored]]] = []
-    for row in rows:
-        for first, copies in kept:
-            if same_clip(first, row):
+def once(rows: Sequence[Stored], most: int = COMPARED) -> list[tuple[Stored, list[Stored]]]:
+    """Rows, best first, each with those further down that are copies of it.
+
+    Only the first ``most`` rows are compared, each with those before it.
+    """
+    kept: list[tuple[_Clip, Stored, list[Stored]]] = []
+    for row in rows[:most]:
+        clip = _clip(row)
+        for first, _, copies in kept:
+            if _same(first, clip):
                 copies.append(row)
                 break
         else:
-            kept.append((row, []))
-    return kept
+            kept.append((clip, row, []))
+    rest: list[tuple[Stored, list[Stored]]] = [(row, []) for row in rows[most:]]
+    return [(row, copies) for _, row, copies in kept] + rest
 
 
-def _prints(packed: bytes) -> Prints:
-    prints: Prints = np.frombuffer(packed, np.uint64)
-    return prints[prints != 0]
+def _same(one: _Clip, other: _Clip) -> bool:
+    if one.film == other.film or bool(one.words) != bool(other.words):
+        return False
+    if one.words:
+        # words first: they rule out most pairs, and cost less than pictures
+        shorter = min(len(one.words), len(other.words))
+        if len(one.words & other.words) < SAME_WORDS * shorter:
+            return False
+    alike = same_pictures(one.prints, other.prints)
+    if alike is None:
+        return len(one.words) >= TELLING and one.words == other.words
+    return alike
 
 
-def _words(row: Stored) -> set[str]:
-    return set(f"{row.text('said')} {row.text('shown')}".casefold().split())
+def _clip(row: Stored) -> _Clip:
+    words = frozenset(f"{row.text('said')} {row.text('shown')}".casefold().split())
+    prints = np.frombuffer(row.prints, np.uint64) if len(row.prints) % 8 == 0 else NO_PRINTS
+    return _Clip(row.film, words, prints[prints != 0])

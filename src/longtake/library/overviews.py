@@ -157,7 +157,7 @@ def _written(
     quoted: Overview,
 ) -> Overview:
     """What a model makes of the chapters; quotations where its reply cannot be used."""
-    run = session.open(("llm",), folder=footage.replies_folder)
+    run = session.reader(folder=footage.replies_folder)
     described = [
         f"{number}. {clock(block.start)} to {clock(block.end)}: {_spread(part)}"
         for number, (block, part) in enumerate(zip(blocks, lines, strict=True), start=1)

@@ -15,6 +15,7 @@ import numpy as np
 
 from longtake.algorithms import phrases
 from longtake.algorithms.fusion import reciprocal_rank
+from longtake.algorithms.lexical import content_words
 from longtake.index.search import check_text
 from longtake.library.copies import once
 from longtake.library.entries import Entry
@@ -25,10 +26,12 @@ from longtake.types import Line, Segment
 
 KEEP = 100
 """Rows ranked per source."""
-LOOKED_AT = 60
-"""Best rows whose lines are compared with the text."""
-LEADING = 3
-"""Moments of a film that count for its rank: several beat one, but a long film wins by nothing."""
+READ = 150
+"""Best rows that are read at all; more if many films are asked for."""
+LOOKED_AT = 30
+"""Best rows whose lines are compared with the text, letter by letter."""
+LEADING = (1.0, 0.2, 0.1)
+"""Weights of a film's best moments in its rank: the best one counts, others break ties."""
 SOURCES = {"said": "speech", "shown": "onscreen", "described": "described"}
 """Names of the sources of words in results."""
 
@@ -115,7 +118,7 @@ def search(
     rankings = {source: index.words(query.text, source, KEEP, among) for source in WORDED}
     for kind, vector in query.vectors.items():
         rankings[kind] = index.nearest(vector, kind, KEEP, among)
-    fused = _fuse(index, rankings)
+    fused = _fuse(index, rankings, max(READ, 5 * films))
     for each in fused[:LOOKED_AT]:
         _judge(each, query.text)
     _judge_pictures(fused, rankings.get("picture", []), query, images)
@@ -127,9 +130,9 @@ def search(
     return Found(grouped[:films], searched)
 
 
-def _fuse(index: SegmentIndex, rankings: Mapping[str, Sequence[Hit]]) -> list[_Fused]:
+def _fuse(index: SegmentIndex, rankings: Mapping[str, Sequence[Hit]], most: int) -> list[_Fused]:
     ordered = [[hit.row for hit in hits] for hits in rankings.values()]
-    scores = dict(reciprocal_rank(ordered))
+    scores = dict(reciprocal_rank(ordered)[:most])
     places: dict[int, list[tuple[int, str]]] = {}
     for source, hits in rankings.items():
         for rank, hit in enumerate(hits):
@@ -143,15 +146,28 @@ def _fuse(index: SegmentIndex, rankings: Mapping[str, Sequence[Hit]]) -> list[_F
 
 def _judge(each: _Fused, text: str) -> None:
     """Find the line that fits best; a source of words is sure if the text occurs in it."""
-    best = 0.0
+    asked = set(content_words(text))
+    best = (0.0, 0.0)
     for source in WORDED:
         if SOURCES[source] not in each.sources:
             continue
         for line in each.stored.lines.get(source, ()):
-            score = phrases.match(text, line.text)
+            fit = _fit(text, line.text, source)
+            words = content_words(line.text)
+            # a question never occurs in a line as it is: the words that they share count then
+            shared = len(asked.intersection(words)) / (len(words) + 5) ** 0.5
+            score = (fit if fit >= phrases.SURE else 0.0, shared)
             if each.line is None or score > best:
                 each.line, best = line, score
-    each.sure = best >= phrases.SURE
+    each.sure = best[0] >= phrases.SURE
+
+
+def _fit(text: str, line: str, source: str) -> float:
+    """How well a text occurs in a line, 0 to 1; recognition errors are allowed for."""
+    if source == "described":
+        # captions and tags were written, not recognised
+        return float(phrases.squeeze(text) in phrases.squeeze(line))
+    return phrases.match(text, line)
 
 
 def _judge_pictures(
@@ -182,7 +198,8 @@ def _grouped(fused: Sequence[_Fused], entries: Mapping[str, Entry], moments: int
     films = []
     for film, found in rows.items():
         merged = _moments(found, entries)
-        score = sum(moment.score for moment in merged[:LEADING])
+        leading = zip(LEADING, merged, strict=False)
+        score = sum(weight * moment.score for weight, moment in leading)
         films.append(FilmHits(entries[film], score, tuple(merged[:moments])))
     return sorted(films, key=lambda film: (not film.moments[0].sure, -film.score))
 

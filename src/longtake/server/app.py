@@ -23,7 +23,7 @@ from longtake.errors import (
 from longtake.server.films import NoSuchFilm
 from longtake.server.openai import routes as openai
 from longtake.server.options import ServeOptions
-from longtake.server.routes import about, films, media, page, runs
+from longtake.server.routes import about, films, library, media, page, runs
 from longtake.server.runs import QueueFull
 from longtake.server.security import Guard, Keys, open_keys
 from longtake.server.state import State, open_state
@@ -71,7 +71,7 @@ def build(options: ServeOptions, keys: Keys) -> FastAPI:
     )
     app.state.longtake = state
     app.add_exception_handler(LongtakeError, _refused)
-    for module in (about, films, media, runs):
+    for module in (about, films, library, media, runs):
         app.include_router(module.router, prefix=API)
     app.include_router(openai.router, prefix="/v1")
     if tools is not None:

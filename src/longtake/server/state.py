@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated
 
 from fastapi import Depends, HTTPException, Request
 
+from longtake.library import Library
 from longtake.server.films import Shelf
 from longtake.server.journal import Journal, RunRecord
 from longtake.server.options import ServeOptions
@@ -26,6 +28,11 @@ class State:
     journal: Journal
     pool: RunPool
     arrivals: Arrivals
+
+    @cached_property
+    def library(self) -> Library:
+        """The user's library; its films are shown if they lie below the server's folders."""
+        return Library(settings=self.options.settings)
 
     def record(self, run: str) -> RunRecord:
         """What is known about a run, under way or over; 404 if there is none."""

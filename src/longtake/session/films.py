@@ -62,6 +62,11 @@ def open_frames(folder: Path, settings: Settings) -> FrameFootage:
     return FrameFootage(name, frames, _senses(settings.perception, store.root))
 
 
+def open_senses(settings: Settings) -> Senses:
+    """The models of perception that films opened with these settings use."""
+    return _senses(settings.perception, writable_store(open_store(settings)).root)
+
+
 @lru_cache(maxsize=1)
 def _senses(settings: PerceptionSettings, cache: Path) -> Senses:
     """The models of perception: they take seconds to load, so all films of a process share them."""

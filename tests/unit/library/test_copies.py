@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from longtake.library.copies import once, same_clip, same_pictures
+from longtake.library.copies import once, same_clip
 from longtake.library.segment_index import Stored
 from longtake.library.segments import prints_of
 from longtake.types import Line, Segment
@@ -35,7 +35,7 @@ def test_a_clip_that_is_shifted_brighter_and_noisy_is_the_same():
 
 def test_even_pictures_tell_nothing():
     black = np.zeros((10, 36, 64, 3), np.uint8)
-    assert same_pictures(prints_of(black).tobytes(), prints_of(black).tobytes()) is None
+    assert set(prints_of(black)) == {0}
     assert not same_clip(stored(1, "a", black), stored(2, "b", black))
 
 

@@ -1,0 +1,133 @@
+"""Questions to a library of lab films: the right film, its moments, or that it is in no film."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from longtake.config import AnswerSettings, BudgetSettings, Settings
+from longtake.errors import MediaError
+from longtake.lab.encoder import LabEncoder
+from longtake.lab.footage import LabFootage
+from longtake.lab.library import make_library
+from longtake.library import Library, ask_library
+from longtake.library.entries import Facts
+from longtake.library.segment_index import FilmRows
+from longtake.library.segments import material_of_footage, rows_of
+from longtake.media.container import NO_FILE
+from longtake.models import catalogue
+from longtake.models.backends.scripted import ScriptedChat
+from longtake.perception.senses import Senses
+from longtake.session.asking import Session
+from longtake.session.casting import Casting
+from longtake.types import Question
+
+WORLD = make_library(5, 3, first_seed=40, questions=40)
+SESSION = Session(Settings(), Casting(("lab/acuity=1,latency=0",)))
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("library")
+    encoder = LabEncoder()
+    films = {script.name: LabFootage(script, encoder=encoder) for script in WORLD.scripts}
+    senses = Senses(Settings().perception, folder, images=encoder)
+    library = Library(
+        folder, senses=senses, sentences=encoder, opener=lambda entry: films[entry.name]
+    )
+    for name, footage in films.items():
+        library.catalogue.describe(name, Facts(name, footage.duration, tags=("lab",)))
+        library.catalogue.place(folder / name, name, NO_FILE)
+        rows = rows_of(material_of_footage(footage), encoder)
+        library.index.replace([FilmRows(name, {}, rows)])
+    return library
+
+
+def spoken():
+    return [each for each in WORLD.questions if each.asked.kind == "spoken"]
+
+
+def test_each_question_of_the_world_has_one_film():
+    assert len(WORLD.questions) == 40
+    assert {each.film for each in WORLD.questions} == set(range(5))
+    assert all(each.asked.kind not in ("scope", "count", "topic") for each in WORLD.questions)
+
+
+def test_the_answer_comes_from_the_right_film_and_cites_it(library):
+    for question in spoken()[:4]:
+        result = ask_library(library, SESSION, question.asked.question, "lookup")
+        name = WORLD.scripts[question.film].name
+        assert result.answer.choice == question.asked.answer
+        assert result.film.name == name
+        assert str(result.cited[0]).startswith(f"{name} @ 00:0")
+        assert result.searched == 5
+        assert result.usage.calls >= 2
+
+
+def test_in_no_film_is_an_answer(library):
+    question = Question("According to the narrator, what does the plastic gorilla cost?")
+    result = ask_library(library, SESSION, question, "lookup")
+    assert result.answer.status == "abstained"
+    assert result.answer.reason == f"in no film: 5 searched, {len(result.films)} looked at"
+    assert result.cited == ()
+
+
+def test_a_filter_that_excludes_the_film_excludes_its_answer(library):
+    question = spoken()[0]
+    name = WORLD.scripts[question.film].name
+    asked = replace(question.asked.question, options=())
+    result = ask_library(library, SESSION, asked, "lookup", where=f"name!={name}")
+    assert result.searched == 4
+    assert name not in [each.film.name for each in result.films]
+
+
+def test_every_occurrence_goes_over_all_candidates_and_says_so(library, monkeypatch):
+    prompts = []
+
+    def script(messages, options):
+        prompts.append(options.prompt)
+        if options.prompt == "library/merge":
+            return json.dumps({"films": [1, 2], "answer": "in two films"})
+        return json.dumps({"passages": [1], "answer": "yes", "supports": [1], "contradicts": []})
+
+    monkeypatch.setattr(
+        catalogue.Catalogue, "open", lambda self, name, **rest: ScriptedChat(script)
+    )
+    question = Question("List every time the narrator says what something costs.")
+    unchecked = replace(SESSION.settings, answers=AnswerSettings(verify=False))
+    result = ask_library(library, replace(SESSION, settings=unchecked), question, "lookup")
+    assert result.every
+    assert len(result.films) == result.candidates == 5
+    assert result.answer.text == "in two films"
+    assert len({cited.film.name for cited in result.cited}) == 2
+    # no model has to choose if every candidate is asked
+    assert "library/choose" not in prompts
+
+
+def test_one_budget_covers_all_films(library):
+    question = spoken()[0]
+    limited = replace(SESSION.settings, budget=BudgetSettings(calls=1))
+    result = ask_library(
+        library, replace(SESSION, settings=limited), question.asked.question, "lookup"
+    )
+    assert result.answer.status == "budget_spent"
+    assert result.usage.calls <= 1
+
+
+def test_a_film_that_disappears_meanwhile_is_left_out(library, monkeypatch):
+    question = spoken()[0]
+    gone = WORLD.scripts[question.film].name
+    opened = library.footage
+
+    def vanishing(entry):
+        if entry.name == gone:
+            raise MediaError(entry.path, "not_found", "no such file")
+        return opened(entry)
+
+    monkeypatch.setattr(library, "footage", vanishing)
+    asked = replace(question.asked.question, options=())
+    result = ask_library(library, SESSION, asked, "lookup")
+    assert gone not in [each.film.name for each in result.films]
+    assert result.answer.status == "abstained"
