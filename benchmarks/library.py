@@ -2,6 +2,7 @@
 
     python benchmarks/library.py scale          2,000 lab films: rate, latency, recall, memory
     python benchmarks/library.py million        embedded beside LanceDB up to a million segments
+    python benchmarks/library.py clips          real clips, with moments checked by eye
     python benchmarks/library.py needle         questions that one of 20 or 200 films answers
     python benchmarks/library.py chaos          processes that add and search, killed at random
 
@@ -30,7 +31,7 @@ from longtake.lab.eyes import Eyes
 from longtake.lab.footage import LabFootage
 from longtake.lab.library import captions, make_library
 from longtake.lab.world import make_script
-from longtake.library import Entry, Library, ask_library
+from longtake.library import Adder, Entry, Library, ask_library
 from longtake.library.embedded import EmbeddedIndex
 from longtake.library.entries import Facts
 from longtake.library.lance import LanceIndex
@@ -301,6 +302,51 @@ def plot(args) -> None:
     pyplot.savefig(args.out, bbox_inches="tight", dpi=120)
 
 
+CLIPS = (
+    ("the space telescope in a cleanroom", "torchcodec_nasa", 0, 13),
+    ("an unlucky bird", "moviepy_trailer_bbb", 10, 15),
+    ("a slightly overweight bunny", "moviepy_trailer_bbb", 15, 30),
+    ("three rodent pests", "moviepy_trailer_bbb", 30, 40),
+    ("revenge", "moviepy_trailer_bbb", 40, 55),
+    ("all rights reserved", "openboard_wannaworktogether", 58, 75),
+    ("commercial uses of your work", "openboard_wannaworktogether", 95, 120),
+    ("a teacher who shapes young minds", "openboard_wannaworktogether", 8, 22),
+    ("thanks to the MacArthur Foundation", "openboard_wannaworktogether", 155, 175),
+    ("does the display look OK", "gnome_dual_monitors", 25, 37),
+    ("display settings of a laptop with a second screen", "gnome_dual_monitors", 5, 37),
+    ("a refrigerator", "yuefan_kitchen", 0, 30),
+    ("a sink in a kitchen", "yuefan_kitchen", 0, 41),
+    ("people walking past a lawn", "opencv_768x576", 0, 5),
+)
+"""What to search for, the clip that shows it, and when; each was checked by eye."""
+
+
+def clips(args) -> None:
+    """Real clips with the built-in encoders: is the right film first, at the right time?"""
+    library = Library(settings=Settings())
+    Adder(library).add([args.clips])
+    right = timely = 0
+    for text, name, start, end in CLIPS:
+        found = library.search(text)
+        first = found.films[0]
+        film = first.entry.path.stem == name
+        # a segment begins up to ten seconds before what it holds
+        at = film and start - 10 <= first.moments[0].time <= end
+        right, timely = right + film, timely + at
+        moment = first.moments[0]
+        tell(
+            part="clips",
+            text=text,
+            film=first.entry.path.stem,
+            right=film,
+            at=round(moment.time, 1),
+            in_time=at,
+            sure=moment.sure,
+            sources=moment.sources,
+        )
+    tell(part="clips", queries=len(CLIPS), right_film=right, right_time=timely)
+
+
 def needle(args) -> None:
     """Right film first, accuracy beside asking that film directly, and the growth of the cost."""
     casting = Casting(("lab/acuity=0.8,latency=0",))
@@ -425,7 +471,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parts = [scale, cold, million, plot, needle, chaos, adder, searcher]
+    parts = [scale, cold, million, plot, clips, needle, chaos, adder, searcher]
     parser.add_argument("part", choices=[part.__name__ for part in parts])
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--films", type=int, default=2000)
@@ -438,6 +484,7 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=60)
     parser.add_argument("--first-seed", type=int, default=1000)
     parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--clips", type=Path, help="a folder of real clips")
     parser.add_argument("--figures", type=Path)
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()

@@ -76,8 +76,10 @@ _MADE = 1
 BLOCK = 65536
 """Rows compared at once, which bounds memory."""
 COMMON = 20_000
-"""Rows from which a word is too common to be searched for, if the text has rarer ones. It hardly
-counts in BM25, and ranking so many rows takes most of the time."""
+"""Rows that are ranked at most: the rarest words of a text are searched for until they have so
+many. Common words hardly count in BM25, and ranking their rows takes most of the time."""
+FEWEST = 2
+"""Words that are searched for however common they are."""
 GENERATION = 2**40
 """The number of a row that is handed out is its own plus this times its generation."""
 
@@ -271,13 +273,20 @@ class EmbeddedIndex:
                 handle.write(np.int32(-1).tobytes())
 
     def _searched(self, base: sqlite3.Connection, source: str, text: str) -> list[str]:
-        """The words to search for: none without content, and common ones only if all are."""
+        """The words to search for: none without content, and common ones only if few are rare."""
         found = dict.fromkeys(re.findall(r"\w+", text.casefold()))
         terms = [word for word in found if word not in STOP] or list(found)
         if self._written(base)[0] <= self._common:
             return terms
-        rare = [word for word in terms if self._count(base, source, word) < self._common]
-        return rare or terms
+        counts = {word: self._count(base, source, word) for word in terms}
+        kept: list[str] = []
+        total = 0
+        for word in sorted(terms, key=lambda word: counts[word]):
+            total += counts[word]
+            if len(kept) >= FEWEST and total > self._common:
+                break
+            kept.append(word)
+        return kept
 
     def _count(self, base: sqlite3.Connection, source: str, word: str) -> int:
         """Rows with a word, counted up to the bound."""

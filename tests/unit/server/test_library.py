@@ -11,7 +11,7 @@ from longtake.perception.senses import Senses
 
 
 def test_only_films_below_the_folders_are_found(client, options, film, tmp_path, film_folder):
-    state = client.app.app.state.longtake
+    state = client.app._app.state.longtake
     encoder = LabEncoder()
     senses = Senses(SETTINGS.perception, tmp_path / "cache", images=encoder)
     library = Library(tmp_path / "library", SETTINGS, senses=senses, sentences=encoder)
