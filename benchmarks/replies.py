@@ -34,7 +34,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from support.narrated import Narrated
 from support.replyfuzz import Outcome, outcomes
-from support.rungs import RUNGS, Ladder, counting
+from support.rungs import RUNGS, Ladder, Step, counting
 from support.stripping import stripping
 
 from longtake import prompts
@@ -191,24 +191,27 @@ def run(
 
 
 def show(ladder: Ladder, outcomes: dict[str, Outcomes]) -> None:
-    """Print both tables."""
-    print(f"{'step':30} {'asked':>6} {'read':>7}" + "".join(f"{rung:>8}" for rung in RUNGS))
-    total: Counter[str] = Counter()
-    for name, step in sorted(ladder.steps.items()):
-        total += step.rungs
-        shares = "".join(f"{step.share(rung):8.1%}" for rung in RUNGS)
-        print(f"{name:30} {step.asked:6} {step.readable:7.1%}{shares}")
-    asked = total.total() or 1
-    shares = "".join(f"{total[rung] / asked:8.1%}" for rung in RUNGS)
-    print(f"{'all steps':30} {asked:6} {1 - total['unread'] / asked:7.1%}{shares}")
-    missing = sorted(set(_typed_steps()) - ladder.steps.keys())
-    print(f"never asked: {', '.join(missing) or 'none'}")
+    """Print both tables, and what went wrong."""
+    if ladder.steps:
+        _show_steps(ladder)
     print(f"\n{'method':22} {'questions':>9} {'answered':>9} {'calls':>6} {'tokens':>8} {'s':>7}")
     for name, outcome in outcomes.items():
         print(_method_row(name, outcome))
     for name, outcome in outcomes.items():
         for error in outcome.errors[:3]:
             print(f"  {name}: {error[:200]}")
+
+
+def _show_steps(ladder: Ladder) -> None:
+    print(f"{'step':30} {'asked':>6} {'read':>7}" + "".join(f"{rung:>8}" for rung in RUNGS))
+    total = Step()
+    for step in ladder.steps.values():
+        total.rungs += step.rungs
+    for name, step in [*sorted(ladder.steps.items()), ("all steps", total)]:
+        shares = "".join(f"{step.share(rung):8.1%}" for rung in RUNGS)
+        print(f"{name:30} {step.asked:6} {step.readable:7.1%}{shares}")
+    missing = sorted(set(_typed_steps()) - ladder.steps.keys())
+    print(f"never asked: {', '.join(missing) or 'none'}")
 
 
 def _typed_steps() -> list[str]:
