@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from pydantic import BaseModel
 
@@ -90,15 +90,13 @@ CHECKS: dict[str, Callable[[Chat], str]] = {
 }
 
 
-def check(address: str) -> dict[str, str]:
-    """What came of each check."""
-    outcomes = {}
+def check(address: str) -> Iterator[tuple[str, str]]:
+    """What came of each check, one after another."""
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(cache=CacheSettings(folder=folder))
         chat = Catalogue(settings).bare(address)
         for name, step in CHECKS.items():
             try:
-                outcomes[name] = step(chat)
+                yield name, step(chat)
             except ModelError as error:
-                outcomes[name] = f"FAILED: {str(error)[:300]}"
-    return outcomes
+                yield name, f"FAILED: {str(error)[:300]}"

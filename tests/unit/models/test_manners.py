@@ -269,6 +269,24 @@ def test_bounds_that_a_strict_server_refuses_are_left_out_and_the_schema_stays()
 
 
 @pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ('{"reason": "a dog that', None),
+        ("{", None),
+        ("The dog barks because", "accepted, not enforced"),
+        ('{"properties": {"reason": ', "accepted, not enforced"),
+    ],
+)
+def test_a_cut_reply_shows_only_that_a_schema_is_not_enforced(
+    text: str, verdict: str | None
+) -> None:
+    with serve(lambda _: completion(text, finish="length")) as served:
+        chat = chat_at(served)
+        chat.complete(HELLO, TYPED)
+    assert chat.manner.known.verdicts.get("json_schema") == verdict
+
+
+@pytest.mark.parametrize(
     ("text", "kept"),
     [
         (GOOD, True),

@@ -35,7 +35,7 @@ from longtake.models.http import Endpoint, Response, check_url
 from longtake.models.keys import bound_key
 from longtake.models.manners import Manner, Rung, Verdict, card_with, remembered
 from longtake.models.prices import price_of
-from longtake.models.replies.keeping import is_object, keeps, strict
+from longtake.models.replies.keeping import is_object, keeps, may_keep, strict
 from longtake.models.request import form_rung, thin, wire_body
 from longtake.models.wire import LIKELY, declined, estimated_usage, read_reply
 
@@ -238,8 +238,11 @@ class OpenAIChat:
             # the call only carries the reply
             reply = replace(reply, text=reply.tool_calls[0].arguments, tool_calls=())
             self._judge(asking.rung, kept=is_object(reply.text), said=reply.text)
-        elif options.schema is not None and reply.finish != "length" and not declined(data):
-            self._judge(asking.rung, kept=_keeps(reply, asking), said=reply.text)
+        elif options.schema is not None and not declined(data):
+            kept = _keeps(reply, asking)
+            # a reply that was cut off shows only that it is not enforced
+            if not (kept and reply.finish == "length"):
+                self._judge(asking.rung, kept=kept, said=reply.text)
         if options.letters:
             self._judge_letters(reply)
         return reply
@@ -348,7 +351,10 @@ def _keeps(reply: Reply, asking: _Asking) -> bool:
     if not reply.text.strip() or asking.rung == "plain":
         return True  # says nothing about the server
     if asking.rung == "tool":
-        return False  # a forced call that did not come
+        return reply.finish == "length"  # a forced call that did not come
+    if reply.finish == "length":
+        promised = {} if asking.rung == "json_object" else asking.options.schema or {}
+        return may_keep(reply.text, promised)
     if asking.rung == "json_object":
         return is_object(reply.text)
     return keeps(reply.text, strict(asking.options.schema or {}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,7 @@ BOUNDS = frozenset(
     {"maxLength", "minLength", "pattern", "minimum", "maximum", "minItems", "maxItems"}
 )
 """Keywords that some strict servers refuse; without them a schema still has its shape."""
+_FIRST_KEY = re.compile(r'\{\s*"([^"\\]*)"\s*:')
 _TYPES: Mapping[str, tuple[type, ...]] = {
     "string": (str,),
     "integer": (int,),
@@ -39,6 +41,15 @@ def keeps(text: str, schema: Mapping[str, Any]) -> bool:
 def is_object(text: str) -> bool:
     """Whether a text is one JSON object, as JSON mode promises."""
     return keeps(text, {"type": "object"})
+
+
+def may_keep(text: str, schema: Mapping[str, Any]) -> bool:
+    """Whether a text that was cut off may have been the beginning of JSON of this shape."""
+    start = text.lstrip()
+    if start and not start.startswith("{"):
+        return False
+    key = _FIRST_KEY.match(start)
+    return key is None or key.group(1) in schema.get("properties", {key.group(1): None})
 
 
 def strict(schema: Mapping[str, Any], *, bounds: bool = True) -> dict[str, Any]:
