@@ -69,7 +69,7 @@ def test_the_command_prints_one_object(capsys):
         "lead",
     }
     assert wanted <= result.keys()
-    assert result["profile"].startswith("lab-1:")
+    assert result["profile"].startswith("lab-2:")
     assert result["questions"] == 16
     assert result["uniform"]["frames"] == round(result["frames"])
 
