@@ -29,7 +29,7 @@ from longtake.index.film import Film
 from longtake.index.search import Search, search
 from longtake.index.tasks import TASKS, tasks
 from longtake.media.images import encoded
-from longtake.session.asking import DEFAULT_METHOD, Session
+from longtake.session.asking import Session
 from longtake.session.casting import Casting
 from longtake.session.films import open_film
 from longtake.session.streaming import in_thread, in_thread_each, nested, stream
@@ -81,7 +81,7 @@ class OpenFilm:
         question: str,
         options: Sequence[str] = (),
         *,
-        method: str = DEFAULT_METHOD,
+        method: str | None = None,
         model: str | Sequence[str] = (),
         team: Path | str | None = None,
         budget: BudgetSettings | None = None,
@@ -104,6 +104,7 @@ class OpenFilm:
         # a string is a sequence too, of single characters
         models = (model,) if isinstance(model, str) else tuple(model)
         casting = Casting(models, _path(team), offline, replies=cache)
+        method = method or casting.default_method
         session = Session(settings, casting, seed, _path(prompts)).with_fields(method, fields)
         asked = Question(question, tuple(options))
         own = [*sinks, CallingSink(on_event)] if on_event is not None else list(sinks)
@@ -120,7 +121,7 @@ class OpenFilm:
         question: str,
         options: Sequence[str] = (),
         *,
-        method: str = DEFAULT_METHOD,
+        method: str | None = None,
         model: str | Sequence[str] = (),
         team: Path | str | None = None,
         budget: BudgetSettings | None = None,

@@ -7,7 +7,9 @@ import json
 import pytest
 from support.footages import TestFootage
 
-from longtake.methods.lookup.method import NOT_FOUND, Lookup, everything
+from longtake.methods.lookup.method import NOT_FOUND, Lookup
+from longtake.methods.lookup.reading import Passage, read, screens
+from longtake.methods.lookup.searching import holding
 from longtake.models.backends.scripted import ScriptedChat
 from longtake.session.asking import solve
 from longtake.steps.run import Run
@@ -20,6 +22,7 @@ SAID = [
     Line(Segment(80, 84), "the compass was sold to Leo at the end"),
 ]
 QUESTION = Question("How heavy is the golden compass?", ("ten stones", "twelve stones"))
+OPEN = Question("How heavy is the golden compass?")
 
 
 @pytest.fixture
@@ -27,69 +30,122 @@ def footage():
     return TestFootage(100, lines=SAID)
 
 
-def asked(reply, question, footage, **fields):
+def asked(reply, question, footage, *, credible=True, **fields):
     prompts = []
 
     def script(messages, options):
         prompts.append(messages[-1].text)
+        if options.prompt == "lookup/check":
+            return json.dumps({"credible": credible})
         return reply if isinstance(reply, str) else json.dumps(reply)
 
     run = Run({"llm": ScriptedChat(script)})
-    return solve(Lookup(**fields), footage, question, run), prompts
+    return solve(Lookup(**fields), footage, question, run, check=True).answer, prompts
 
 
-def test_the_answer_quotes_the_passage_it_rests_on(footage):
-    result, prompts = asked({"passages": [1], "choice": "B"}, QUESTION, footage, neighbours=0)
-    assert result.answer.choice == "B"
-    (cited,) = result.answer.evidence
+def test_the_answer_cites_the_passage_that_holds_it(footage):
+    answer, prompts = asked({"answer": "It weighs twelve stones."}, OPEN, footage, neighbours=0)
+    assert (answer.status, answer.text) == ("answered", "It weighs twelve stones.")
+    (cited,) = answer.evidence
     assert (cited.segment, cited.source) == (Segment(12, 15), "speech")
     assert cited.text == "the golden compass weighs twelve stones"
-    assert len(prompts) == 1
     assert "[00:00:12] speech: the golden compass" in prompts[0]
+    # its own check is the only one
+    assert len(prompts) == 2
+
+
+def test_a_small_model_is_not_asked_how_sure_it_is(footage):
+    assert asked({"choice": "B"}, QUESTION, footage)[0].confidence is None
 
 
 def test_neighbours_come_along(footage):
-    _, prompts = asked({"passages": [1], "choice": "B"}, QUESTION, footage, max_lines=1)
-    assert "welcome to the harbour the golden compass weighs twelve stones and nobody" in prompts[0]
+    _, prompts = asked({"choice": "B"}, QUESTION, footage, max_passages=1)
+    assert "welcome to the harbour" in prompts[0]
+    assert "nobody could lift it" in prompts[0]
+    assert "sold to Leo" not in prompts[0]
 
 
 def test_nothing_that_bears_on_the_question_is_an_abstention_without_a_call(footage):
     question = Question("Which xylophone does Ruprecht polish?")
-    result, prompts = asked({"passages": [1], "answer": "his own"}, question, footage)
-    assert (result.answer.status, result.answer.reason) == ("abstained", NOT_FOUND)
+    answer, prompts = asked({"answer": "his own"}, question, footage)
+    assert (answer.status, answer.reason) == ("abstained", NOT_FOUND)
     assert prompts == []
 
 
 @pytest.mark.parametrize(
-    "reply",
-    [
-        {"passages": [], "choice": "B"},
-        {"passages": [9], "choice": "B"},
-        {"passages": [1], "choice": None},
-        "I do not know.",
-    ],
+    "reply", [{"answer": ""}, {"answer": "Not told."}, {"answer": "It weighs forty pounds."}]
 )
-def test_an_answer_that_names_no_passage_is_not_given(reply, footage):
-    result, _ = asked(reply, QUESTION, footage)
-    assert result.answer.status == "abstained"
-    assert result.answer.evidence == ()
+def test_an_answer_that_no_passage_holds_is_not_given(reply, footage):
+    answer, _ = asked(reply, OPEN, footage)
+    assert (answer.status, answer.text, answer.evidence) == ("abstained", "", ())
+
+
+def test_an_open_answer_that_fails_the_check_is_not_given(footage):
+    answer, _ = asked({"answer": "twelve stones"}, OPEN, footage, credible=False)
+    assert (answer.status, answer.text, answer.reason) == ("abstained", "", NOT_FOUND)
+
+
+def test_a_choice_that_fails_the_check_is_kept_without_citations(footage):
+    answer, _ = asked({"choice": "B"}, QUESTION, footage, credible=False)
+    assert (answer.status, answer.choice, answer.evidence) == ("unsupported", "B", ())
+
+
+def test_an_unreadable_check_counts_as_failed(footage):
+    run = Run({"llm": ScriptedChat(lambda *_: "twelve stones, perhaps")})
+    answer = solve(Lookup(), footage, OPEN, run).answer
+    assert answer.status == "abstained"
+
+
+def test_an_answer_that_only_repeats_the_question_is_replaced_by_the_line(footage):
+    answer, _ = asked({"answer": "the golden compass"}, OPEN, footage)
+    assert answer.text == "the golden compass weighs twelve stones"
 
 
 def test_temporal_words_select_a_stretch(footage):
     question = Question("At the end of the film, what happens to the compass?")
-    _, prompts = asked({"passages": [1], "answer": "sold"}, question, footage)
+    _, prompts = asked({"answer": "sold"}, question, footage)
     assert "sold to Leo" in prompts[0]
     assert "twelve stones" not in prompts[0]
 
 
 def test_rephrasings_are_searched_too(footage):
-    replies = iter([{"queries": ["nobody lift"]}, {"passages": [1], "answer": "too heavy"}])
+    replies = iter([{"queries": ["nobody lift"]}, {"answer": "nobody could"}, {"credible": True}])
     run = Run({"llm": ScriptedChat(lambda *_: json.dumps(next(replies)))})
-    method = Lookup(rephrasings=1, neighbours=0, max_lines=1)
+    method = Lookup(rephrasings=1, neighbours=0, max_passages=1)
     answer = solve(method, footage, Question("Why did it stay where it was?"), run).answer
     assert answer.evidence[0].text == "and nobody could lift it"
 
 
+def test_lines_shown_together_are_one_passage_and_a_lasting_screen_is_one():
+    lines = [
+        Line(Segment(0, 2), "NARRATOR"),
+        Line(Segment(0, 2), "Sara Kraft"),
+        Line(Segment(0, 2), "呈"),
+        Line(Segment(2, 5), "NARRATOR"),
+        Line(Segment(2, 5), "Sara Kraft"),
+        Line(Segment(5, 6), "NARRATOR"),
+        Line(Segment(5, 6), "Leo"),
+    ]
+    first, second = screens(lines)
+    assert (first.text, first.segment) == ("NARRATOR / Sara Kraft", Segment(0, 5))
+    # short screens are shown whole: "Leo" would say nothing alone
+    assert (second.text, second.segment) == ("NARRATOR / Leo", Segment(5, 6))
+
+
+def test_of_a_long_screen_only_what_is_new_is_shown():
+    menu = ["Files", "Edit", "View", "Tools", "Help", "Window"]
+    lines = [Line(Segment(0, 2), text) for text in menu]
+    lines += [Line(Segment(2, 4), text) for text in (*menu, "Does it look OK?")]
+    assert [passage.text for passage in screens(lines)][1] == "Does it look OK?"
+
+
+def test_speech_that_is_cut_in_mid_sentence_is_read_as_one():
+    one = Passage("speech", (Line(Segment(0, 2), "we live in Green"),))
+    other = Passage("speech", (Line(Segment(2, 4), "Meadow Maryland"),))
+    ((both, share),) = holding("Green Meadow", "Where?", [one, other])
+    assert (both.segment, share) == (Segment(0, 4), 1.0)
+
+
 def test_speech_and_text_never_share_a_passage(footage):
-    sources = {source for source, _ in everything(footage, None)}
+    sources = {passage.source for passage in read(footage, None)}
     assert sources <= {"speech", "onscreen"}

@@ -15,7 +15,7 @@ from longtake.types import Segment
 END_SHARE = 0.25
 """Share of a film that "the end" and "the beginning" each cover."""
 
-_FILM = r"(?:video|film|movie|clip|footage|recording|episode|vlog|show|documentary)"
+_FILM = r"(?:video|film|movie|clip|footage|recording|episode|vlog|show|trailer|documentary)"
 # "of the video", or no "of" at all
 _OF_FILM = rf"(?:\s+of\s+(?:the|this)\s+(?:\w+\s+)?{_FILM}\b|(?!\s+of\b))"
 _NUMBERS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]

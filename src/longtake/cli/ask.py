@@ -13,8 +13,8 @@ from longtake.cli.options import FILE, common, film_path, plot
 from longtake.cli.output import emit_json, on_terminal, say
 from longtake.cli.places import TRACE, check_place, plot_kind
 from longtake.cli.session import (
-    method_option,
     name_hosts,
+    question_method_option,
     question_options,
     read_question,
     session_options,
@@ -36,7 +36,7 @@ from longtake.types import Result
 @click.command()
 @film_path
 @click.argument("question")
-@method_option
+@question_method_option
 @click.option(
     "--trace",
     type=FILE,
@@ -51,7 +51,7 @@ from longtake.types import Result
 def ask(
     path: Path,
     question: str,
-    method: str,
+    method: str | None,
     trace: Path | None,
     plot: Path | None,
     quiet: bool,
@@ -75,6 +75,7 @@ def ask(
       longtake ask film.mp4 "Who leaves first?" --option "the man" --option "the woman"
     """
     asked = read_question(question, options)
+    method = method or session.casting.default_method
     roles = methods.get(method).roles
     film = open_film(path, session.settings, subtitles=subtitles)
     # outputs are checked before any work is done for them

@@ -34,8 +34,8 @@ from longtake.evals.scoring import correct
 from longtake.evals.solving import Solver
 from longtake.methods.base import FULL
 from longtake.registry import methods
-from longtake.session.asking import DEFAULT_METHOD, Session
-from longtake.session.casting import Casting
+from longtake.session.asking import Session
+from longtake.session.casting import DEFAULT_METHOD, Casting
 
 
 @click.command("eval")

@@ -15,8 +15,8 @@ from longtake.cli.options import PATH, add_options
 from longtake.cli.output import say
 from longtake.config import BudgetSettings
 from longtake.errors import ConfigError
-from longtake.session.asking import DEFAULT_METHOD, Session
-from longtake.session.casting import Casting
+from longtake.session.asking import Session
+from longtake.session.casting import BUILT_IN_METHOD, DEFAULT_METHOD, Casting
 from longtake.types import Question
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -27,6 +27,12 @@ method_option = click.option(
     show_default=True,
     metavar="NAME",
     help="See 'longtake methods'.",
+)
+question_method_option = click.option(
+    "--method",
+    metavar="NAME",
+    help="See 'longtake methods'."
+    f"  [default: {BUILT_IN_METHOD} with built-in models, else {DEFAULT_METHOD}]",
 )
 methods_option = click.option(
     "--method",

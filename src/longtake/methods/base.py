@@ -90,6 +90,11 @@ def bounds_of(method: Method, duration: float, question: Question) -> Bounds | N
     return method.bounds(duration, question) if isinstance(method, Bounded) else None
 
 
+def checks_itself(method: Method) -> bool:
+    """Whether a method has checked its citations, so that no further check is needed."""
+    return bool(getattr(method, "checks_itself", False))
+
+
 def fields_of(method: Method) -> dict[str, Any]:
     """The method's settings as plain data."""
     return dataclasses.asdict(method)  # type: ignore[call-overload, no-any-return]

@@ -25,7 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from longtake.config import BudgetSettings
 from longtake.events import Event
 from longtake.index.store import private_folder, write_atomically
-from longtake.session.asking import DEFAULT_METHOD
+from longtake.session.casting import DEFAULT_METHOD
 from longtake.types import Answer, Usage
 
 State: TypeAlias = Literal["queued", "running", "done", "failed", "cancelled", "broken"]

@@ -13,7 +13,7 @@ from longtake.config import Settings
 from longtake.errors import BudgetSpent, ConfigError, LongtakeError
 from longtake.events import Sink, Stream
 from longtake.footage.protocol import Footage
-from longtake.methods.base import FULL, SMALL, Method, configure, fields_of
+from longtake.methods.base import FULL, SMALL, Method, checks_itself, configure, fields_of
 from longtake.models.budget import Ledger
 from longtake.models.cache import ReplyStore
 from longtake.models.catalogue import Catalogue
@@ -28,9 +28,6 @@ from longtake.steps.verify import verify
 from longtake.steps.wording import wording
 from longtake.stopping import Cancelled, Stop, stopping
 from longtake.types import Answer, Question, Result
-
-DEFAULT_METHOD = "videoagent"
-
 
 @dataclass(frozen=True)
 class Session:
@@ -150,7 +147,7 @@ class Session:
         self,
         footage: Footage,
         question: Question,
-        method: str = DEFAULT_METHOD,
+        method: str | None = None,
         *,
         sinks: Sequence[Sink] = (),
         pictures: bool = False,
@@ -163,7 +160,8 @@ class Session:
         # the recorder is a sink like any other
         recorder = Recorder(pictures=pictures)
         with self.under_way(recorder, *sinks):
-            result = self.answer(method, footage, question, stop=stop)
+            named = method or self.casting.default_method
+            result = self.answer(named, footage, question, stop=stop)
         return replace(result, trace=recorder.trace)
 
     def answer(
@@ -238,7 +236,7 @@ def solve(
 
     def work() -> Answer:
         answer = with_option_text(method.answer(footage, question, run), question)
-        if not check:
+        if not check or checks_itself(method):
             return answer
         # verifying may be ended too, and this answer is complete without it
         run.propose(answer)

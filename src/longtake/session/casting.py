@@ -20,6 +20,11 @@ TEAM = "team"
 CAPTIONER = "captioner"
 WORDS_CAPTIONER = "senses/words"
 """Describes pictures by text and speech alone, for small models."""
+DEFAULT_METHOD = "videoagent"
+BUILT_IN_METHOD = "lookup"
+"""The method for models that are built in: they read well and see little, so they look things up in
+what the film says and shows."""
+_BUILT_IN = ("local/", "socratic/", "senses")
 DEFAULT_MODELS = {
     "llm": "local/qwen2.5-1.5b",
     "vlm": "socratic/qwen2.5-1.5b",
@@ -90,6 +95,15 @@ class Casting:
     def names_captioner(self) -> bool:
         """Whether a model is named that describes pictures."""
         return bool(self._last(CAPTIONER) or self.everyone)
+
+    @property
+    def default_method(self) -> str:
+        """The method where none is named; it depends on what the models can do."""
+        named = [assignment.model for assignment in self.assignments]
+        has_team = bool(self.team or self.roster)
+        if has_team or not all(model.startswith(_BUILT_IN) for model in named):
+            return DEFAULT_METHOD
+        return BUILT_IN_METHOD
 
     def among(self, methods: Sequence[str]) -> Casting:
         """The same casting, for several methods that share one set of models."""

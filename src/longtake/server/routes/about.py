@@ -9,8 +9,7 @@ from pydantic import BaseModel
 
 from longtake import __version__, registry
 from longtake.server.state import Shared
-from longtake.session.asking import DEFAULT_METHOD
-from longtake.session.casting import DEFAULT_MODELS
+from longtake.session.casting import DEFAULT_METHOD, DEFAULT_MODELS
 
 router = APIRouter(tags=["about"])
 
