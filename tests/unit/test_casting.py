@@ -1,5 +1,7 @@
 """Who answers: models by role, and teams."""
 
+from pathlib import Path
+
 import pytest
 
 from longtake.config import IndexSettings, Settings
@@ -51,3 +53,18 @@ def test_a_role_that_no_built_in_model_takes_must_be_named():
 def test_encoded_worlds_are_opened_with_the_settings_given(tmp_path):
     mine = Settings(index=IndexSettings(fps=0.5))
     assert lab([0], 3, 2, films=tmp_path, opened_with=mine).source.settings is mine
+
+
+@pytest.mark.parametrize(
+    ("casting", "method"),
+    [
+        (Casting(), "lookup"),
+        (Casting(("local/qwen2.5-1.5b",)), "lookup"),
+        (Casting(("llm=local/smollm2-135m", "captioner=senses/words")), "lookup"),
+        (Casting(("vlm=lab/acuity=1",)), "videoagent"),
+        (Casting(("http://127.0.0.1/v1#x",)), "videoagent"),
+        (Casting(team=Path("team.toml")), "videoagent"),
+    ],
+)
+def test_built_in_models_look_things_up_and_others_look(casting, method):
+    assert casting.default_method == method

@@ -36,7 +36,7 @@ def asked(reply, question, footage, *, credible=True, **fields):
     def script(messages, options):
         prompts.append(messages[-1].text)
         if options.prompt == "lookup/check":
-            return json.dumps({"credible": credible})
+            return "Yes." if credible else "No, they do not."
         return reply if isinstance(reply, str) else json.dumps(reply)
 
     run = Run({"llm": ScriptedChat(script)})
@@ -44,7 +44,7 @@ def asked(reply, question, footage, *, credible=True, **fields):
 
 
 def test_the_answer_cites_the_passage_that_holds_it(footage):
-    answer, prompts = asked({"answer": "It weighs twelve stones."}, OPEN, footage, neighbours=0)
+    answer, prompts = asked("It weighs twelve stones.", OPEN, footage, neighbours=0)
     assert (answer.status, answer.text) == ("answered", "It weighs twelve stones.")
     (cited,) = answer.evidence
     assert (cited.segment, cited.source) == (Segment(12, 15), "speech")
@@ -67,21 +67,19 @@ def test_neighbours_come_along(footage):
 
 def test_nothing_that_bears_on_the_question_is_an_abstention_without_a_call(footage):
     question = Question("Which xylophone does Ruprecht polish?")
-    answer, prompts = asked({"answer": "his own"}, question, footage)
+    answer, prompts = asked("his own", question, footage)
     assert (answer.status, answer.reason) == ("abstained", NOT_FOUND)
     assert prompts == []
 
 
-@pytest.mark.parametrize(
-    "reply", [{"answer": ""}, {"answer": "Not told."}, {"answer": "It weighs forty pounds."}]
-)
+@pytest.mark.parametrize("reply", ["", "Not told.", "It weighs forty pounds."])
 def test_an_answer_that_no_passage_holds_is_not_given(reply, footage):
     answer, _ = asked(reply, OPEN, footage)
     assert (answer.status, answer.text, answer.evidence) == ("abstained", "", ())
 
 
 def test_an_open_answer_that_fails_the_check_is_not_given(footage):
-    answer, _ = asked({"answer": "twelve stones"}, OPEN, footage, credible=False)
+    answer, _ = asked("twelve stones", OPEN, footage, credible=False)
     assert (answer.status, answer.text, answer.reason) == ("abstained", "", NOT_FOUND)
 
 
@@ -97,20 +95,20 @@ def test_an_unreadable_check_counts_as_failed(footage):
 
 
 def test_an_answer_that_only_repeats_the_question_is_replaced_by_the_line(footage):
-    answer, _ = asked({"answer": "the golden compass"}, OPEN, footage)
+    answer, _ = asked("the golden compass", OPEN, footage)
     assert answer.text == "the golden compass weighs twelve stones"
 
 
 def test_temporal_words_select_a_stretch(footage):
     question = Question("At the end of the film, what happens to the compass?")
-    _, prompts = asked({"answer": "sold"}, question, footage)
+    _, prompts = asked("sold", question, footage)
     assert "sold to Leo" in prompts[0]
     assert "twelve stones" not in prompts[0]
 
 
 def test_rephrasings_are_searched_too(footage):
-    replies = iter([{"queries": ["nobody lift"]}, {"answer": "nobody could"}, {"credible": True}])
-    run = Run({"llm": ScriptedChat(lambda *_: json.dumps(next(replies)))})
+    replies = iter(['{"queries": ["nobody lift"]}', "nobody could", "yes"])
+    run = Run({"llm": ScriptedChat(lambda *_: next(replies))})
     method = Lookup(rephrasings=1, neighbours=0, max_passages=1)
     answer = solve(method, footage, Question("Why did it stay where it was?"), run).answer
     assert answer.evidence[0].text == "and nobody could lift it"

@@ -17,6 +17,19 @@ QUOTED = 2.0
 """Word score of a line that holds a whole query: more than any overlap of single words."""
 
 
+HELD = 0.6
+"""Share of an answer's words, weighted by rarity, that a text must hold to be cited for it."""
+
+
+def held(answer: str, wanted: frozenset[str], text: str) -> float:
+    """The share of the wanted base forms in a text; 1 if it holds the answer letter for letter."""
+    if phrases.match(answer, text) >= phrases.SURE:
+        return 1.0
+    total = sum(lexical.idf(word) for word in wanted)
+    shared = sum(lexical.idf(word) for word in wanted & lexical.lemmas([text]))
+    return shared / total if total else 0.0
+
+
 def by_words(queries: Sequence[str], texts: Sequence[str]) -> NDArray[np.float64]:
     """Overlap of content words, weighted by rarity, for each query and text.
 

@@ -27,6 +27,7 @@ COMMANDS = {
     "replay": "Show a recorded run offline, or repeat it with its recorded replies.",
     "info": "Show a film's length, picture, sound and subtitles.",
     "frames": "Save the frames at given times.",
+    "clip": "Cut a stretch out of a film.",
     "index": "Index films, so that questions are answered quickly.",
     "events": "Divide a film into blocks where its content changes.",
     "chapters": "Show a film's chapters, or export them.",

@@ -13,6 +13,7 @@ from longtake.cli.output import say
 from longtake.display import visible
 from longtake.errors import LongtakeError
 from longtake.sinks.meter import Meter
+from longtake.steps.claims import claims
 from longtake.timecode import clock
 from longtake.types import GIVEN, Answer, Evidence, Result, Usage
 
@@ -40,7 +41,7 @@ def in_words(answer: Answer, *, none: str) -> str:
 
 def show(answer: Answer, usage: Usage) -> None:
     """Print the answer, its confidence, its evidence and its cost."""
-    click.echo(visible(in_words(answer, none="(no answer)")))
+    click.echo(visible(with_footnotes(answer) or in_words(answer, none="(no answer)")))
     if answer.status == "abstained" and answer.reason:
         click.echo(visible(f"  {answer.reason}"))
     elif STATUS[answer.status]:
@@ -49,9 +50,20 @@ def show(answer: Answer, usage: Usage) -> None:
         click.echo(visible(f"  because {answer.reason}"))
     confidence = "unknown" if answer.confidence is None else f"{answer.confidence:.0%}"
     click.echo(f"  confidence {confidence}")
-    for cited in answer.evidence:
-        click.echo(visible(f"  {citation(cited)}"))
+    numbered = bool(claims(answer))
+    for number, cited in enumerate(answer.evidence, start=1):
+        mark = f"[{number}] " if numbered else ""
+        click.echo(visible(f"  {mark}{citation(cited)}"))
     click.echo(f"  {spent(usage)}")
+
+
+def with_footnotes(answer: Answer) -> str:
+    """An answer of several claims, each followed by the numbers of its citations; else empty."""
+    marked = []
+    for claim in claims(answer):
+        notes = "".join(f"[{place + 1}]" for place in claim.citations)
+        marked.append(f"{claim.text} {notes}".strip())
+    return " ".join(marked)
 
 
 def citation(cited: Evidence) -> str:
@@ -99,6 +111,9 @@ def plain(result: Result) -> dict[str, Any]:
         "reason": answer.reason,
         "confidence": answer.confidence,
         "evidence": [_plain_evidence(cited) for cited in answer.evidence],
+        "claims": [
+            {"text": claim.text, "evidence": list(claim.citations)} for claim in claims(answer)
+        ],
         "usage": dataclasses.asdict(result.usage),
     }
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import click
 
 from longtake.cli.answers import exit_code, plain, report_spending, show
+from longtake.cli.clipping import check_clips_folder, open_player, write_clips
 from longtake.cli.indexing import look_through
-from longtake.cli.options import FILE, common, film_path, plot
+from longtake.cli.options import FILE, FOLDER, common, film_path, plot
 from longtake.cli.output import emit_json, on_terminal, say
 from longtake.cli.places import TRACE, check_place, plot_kind
 from longtake.cli.session import (
@@ -44,6 +45,10 @@ from longtake.types import Result
     help="Record the run; the file holds the frames shown to models.",
 )
 @plot("Draw the cited frames or the search, with the scores over the film")
+@click.option(
+    "--clips", type=FOLDER, metavar="DIR", help="Cut the cited stretches into a new folder."
+)
+@click.option("--open", "play", is_flag=True, help="Start your player at the first citation.")
 @click.option("--quiet", is_flag=True, help="Do not show what the method does.")
 @common
 @question_options
@@ -54,6 +59,8 @@ def ask(
     method: str | None,
     trace: Path | None,
     plot: Path | None,
+    clips: Path | None,
+    play: bool,
     quiet: bool,
     options: tuple[str, ...],
     subtitles: Path | None,
@@ -85,6 +92,8 @@ def ask(
     if plot is not None:
         plots.check(plot)
         check_place(plot, plot_kind(plot), inputs=(*inputs, trace))
+    if clips is not None:
+        check_clips_folder(clips)
     name_hosts(session, roles)
     session.check_models(roles)
     # indexed here, with a progress bar, rather than inside the first search of the method; if the
@@ -106,6 +115,10 @@ def ask(
         emit_json({"film": str(path), "question": question, **plain(result)})
     else:
         show(result.answer, result.usage)
+    if clips is not None:
+        write_clips(film, result.answer.evidence, clips)
+    if play:
+        open_player(path, result.answer.evidence)
     if plot is not None:
         _draw(film, result, plot)
     if recording is not None and recording.problem:

@@ -22,6 +22,8 @@ TRACE = Kind("a trace", (b'{"longtake_trace"',))
 PAGE = Kind("a report", (b"<!doctype html>",))
 TEAM = Kind("a team that select wrote", (b"# Chosen by longtake select",))
 PICTURE = Kind("a PNG", (b"\x89PNG",))
+NEW = Kind("empty", ())
+"""Written only where nothing is yet."""
 
 _PLOTS = {
     ".png": (b"\x89PNG",),

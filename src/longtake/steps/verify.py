@@ -31,6 +31,7 @@ from longtake.prompts import Plain, phrase
 from longtake.steps.answer import guess, in_words
 from longtake.steps.ask import ask
 from longtake.steps.candidates import Candidate, affordable, decoy, gather, numbered, ranked_lines
+from longtake.steps.extent import with_extent
 from longtake.steps.run import Run
 from longtake.timecode import clock
 from longtake.types import GIVEN, Answer, Question
@@ -83,7 +84,8 @@ def _checked(answer: Answer, footage: Footage, question: Question, run: Run) -> 
     against = _numbered(candidates, [n for n in marks.contradicts if n not in marks.supports])
     note("verified", candidates=len(candidates), supports=len(supporting), contradicts=len(against))
     if supporting:  # 3
-        return replace(answer, evidence=tuple(each.evidence for each in supporting))
+        cited = [with_extent(each.evidence, footage) for each in supporting]
+        return replace(answer, evidence=tuple(cited))
     if against and chat is not None:  # 4
         return reconsider(answer, chat, footage, question, against)
     return unsupported(answer)  # 5
@@ -139,7 +141,7 @@ def reconsider(
     note("reconsidered", before=proposed, after=again, changed=changed)
     if not changed:
         return unsupported(answer)
-    evidence = tuple(each.evidence for each in against)
+    evidence = [with_extent(each.evidence, footage) for each in against]
     return said.as_answer(evidence=evidence)
 
 

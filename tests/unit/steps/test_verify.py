@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from support.talking import TalkingFootage
@@ -46,7 +47,8 @@ def test_only_support_is_cited_in_the_order_the_model_gives(footage):
     chat = ScriptedChat(lambda messages, _: marks([number_of(messages, "[00:01:10]")]))
     checked = verify(ANSWER, footage, QUESTION, Run({"llm": chat}))
     assert checked.status == "answered"
-    assert checked.evidence == (DOG,)
+    # the moment lasts as long as its caption
+    assert checked.evidence == (replace(DOG, segment=Segment(70, 71)),)
     assert checked.confidence == 0.9
 
 

@@ -35,7 +35,7 @@ from longtake.methods.base import Bounds, words
 from longtake.methods.lookup.reading import Passage, read
 from longtake.methods.lookup.searching import adds_nothing, bearing, choose, holding
 from longtake.prompts import phrase
-from longtake.steps.answer import Choice, Words, in_words
+from longtake.steps.answer import Choice, in_words
 from longtake.steps.ask import ask
 from longtake.steps.run import Run
 from longtake.steps.showing import length
@@ -46,6 +46,9 @@ NOT_FOUND = (
     "not found in what can be heard or read; the pictures may tell: ask a method that looks, with a"
     " model that sees (--method videoagent --model vlm=NAME)"
 )
+ANSWER_TOKENS, CHECK_TOKENS = 100, 8
+"""Tokens of a reply in a sentence, and of one that is yes or no."""
+_YES = re.compile(r"\W*yes\b", re.IGNORECASE)
 _NOT_TOLD = re.compile(r"\bnot\s+(?:told|mentioned|stated|specified|given|said)\b", re.IGNORECASE)
 
 
@@ -53,12 +56,6 @@ class Phrases(BaseModel):
     """Other words for a question."""
 
     queries: list[str] = Field(description="search phrases of two to five words")
-
-
-class Check(BaseModel):
-    """Whether an answer can be believed."""
-
-    credible: bool = Field(description="whether the lines say that this is the answer")
 
 
 @dataclass(frozen=True)
@@ -135,13 +132,12 @@ class Lookup:
         self, footage: Footage, question: Question, found: Sequence[Passage], run: Run
     ) -> Answer:
         """The answer from the passages, or an abstention."""
-        slots = {"question": question, "length": length(footage), "passages": numbered(found)}
-        kind = Choice if question.options else Words
-        said = ask(run["llm"], "lookup/answer", kind, default=None, **slots)  # 6
-        if said is None:
-            return Answer(status="abstained")
-        choice = said.choice if isinstance(said, Choice) else None
-        text = said.answer.strip() if isinstance(said, Words) else ""
+        slots: dict[str, Any] = {
+            "question": question,
+            "length": length(footage),
+            "passages": numbered(found),
+        }
+        choice, text = self.propose(question, slots, run)  # 6
         if choice is None and (not text or _NOT_TOLD.search(text)):
             return not_found()
         holders = holding(text or option(question, choice), question.text, found)  # 7
@@ -156,18 +152,31 @@ class Lookup:
             return Answer(choice, text, evidence=tuple(evidence))
         return Answer(choice, status="unsupported") if choice else not_found()
 
+    def propose(
+        self, question: Question, slots: Mapping[str, Any], run: Run
+    ) -> tuple[str | None, str]:
+        """The letter of an option, or an answer in words; neither if no reply can be read."""
+        if question.options:
+            chosen = ask(run["llm"], "lookup/choose", Choice, default=Choice(), **slots)
+            return chosen.choice, ""
+        # plain words: a form would only cost a small model tokens
+        said = ask(run["llm"], "lookup/answer", default="", max_tokens=ANSWER_TOKENS, **slots)
+        return None, said
+
     def check(self, question: Question, proposed: str, slots: Mapping[str, Any], run: Run) -> bool:
         """Whether the model finds the answer in the passages, now that it need not find one."""
+        # plain words, because small models reject almost everything when asked for JSON here
         said = ask(
             run["llm"],
             "lookup/check",
-            Check,
-            default=Check(credible=False),
+            default="",
+            max_tokens=CHECK_TOKENS,
             **slots,
             proposed=phrase("shared", "proposed_answer", answer=proposed),
         )
-        note("checked", question=question.text, proposed=proposed, credible=said.credible)
-        return said.credible
+        credible = _YES.match(said) is not None
+        note("checked", question=question.text, proposed=proposed, credible=credible)
+        return credible
 
     def bounds(self, duration: float, question: Question) -> Bounds:  # noqa: ARG002
         """A prompt with the passages, one that checks the answer, and one for rephrasings."""

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from longtake.algorithms import lexical, phrases
+from longtake.algorithms import lexical
 from longtake.algorithms import passages as ranking
 from longtake.footage.protocol import Footage
 from longtake.methods.lookup.reading import Passage
@@ -19,8 +19,6 @@ BEARS = 0.35
 ``benchmarks/lookup_thresholds.py`` on the development half of the benchmark ``films``."""
 WORD_WEIGHT = 0.1
 """What the weight of the shared words adds to the closeness in meaning."""
-HELD = 0.6
-"""Share of an answer's words, weighted by rarity, that a passage must hold to be cited for it."""
 
 
 def bearing(
@@ -78,20 +76,11 @@ def holding(answer: str, question: str, passages: Sequence[Passage]) -> list[tup
         if one.source == other.source == "speech":
             pairs.append(Passage(one.source, (*one.lines, *other.lines)))
     for candidates in (passages, pairs):
-        shares = [(passage, held(answer, wanted, passage.text)) for passage in candidates]
-        enough = [each for each in shares if each[1] >= HELD]
+        shares = [(each, ranking.held(answer, wanted, each.text)) for each in candidates]
+        enough = [each for each in shares if each[1] >= ranking.HELD]
         if enough:
             return sorted(enough, key=lambda each: -each[1])
     return []
-
-
-def held(answer: str, wanted: frozenset[str], text: str) -> float:
-    """The share of the wanted words in a text; 1 if it holds the answer letter for letter."""
-    if phrases.match(answer, text) >= phrases.SURE:
-        return 1.0
-    total = sum(lexical.idf(word) for word in wanted)
-    shared = sum(lexical.idf(word) for word in wanted & lexical.lemmas([text]))
-    return shared / total if total else 0.0
 
 
 def adds_nothing(answer: str, question: str) -> bool:

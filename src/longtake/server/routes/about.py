@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from longtake import __version__, registry
 from longtake.server.state import Shared
-from longtake.session.casting import DEFAULT_METHOD, DEFAULT_MODELS
+from longtake.session.casting import DEFAULT_MODELS, Casting
 
 router = APIRouter(tags=["about"])
 
@@ -49,7 +49,7 @@ def about(state: Shared) -> About:
     return About(
         version=__version__,
         methods=[_card(name) for name in registry.methods.names()],
-        default_method=DEFAULT_METHOD,
+        default_method=Casting(options.models).default_method,
         models=sorted(options.settings.models),
         default_models=dict(DEFAULT_MODELS),
         server_models=options.models,

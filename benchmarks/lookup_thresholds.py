@@ -1,0 +1,89 @@
+"""What lookup's thresholds do on the development half of the benchmark films; no model is asked.
+
+    python benchmarks/lookup_thresholds.py FOLDER_OF_FILMS
+
+Two tables. For BEARS, the least bearing of a passage on a question: the share of questions that
+words answer for which the passage with the answer is found, and the share of all other questions
+that are turned down at once. For HELD and OVERLAP, the share of an answer's words that a passage
+must hold to be cited: how many passages with the evidence pass, and how many without it do.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from longtake.algorithms import lexical, phrases
+from longtake.algorithms.passages import held
+from longtake.config import load
+from longtake.evals.benchmarks import films
+from longtake.evals.items import NOT_TOLD, Item
+from longtake.footage.protocol import Footage
+from longtake.methods.lookup.reading import Passage, read
+from longtake.methods.lookup.searching import bearing
+from longtake.session.films import open_film
+from longtake.types import Segment
+
+BEARINGS = (0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
+SHARES = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+
+
+def main(folder: Path) -> None:
+    """Print both tables."""
+    benchmark = films.load(folder, {"split": "dev", "films": "present"})
+    opened: dict[str, tuple[Footage, list[Passage]]] = {}
+    told, untold, holders, others = [], [], [], []
+    for item in benchmark.items:
+        video = item.asked.video
+        if video not in opened:
+            film = open_film(benchmark.source.paths[video], load())
+            opened[video] = film, read(film, None)
+        film, passages = opened[video]
+        scores = np.full(len(passages) or 1, -1.0)
+        if passages:
+            scores = bearing(film, [item.asked.question.text], passages, len(passages))
+        if item.label == NOT_TOLD:
+            untold.append(float(scores.max()))
+            continue
+        there = [at_evidence(passage.segment, item) for passage in passages]
+        bearings = [float(score) for score, at in zip(scores, there, strict=True) if at]
+        told.append(max(bearings, default=-1.0))
+        for passage, at in zip(passages, there, strict=True):
+            (holders if at else others).append(shares(item, passage.text))
+    print(f"{len(told)} questions that words answer, {len(untold)} others")
+    print("BEARS  evidence found  others turned down")
+    for least in BEARINGS:
+        found = np.mean([score >= least for score in told])
+        refused = np.mean([score < least for score in untold])
+        print(f"{least:5.2f}  {found:14.0%}  {refused:18.0%}")
+    print("share  HELD: at the evidence, elsewhere  OVERLAP: at the evidence, elsewhere")
+    for least in SHARES:
+        cells = []
+        for column in (0, 1):
+            for rows in (holders, others):
+                cells.append(np.mean([row[column] >= least for row in rows]))
+        print(f"{least:5.2f}  {cells[0]:22.0%}, {cells[1]:9.1%}  {cells[2]:25.0%}, {cells[3]:9.1%}")
+
+
+def shares(item: Item, text: str) -> tuple[float, float]:
+    """The best share of an accepted answer's words, and of its letters, that a text holds."""
+    asked = lexical.lemmas([item.asked.question.text])
+    words, letters = 0.0, 0.0
+    for answer in (item.label or "", *item.accepted):
+        said = lexical.lemmas([answer])
+        words = max(words, held(answer, said - asked or said, text))
+        letters = max(letters, phrases.match(answer, text))
+    return words, letters
+
+
+def at_evidence(segment: Segment, item: Item) -> bool:
+    """Whether a passage overlaps the evidence of a question."""
+    return any(segment.overlap(true) > 0 for true in item.evidence)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    main(Path(sys.argv[1]))

@@ -1,0 +1,110 @@
+"""Clips of stretches and of cited moments, and the player that shows them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from films import FILMS
+
+from longtake import registry
+from longtake.cli import clipping
+from longtake.media.video import Video
+
+OPTIONS = ("--option", "red", "--option", "green", "--model", "test/obliging", "--no-verify")
+
+
+@pytest.fixture(scope="module")
+def module_cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("clips")
+
+
+@pytest.fixture(autouse=True)
+def setting(module_cache, monkeypatch, tmp_path):
+    monkeypatch.setenv("LONGTAKE_CACHE", str(module_cache))
+    monkeypatch.setitem(registry.backends._targets, "test", "support.models:TestBackend")
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def film(film_folder):
+    return str(FILMS[0].make(film_folder))
+
+
+def test_a_clip_is_named_by_its_film_and_time(run, film, tmp_path):
+    code, out, err = run("clip", film, "0.5", "00:00:01.5")
+    assert code == 0, err
+    (made,) = tmp_path.iterdir()
+    assert made.name.endswith("_00-00-00.mp4")
+    assert out.strip() == made.name
+    assert Video(made).duration == pytest.approx(1.0, abs=0.2)
+
+
+def test_json_tells_the_stretch_that_was_written(run, film):
+    _, out, _ = run("clip", film, "0.5", "9999", "--out", "proof.mp4", "--json")
+    clip = json.loads(out)["clip"]
+    assert (clip["file"], clip["start"], clip["subtitles"]) == ("proof.mp4", 0.5, None)
+    assert clip["end"] == pytest.approx(Video(film).duration)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("2", "1"), "the end must come after the start"),
+        (("1", "1"), "the end must come after the start"),
+        (("nan", "1"), "is not a time"),
+        (("9000", "9001"), "outside the film"),
+        (("0", "1", "--out", "clip.avi"), "name it clip.mp4"),
+        (("0", "1", "--out", "taken.mp4"), "taken.mp4: exists"),
+        (("0", "1", "--out", "no/where.mp4"), "there is no folder"),
+    ],
+)
+def test_mistakes(run, film, tmp_path, arguments, says):
+    (tmp_path / "taken.mp4").write_bytes(b"a holiday film")
+    code, _, err = run("clip", film, *arguments)
+    assert code == 2
+    assert says in err
+    assert (tmp_path / "taken.mp4").read_bytes() == b"a holiday film"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_film_is_never_overwritten_by_its_clip(run, film):
+    size = Video(film).info.size
+    code, _, err = run("clip", film, "0", "1", "--out", film)
+    assert code == 2
+    assert "which it would overwrite" in err or "name it" in err
+    assert Video(film).info.size == size
+
+
+def test_each_citation_is_cut_out(run, film, tmp_path):
+    code, out, err = run("ask", film, "Which?", *OPTIONS, "--clips", "proof", "--json")
+    assert code == 0, err
+    cited = json.loads(out)["evidence"]
+    clips = sorted((tmp_path / "proof").glob("*.mp4"))
+    assert len(clips) == len(cited) > 0
+    assert clips[0].name.startswith("01_00-00-")
+
+
+def test_clips_never_go_into_a_folder_that_holds_something(run, film, tmp_path):
+    (tmp_path / "album").mkdir()
+    (tmp_path / "album" / "01_00-00-00.mp4").write_bytes(b"mine")
+    code, _, err = run("ask", film, "Which?", *OPTIONS, "--clips", "album")
+    assert code == 2
+    assert "new or empty folder" in err
+
+
+def test_the_player_starts_at_the_first_citation(run, film, monkeypatch):
+    started = []
+    monkeypatch.setattr(clipping.shutil, "which", {"vlc": "/usr/bin/vlc"}.get)
+    monkeypatch.setattr(clipping.subprocess, "Popen", lambda command, **_: started.append(command))
+    _, out, _ = run("ask", film, "Which?", *OPTIONS, "--open", "--json")
+    first = json.loads(out)["evidence"][0]["start"]
+    assert started[0][:2] == ["/usr/bin/vlc", f"--start-time={first:.3f}"]
+
+
+def test_without_a_player_it_is_said_where_to_look(run, film, monkeypatch):
+    monkeypatch.setattr(clipping.shutil, "which", lambda _: None)
+    code, _, err = run("ask", film, "Which?", *OPTIONS, "--open")
+    assert code == 0
+    assert "no player found (install mpv or vlc)" in err
+    assert " at 00:00:" in err

@@ -1,0 +1,33 @@
+"""A cited moment lasts as long as what it shows."""
+
+from __future__ import annotations
+
+import pytest
+from support.footages import TestFootage
+from support.talking import WordSpace
+
+from longtake.footage.captioned import CaptionedFootage
+from longtake.steps.extent import with_extent
+from longtake.types import Evidence, Segment
+
+CAPTIONS = ["a dog", "a cat", "a cat", "a cat", "a dog"]
+
+
+@pytest.mark.parametrize(
+    ("time", "extent"), [(2.0, (1, 4)), (2.5, (1, 4)), (4.0, (4, 5)), (0, (0, 1))]
+)
+def test_a_caption_lasts_while_it_stays_the_same(time, extent):
+    footage = CaptionedFootage("cats", CAPTIONS, WordSpace())
+    cited = with_extent(Evidence(Segment(time, time), "caption", "a cat"), footage)
+    assert cited.segment == Segment(*extent)
+
+
+def test_a_frame_lasts_one_step_of_the_grid_and_no_longer_than_the_film():
+    footage = TestFootage(10)
+    assert with_extent(Evidence(Segment(3, 3), "frame"), footage).segment == Segment(3, 4)
+    assert with_extent(Evidence(Segment(10, 10), "frame"), footage).segment == Segment(9, 10)
+
+
+def test_what_has_a_length_keeps_it():
+    line = Evidence(Segment(3, 3.2), "speech", "hello")
+    assert with_extent(line, TestFootage(10)) is line
