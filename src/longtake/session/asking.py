@@ -29,6 +29,7 @@ from longtake.steps.wording import wording
 from longtake.stopping import Cancelled, Stop, stopping
 from longtake.types import Answer, Question, Result
 
+
 @dataclass(frozen=True)
 class Session:
     """Settings and models, ready to answer questions."""
