@@ -88,7 +88,6 @@ def temporal_plan(mind: Mind) -> str:
 
 
 _PROPOSED_LETTER = re.compile(r"(?:answer|choice|proposed|proposal)\W{1,4}(?:is\W+)?([A-Z])\b")
-_YES_OR_NO = re.compile(r"\breply yes or no\b", re.IGNORECASE)
 _PROPOSED_LINE = re.compile(r"\b(?:answer|proposed)\W*:", re.IGNORECASE)
 
 
@@ -126,9 +125,7 @@ def topic(mind: Mind) -> str:
 
 
 def text(mind: Mind) -> str:
-    """The answer, a yes or no to a proposed one, or a description if nothing is asked."""
-    if _YES_OR_NO.search(mind.shown.text):
-        return "Yes." if credible(mind) else "No."
+    """The answer, or a description if nothing is asked."""
     return mind.answer if mind.query else describe(mind)
 
 

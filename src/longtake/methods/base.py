@@ -91,7 +91,7 @@ def bounds_of(method: Method, duration: float, question: Question) -> Bounds | N
 
 
 def checks_itself(method: Method) -> bool:
-    """Whether a method has checked its citations, so that no further check is needed."""
+    """Whether a method cites only what holds its answer, so that no further check is needed."""
     return bool(getattr(method, "checks_itself", False))
 
 

@@ -237,7 +237,7 @@ def solve(
 
     def work() -> Answer:
         answer = with_option_text(method.answer(footage, question, run), question)
-        if not check or checks_itself(method):
+        if not check or (answer.evidence and checks_itself(method)):
             return answer
         # verifying may be ended too, and this answer is complete without it
         run.propose(answer)

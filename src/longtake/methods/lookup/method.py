@@ -8,14 +8,15 @@
     4  rank the passages by meaning and by the words that they share with a query
     5  nothing bears on the question: say so (an abstention), without asking a model
     6  answer from the best passages and their neighbours, in one short prompt
-    7  cite the passages that hold the words of the answer; an answer that none holds is not given
-    8  ask whether the passages say so; if they do not, the answer is not given either
+    7  not told: say so
+    8  cite the passages that hold the words of the answer; an answer that none holds is not given
 
-It sees no pictures, so it costs two short prompts and suits small models that only read. Questions
+It sees no pictures, so it costs one short prompt and suits small models that only read. Questions
 about what is visible but neither said nor written are left to methods that look. A chosen option
-is kept where an open answer would be withdrawn (7, 8), marked ``unsupported``.
+that no passage holds is left to the check that follows every method.
 
-A small model's opinion of its own answer says nothing, so no confidence is given.
+The model is not asked what it thinks of its answer: the verdict of a small one changes with the
+wording of the request. The words of the passages decide, and no confidence is given.
 """
 
 from __future__ import annotations
@@ -34,8 +35,7 @@ from longtake.footage.protocol import Footage
 from longtake.methods.base import Bounds, words
 from longtake.methods.lookup.reading import Passage, read
 from longtake.methods.lookup.searching import adds_nothing, bearing, choose, holding
-from longtake.prompts import phrase
-from longtake.steps.answer import Choice, in_words
+from longtake.steps.answer import Choice
 from longtake.steps.ask import ask
 from longtake.steps.run import Run
 from longtake.steps.showing import length
@@ -46,9 +46,8 @@ NOT_FOUND = (
     "not found in what can be heard or read; the pictures may tell: ask a method that looks, with a"
     " model that sees (--method videoagent --model vlm=NAME)"
 )
-ANSWER_TOKENS, CHECK_TOKENS = 100, 8
-"""Tokens of a reply in a sentence, and of one that is yes or no."""
-_YES = re.compile(r"\W*yes\b", re.IGNORECASE)
+ANSWER_TOKENS = 100
+"""Tokens of a reply in a sentence."""
 _NOT_TOLD = re.compile(r"\bnot\s+(?:told|mentioned|stated|specified|given|said)\b", re.IGNORECASE)
 
 
@@ -67,7 +66,7 @@ class Lookup:
     roles: ClassVar[tuple[str, ...]] = ("llm",)
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     checks_itself: ClassVar[bool] = True
-    """Its citations hold the words of the answer and were put to the model already (7, 8)."""
+    """Where it cites passages, they hold the words of the answer (8)."""
 
     max_passages: int = 4
     """Passages that are found, before their neighbours."""
@@ -92,7 +91,7 @@ class Lookup:
         )
 
     def answer(self, footage: Footage, question: Question, run: Run) -> Answer:
-        """Search, answer from what was found, and check the answer."""
+        """Search, then answer from what was found."""
         stretch = scope(question.text, footage.duration)  # 1
         with step("search"):
             queries = [question.text, *question.options, *self.rephrase(question, run)]  # 2
@@ -139,18 +138,15 @@ class Lookup:
         }
         choice, text = self.propose(question, slots, run)  # 6
         if choice is None and (not text or _NOT_TOLD.search(text)):
-            return not_found()
-        holders = holding(text or option(question, choice), question.text, found)  # 7
+            return not_found()  # 7
+        holders = holding(text or option(question, choice), question.text, found)  # 8
         if not question.options and not holders:
             note("not_held", answer=text)
             return not_found()
         if text and adds_nothing(text, question.text):
             text = holders[0][0].text  # the line itself says more
-        credible = self.check(question, in_words(question, choice, text), slots, run)  # 8
         evidence = [cite(passage, share) for passage, share in holders[: self.max_citations]]
-        if credible and evidence:
-            return Answer(choice, text, evidence=tuple(evidence))
-        return Answer(choice, status="unsupported") if choice else not_found()
+        return Answer(choice, text, evidence=tuple(evidence))
 
     def propose(
         self, question: Question, slots: Mapping[str, Any], run: Run
@@ -163,30 +159,15 @@ class Lookup:
         said = ask(run["llm"], "lookup/answer", default="", max_tokens=ANSWER_TOKENS, **slots)
         return None, said
 
-    def check(self, question: Question, proposed: str, slots: Mapping[str, Any], run: Run) -> bool:
-        """Whether the model finds the answer in the passages, now that it need not find one."""
-        # plain words, because small models reject almost everything when asked for JSON here
-        said = ask(
-            run["llm"],
-            "lookup/check",
-            default="",
-            max_tokens=CHECK_TOKENS,
-            **slots,
-            proposed=phrase("shared", "proposed_answer", answer=proposed),
-        )
-        credible = _YES.match(said) is not None
-        note("checked", question=question.text, proposed=proposed, credible=credible)
-        return credible
-
     def bounds(self, duration: float, question: Question) -> Bounds:  # noqa: ARG002
-        """A prompt with the passages, one that checks the answer, and one for rephrasings."""
+        """A prompt with the passages, and one for rephrasings."""
         asked = words([question.text, *question.options])
         lines = self.max_passages * (2 * self.neighbours + 1)
-        calls = 2 + (self.rephrasings > 0)
+        calls = 1 + (self.rephrasings > 0)
         return Bounds(
             calls=calls,
             frames=0,
-            prompt_words=calls * (asked + 120) + 2 * lines * 40,
+            prompt_words=calls * (asked + 120) + lines * 40,
             reply_words=calls * 60,
             steps=calls,
         )
