@@ -27,7 +27,8 @@ from longtake.library.entries import Entry
 from longtake.library.overviews import known_overview
 from longtake.library.searching import FilmHits, Found
 from longtake.models.budget import Ledger
-from longtake.session.asking import DEFAULT_METHOD, Session
+from longtake.session.asking import Session
+from longtake.session.casting import DEFAULT_METHOD
 from longtake.steps.ask import ask
 from longtake.stopping import Stop
 from longtake.timecode import clock

@@ -33,7 +33,7 @@ from longtake.server.mcp import records
 from longtake.server.mcp.sheets import contact_sheet
 from longtake.server.run import Run
 from longtake.server.state import State
-from longtake.session.asking import DEFAULT_METHOD
+from longtake.session.casting import DEFAULT_METHOD
 from longtake.timecode import clock
 from longtake.types import Segment
 
