@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: help demo test attack chaos compat lint docs bench wheel-check clean
+.PHONY: help demo test attack chaos compat lint docs clients bench wheel-check clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -56,11 +56,24 @@ docs: build/docs-tools/.ready  ## the documentation as a site in build/site; war
 wheel-check: $(VENV)/.ready
 	$(BIN)/python tests/wheel_check.py
 
+# Harnesses pin versions that conflict with ours and with one another, so each has its own environment.
+CLIENTS := build/clients
+$(CLIENTS)/%/.ready:
+	$(PYTHON) -m venv $(CLIENTS)/$*
+	$(CLIENTS)/$*/bin/python -m pip --quiet --disable-pip-version-check install -r tests/clients/requirements/$*.txt
+	touch $@
+
+clients: $(VENV)/.ready $(CLIENTS)/litellm/.ready $(CLIENTS)/lmms-eval/.ready  ## a lab film as a benchmark, through real clients
+	$(BIN)/python tests/clients/harness.py --client openai --python $(BIN)/python
+	$(BIN)/python tests/clients/harness.py --client litellm --python $(CLIENTS)/litellm/bin/python
+	$(BIN)/python tests/clients/harness.py --client lmms-eval --python $(CLIENTS)/lmms-eval/bin/python
+
 bench: $(VENV)/.ready  ## performance beside named peers, in environments of their own
 	$(BIN)/python benchmarks/decode.py
 	$(BIN)/python benchmarks/encode.py
 	$(BIN)/python benchmarks/models.py
 	$(BIN)/python benchmarks/evaluation.py
+	$(BIN)/python benchmarks/endpoint.py
 	$(BIN)/python benchmarks/partition.py
 	$(BIN)/python benchmarks/events_f1.py
 	$(BIN)/python benchmarks/graph.py

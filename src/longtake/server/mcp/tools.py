@@ -57,7 +57,10 @@ FilmId = Annotated[str, Field(max_length=64, description="The id that list_films
 
 def build_mcp(state: State) -> MCPServer:
     """The server with its tools and resources."""
-    server = MCPServer("longtake", version=__version__, instructions=INSTRUCTIONS)
+    # it sets up logging for the whole process, and would log every session
+    server = MCPServer(
+        "longtake", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING"
+    )
     _add_looking(server, state)
     _add_asking(server, state)
     _add_resources(server, state)

@@ -1,0 +1,232 @@
+"""Runs a lab film as a benchmark through real clients, and beside it through ``longtake eval``.
+
+    python tests/clients/harness.py --client litellm --python build/clients/litellm/bin/python
+
+Clients live in environments of their own (``make clients``). The printed accuracy of a client must
+equal that of ``longtake eval`` on the same questions. ``--record`` keeps the first request that the
+client sent, as a fixture for the contract tests.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+from fractions import Fraction
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+
+from longtake.lab.film import make_world
+from longtake.lab.footage import LabFootage
+from longtake.media.writer import Encoding, write_film
+
+HERE = Path(__file__).parent
+BUILD = HERE.parent.parent / "build" / "clients"
+TOKEN = "a-token-for-the-clients"
+MODEL = "lab/acuity=0.3"
+QUESTIONS = 20
+
+
+def prepare(folder: Path) -> Path:
+    """The film and its questions, in the layout of MLVU's test split."""
+    world = make_world(seed=8, minutes=5, questions=30)
+    chosen = [question for question in world.questions if question.options][:QUESTIONS]
+    assert len(chosen) == QUESTIONS
+    film = folder / "videos" / "world.mp4"
+    if not film.exists():
+        film.parent.mkdir(parents=True, exist_ok=True)
+        footage = LabFootage(world.script)
+        pictures = (frame.pixels for frame in footage.at(footage.times.tolist()))
+        write_film(film, pictures, Encoding(fps=Fraction(1), gop=10))
+    rows = []
+    for question in chosen:
+        row = {"video": "world.mp4", "question": question.text, "question_type": question.kind}
+        row |= {"candidates": list(question.options), "answer": question.answer_text}
+        rows.append({**row, "letter": question.answer, "path": str(film)})
+    for name in ("test_multi_choice_tasks.json", "questions.json"):
+        (folder / name).write_text(json.dumps(rows))
+    return folder
+
+
+@contextmanager
+def served(folder: Path):
+    """A server for the film; yields its address."""
+    command = [sys.executable, "-m", "longtake", "serve", "--films", str(folder / "videos")]
+    command += ["--model", MODEL, "--port", "0", "--json", "--set", "answers.verify=false"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, env=environment(), text=True, start_new_session=True
+    ) as process:
+        try:
+            text = ""
+            while "}" not in text:
+                text += process.stdout.readline()
+            parts = urlsplit(json.loads(text)["url"])
+            yield f"http://{parts.netloc}"
+        finally:
+            process.terminate()
+
+
+def environment() -> dict[str, str]:
+    own = {"LONGTAKE_CACHE": str(BUILD / "cache"), "LONGTAKE_SERVE_TOKEN": TOKEN}
+    return {**os.environ, **own}
+
+
+@contextmanager
+def recorded(target: str, bodies: list[bytes]):
+    """A proxy that keeps what passes through it."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self):
+            self.forward(b"")
+
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            bodies.append(body)
+            self.forward(body)
+
+        def forward(self, body):
+            kept = ("authorization", "content-type")
+            headers = {k: v for k, v in self.headers.items() if k.lower() in kept}
+            reply = httpx.request(
+                self.command, target + self.path, content=body, headers=headers, timeout=600
+            )
+            self.send_response(reply.status_code)
+            self.send_header("Content-Type", reply.headers["content-type"])
+            self.send_header("Content-Length", str(len(reply.content)))
+            self.end_headers()
+            self.wfile.write(reply.content)
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+
+
+def direct(folder: Path, method: str) -> float:
+    """The accuracy of ``longtake eval`` on these questions."""
+    out = BUILD / "runs" / method
+    shutil.rmtree(out, ignore_errors=True)
+    command = [sys.executable, "-m", "longtake", "eval", "mlvu", "--data", str(folder)]
+    command += ["--of", "split=test", "--method", method, "--model", MODEL, "--no-verify"]
+    subprocess.run([*command, "--out", str(out)], check=True, env=environment())
+    rows = [json.loads(line) for line in (out / "results.jsonl").read_text().splitlines()]
+    labels = [row["letter"] for row in json.loads((folder / "questions.json").read_text())]
+    given = {row["id"]: row.get("choice") for row in rows}
+    numbered = {int(name.rpartition("_")[2]): choice for name, choice in given.items()}
+    right = sum(numbered.get(n) == label for n, label in enumerate(labels))
+    return right / len(labels)
+
+
+def lmms_eval(python: Path, folder: Path, address: str, method: str) -> float:
+    task = BUILD / "lmms_task"
+    shutil.rmtree(task, ignore_errors=True)
+    shutil.copytree(HERE / "lmms_task", task)
+    text = (task / "lab_film.yaml").read_text()
+    (task / "lab_film.yaml").write_text(
+        text.replace("questions.json", str(folder / "questions.json"))
+    )
+    arguments = f"model_version=longtake/{method},base_url={address}/v1,api_key={TOKEN}"
+    command = [python, "-m", "lmms_eval", "--model", "openai", "--tasks", "lab_film"]
+    command += ["--include_path", str(task), "--batch_size", "1"]
+    command += ["--model_args", f"{arguments},pass_video_url=True,num_concurrent=2"]
+    own = {"OPENAI_API_KEY": TOKEN, "OPENAI_API_BASE": f"{address}/v1", "HF_HUB_OFFLINE": "1"}
+    run = subprocess.run(
+        command, env={**environment(), **own, "PYTHONPATH": ""}, capture_output=True, text=True
+    )
+    match = re.search(r"lab_accuracy\s*\|[^|]*\|\s*([\d.]+)", run.stdout)
+    if match is None:
+        raise SystemExit(
+            f"lmms-eval printed no accuracy:\n{run.stdout[-3000:]}\n{run.stderr[-3000:]}"
+        )
+    return float(match[1])
+
+
+SCRIPT = """
+import json, sys
+folder, address, method, client = sys.argv[1:]
+rows = json.load(open(folder + "/questions.json"))
+model = "longtake/" + method
+def ask(messages):
+    if client == "litellm":
+        import litellm
+        reply = litellm.completion("hosted_vllm/" + model, api_base=address + "/v1",
+            api_key="TOKEN", messages=messages, num_retries=0)
+    else:
+        import openai
+        reply = openai.OpenAI(base_url=address + "/v1", api_key="TOKEN").chat.completions.create(
+            model=model, messages=messages)
+    return reply.choices[0].message.content
+right = 0
+for row in rows:
+    options = [f"{l}. {o}" for l, o in zip("ABCDEFG", row["candidates"])]
+    text = "\\n".join([row["question"], *options,
+        "Answer with the option's letter from the given choices directly."])
+    video = {"type": "video_url", "video_url": {"url": "file://" + row["path"]}}
+    said = ask([{"role": "user", "content": [video, {"type": "text", "text": text}]}])
+    right += said == row["letter"]
+print(right / len(rows))
+"""
+
+
+def script(client: str):
+    def run(python: Path, folder: Path, address: str, method: str) -> float:
+        code = SCRIPT.replace("TOKEN", TOKEN)
+        command = [python, "-c", code, str(folder), address, method, client]
+        own = {**environment(), "PYTHONPATH": "", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+        run = subprocess.run(command, env=own, check=True, stdout=subprocess.PIPE, text=True)
+        return float(run.stdout.split()[-1])
+
+    return run
+
+
+CLIENTS = {"lmms-eval": lmms_eval, "litellm": script("litellm"), "openai": script("openai")}
+
+
+def version(python: Path, client: str) -> str:
+    code = f"import importlib.metadata as m; print(m.version({client!r}))"
+    return subprocess.run([python, "-c", code], capture_output=True, text=True).stdout.strip()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--client", choices=CLIENTS, required=True)
+    parser.add_argument("--python", type=Path, required=True)
+    parser.add_argument("--method", action="append")
+    parser.add_argument("--record", action="store_true")
+    given = parser.parse_args()
+    folder = prepare(BUILD / "data")
+    name = f"{given.client} {version(given.python, given.client)}"
+    unequal = False
+    bodies: list[bytes] = []
+    with served(folder) as server, recorded(server, bodies) as address:
+        for method in given.method or ["uniform", "videoagent"]:
+            own = direct(folder, method)
+            theirs = CLIENTS[given.client](given.python, folder, address, method)
+            print(f"{name}: longtake/{method} {theirs:.3f}; longtake eval {own:.3f}", flush=True)
+            unequal |= abs(own - theirs) > 1e-3
+    if given.record:
+        body = json.loads(bodies[0])
+        made = {"made_by": name, "body": body}
+        text = json.dumps(made, indent=1).replace(str(folder), "/data")
+        (HERE / "recorded" / f"{given.client}.json").write_text(text + "\n")
+    raise SystemExit(int(unequal))
+
+
+if __name__ == "__main__":
+    main()
