@@ -15,6 +15,7 @@ result = await film.aio.ask("Who leaves first?")  # does not block the loop
 from __future__ import annotations
 
 import functools
+import tempfile
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -26,8 +27,9 @@ from longtake.config import BudgetSettings, Settings
 from longtake.errors import unknown
 from longtake.events import Event, Sink
 from longtake.index.film import Film
-from longtake.index.search import Search, search
+from longtake.index.search import Search, search, stretch_of
 from longtake.index.tasks import TASKS, tasks
+from longtake.media.clip import cut
 from longtake.media.images import encoded
 from longtake.session.asking import Session
 from longtake.session.casting import Casting
@@ -231,6 +233,13 @@ class OpenFilm:
             stills.append(Still(frame.time, encoded(frame.pixels, kind), f"image/{kind}"))
         return stills
 
+    def clip(self, start: float, end: float, /, *, stop: Stop | None = None) -> bytes:
+        """The film between two times as an MP4 file, cut at the frame, with its sound."""
+        with _stoppable(stop), tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "clip.mp4"
+            cut(self.film.video, stretch_of(self.film, Segment(start, end)), path)
+            return path.read_bytes()
+
     def __repr__(self) -> str:
         return f"OpenFilm({str(self.film.path)!r})"
 
@@ -268,6 +277,7 @@ class AsyncFilm:
     search = _twin(OpenFilm.search)
     index = _twin(OpenFilm.index)
     frames = _twin(OpenFilm.frames)
+    clip = _twin(OpenFilm.clip)
 
 
 def open(  # noqa: A001

@@ -145,6 +145,16 @@ def test_frames_are_files_with_their_own_times(film):
     assert small[1].time == pytest.approx(1.0)
 
 
+def test_a_clip_is_a_film_of_its_own(film, tmp_path):
+    (tmp_path / "clip.mp4").write_bytes(film.clip(1.0, 2.0))
+    clip = longtake.open(tmp_path / "clip.mp4")
+    assert clip.duration == pytest.approx(1.0, abs=0.15)
+    first = Image.open(io.BytesIO(clip.frames([0.0])[0].data))
+    assert read_number(np.asarray(first)) == 10
+    with pytest.raises(longtake.MediaError, match="outside the film"):
+        film.clip(60.0, 70.0)
+
+
 def test_a_new_film_reports_progress(film):
     seen = []
     film.search("a number", on_progress=lambda part, share: seen.append((part, share)))
