@@ -156,11 +156,12 @@ def scale(args) -> None:
     )  # fmt: skip
     library.search(texts[0])
     exact = EmbeddedIndex(library.index.folder, DIMS, common=float("inf"))
-    took, hits = [], []
+    took, worked, hits = [], [], []
     for text in texts:
-        began = time.perf_counter()
+        began, busy = time.perf_counter(), time.process_time()
         found = library.search(text)
         took.append(time.perf_counter() - began)
+        worked.append(time.process_time() - busy)
         truth = search(exact, make_query(text, ENCODER, ENCODER), entries, moments=3)
         wanted = top(truth)
         hits.append(len(set(top(found)) & set(wanted)) / max(1, len(wanted)))
@@ -172,6 +173,8 @@ def scale(args) -> None:
         p50_ms=round(p50, 1),
         p95_ms=round(p95, 1),
         cold=json.loads(cold.stdout),
+        cpu_p50_ms=round(float(np.percentile(worked, 50)) * 1000, 1),
+        cpu_p95_ms=round(float(np.percentile(worked, 95)) * 1000, 1),
         recall_at_10=round(float(np.mean(hits)), 4),
         **memory(),
     )
@@ -248,11 +251,12 @@ def compare(indexes, size: int, build) -> None:
         compacted = time.perf_counter() - began
         for query in made[:3]:
             search(index, query, entries)
-        took = []
+        took, worked = [], []
         for query in made:
-            began = time.perf_counter()
+            began, busy = time.perf_counter(), time.process_time()
             search(index, query, entries)
             took.append(time.perf_counter() - began)
+            worked.append(time.process_time() - busy)
         near = [
             starts(index, index.nearest(query.vectors["picture"], "picture", 10)) for query in made
         ]
@@ -266,6 +270,7 @@ def compare(indexes, size: int, build) -> None:
             segments=size,
             p50_ms=round(p50, 1),
             p95_ms=round(p95, 1),
+            cpu_p50_ms=round(float(np.percentile(worked, 50)) * 1000, 1),
             vector_recall_at_10=round(float(recall), 3),
             write_s=round(build[name], 1),
             compact_s=round(compacted, 1),
