@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: help demo test attack chaos compat lint docs clients bench wheel-check clean
+.PHONY: help demo test cluster-test attack chaos compat lint docs clients bench wheel-check clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -22,6 +22,17 @@ test: $(VENV)/.ready wheel-check  ## the whole suite, the built wheel included
 	$(BIN)/longtake models pull local/smollm2-135m  # 93 MB, once; the tests themselves are offline
 # In the order of the folders: the slow files come first, so that neither process waits at the end
 	LONGTAKE_REQUIRE_MODELS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+
+# Ray is large and optional, so it lies beside the environment.
+build/ray/.ready: pyproject.toml constraints.txt
+	rm -rf build/ray
+	$(PIP) install --constraint constraints.txt --target build/ray "ray>=2.60,<3"
+	touch $@
+
+cluster-test: $(VENV)/.ready build/ray/.ready  ## clusters of two and four nodes on this machine
+	LONGTAKE_CLUSTER=1 PYTHONPATH=build/ray $(BIN)/python -m pytest tests/cluster
+	PYTHONPATH=build/ray $(BIN)/python benchmarks/cluster.py --on "ray?cpus=0.25"
+	$(BIN)/python benchmarks/cluster.py
 
 MINUTES ?= 60
 attack: $(VENV)/.ready  ## fresh damaged films, texts and responses for MINUTES=60, and a process watched for 100 s

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from longtake.cli.cluster import asking_on, on_with_cost
 from longtake.cli.options import (
     COUNT,
     PATH,
@@ -21,6 +22,7 @@ from longtake.cli.options import (
 )
 from longtake.cli.output import emit_json, human_seconds, say, worth_a_line
 from longtake.cli.session import name_hosts, no_question_options, session_options
+from longtake.cluster.engines import Where
 from longtake.errors import ConfigError
 from longtake.evals import presets
 from longtake.evals import report as reports
@@ -49,6 +51,7 @@ from longtake.session.casting import DEFAULT_METHOD, Casting
 @click.option("--limit", type=COUNT, metavar="N", help="Only the first N questions.")
 @click.option("--sample", type=COUNT, metavar="N", help="N questions drawn at random by --seed.")
 @workers(1)
+@on_with_cost
 @click.option("--out", type=PATH, required=True, metavar="RUN", help="The run's folder.")
 @click.option("--resume", is_flag=True, help="Continue the run in that folder.")
 @retry_errors
@@ -65,6 +68,8 @@ def eval_command(
     limit: int | None,
     sample: int | None,
     workers: int,
+    where: Where | None,
+    max_run_cost: float | None,
     out: Path,
     resume: bool,
     retry_errors: bool,
@@ -82,6 +87,7 @@ def eval_command(
     Example:
       longtake eval nextqa-captions --data nextqa --method videoagent --limit 50 --out runs/first
       longtake eval --preset videoagent-egoschema --data egoschema --out runs/paper
+      longtake eval lab --on ray://head:6379 --max-run-cost 50 --out runs/cluster
     """
     planned = None if preset is None else presets.read(preset)
     if planned is not None:
@@ -100,20 +106,23 @@ def eval_command(
     name_hosts(session, methods.get(method).roles)
     folder = RunFolder(out)
     # results that earlier, interrupted runs left
-    done = len(folder.results())
+    earlier = folder.results()
+    done = len(earlier)
     if resume and not done:
         say(f"{out}: nothing to resume; starting a new run")
     if traces_folder is not None:
         traces_folder.mkdir(parents=True, exist_ok=True)
-    evaluate(
-        solver,
-        benchmark,
-        folder,
-        workers=workers,
-        resume=resume or retry_errors,
-        retry_errors=retry_errors,
-        progress=_announcing(benchmark, done),
-    )
+    with asking_on(where, money=max_run_cost, earlier=earlier) as ask_all:
+        evaluate(
+            solver,
+            benchmark,
+            folder,
+            workers=workers,
+            ask_all=ask_all,
+            resume=resume or retry_errors,
+            retry_errors=retry_errors,
+            progress=_announcing(benchmark, done),
+        )
     report = reports.read(folder, benchmark)
     if as_json:
         emit_json({"reports": reports.plain([report])})

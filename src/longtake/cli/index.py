@@ -8,11 +8,14 @@ from pathlib import Path
 
 import click
 
+from longtake.cli.cluster import index_on, on_with_workers
 from longtake.cli.indexing import show_notes
 from longtake.cli.options import PATH, common, full_hash
 from longtake.cli.output import emit_json, human_seconds, progress, say
+from longtake.cluster.engines import Where
+from longtake.cluster.indexing import Indexed
 from longtake.config import Settings
-from longtake.errors import LongtakeError, MediaError, RunError
+from longtake.errors import ConfigError, LongtakeError, MediaError, RunError
 from longtake.index.film import Film
 from longtake.index.tasks import TASKS, Task, tasks
 from longtake.session.films import open_film, open_store
@@ -35,12 +38,15 @@ from longtake.timecode import clock
     help=f"Only this part, one of {', '.join(TASKS)}; repeatable.",
 )
 @full_hash
+@on_with_workers
 @common
 def index(
     paths: tuple[Path, ...],
     subtitles: Path | None,
     only: tuple[str, ...],
     full_hash: bool,
+    where: Where | None,
+    workers: int | None,
     settings: Settings,
     as_json: bool,
 ) -> int:
@@ -50,10 +56,27 @@ def index(
     run continues from there. An indexed film takes no time. A film that cannot be read is reported,
     and the others are indexed all the same.
 
+    With --on the films, and the parts of long ones, are indexed side by side, and nothing is
+    estimated first.
+
     \b
     Example:
       longtake index holiday.mp4 lectures/*.mkv
+      longtake index --on processes lectures/*.mkv
     """
+    if where is not None:
+        films = index_on(
+            where,
+            paths,
+            settings,
+            workers=workers,
+            only=only,
+            subtitles=subtitles,
+            full_hash=full_hash,
+        )
+        return _conclude(films, settings, as_json)
+    if workers is not None:
+        raise ConfigError("--workers needs an engine; add --on processes")
     reports = []
     failures: list[tuple[Path, LongtakeError]] = []
     for path in paths:
@@ -67,13 +90,39 @@ def index(
             # the other films may be fine
             continue
         # only now is it known how much space the film takes
-        for dropped in open_store(settings).evict(keep=film.fingerprint):
-            limit = f"{settings.cache.limit_gb:g} GB"
-            say(f"  dropped {dropped.name} from the cache to stay under {limit}")
+        _evict(settings, film.fingerprint)
     if as_json:
         failed = [{"film": str(path), "error": str(error)} for path, error in failures]
         emit_json({"films": reports, "failed": failed})
     return failures[0][1].exit_code if failures else 0
+
+
+def _evict(settings: Settings, keep: str) -> None:
+    for dropped in open_store(settings).evict(keep=keep):
+        limit = f"{settings.cache.limit_gb:g} GB"
+        say(f"  dropped {dropped.name} from the cache to stay under {limit}")
+
+
+def _conclude(films: Sequence[Indexed], settings: Settings, as_json: bool) -> int:
+    """Print what an engine has done, as for one process, and return the exit code."""
+    reports, failed, code = [], [], 0
+    for film in films:
+        if film.failure is not None:
+            failed.append({"film": str(film.path), "error": film.failure.message})
+            code = code or film.failure.exit_code
+        elif film.opened is not None:
+            facts = {"fingerprint": film.opened.fingerprint, "duration": film.opened.duration}
+            layers = list(film.opened.layers)
+            reports.append(
+                {"film": str(film.path), **facts, "seconds": film.seconds, "layers": layers}
+            )
+            # not before all are done: films in progress must not be dropped
+            last = film.opened.fingerprint
+    if reports:
+        _evict(settings, last)
+    if as_json:
+        emit_json({"films": reports, "failed": failed})
+    return code
 
 
 def _indexed(film: Film, only: Sequence[str]) -> dict[str, object]:

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import click
 
+from longtake.cli.cluster import asking_on, on
 from longtake.cli.options import COUNT, PATH, common, plot, workers
 from longtake.cli.output import emit_json, say
 from longtake.cli.places import check_place, plot_kind
 from longtake.cli.session import method_option, name_hosts, no_question_options, session_options
+from longtake.cluster.engines import Where
 from longtake.display import visible
 from longtake.errors import ConfigError
 from longtake.evals import experiment
@@ -71,6 +73,7 @@ from longtake.types import GIVEN
     help="Use films that 'lab make' wrote to DIR/<seed>_<minutes>.",
 )
 @workers(2)
+@on
 @click.option(
     "--sweep", is_flag=True, help=f"Every acuity of {ACUITIES} with every noise of {NOISES}."
 )
@@ -88,6 +91,7 @@ def run_command(
     noise: float | None,
     encoded: Path | None,
     workers: int,
+    where: Where | None,
     sweep: bool,
     plot: Path | None,
     session: Session,
@@ -128,19 +132,20 @@ def run_command(
     # unknown names and missing films are rejected before anything runs
     experiment.check(solver, make_worlds(noise), all_films=encoded is not None)
     name_hosts(session, roles_of((method, BASELINE)))
-    if not sweep:
-        measured = experiment.measure(solver, make_worlds(noise), workers)
-        if as_json:
-            emit_json(measured.plain())
-        else:
-            _show(measured)
-        return
-    cells = []
-    for cell in experiment.sweep(solver, make_worlds, workers):
-        cells.append(cell)
-        measured = cell.measured
-        accuracy, lead = measured.scored.accuracy, measured.lead
-        say(f"acuity {cell.acuity:g}, noise {cell.noise:g}: {accuracy}, lead {lead}")
+    with asking_on(where) as ask_all:
+        if not sweep:
+            measured = experiment.measure(solver, make_worlds(noise), workers, ask_all)
+            if as_json:
+                emit_json(measured.plain())
+            else:
+                _show(measured)
+            return
+        cells = []
+        for cell in experiment.sweep(solver, make_worlds, workers, ask_all):
+            cells.append(cell)
+            measured = cell.measured
+            accuracy, lead = measured.scored.accuracy, measured.lead
+            say(f"acuity {cell.acuity:g}, noise {cell.noise:g}: {accuracy}, lead {lead}")
     _show_sweep(method, cells, profile.hash, as_json)
     if plot is not None:
         title = f"{method} minus uniform at equal frames, points ({profile.hash})"

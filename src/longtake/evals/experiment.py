@@ -14,7 +14,7 @@ from longtake.evals.items import Benchmark
 from longtake.evals.outcomes import list_errors
 from longtake.evals.runner import Scored, evaluate
 from longtake.evals.scoring import Difference, Rate, by_tag, paired
-from longtake.evals.solving import Solver
+from longtake.evals.solving import AskAll, Solver
 from longtake.lab.acuity import LabModel, parse
 from longtake.lab.profile import PROFILE, Profile, profile_named
 from longtake.session.casting import Assignment, Casting
@@ -132,25 +132,30 @@ def check(solver: Solver, benchmark: Benchmark, *, all_films: bool) -> None:
                 session.run(session.method(name), footage)
 
 
-def measure(solver: Solver, benchmark: Benchmark, workers: int) -> Measured:
+def measure(
+    solver: Solver, benchmark: Benchmark, workers: int, ask_all: AskAll | None = None
+) -> Measured:
     """Run the method, then uniform sampling with as many frames as the method used on average."""
-    scored = _scored(solver, benchmark, workers)
+    scored = _scored(solver, benchmark, workers, ask_all)
     # uniform needs a frame, even if the method used none
     frames = max(1, round(scored.mean("frames")))
     session = solver.session.with_fields(BASELINE, {"frames": frames})
-    uniform = _scored(replace(solver, method=BASELINE, session=session), benchmark, workers)
+    baseline = replace(solver, method=BASELINE, session=session)
+    uniform = _scored(baseline, benchmark, workers, ask_all)
     models = tuple(session.casting.models)
     profile = str(benchmark.settings["profile_hash"])
     return Measured(solver.method, models, scored, uniform, frames, profile)
 
 
-def sweep(solver: Solver, worlds: Worlds, workers: int) -> Iterator[Cell]:
+def sweep(
+    solver: Solver, worlds: Worlds, workers: int, ask_all: AskAll | None = None
+) -> Iterator[Cell]:
     """Measure every acuity with every noise level."""
     for acuity in ACUITIES:
         casting = with_acuity(solver.session.casting, acuity)
         swept = replace(solver, session=replace(solver.session, casting=casting))
         for noise in NOISES:
-            yield Cell(acuity, noise, measure(swept, worlds(noise), workers))
+            yield Cell(acuity, noise, measure(swept, worlds(noise), workers, ask_all))
 
 
 def with_acuity(casting: Casting, acuity: float) -> Casting:
@@ -173,9 +178,9 @@ def with_acuity(casting: Casting, acuity: float) -> Casting:
     return replace(casting, models=tuple(models))
 
 
-def _scored(solver: Solver, benchmark: Benchmark, workers: int) -> Scored:
+def _scored(solver: Solver, benchmark: Benchmark, workers: int, ask_all: AskAll | None) -> Scored:
     """The results of a method; raises if every question ended in an error."""
-    scored = evaluate(solver, benchmark, workers=workers)
+    scored = evaluate(solver, benchmark, workers=workers, ask_all=ask_all)
     # a figure of 0 % would look like a measurement
     errors = scored.errors
     if scored.rows and errors.total() == len(scored.rows):

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from longtake import __version__, prompts
@@ -15,7 +16,7 @@ from longtake.evals import outcomes
 from longtake.evals.items import Benchmark, Item
 from longtake.evals.runs import RunFolder
 from longtake.evals.scoring import Rate, accuracy, sound
-from longtake.evals.solving import Solver, run_all
+from longtake.evals.solving import AskAll, Solver, run_all
 from longtake.methods.base import fields_of
 from longtake.models.catalogue import Catalogue
 from longtake.session.casting import TEAM
@@ -121,16 +122,21 @@ def evaluate(
     folder: RunFolder | None = None,
     *,
     workers: int = 1,
+    ask_all: AskAll | None = None,
     resume: bool = False,
     retry_errors: bool = False,
     progress: Progress | None = None,
 ) -> Scored:
-    """Ask every question that has no result yet, and score all of them."""
+    """Ask every question that has no result yet, and score all of them.
+
+    ``ask_all`` replaces the ``workers`` of this machine.
+    """
     results = collect(
         solver,
         benchmark,
         folder,
         workers=workers,
+        ask_all=ask_all,
         resume=resume,
         retry_errors=retry_errors,
         progress=progress,
@@ -144,14 +150,16 @@ def collect(
     folder: RunFolder | None = None,
     *,
     workers: int = 1,
+    ask_all: AskAll | None = None,
     resume: bool = False,
     retry_errors: bool = False,
     progress: Progress | None = None,
 ) -> dict[str, dict[str, Any]]:
     """Ask every question that has no result yet; returns all results by question.
 
-    Labels are not used.
+    Labels are not used. ``ask_all`` replaces the ``workers`` of this machine.
     """
+    ask_all = ask_all or partial(run_all, workers=workers)
     # what is learned about a model meanwhile must not change the method
     solver = dataclasses.replace(solver, session=solver.session.settled(solver.method))
     # locked before results are read, so that two processes never ask the same questions
@@ -161,7 +169,7 @@ def collect(
             # the new result is appended to the file, where the last one of a question counts
             done = {key: row for key, row in done.items() if row["status"] != "error"}
         left = [item.asked for item in benchmark.items if item.asked.id not in done]
-        for row in run_all(solver, benchmark.source, left, workers=workers):
+        for row in ask_all(solver, benchmark.source, left):
             done[row["id"]] = row
             # on disk first: whatever happens while progress is shown, the result is kept
             if folder:

@@ -1,7 +1,6 @@
 """Solvers in separate processes, which never hold a label.
 
-Workers are spawned, not forked: a fork would inherit the labels in this process's memory. Parent
-and worker talk through a pipe, and each notices when the other dies.
+Workers are spawned, not forked: a fork would inherit the labels in this process's memory.
 """
 
 from __future__ import annotations
@@ -9,19 +8,14 @@ from __future__ import annotations
 import dataclasses
 import errno
 import hashlib
-import multiprocessing
-import os
 import re
-import signal
-import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from longtake.errors import LongtakeError
 from longtake.evals.items import Asked, Source
@@ -29,6 +23,7 @@ from longtake.events import Sink
 from longtake.session.asking import Session
 from longtake.sinks.jsonl import JsonlSink
 from longtake.sinks.meter import Meter
+from longtake.spawning import spawn
 from longtake.stopping import leave
 from longtake.types import Result
 
@@ -51,6 +46,10 @@ class Solver:
     """Folder for one trace per question."""
     preset: str | None = None
     """The preset that this comes from, for the run's spec."""
+
+
+AskAll: TypeAlias = Callable[[Solver, Source, Sequence[Asked]], Iterator[dict[str, Any]]]
+"""Asks questions and gives the results in the order in which they arrive."""
 
 
 def answer_one(solver: Solver, source: Source, asked: Asked) -> dict[str, Any]:
@@ -97,11 +96,11 @@ def run_all(
 
     One worker gets all questions about a video, so that its index is built once.
     """
-    queue = deque(_by_video(questions))
+    queue = deque(by_video(questions))
     crew: dict[Connection, SpawnProcess] = {}
     try:
         for _ in range(min(workers, len(queue))):
-            started, process = _start_worker(solver, source)
+            started, process = spawn(_work, solver, source)
             crew[started] = process
             started.send(queue.popleft())
         while crew:
@@ -122,17 +121,6 @@ def run_all(
             process.terminate()
 
 
-def _start_worker(solver: Solver, source: Source) -> tuple[Connection, SpawnProcess]:
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe()
-    process = context.Process(target=_work, args=(theirs, solver, source), daemon=True)
-    with _no_ctrl_c():
-        process.start()
-    # with our copy closed, reading from the pipe ends when the worker dies
-    theirs.close()
-    return ours, process
-
-
 def _receive(pipe: Connection, process: SpawnProcess) -> dict[str, Any] | None:
     """The next result of a worker, or ``None`` when it wants more questions."""
     try:
@@ -151,7 +139,6 @@ def _work(pipe: Connection, solver: Solver, source: Source) -> None:
 
     ``None`` asks for more questions, and received it means that there are none.
     """
-    threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         while (batch := pipe.recv()) is not None:
             for asked in batch:
@@ -165,29 +152,8 @@ def _work(pipe: Connection, solver: Solver, source: Source) -> None:
     leave(0)
 
 
-@contextmanager
-def _no_ctrl_c() -> Iterator[None]:
-    """Processes started in the block ignore Ctrl-C; their parent receives it and ends them."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _end_with_parent() -> None:
-    """End this process when its parent dies: a killed parent cannot tell its workers to stop.
-
-    A model can be busy for minutes with a reply that nobody would read.
-    """
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        wait([parent.sentinel])
-        # sys.exit would end this thread only
-        os._exit(1)
-
-
-def _by_video(questions: Sequence[Asked]) -> list[list[Asked]]:
+def by_video(questions: Sequence[Asked]) -> list[list[Asked]]:
+    """The questions in groups, one for each video."""
     groups: dict[str, list[Asked]] = {}
     for asked in questions:
         groups.setdefault(asked.video, []).append(asked)

@@ -7,7 +7,7 @@ resumes where it stopped.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Protocol, TypeAlias
@@ -113,10 +113,36 @@ def build_frame_layers(
     folder: FilmFolder, video: Video, layers: Sequence[FrameLayer], *, fps: float, advance: Advance
 ) -> None:
     """Compute the layers that are missing in one pass; call while the folder is ``building``."""
+    for layer in layers:
+        key = with_grid(layer.key, fps)
+        if not folder.has(key):
+            folder.sweep(key)
+    for key in build_parts(folder, video, layers, fps=fps, advance=advance):
+        finished = [np.load(path) for _, path in sorted(folder.parts(key).items())]
+        arrays = {"rows": np.concatenate(finished), "times": video.grid(fps)}
+        folder.write(key, arrays, {"fps": fps})
+
+
+def build_parts(
+    folder: FilmFolder,
+    video: Video,
+    layers: Sequence[FrameLayer],
+    *,
+    fps: float,
+    numbers: Collection[int] | None = None,
+    advance: Advance = ignore,
+) -> list[LayerKey]:
+    """Compute the parts that are missing, all or those with ``numbers``, in one pass.
+
+    Returns the keys of the layers that are not finished. Several processes may compute different
+    parts of one film: each part appears by a rename.
+    """
     times = video.grid(fps)
-    chunks = [range(a, min(a + CHUNK, len(times))) for a in range(0, len(times), CHUNK)]
+    chunks = chunked(len(times))
     # parts are numbered by chunk, so a resumed run knows which rows are missing
-    unfinished = _unfinished(folder, layers, fps, len(chunks))
+    unfinished = _unfinished(
+        folder, layers, fps, range(len(chunks)) if numbers is None else numbers
+    )
     wanted = sorted(set().union(*(each.chunks for each in unfinished)))
     frames: Iterator[Frame] = iter(())  # a killed run may have left all parts but no layer
     if wanted:
@@ -129,9 +155,12 @@ def build_frame_layers(
         for each, rows in zip(waiting, parts, strict=True):
             folder.write_part(each.key, number, rows)
         advance(done / len(wanted))
-    for each in unfinished:
-        finished = [np.load(path) for _, path in sorted(folder.parts(each.key).items())]
-        folder.write(each.key, {"rows": np.concatenate(finished), "times": times}, {"fps": fps})
+    return [each.key for each in unfinished]
+
+
+def chunked(count: int) -> list[range]:
+    """The rows of each part of a layer with ``count`` rows."""
+    return [range(first, min(first + CHUNK, count)) for first in range(0, count, CHUNK)]
 
 
 @dataclass(frozen=True)
@@ -143,15 +172,13 @@ class _Unfinished:
 
 
 def _unfinished(
-    folder: FilmFolder, layers: Sequence[FrameLayer], fps: float, count: int
+    folder: FilmFolder, layers: Sequence[FrameLayer], fps: float, numbers: Collection[int]
 ) -> list[_Unfinished]:
     unfinished = []
     for layer in layers:
         key = with_grid(layer.key, fps)
         if not folder.has(key):
-            folder.sweep(key)
-            chunks = set(range(count)) - set(folder.parts(key))
-            unfinished.append(_Unfinished(key, layer, chunks))
+            unfinished.append(_Unfinished(key, layer, set(numbers) - set(folder.parts(key))))
     return unfinished
 
 

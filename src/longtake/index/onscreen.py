@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -70,22 +70,33 @@ class OnscreenLayer:
         )
         return self._text.lines(self.exact_key, moment)
 
+    def texts(self, rows: Sequence[int]) -> Iterator[tuple[int, list[str]]]:
+        """Each row with what can be read in its frame; nothing is stored."""
+        frames = self._source.video.frames(self._times[list(rows)], width=WIDTH)
+        for row, frame in zip(rows, frames, strict=True):
+            yield row, self._read(frame)
+
+    def keep(self, row: int, texts: Sequence[str]) -> None:
+        """Store what was read for the shot that a row represents."""
+        shown = [self._stretch(begin, end) for begin, end in self._survey.spans(row)]
+        self._add(texts, shown, self.key)
+
     def _read_all(self, within: Segment | None, advance: Advance) -> None:
         rows = self.missing(within)
-        frames = self._source.video.frames(self._times[rows], width=WIDTH)
-        for done, (row, frame) in enumerate(zip(rows, frames, strict=True), start=1):
-            shown = [self._stretch(begin, end) for begin, end in self._survey.spans(row)]
-            self._read(frame, shown, self.key)
+        for done, (row, texts) in enumerate(self.texts(rows), start=1):
+            self.keep(row, texts)
             advance(done / len(rows))
 
     def _read_exactly(self, row: int, moment: Segment) -> None:
         (frame,) = self._source.video.at([float(self._times[row])], width=WIDTH)
-        self._read(frame, [moment], self.exact_key)
+        self._add(self._read(frame), [moment], self.exact_key)
 
-    def _read(self, frame: Frame, shown: list[Segment], key: LayerKey) -> None:
+    def _read(self, frame: Frame) -> list[str]:
         check_stop()
-        boxes = self._reader.read(frame)
-        lines = [Line(segment, box.text) for segment in shown for box in boxes]
+        return [box.text for box in self._reader.read(frame)]
+
+    def _add(self, texts: Sequence[str], shown: list[Segment], key: LayerKey) -> None:
+        lines = [Line(segment, text) for segment in shown for text in texts]
         self._text.add(key, lines, shown)
 
     def _moment(self, row: int) -> Segment:

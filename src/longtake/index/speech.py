@@ -22,7 +22,7 @@ from longtake.index.layers import Advance, ignore
 from longtake.index.source import Source
 from longtake.index.store import LayerKey
 from longtake.media.audio import listen
-from longtake.perception.protocols import Listener
+from longtake.perception.protocols import Heard, Listener
 from longtake.stopping import check_stop
 from longtake.types import Line, Segment
 
@@ -64,11 +64,12 @@ class SpeechLayer:
     def _transcribe_all(self, within: Segment | None, advance: Advance) -> None:
         tiles = self.missing(within)
         for done, tile in enumerate(tiles, start=1):
-            self._transcribe(tile)
+            self.keep(tile, self.hear(tile))
             advance(done / len(tiles))
 
-    def _transcribe(self, tile: Segment) -> None:
-        stretch = Segment(max(0.0, tile.start - BEFORE), min(self._duration, tile.end + AFTER))
+    def hear(self, tile: Segment) -> Heard:
+        """What is said in a tile and its margins; nothing is stored."""
+        stretch = self._stretch(tile)
         slices = listen(
             self._source.path,
             origin=self._source.video.origin,
@@ -78,9 +79,12 @@ class SpeechLayer:
         )
         samples = np.concatenate([np.zeros(0, np.float32), *(part.samples for part in slices)])
         check_stop()
-        heard = self._listener.listen(samples, stretch.start)
+        return self._listener.listen(samples, stretch.start)
+
+    def keep(self, tile: Segment, heard: Heard) -> None:
+        """Store what was heard of a tile; call while the folder is ``building``."""
         # the margins of two tiles overlap, so both may hear the same line
-        neighbours = self._text.lines(self.key, stretch)
+        neighbours = self._text.lines(self.key, self._stretch(tile))
         lines = [line for line in heard.lines if line.segment.start in tile]
         lines = [line for line in lines if not _repeats(line, neighbours)]
         skipped = [part for part in heard.unsupported if part.segment.start in tile]
@@ -89,6 +93,10 @@ class SpeechLayer:
             self._text.add(self.unsupported_key, reasons, [part.segment for part in skipped])
         # last: a tile counts as covered only once everything about it is stored
         self._text.add(self.key, lines, [tile])
+
+    def _stretch(self, tile: Segment) -> Segment:
+        """A tile with its margins."""
+        return Segment(max(0.0, tile.start - BEFORE), min(self._duration, tile.end + AFTER))
 
 
 def _repeats(line: Line, others: list[Line]) -> bool:

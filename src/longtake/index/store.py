@@ -248,6 +248,10 @@ class FilmFolder:
             raise
         _sync_folder(layers)
         # the parts are needed until the layer has safely replaced them
+        self.drop_parts(key)
+
+    def drop_parts(self, key: LayerKey) -> None:
+        """Remove the parts of a layer that is finished."""
         shutil.rmtree(self.path / "parts" / str(key), ignore_errors=True)
 
     def write_part(self, key: LayerKey, number: int, rows: NDArray[Any]) -> None:

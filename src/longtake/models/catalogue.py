@@ -30,7 +30,7 @@ from longtake.models.clock import REAL, Clock
 from longtake.models.destinations import is_loopback, normal
 from longtake.models.foreign import MakerBackend, open_foreign
 from longtake.models.keys import KEYS
-from longtake.models.layers import Gate, Limited, Retrying
+from longtake.models.layers import Gate, Limited, Retrying, make_gate
 from longtake.models.manners import Mannered
 from longtake.models.weights import weights_file
 from longtake.models.witness import Witness
@@ -203,7 +203,10 @@ class Catalogue:
         # the backend declares that it needs no limit
         if not limit:
             return None
-        return self._gates.setdefault(named.backend.endpoint(self.opening(name)), Gate(limit))
+        endpoint = named.backend.endpoint(self.opening(name))
+        if endpoint not in self._gates:
+            self._gates[endpoint] = make_gate.get()(endpoint, limit)
+        return self._gates[endpoint]
 
     def _find(self, name: str) -> Named:
         if name not in self._named:

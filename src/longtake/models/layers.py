@@ -16,7 +16,8 @@ import math
 import random
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from dataclasses import replace
 
 from longtake import events
@@ -292,6 +293,12 @@ class Gate:
                 if self._successes >= self._raise_after:
                     self.limit, self._successes = self.limit + 1, 0
             self._free.notify_all()
+
+
+make_gate: ContextVar[Callable[[str, int], Gate]] = ContextVar(
+    "longtake_gates", default=lambda _endpoint, limit: Gate(limit)
+)
+"""Makes the gate of an endpoint with a limit; all workers of a cluster share one per endpoint."""
 
 
 class Limited(Layer):

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import random
 import signal
@@ -20,9 +19,10 @@ from longtake.errors import RunError
 from longtake.evals.items import Asked, Benchmark, Item
 from longtake.evals.runner import evaluate, specify
 from longtake.evals.runs import RunFolder, differences
-from longtake.evals.solving import Solver, _no_ctrl_c
+from longtake.evals.solving import Solver
 from longtake.session.asking import Session
 from longtake.session.casting import Casting
+from longtake.spawning import spawn
 from longtake.types import Question
 
 OPTIONS = ("one", "two")
@@ -183,10 +183,7 @@ def test_results_without_a_spec_and_damaged_ones_are_rejected_by_name(tmp_path):
 
 
 def test_workers_ignore_ctrl_c():
-    here, there = multiprocessing.get_context("spawn").Pipe()
-    with _no_ctrl_c():
-        process = multiprocessing.get_context("spawn").Process(target=masked, args=(there,))
-        process.start()
+    here, process = spawn(masked)
     assert here.recv() is True
     process.join()
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, set())

@@ -1,0 +1,125 @@
+"""``--on``: the same work in processes of this machine or on a Ray cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from longtake.cli.options import COUNT, add_options
+from longtake.cli.output import progress, say
+from longtake.cluster.engines import Where, parse
+from longtake.cluster.evaluating import ClusterRun, cost_of
+from longtake.cluster.executor import Executor
+from longtake.cluster.indexing import Indexed, Indexing
+from longtake.cluster.parts import IndexTask, Place, for_workers
+from longtake.config import Settings
+from longtake.errors import ConfigError
+from longtake.timecode import clock
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _read_where(
+    context: click.Context,  # noqa: ARG001
+    option: click.Parameter,  # noqa: ARG001
+    text: str | None,
+) -> Where | None:
+    return None if text is None else parse(text)
+
+
+on = click.option(
+    "--on",
+    "where",
+    metavar="ENGINE",
+    callback=_read_where,
+    help="Run on processes, ray or ray://HOST:PORT (extra: ray); see docs/scale.md.",
+)
+_workers_on = click.option(
+    "--workers", type=COUNT, metavar="N", help="Workers, with --on.  [default: as many as fit]"
+)
+_run_cost = click.option(
+    "--max-run-cost",
+    type=click.FloatRange(0, min_open=True),
+    metavar="USD",
+    help="With --on: ask no further question once the run has cost this much.",
+)
+
+
+def on_with_workers(command: F) -> F:
+    """``--on`` and ``--workers`` for a command that otherwise has one process."""
+    return add_options(command, [on, _workers_on])
+
+
+def on_with_cost(command: F) -> F:
+    """``--on`` and ``--max-run-cost`` for a command that asks models."""
+    return add_options(command, [on, _run_cost])
+
+
+def given_workers() -> int | None:
+    """``--workers`` if it was given: its default is meant for this machine."""
+    context = click.get_current_context()
+    given = context.get_parameter_source("workers") != click.core.ParameterSource.DEFAULT
+    return context.params["workers"] if given else None
+
+
+@contextmanager
+def asking_on(
+    where: Where | None,
+    *,
+    money: float | None = None,
+    earlier: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Iterator[ClusterRun | None]:
+    """What asks questions on an engine; ``None`` without ``--on``.
+
+    The results of ``earlier`` runs count towards the ``money`` that the whole run may cost.
+    """
+    if where is None:
+        if money is not None:
+            raise ConfigError("--max-run-cost is held by an engine; add --on processes")
+        yield None
+        return
+    spent = sum(map(cost_of, (earlier or {}).values()), 0.0)
+    with where.open(given_workers()) as engine:
+        yield ClusterRun(engine, say, money, spent)
+
+
+def index_on(
+    where: Where,
+    paths: Sequence[Path],
+    settings: Settings,
+    *,
+    workers: int | None,
+    only: Sequence[str] = (),
+    subtitles: Path | None = None,
+    full_hash: bool = False,
+) -> list[Indexed]:
+    """Index films on an engine; says how each of them ended."""
+    settings = for_workers(settings, where.threads(workers))
+    given = None if subtitles is None else subtitles.absolute()
+    # a film that is named twice is indexed once
+    unique = dict.fromkeys(path.absolute() for path in paths)
+    places = [Place(path, given, full_hash, settings=settings) for path in unique]
+    films = []
+    with (
+        where.open(workers) as engine,
+        progress(f"indexing {len(places)} films") as advance,
+        Executor[IndexTask](engine) as executor,
+    ):
+        for film in Indexing(executor, say, advance).run(places, only):
+            _announce(film)
+            films.append(film)
+    return films
+
+
+def _announce(film: Indexed) -> None:
+    if film.failure is not None:
+        text = film.failure.message
+        # most messages of ours begin with the path
+        told = text if text.startswith(str(film.path)) else f"{film.path}: {text}"
+        say(f"longtake: {told}")
+    elif film.opened is not None:
+        say(f"{film.path}: {clock(film.opened.duration)}, indexed in {film.seconds:.1f} s")

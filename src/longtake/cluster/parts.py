@@ -1,0 +1,333 @@
+"""The tasks of indexing: open a film, compute a part of a layer, join the parts.
+
+Paths and ranges travel; frames and sound stay in the worker that decodes them, and what it computes
+goes to the store.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longtake.config import Settings, cache_folder
+from longtake.errors import RunError
+from longtake.index.film import Film
+from longtake.index.layers import FrameLayer, build_parts, chunked
+from longtake.index.onscreen import OnscreenLayer
+from longtake.index.speech import TILE, SpeechLayer
+from longtake.index.store import FilmFolder, LayerKey
+from longtake.index.tasks import TASKS, tasks
+from longtake.perception.protocols import Heard, Unsupported
+from longtake.session.films import open_film
+from longtake.types import Line, Segment
+
+CHUNKS = 10
+"""Ten minutes of film, at one frame a second."""
+TILES = 10
+"""Tiles of speech that one task transcribes: ten minutes."""
+SHOTS = 64
+"""Shots whose text one task reads."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A film and how it is indexed."""
+
+    path: Path
+    subtitles: Path | None = None
+    full_hash: bool = False
+    chunks: int = CHUNKS
+    """Parts of the frame layers that one task computes."""
+    # not part of the identity, which a worker uses to open a film once for many tasks
+    settings: Settings = field(default_factory=Settings, compare=False, repr=False)
+
+    def film(self) -> Film:
+        """The film, opened once per worker."""
+        return _opened(self)
+
+
+@lru_cache(maxsize=4)
+def _opened(place: Place) -> Film:
+    settings = place.settings
+    film = open_film(place.path, settings, subtitles=place.subtitles, full_hash=place.full_hash)
+    root = cache_folder(settings)
+    # a worker that cannot write falls back to a folder that nobody else sees
+    if root not in film.folder.path.parents:
+        raise RunError(f"{root}: the store cannot be written from every machine")
+    return film
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What is known of a film once it is open."""
+
+    fingerprint: str
+    duration: float
+    layers: tuple[dict[str, Any], ...]
+    """What each part of indexing computes, and whether it was done before."""
+
+
+@dataclass(frozen=True)
+class _Once:
+    """A task that can be repeated as it is."""
+
+    place: Place
+
+    @property
+    def name(self) -> str:
+        """The film's path."""
+        return str(self.place.path)
+
+    def rest(self, done: int) -> Any:  # noqa: ARG002
+        """The whole task: what it has published already is not computed again."""
+        return self
+
+
+@dataclass(frozen=True)
+class OpenFilm(_Once):
+    """Reads a film's packet table and subtitles, and plans the rest."""
+
+    only: tuple[str, ...] = ()
+
+    def run(self) -> Iterator[Opened | Stage]:
+        """The film's facts, and the stages that can begin at once."""
+        film = self.place.film()
+        wanted = self.only or TASKS
+        chosen = [task for task in tasks(film) if task.name in wanted]
+        layers = []
+        for task in chosen:
+            layers.append({"name": task.name, "what": task.describe(), "was_done": task.done()})
+        yield Opened(film.fingerprint, film.duration, tuple(layers))
+        if "subtitles" in wanted:
+            film.words.subtitles.lines()
+        if "speech" in wanted:
+            yield from _speech_stage(self.place, film)
+        if "frames" in wanted:
+            yield _frame_stage(self.place, film, then_onscreen="onscreen" in wanted)
+        elif "onscreen" in wanted:
+            yield from _onscreen_stage(self.place, film)
+
+
+@dataclass(frozen=True)
+class FrameParts(_Once):
+    """Computes some parts of all frame layers, in one pass over a stretch of the film."""
+
+    numbers: tuple[int, ...]
+
+    def run(self) -> Iterator[Stage]:
+        """Publish the parts."""
+        film = self.place.film()
+        build_parts(
+            film.folder, film.video, _missing(film), fps=film.source.fps, numbers=self.numbers
+        )
+        yield from ()
+
+
+@dataclass(frozen=True)
+class SpeechParts(_Once):
+    """Transcribes some tiles."""
+
+    numbers: tuple[int, ...]
+
+    def run(self) -> Iterator[Stage]:
+        """Publish what was heard, tile by tile."""
+        film = self.place.film()
+        layer = film.words.recognised
+        assert layer is not None
+        tiles = _tiles(layer)
+        present = film.folder.parts(layer.key)
+        for number in self.numbers:
+            if number in tiles and number not in present:
+                heard = layer.hear(tiles[number])
+                film.folder.write_part(layer.key, number, _packed(_plain(heard)))
+        yield from ()
+
+
+@dataclass(frozen=True)
+class OnscreenParts(_Once):
+    """Reads some shots."""
+
+    numbers: tuple[int, ...]
+
+    def run(self) -> Iterator[Stage]:
+        """Publish what was read, shot by shot."""
+        film = self.place.film()
+        layer = film.words.readable
+        assert layer is not None
+        present = film.folder.parts(layer.key)
+        rows = [number for number in self.numbers if number not in present]
+        for row, texts in layer.texts(rows):
+            film.folder.write_part(layer.key, row, _packed(texts))
+        yield from ()
+
+
+@dataclass(frozen=True)
+class JoinFrames(_Once):
+    """Joins the parts of the frame layers."""
+
+    then_onscreen: bool = False
+
+    def run(self) -> Iterator[Stage]:
+        """Publish the layers; the thumbnails tell which shots there are to read."""
+        film = self.place.film()
+        film.pictures.build(film.pictures.layers())
+        if self.then_onscreen:
+            yield from _onscreen_stage(self.place, film)
+
+
+@dataclass(frozen=True)
+class JoinSpeech(_Once):
+    """Stores what was heard, in the film's order, which decides between repeated lines."""
+
+    def run(self) -> Iterator[Stage]:
+        """Publish the lines."""
+        film = self.place.film()
+        layer = film.words.recognised
+        assert layer is not None
+        tiles = _tiles(layer)
+
+        def keep(number: int, value: Any) -> None:
+            if number in tiles:
+                layer.keep(tiles[number], _heard(value))
+
+        _join(film.folder, layer.key, keep)
+        # nothing is left unless parts have been damaged
+        layer.build()
+        yield from ()
+
+
+@dataclass(frozen=True)
+class JoinOnscreen(_Once):
+    """Stores what was read, in the film's order."""
+
+    def run(self) -> Iterator[Stage]:
+        """Publish the lines."""
+        film = self.place.film()
+        layer = film.words.readable
+        assert layer is not None
+        missing = set(layer.missing())
+
+        def keep(row: int, texts: Any) -> None:
+            if row in missing:
+                layer.keep(row, texts)
+
+        _join(film.folder, layer.key, keep)
+        layer.build()
+        yield from ()
+
+
+IndexTask: TypeAlias = (
+    OpenFilm | FrameParts | SpeechParts | OnscreenParts | JoinFrames | JoinSpeech | JoinOnscreen
+)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Tasks that may run side by side, and the one that follows the last of them."""
+
+    parts: tuple[IndexTask, ...]
+    then: IndexTask
+
+
+def _frame_stage(place: Place, film: Film, *, then_onscreen: bool) -> Stage:
+    parts: list[IndexTask] = []
+    if _missing(film):
+        parts += [FrameParts(place, numbers) for numbers in split_at_keyframes(film, place.chunks)]
+    return Stage(tuple(parts), JoinFrames(place, then_onscreen))
+
+
+def _speech_stage(place: Place, film: Film) -> Iterator[Stage]:
+    layer = film.words.recognised
+    numbers = [] if layer is None else sorted(_tiles(layer))
+    if numbers:
+        parts = [SpeechParts(place, some) for some in _batches(numbers, TILES)]
+        yield Stage(tuple(parts), JoinSpeech(place))
+
+
+def _onscreen_stage(place: Place, film: Film) -> Iterator[Stage]:
+    layer: OnscreenLayer | None = film.words.readable
+    rows = [] if layer is None else layer.missing()
+    if rows:
+        parts = [OnscreenParts(place, some) for some in _batches(rows, SHOTS)]
+        yield Stage(tuple(parts), JoinOnscreen(place))
+
+
+def split_at_keyframes(film: Film, most: int) -> list[tuple[int, ...]]:
+    """The numbers of all chunks, in stretches of about ``most``.
+
+    A stretch begins where decoding can begin at most one chunk earlier. A film without keyframes
+    stays whole: every stretch of it would be decoded from the start.
+    """
+    times, table = film.times, film.video.table
+    stretches: list[list[int]] = [[]]
+    previous = 0
+    for number, rows in enumerate(chunked(len(times))):
+        (first,) = table.on_screen([float(times[rows[0]])])
+        if len(stretches[-1]) >= most and table.entry(int(first)) >= previous:
+            stretches.append([])
+        stretches[-1].append(number)
+        previous = int(first)
+    return [tuple(numbers) for numbers in stretches]
+
+
+def _missing(film: Film) -> list[FrameLayer]:
+    return [layer for layer in film.pictures.layers() if not film.pictures.has(layer)]
+
+
+def _tiles(layer: SpeechLayer) -> dict[int, Segment]:
+    """The tiles that have not been transcribed, by number."""
+    return {round(tile.start / TILE): tile for tile in layer.missing()}
+
+
+def _batches(numbers: Sequence[int], size: int) -> Iterator[tuple[int, ...]]:
+    for first in range(0, len(numbers), size):
+        yield tuple(numbers[first : first + size])
+
+
+def _join(folder: FilmFolder, key: LayerKey, keep: Callable[[int, Any], None]) -> None:
+    """Store the parts of a layer of text in order."""
+    with folder.building():
+        for number, path in sorted(folder.parts(key).items()):
+            keep(number, json.loads(np.load(path).tobytes()))
+        folder.drop_parts(key)
+
+
+def _packed(value: Any) -> NDArray[np.uint8]:
+    """Text as an array of bytes: parts of every layer are kept in the same way."""
+    return np.frombuffer(json.dumps(value).encode(), np.uint8)
+
+
+def _plain(heard: Heard) -> dict[str, Any]:
+    lines = [[line.segment.start, line.segment.end, line.text] for line in heard.lines]
+    left_out = [[part.segment.start, part.segment.end, part.reason] for part in heard.unsupported]
+    return {"lines": lines, "unsupported": left_out}
+
+
+def _heard(value: dict[str, Any]) -> Heard:
+    lines = [Line(Segment(start, end), text) for start, end, text in value["lines"]]
+    left_out = [
+        Unsupported(Segment(start, end), reason) for start, end, reason in value["unsupported"]
+    ]
+    return Heard(tuple(lines), tuple(left_out))
+
+
+def for_workers(settings: Settings, threads: int) -> Settings:
+    """The settings of workers: the same store wherever they are, and no more threads than theirs.
+
+    With as many workers as cores, one thread each is fastest; numbers that the user has set stay.
+    """
+    cache = replace(settings.cache, folder=str(cache_folder(settings).absolute()))
+    media, perception = settings.media, settings.perception
+    return replace(
+        settings,
+        cache=cache,
+        media=replace(media, workers=media.workers or threads),
+        perception=replace(perception, threads=perception.threads or threads),
+    )

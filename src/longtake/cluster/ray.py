@@ -1,0 +1,191 @@
+"""The engine of a cluster: each worker is a Ray actor.
+
+An actor loads encoders and local models once and keeps them, and holds its share of CPUs and GPUs
+while it lives. Tasks name files and ranges; what they compute goes to the store, which all machines
+share. Ray sends no usage statistics, and every connection needs the cluster's token.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from longtake import __version__
+from longtake.cluster.executor import WorkerDied
+from longtake.cluster.running import Message, Runner, Task, worker_name
+from longtake.errors import ConfigError, LongtakeError, MissingExtra
+
+ENVIRONMENT = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_AUTH_MODE": "token",
+    # Ray prints the death of a worker to our standard output; we report it ourselves
+    "RAY_DEDUP_LOGS_SKIP_REGEX": ".",
+}
+"""Set before Ray is imported, where the user has not set them."""
+LOOK = 2.0
+"""Seconds for which the size of the cluster is believed."""
+CALLS = 200
+"""Calls that a shared object serves at once."""
+CRASHED = ("its worker process has died", "in its creation task")
+"""How Ray words the end of a process on a machine that is still there."""
+
+
+class Ray:
+    """Actors of a Ray cluster: that at ``address``, that of ``$RAY_ADDRESS``, or one made here."""
+
+    def __init__(
+        self, address: str = "", *, workers: int | None = None, cpus: float = 1.0, gpus: float = 0.0
+    ) -> None:
+        self._most, self._shares = workers, {"CPU": cpus, "GPU": gpus}
+        self._own = not (address or os.environ.get("RAY_ADDRESS"))
+        self._ray = _connected(address, own=self._own)
+        options = {"num_cpus": cpus, "num_gpus": gpus, "max_restarts": 0}
+        self._actor = self._ray.remote(**options)(_Actor)
+        self._room, self._looked = 0, float("-inf")
+
+    def room(self) -> int:
+        """As many workers as fit; one more on a cluster that could grow for it."""
+        if time.monotonic() - self._looked > LOOK:
+            self._looked = time.monotonic()
+            self._room = self._fitting()
+        return self._room if self._most is None else min(self._room, self._most)
+
+    def _fitting(self) -> int:
+        has = self._ray.cluster_resources()
+        rooms = [int(has.get(name, 0) / share) for name, share in self._shares.items() if share]
+        fitting = min(rooms, default=1)
+        if not self._own:
+            # an actor that waits for a place is how an autoscaler learns that more is wanted
+            return fitting + 1
+        if not fitting:
+            raise ConfigError(f"this machine has no room for a worker that needs {self._shares}")
+        return fitting
+
+    def start(self) -> RayWorker:
+        """Ask for an actor; it is ready once the cluster has room for it."""
+        return RayWorker(self._ray, self._actor.remote(str(Path.cwd())))
+
+    def wait(self, workers: Sequence[RayWorker], seconds: float) -> list[RayWorker]:
+        """The workers whose call has ended."""
+        by_call = {worker.call: worker for worker in workers}
+        ended, _ = self._ray.wait(list(by_call), timeout=seconds, fetch_local=False)
+        return [by_call[call] for call in ended]
+
+    def share(self, make: Callable[..., Any], *args: Any) -> Any:
+        """An object in an actor, beside the driver: the run ends with that machine anyway."""
+        here = self._ray.get_runtime_context().get_node_id()
+        affinity = importlib.import_module("ray.util.scheduling_strategies")
+        strategy = affinity.NodeAffinitySchedulingStrategy(here, soft=False)
+        options = {"num_cpus": 0, "max_concurrency": CALLS, "scheduling_strategy": strategy}
+        return RayShared(self._ray.remote(**options)(make).remote(*args))
+
+    def __enter__(self) -> Ray:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        # leaving the cluster ends our actors; a cluster that was made here ends too
+        self._ray.shutdown()
+
+
+class RayWorker:
+    """One actor and the call that it is working on."""
+
+    name = ""
+
+    def __init__(self, ray: Any, actor: Any) -> None:
+        self._ray, self._actor = ray, actor
+        self.call = actor.ready.remote(__version__)
+
+    def send(self, task: Task[Any] | None) -> None:
+        """Start a task, or ask for the next value."""
+        self.call = self._actor.step.remote(task)
+
+    def receive(self) -> Message:
+        """The result of the call."""
+        errors = self._ray.exceptions
+        try:
+            message: Message = self._ray.get(self.call)
+        except errors.RayTaskError as error:
+            raise WorkerDied("crashed", str(error.cause)) from None
+        except errors.RayError as error:
+            raise self._death(str(error)) from error
+        if message.kind == "ready":
+            self.name = message.value
+        return message
+
+    def _death(self, told: str) -> WorkerDied:
+        """Whether the task may be to blame; Ray tells only in words."""
+        crashed = any(words in told for words in CRASHED)
+        if not self.name:
+            return WorkerDied("crashed" if crashed else "lost", told)
+        if crashed:
+            return WorkerDied("crashed", f"its worker crashed ({self.name})")
+        return WorkerDied("lost", f"the machine of its worker was lost ({self.name})")
+
+    def kill(self) -> None:
+        """End the actor."""
+        self._ray.kill(self._actor)
+
+
+@dataclass(frozen=True)
+class RayShared:
+    """Calls the methods of an object in an actor as if it were here."""
+
+    actor: Any
+
+    def __getattr__(self, method: str) -> Any:
+        # unpickling asks for such names before there is an actor
+        if method.startswith("_"):
+            raise AttributeError(method)
+        ray = importlib.import_module("ray")
+        return lambda *args: ray.get(getattr(self.actor, method).remote(*args))
+
+
+class _Actor:
+    """A worker process of the cluster."""
+
+    def __init__(self, folder: str) -> None:
+        # paths on the command line may be relative to the driver's folder
+        if Path(folder).is_dir():
+            os.chdir(folder)
+        self._runner = Runner()
+
+    def ready(self, version: str) -> Message:
+        """Say who this is, if it runs the same code."""
+        if version != __version__:
+            told = f"{worker_name()} has longtake {__version__}, and the driver has {version}"
+            raise LongtakeError(told)
+        return Message("ready", worker_name())
+
+    def step(self, task: Task[Any] | None) -> Message:
+        """Begin a task, or go on with it."""
+        return self._runner.step(task)
+
+
+def _connected(address: str, *, own: bool) -> Any:
+    """The module ``ray``, connected."""
+    for name, value in ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+    if own and "RAY_AUTH_TOKEN" not in os.environ:
+        # nobody else needs to connect to a cluster that lives as long as this process
+        os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
+    try:
+        ray: Any = importlib.import_module("ray")
+    except ImportError:
+        raise MissingExtra("ray", "--on ray") from None
+    # not Ray's own client: a driver on a machine of the cluster survives a broken connection
+    where = "local" if own else address.removeprefix("ray://") or os.environ["RAY_ADDRESS"]
+    options = {"include_dashboard": False} if own else {}
+    try:
+        ray.init(where, log_to_driver=False, logging_level="ERROR", **options)
+    # Ray, gRPC and the operating system each have errors of their own
+    except (ray.exceptions.RayError, ConnectionError, RuntimeError, ValueError) as error:
+        advice = "run on a machine of the cluster, and give its head's address and token"
+        raise ConfigError(f"cannot connect to Ray at {where} ({error}); {advice}") from error
+    return ray

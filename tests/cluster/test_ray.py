@@ -1,0 +1,169 @@
+"""Ray: the same results as one process, whatever is lost on the way."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from processes import Captions
+from support.working import Count, alone_at_the_gate, collect, make_film, take_turns
+
+from longtake.cluster.engines import Where
+from longtake.cluster.evaluating import ClusterRun
+from longtake.cluster.executor import Executor, Said, Value
+from longtake.cluster.indexing import Indexing
+from longtake.cluster.parts import Place
+from longtake.config import CacheSettings, IndexSettings, Settings
+from longtake.errors import ConfigError
+from longtake.evals.items import Asked
+from longtake.evals.solving import Solver, answer_one
+from longtake.index.tasks import tasks
+from longtake.session.films import open_film
+from longtake.types import Question
+
+FPS = 12
+"""Two chunks a film."""
+
+
+def settings(folder):
+    return Settings(cache=CacheSettings(folder=str(folder)), index=IndexSettings(fps=FPS))
+
+
+def stored(folder):
+    layers = folder.rglob("layers/*/*")
+    return {path.relative_to(folder): path.read_bytes() for path in layers if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def paths(film_folder):
+    return [make_film(film_folder / f"ray_{number}.mp4", 6 + number) for number in range(3)]
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory, paths):
+    """What one process stores."""
+    folder = tmp_path_factory.mktemp("alone")
+    for path in paths:
+        for task in tasks(open_film(path, settings(folder))):
+            task.build(lambda share: None)
+    return folder
+
+
+@pytest.fixture
+def store(alone, tmp_path):
+    """An empty store that has the prepared models."""
+    folder = tmp_path / "store"
+    folder.mkdir()
+    (folder / "models").symlink_to(alone / "models")
+    return folder
+
+
+def index(folder, paths, after=lambda film: None):
+    places = [Place(path, chunks=1, settings=settings(folder)) for path in paths]
+    with Where("ray").open() as engine, Executor(engine) as executor:
+        for film in Indexing(executor, print, lambda share: None).run(places, ()):
+            assert film.failure is None, film.failure
+            after(film)
+
+
+def test_layers_from_two_nodes(two, alone, store, paths):
+    index(store, paths)
+    assert stored(store) == stored(alone)
+
+
+def test_rows_and_limits_are_shared_by_all_workers(two, tmp_path):
+    asked = []
+    for video in ("v0", "v1", "v2"):
+        for number in range(2):
+            question = Question(f"Which {number}?", ("one", "two"))
+            asked.append(Asked(f"{video}_{number}", video, question))
+    solver = Solver("processes:FirstOption")
+    with Where("ray").open() as engine:
+        rows = {row["id"]: row for row in ClusterRun(engine, print)(solver, Captions(), asked)}
+        assert alone_at_the_gate(take_turns(engine, tmp_path / "log"))
+    for one in asked:
+        expected = answer_one(solver, Captions(), one)
+        for row in (rows[one.id], expected):
+            row["usage"].pop("seconds")
+        assert rows[one.id] == expected
+
+
+def test_a_task_that_crashes_its_worker_is_reported_once(two, capfd):
+    good = [Count(f"good {number}") for number in range(4)]
+    crash = Count("crash", ends=1, how="crash")
+    with Where("ray").open() as engine, Executor(engine) as executor:
+        values, failures = collect(executor, crash, *good)
+    assert list(failures) == ["crash"]
+    assert failures["crash"].failure.kind == "crashed"
+    assert all(values[task.name] == [0, 1, 2] for task in good)
+    # Ray's own words about it would mix with ours
+    assert capfd.readouterr().out == ""
+
+
+def test_the_driver_is_killed_and_started_again(two, alone, store, paths):
+    command = [sys.executable, "-m", "longtake", "index", *map(str, paths), "--on", "ray"]
+    command += ["--set", f"cache.folder={store}", "--set", f"index.fps={FPS}"]
+    driver = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    until = time.monotonic() + 120
+    while not list(store.rglob("parts/*/*.npy")) and time.monotonic() < until:
+        time.sleep(0.02)
+    driver.send_signal(signal.SIGKILL)
+    driver.wait()
+    assert len(stored(store)) < len(stored(alone))
+    again = subprocess.run(command, capture_output=True, text=True, timeout=150)
+    assert again.returncode == 0, again.stderr
+    assert stored(store) == stored(alone)
+
+
+def test_a_wrong_token_is_refused(two, monkeypatch):
+    program = (
+        "from longtake.cluster.engines import Where\n"
+        "from longtake.errors import ConfigError\n"
+        "try:\n"
+        "    Where('ray').open()\n"
+        "except ConfigError as error:\n"
+        "    print('refused', error)\n"
+    )
+    wrong = {**os.environ, "RAY_AUTH_TOKEN": "0" * 64}
+    ended = subprocess.run(
+        [sys.executable, "-c", program], env=wrong, capture_output=True, text=True, timeout=120
+    )
+    assert ended.stdout.startswith("refused"), ended.stderr[-2000:]
+
+
+def test_a_node_is_killed_in_the_middle(nodes, alone, store, paths, tmp_path):
+    """Four nodes, of which two are lost: one among many values, one while films are indexed."""
+    log = tmp_path / "log"
+    numbers = tuple(range(8))
+    counts = [Count(f"c{number}", numbers, pause=0.2, log=str(log)) for number in range(4)]
+    with nodes(4) as (cluster, members):
+        values = {task.name: [] for task in counts}
+        said = []
+        with Where("ray").open() as engine, Executor(engine) as executor:
+            executor.submit(*counts)
+            for report in executor.reports():
+                if isinstance(report, Said):
+                    said.append(report.text)
+                if isinstance(report, Value):
+                    values[report.task.name].append(report.value)
+                    if values[report.task.name] == [0, 1, 2] and len(members) == 4:
+                        cluster.remove_node(members.pop(), allow_graceful=False)
+        assert values == {task.name: list(numbers) for task in counts}
+        assert len(said) == 1
+        assert "started again" in said[0]
+
+        def lose(film):
+            if len(members) == 3:
+                cluster.remove_node(members.pop(), allow_graceful=False)
+
+        index(store, paths, lose)
+    assert stored(store) == stored(alone)
+
+
+def test_an_address_without_a_cluster_is_an_error():
+    with pytest.raises(ConfigError, match="cannot connect to Ray"):
+        Where("ray", "ray://127.0.0.1:1").open()

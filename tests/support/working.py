@@ -1,0 +1,190 @@
+"""Tasks and an engine for tests of the cluster; worker processes can import this module."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import ClassVar
+
+from films import X264, numbered
+from processes import FirstOption
+
+from longtake.cluster.executor import Executor, Failed, Finished, Value, WorkerDied
+from longtake.cluster.limits import Limits, SharedGate
+from longtake.cluster.running import Message, Runner
+from longtake.errors import ConfigError
+from longtake.events import note
+from longtake.media.writer import Encoding, write_film
+from longtake.types import Answer
+
+
+@dataclass(frozen=True)
+class Count:
+    """Gives numbers; at ``ends`` it comes to an end in the way that is named."""
+
+    name: str
+    numbers: tuple[int, ...] = (0, 1, 2)
+    ends: int = -1
+    how: str = ""
+    pause: float = 0.0
+    log: str = ""
+
+    def run(self):
+        for number in self.numbers:
+            time.sleep(self.pause)
+            if number == self.ends:
+                END[self.how]()
+            if self.log:
+                # one write, so that lines of several processes do not mix
+                with Path(self.log).open("a") as file:
+                    file.write(f"{self.name} {number} {os.getpid()}\n")
+            yield number
+
+    def rest(self, done):
+        return replace(self, numbers=self.numbers[done:])
+
+
+def refuse():
+    raise ConfigError("no such thing")
+
+
+def stumble():
+    note("stumbled", over="a stone")
+    raise ZeroDivisionError("none left")
+
+
+def segfault():
+    os.kill(os.getpid(), signal.SIGSEGV)
+    time.sleep(10)
+
+
+END: dict[str, Callable[[], None]] = {"refuse": refuse, "stumble": stumble, "crash": segfault}
+
+
+def collect(executor: Executor, *tasks) -> tuple[dict[str, list], dict[str, Failed]]:
+    """The values and failures of tasks, by name; every task must end exactly once."""
+    values: dict[str, list] = {task.name: [] for task in tasks}
+    failures: dict[str, Failed] = {}
+    ended = []
+    executor.submit(*tasks)
+    for report in executor.reports():
+        if isinstance(report, Value):
+            values[report.task.name].append(report.value)
+        elif isinstance(report, Failed):
+            failures[report.task.name] = report
+        if isinstance(report, Failed | Finished):
+            ended.append(report.task.name)
+    assert sorted(ended) == sorted(values)
+    return values, failures
+
+
+class InlineWorker:
+    """Runs tasks in this process; ``deaths`` are the steps at which its machine is lost."""
+
+    name = "inline"
+
+    def __init__(self, deaths: list[int]) -> None:
+        self._runner, self._deaths, self._steps = Runner(), deaths, 0
+        self._message: Message | None = Message("ready", "inline")
+
+    def send(self, task):
+        self._steps += 1
+        self._message = None
+        if self._steps not in self._deaths:
+            self._message = self._runner.step(task)
+
+    def receive(self):
+        if self._message is None:
+            raise WorkerDied("lost", "the machine is gone")
+        return self._message
+
+    def kill(self):
+        pass
+
+
+class Inline:
+    """An engine without processes; every worker is lost at the same steps."""
+
+    def __init__(self, workers: int = 1, deaths: tuple[int, ...] = ()) -> None:
+        self._workers, self._deaths, self.started = workers, list(deaths), 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        pass
+
+    def room(self):
+        return self._workers
+
+    def start(self):
+        self.started += 1
+        return InlineWorker(self._deaths)
+
+    def wait(self, workers, seconds):
+        return workers[:1]
+
+    def share(self, make, *args):
+        return make(*args)
+
+
+@dataclass(frozen=True)
+class Crashing(FirstOption):
+    """Answers, but takes its worker with it on one question."""
+
+    name: ClassVar[str] = "support.working:Crashing"
+
+    def answer(self, footage, question, run):
+        if question.text == "Who crashes?":
+            segfault()
+        return Answer("A")
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Enters a gate that all workers share, and logs when it was inside."""
+
+    name: str
+    limits: object
+    log: str
+
+    def run(self):
+        gate = SharedGate(self.limits, "host", 1)
+        entered = gate.enter(30.0)
+        for what in ("in", "out"):
+            with Path(self.log).open("a") as file:
+                file.write(f"{self.name} {what}\n")
+            time.sleep(0.05)
+        gate.leave(entered, overloaded=False, worked=True)
+        yield self.name
+
+    def rest(self, done):
+        return self
+
+
+def take_turns(engine, log: Path) -> list[str]:
+    """What four tasks on several workers log, each of which must be alone at the gate."""
+    limits = engine.share(Limits)
+    with Executor(engine) as executor:
+        collect(executor, *(Turn(f"t{number}", limits, str(log)) for number in range(4)))
+    return log.read_text().splitlines()
+
+
+def alone_at_the_gate(lines: list[str]) -> bool:
+    """Whether each task left the gate before the next one entered."""
+    pairs = zip(lines[::2], lines[1::2], strict=True)
+    return all(first.split()[0] == second.split()[0] for first, second in pairs)
+
+
+def make_film(path: Path, seconds: int, *, gop: int = 25) -> Path:
+    """A film of two still pictures: reading text takes seconds per shot."""
+    if not path.exists():
+        count = 25 * seconds
+        pictures = (numbered(0 if number < count // 2 else 4095) for number in range(count))
+        write_film(path, pictures, Encoding(options=X264, gop=gop, fps=Fraction(25)))
+    return path

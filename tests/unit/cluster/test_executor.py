@@ -1,0 +1,109 @@
+"""Tasks on workers: results as they come, and what a dying worker costs."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+from support.working import Count, Inline, collect
+
+from longtake.cluster.engines import Where, parse
+from longtake.cluster.executor import LOSSES, Executor, Failed, Finished, Said, Value
+from longtake.cluster.processes import Processes
+from longtake.errors import ConfigError
+
+
+@pytest.fixture(scope="module")
+def ended():
+    """What became of tasks that end in every way, on two processes."""
+    good = [Count(f"good {number}") for number in range(3)]
+    ways = [Count(how, ends=1, how=how) for how in ("crash", "refuse", "stumble")]
+    with Processes(2) as engine, Executor(engine) as executor:
+        return collect(executor, *ways, *good)
+
+
+def test_every_value_arrives(ended):
+    values, _ = ended
+    for number in range(3):
+        assert values[f"good {number}"] == [0, 1, 2]
+
+
+def test_a_task_that_crashes_its_worker_is_reported_once_and_harms_no_other(ended):
+    values, failures = ended
+    assert values["crash"] == [0]
+    assert failures["crash"].done == 1
+    assert failures["crash"].failure.kind == "crashed"
+    assert "SIGSEGV" in failures["crash"].failure.message
+
+
+def test_our_errors_keep_their_words_and_exit_code(ended):
+    failure = ended[1]["refuse"].failure
+    assert (failure.kind, failure.message, failure.exit_code) == ("refused", "no such thing", 2)
+    assert ended[1]["stumble"].failure.message == "ZeroDivisionError: none left"
+
+
+def test_leaving_ends_workers_in_mid_task(tmp_path):
+    log = tmp_path / "log"
+    with Processes(1) as engine, Executor(engine) as executor:
+        executor.submit(Count("endless", numbers=tuple(range(1000)), log=str(log)))
+        next(report for report in executor.reports() if isinstance(report, Value))
+    worker = int(log.read_text().split()[-1])
+    with pytest.raises(ProcessLookupError):
+        os.kill(worker, 0)
+    written = log.read_text()
+    time.sleep(0.05)
+    assert log.read_text() == written
+
+
+def test_a_lost_machine_costs_no_value_twice():
+    # steps 1 and 2 give two values; the third is lost with its worker
+    with Executor(Inline(deaths=(3,))) as executor:
+        values, failures = collect(executor, Count("a", tuple(range(5))))
+    assert values == {"a": [0, 1, 2, 3, 4]}
+    assert not failures
+
+
+def test_a_task_that_is_lost_again_and_again_fails():
+    engine = Inline(deaths=(1,))
+    with Executor(engine) as executor:
+        _, failures = collect(executor, Count("a"))
+    assert failures["a"].failure.kind == "lost"
+    assert engine.started == LOSSES + 1
+
+
+def test_notes_reach_the_user():
+    with Executor(Inline()) as executor:
+        executor.submit(Count("a", ends=0, how="stumble"))
+        assert Said("stumbled: over a stone") in list(executor.reports())
+
+
+def test_tasks_may_be_added_and_withdrawn_on_the_way():
+    order = []
+    with Executor(Inline()) as executor:
+        executor.submit(Count("a", (0,)), Count("b", (0,)), Count("c", (0,)))
+        for report in executor.reports():
+            if isinstance(report, Finished):
+                order.append(report.task.name)
+                if report.task.name == "a":
+                    executor.submit(Count("d", (0,)), Count("e", (0,)), first=True)
+                    assert executor.withdraw(lambda task: task.name == "b") == 1
+    assert order == ["a", "d", "e", "c"]
+
+
+def test_no_more_workers_than_tasks():
+    engine = Inline(workers=8)
+    with Executor(engine) as executor:
+        assert not any(isinstance(report, Failed) for report in executor.reports())
+        collect(executor, Count("a"), Count("b"))
+    assert engine.started == 2
+
+
+def test_engines_are_named_on_the_command_line():
+    assert parse("processes") == Where("processes")
+    assert parse("ray") == Where("ray")
+    there = parse("ray://head:6379?gpus=0.25&cpus=2")
+    assert there == Where("ray", "ray://head:6379", cpus=2.0, gpus=0.25)
+    for wrong in ("rey", "ray://", "ray?gpu=1", "ray?gpus=lots", "processes://here", "ray?cpus=-1"):
+        with pytest.raises(ConfigError):
+            parse(wrong)
