@@ -53,7 +53,7 @@ def nodes(cluster_environment):
         try:
             yield cluster, [cluster.add_node(num_cpus=1) for _ in range(count)]
         finally:
-            cluster_environment.delenv("RAY_ADDRESS")
+            cluster_environment.delenv("RAY_ADDRESS", raising=False)
             cluster.shutdown()
 
     return start

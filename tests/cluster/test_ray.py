@@ -25,7 +25,7 @@ from longtake.index.tasks import tasks
 from longtake.session.films import open_film
 from longtake.types import Question
 
-FPS = 12
+FPS = 12.0
 """Two chunks a film."""
 
 
@@ -136,7 +136,7 @@ def test_a_wrong_token_is_refused(two, monkeypatch):
 
 
 def test_a_node_is_killed_in_the_middle(nodes, alone, store, paths, tmp_path):
-    """Four nodes, of which two are lost: one among many values, one while films are indexed."""
+    """Four nodes, of which two are lost: one while others count, one while films are indexed."""
     log = tmp_path / "log"
     numbers = tuple(range(8))
     counts = [Count(f"c{number}", numbers, pause=0.2, log=str(log)) for number in range(4)]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import os
 import secrets
+import socket
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ ENVIRONMENT = {
     "RAY_DEDUP_LOGS_SKIP_REGEX": ".",
 }
 """Set before Ray is imported, where the user has not set them."""
+REACH = 10.0
+"""Seconds in which the head of a cluster must accept a connection."""
 LOOK = 2.0
 """Seconds for which the size of the cluster is believed."""
 CALLS = 200
@@ -183,9 +186,17 @@ def _connected(address: str, *, own: bool) -> Any:
     where = "local" if own else address.removeprefix("ray://") or os.environ["RAY_ADDRESS"]
     options = {"include_dashboard": False} if own else {}
     try:
+        _check_reachable(where)
         ray.init(where, log_to_driver=False, logging_level="ERROR", **options)
     # Ray, gRPC and the operating system each have errors of their own
-    except (ray.exceptions.RayError, ConnectionError, RuntimeError, ValueError) as error:
+    except (ray.exceptions.RayError, OSError, RuntimeError, ValueError) as error:
         advice = "run on a machine of the cluster, and give its head's address and token"
         raise ConfigError(f"cannot connect to Ray at {where} ({error}); {advice}") from error
     return ray
+
+
+def _check_reachable(where: str) -> None:
+    """Raise at once if nothing listens at an address; Ray itself would try for minutes."""
+    host, _, port = where.rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host, int(port)), REACH).close()

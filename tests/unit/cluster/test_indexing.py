@@ -23,7 +23,7 @@ from longtake.session.films import open_film
 from longtake.types import Line, Segment
 
 SPOKEN = Recipe("cluster_spoken.mp4", x264(fps=Fraction(1)), count=150, sound_from=0.0)
-FPS = 12
+FPS = 12.0
 """Two chunks of the short film."""
 
 
