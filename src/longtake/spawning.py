@@ -12,6 +12,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any
@@ -40,6 +41,8 @@ def _run(target: Callable[..., None], pipe: Connection, *args: Any) -> None:
 @contextmanager
 def _no_ctrl_c() -> Iterator[None]:
     """Processes started in the block ignore Ctrl-C; their parent receives it and ends them."""
+    # the first process would start it, and starting it unblocks the signal
+    resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

@@ -44,9 +44,11 @@ def paths(film_folder):
 
 
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory, paths):
+def alone(tmp_path_factory, model_cache, paths):
     """What one process stores."""
     folder = tmp_path_factory.mktemp("alone")
+    (model_cache / "models").mkdir(exist_ok=True)
+    (folder / "models").symlink_to(model_cache / "models")
     for path in paths:
         for task in tasks(open_film(path, settings(folder))):
             task.build(lambda share: None)

@@ -186,5 +186,7 @@ def make_film(path: Path, seconds: int, *, gop: int = 25) -> Path:
     if not path.exists():
         count = 25 * seconds
         pictures = (numbered(0 if number < count // 2 else 4095) for number in range(count))
-        write_film(path, pictures, Encoding(options=X264, gop=gop, fps=Fraction(25)))
+        # the change of picture must not become a keyframe
+        options = {**X264, "x264-params": "scenecut=0"}
+        write_film(path, pictures, Encoding(options=options, gop=gop, fps=Fraction(25)))
     return path

@@ -34,6 +34,8 @@ class Progress:
     opened: Opened | None = None
     left: int = 1
     """Tasks that are under way or known to follow."""
+    stages: set[IndexTask] = field(default_factory=set)
+    """Stages that have begun, by their last task."""
     failure: Failure | None = None
     """The first failure; there may be more of the same kind, which are not reported."""
 
@@ -98,7 +100,11 @@ class Indexing:
             self._begin(film, value)
 
     def _begin(self, film: Progress, stage: Stage) -> None:
-        """Start the parts of a stage; what follows starts with the last of them."""
+        """Start the parts of a stage; what follows starts when the last of them is done."""
+        # a task that is run again after a loss plans the same stages again
+        if stage.then in film.stages:
+            return
+        film.stages.add(stage.then)
         film.left += len(stage.parts) + 1
         if not stage.parts:
             self._submit(stage.then)

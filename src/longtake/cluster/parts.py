@@ -50,14 +50,14 @@ class Place:
 
     def film(self) -> Film:
         """The film, opened once per worker."""
-        return _opened(self)
+        return _opened(self, cache_folder(self.settings))
 
 
 @lru_cache(maxsize=4)
-def _opened(place: Place) -> Film:
-    settings = place.settings
-    film = open_film(place.path, settings, subtitles=place.subtitles, full_hash=place.full_hash)
-    root = cache_folder(settings)
+def _opened(place: Place, root: Path) -> Film:
+    film = open_film(
+        place.path, place.settings, subtitles=place.subtitles, full_hash=place.full_hash
+    )
     # a worker that cannot write falls back to a folder that nobody else sees
     if root not in film.folder.path.parents:
         raise RunError(f"{root}: the store cannot be written from every machine")

@@ -43,9 +43,11 @@ def short(film_folder):
 
 
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory, short):
+def alone(tmp_path_factory, model_cache, short):
     """What one process stores."""
     folder = tmp_path_factory.mktemp("alone")
+    (model_cache / "models").mkdir(exist_ok=True)
+    (folder / "models").symlink_to(model_cache / "models")
     film = open_film(short, settings(folder))
     for task in tasks(film):
         task.build(lambda share: None)
@@ -101,15 +103,15 @@ class Chorus:
         return Heard(tuple(lines), (Unsupported(Segment(start, start + 1), "hum"),))
 
 
-def test_speech_is_joined_in_the_order_of_the_film(alone, tmp_path, film_folder, monkeypatch):
+def test_speech_is_joined_in_the_order_of_the_film(store, tmp_path, film_folder, monkeypatch):
     monkeypatch.setattr(Senses, "listener", Chorus())
     monkeypatch.setattr(parts, "TILES", 1)
     path = SPOKEN.make(film_folder)
     one = open_film(path, settings(tmp_path / "one"))
     one.words.recognised.build()
-    (film,), _ = index(tmp_path / "many", path, engine=Inline(2), only=("speech",))
+    (film,), _ = index(store, path, engine=Inline(2), only=("speech",))
     assert film.failure is None
-    many = open_film(path, settings(tmp_path / "many"))
+    many = open_film(path, settings(store))
     layer = many.words.recognised
     assert not layer.missing()
     assert many.speech() == one.speech()
@@ -144,7 +146,7 @@ def test_index_on_processes(run, alone, store, short):
     broken = store / "broken.mp4"
     broken.write_bytes(b"not a film")
     options = ["--on", "processes", "--workers", 2, "--set", f"cache.folder={store}"]
-    options += ["--set", f"index.fps={FPS}", "--json"]
+    options += ["--set", f"index.fps={FPS}", "--only", "frames", "--json"]
     code, out, err = run("index", short, broken, short, *options)
     told = json.loads(out)
     assert code == 2
