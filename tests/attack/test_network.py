@@ -52,6 +52,7 @@ def commands(film: Path, folder: Path) -> list[list[str]]:
         ("events", film),
         ("ask", film, *asked, *model, "--method", "uniform", "--trace", trace),
         ("chapters", film),
+        ("transcript", film),
         ("summary", film),
         ("library", "add", film),
         ("library", "list"),

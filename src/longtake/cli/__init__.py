@@ -26,6 +26,7 @@ COMMANDS = {
     "methods": "List the methods, or show one with its fields, paper, roles and cost.",
     "replay": "Show a recorded run offline, or repeat it with its recorded replies.",
     "info": "Show a film's length, picture, sound and subtitles.",
+    "transcript": "Show what is said in a film, with times, or save it as subtitles.",
     "frames": "Save the frames at given times.",
     "clip": "Cut a stretch out of a film.",
     "index": "Index films, so that questions are answered quickly.",
@@ -46,6 +47,13 @@ COMMANDS = {
 }
 """Our commands in the order of ``--help``. Their summaries are here so that ``--help`` need not
 import them."""
+
+WELCOME = """\
+Ask a film:      longtake ask film.mp4 "Who wins the race?"
+Name a model:    longtake ask … --model http://127.0.0.1:8000/v1#name   (longtake models lists more)
+Open the page:   longtake serve --films DIR --open
+All commands:    longtake --help"""
+"""What ``longtake`` alone prints."""
 
 INTERRUPTED = "interrupted; finished work is kept"
 
@@ -92,15 +100,19 @@ def _load(name: str) -> click.Command:
 
 @click.group(
     cls=_LazyGroup,
+    invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, prog_name="longtake")
-def root() -> None:
+@click.pass_context
+def root(ctx: click.Context) -> None:
     """Ask questions about long videos; get answers with evidence you can check.
 
     Every command has --help with an example. Results go to standard output, progress to standard
     error.
     """
+    if ctx.invoked_subcommand is None:
+        click.echo(WELCOME)
 
 
 def main() -> None:

@@ -17,6 +17,9 @@ from longtake.index.search import search as find
 from longtake.session.films import open_film
 from longtake.timecode import clock, parse_range
 
+WORDS = {"speech": "speech", "onscreen": "on-screen text"}
+"""The sources that 'longtake index' reads, as they are called."""
+
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, type=PATH, metavar="FILM...")
@@ -39,8 +42,8 @@ def search(
     """Find moments by words: in pictures, on-screen text and speech.
 
     A film that is not indexed yet has its pictures indexed first. Speech and on-screen text are
-    searched as far as 'longtake index' has got; the last line says how far. A star marks hits that
-    a source is sure of.
+    searched as far as 'longtake index' has got; the first line says what has not been read yet. A
+    star marks hits that a source is sure of; the others are the nearest that there is.
 
     \b
     Example:
@@ -80,12 +83,18 @@ def _plain(hit: Hit) -> dict[str, Any]:
 def _show(path: Path, result: Search, *, several: bool) -> None:
     if several:
         click.echo(visible(f"{path}:"))
+    unread = [
+        f"{name} ({result.covered[source]:.0%} known)"
+        for source, name in WORDS.items()
+        if result.covered[source] < 1
+    ]
+    if unread:
+        say(f"not fully read yet: {' and '.join(unread)}; 'longtake index {path}' reads the rest")
+    # said before the list: what comes nearest may be far
+    if not any(hit.sure for hit in result.hits):
+        say("nothing found with confidence" + ("; the nearest are:" if result.hits else ""))
     for hit in result.hits:
         star = "*" if hit.sure else " "
         sources = ", ".join(f"{source} {score:.2f}" for source, score in hit.sources.items())
         quoted = f"  “{hit.text}”" if hit.text else ""
         click.echo(visible(f"{star} [{clock(hit.time)}]  {sources:<34}{quoted}"))
-    if not any(hit.sure for hit in result.hits):
-        say("nothing found with confidence")
-    shares = ", ".join(f"{source} {share:.0%}" for source, share in result.covered.items())
-    say(f"share of the film known to each source: {shares}")

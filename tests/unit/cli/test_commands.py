@@ -74,6 +74,48 @@ def test_a_stretch_is_clipped_to_the_film(run, film, tmp_path):
     assert report["hits"][0]["text"] == "Hello"
 
 
+def test_search_says_first_what_was_not_read_and_that_nothing_is_sure(run, film):
+    _, out, err = run("search", film, "an accordion on a bicycle")
+    lines = err.splitlines()
+    unread = next(i for i, line in enumerate(lines) if "not fully read yet: " in line)
+    assert "on-screen text (0% known)" in lines[unread]
+    assert f"'longtake index {film}' reads the rest" in lines[unread]
+    assert "nothing found with confidence" in lines[unread + 1]
+    assert "*" not in out
+
+
+def test_alone_it_says_what_to_type(run):
+    out = ok(run())
+    assert "longtake ask" in out
+    assert "--model" in out
+    assert "longtake serve" in out
+
+
+@pytest.fixture
+def subtitled(film, tmp_path):
+    copy = tmp_path / "film.mp4"
+    copy.write_bytes(film.read_bytes())
+    lines = "1\n00:00:01,000 --> 00:00:02,000\nHello\n\n2\n00:00:02,500 --> 00:00:03,000\n<b>\n"
+    copy.with_suffix(".srt").write_text(lines)
+    return copy
+
+
+def test_a_transcript_in_every_format(run, subtitled, tmp_path):
+    assert "[00:00:01] Hello" in ok(run("transcript", subtitled))
+    assert json.loads(ok(run("transcript", subtitled, "--json")))["lines"][0]["end"] == 2.0
+    for name, begins in (("t.srt", "1\n00:00:01,000 -->"), ("t.vtt", "WEBVTT\n")):
+        assert run("transcript", subtitled, "--out", tmp_path / name)[0] == 0
+        assert (tmp_path / name).read_text().startswith(begins)
+    assert "Hello" not in ok(run("transcript", subtitled, "--within", "00:00:02.2-00:00:04"))
+
+
+def test_a_transcript_never_replaces_the_film_or_its_subtitles(run, subtitled):
+    for target in (subtitled, subtitled.with_suffix(".srt")):
+        before = target.read_bytes()
+        assert run("transcript", subtitled, "--out", target)[0] == 2
+        assert target.read_bytes() == before
+
+
 def test_index_goes_on_with_the_other_films(run, film, film_folder):
     other = FILMS[1].make(film_folder)
     code, out, err = run("index", film, "nowhere.mp4", other, "--json", *QUICK)

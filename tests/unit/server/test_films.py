@@ -9,9 +9,9 @@ import pytest
 from support.streams import read_stream
 
 from longtake.errors import ConfigError
+from longtake.media.subtitle_files import srt, vtt
 from longtake.server import uploads
 from longtake.server.options import ServeOptions
-from longtake.server.subtitles import srt, vtt
 
 FILM = {"Content-Type": "video/mp4"}
 

@@ -11,12 +11,12 @@ from starlette.responses import FileResponse, PlainTextResponse, Response, Strea
 from longtake.algorithms.partition import Partition
 from longtake.index.blocks import partition
 from longtake.index.film import Film
+from longtake.media.subtitle_files import srt, vtt
 from longtake.methods.a4vl.method import A4VL
 from longtake.methods.base import configure
 from longtake.server.frames import frame_at, jpeg
 from longtake.server.playback import Plan, Playback, Viewers, plan
 from longtake.server.state import Shared, State
-from longtake.server.subtitles import srt, vtt
 from longtake.types import Line
 
 router = APIRouter(tags=["media"])

@@ -1,0 +1,95 @@
+"""``longtake transcript``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from longtake.cli.indexing import show_notes
+from longtake.cli.options import FILE, common, film_path
+from longtake.cli.output import emit_json, progress, say
+from longtake.cli.places import Kind, check_place
+from longtake.config import Settings
+from longtake.display import visible
+from longtake.index.film import Film
+from longtake.media.subtitle_files import TimedText, srt, vtt
+from longtake.replacing import replacing
+from longtake.session.films import open_film
+from longtake.timecode import clock, parse_range
+from longtake.types import Segment
+
+FORMATS = ("txt", "srt", "vtt")
+TRANSCRIPT = Kind("a transcript", (b"[", b"1\n", b"WEBVTT"))
+
+
+@click.command()
+@film_path
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(FORMATS),
+    help="txt, srt or vtt.  [default: by the suffix of --out, else txt]",
+)
+@click.option("--within", metavar="START-END", help="Only this part, as in 00:10:00-00:20:00.")
+@click.option("--out", type=FILE, metavar="FILE", help="Write to a file instead.")
+@common
+def transcript(
+    path: Path,
+    kind: str | None,
+    within: str | None,
+    out: Path | None,
+    settings: Settings,
+    as_json: bool,
+) -> None:
+    """Show what is said in a film, with times, or save it as subtitles.
+
+    Subtitles beside or inside the film are used if there are any; otherwise its speech is
+    recognised, once.
+
+    \b
+    Example:
+      longtake transcript lecture.mp4 --within 00:10:00-00:12:00
+      longtake transcript lecture.mp4 --out lecture.srt
+    """
+    film = open_film(path, settings)
+    if out is not None:
+        check_place(out, TRANSCRIPT, inputs=(path, film.subtitle_file))
+    lines = spoken(film, parse_range(within) if within is not None else None)
+    if not lines:
+        say(film.words.unheard or "nothing is said in this film, as far as can be heard")
+    text = written(lines, kind or _by_suffix(out))
+    if out is not None:
+        with replacing(out) as draft:
+            draft.write_text(text, encoding="utf-8")
+        say(f"{out}: written")
+    elif as_json:
+        rows = [{"start": start, "end": end, "text": line} for start, end, line in lines]
+        emit_json({"film": str(path), "lines": rows})
+    else:
+        click.echo(text, nl=False)
+
+
+def spoken(film: Film, within: Segment | None) -> list[TimedText]:
+    """What is said, heard now where that is not known yet."""
+    heard = film.words.recognised
+    if heard is not None and film.words.subtitles.key() is None:
+        with show_notes(), progress("listening") as advance:
+            heard.build(within, advance)
+    with show_notes():
+        lines = film.words.speech(within)
+    return [(line.segment.start, line.segment.end, line.text) for line in lines]
+
+
+def written(lines: list[TimedText], kind: str) -> str:
+    """The lines in one of the formats."""
+    if kind == "srt":
+        return srt(lines)
+    if kind == "vtt":
+        return vtt(lines)
+    return "".join(f"[{clock(start)}] {visible(text)}\n" for start, _, text in lines)
+
+
+def _by_suffix(out: Path | None) -> str:
+    suffix = "" if out is None else out.suffix[1:].lower()
+    return suffix if suffix in FORMATS else "txt"
