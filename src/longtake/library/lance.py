@@ -36,8 +36,8 @@ from longtake.library.segments import WORDED, Vectors
 from longtake.types import Segment
 
 ANN_FROM = 200_000
-"""Rows from which an approximate index of vectors is built; below, searching all of them is as
-quick and exact."""
+"""Rows from which an approximate index of vectors is built; a guess, not measured. Below, all of
+them are compared, which is exact."""
 PROBES, REFINE = 40, 30
 """Partitions looked into, and how many times as many rows are compared exactly."""
 SPARE = 2

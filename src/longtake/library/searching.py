@@ -34,8 +34,8 @@ LEADING = 3
 """Moments of a film that count for its rank: evidence adds up, but a long film wins by nothing."""
 SHARP = 10
 """The constant of reciprocal rank fusion. With the usual 60, three weak moments of one film
-outweigh the best one of another (in a library of 20 lab films 0.90 of films are right, with 10
-0.98)."""
+outweigh the best one of another: of 60 questions to 20 lab films, a search finds the right film
+first for 0.90, with 10 for 0.98."""
 SOURCES = {"said": "speech", "shown": "onscreen", "described": "described"}
 """Names of the sources of words in results."""
 
