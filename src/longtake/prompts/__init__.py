@@ -128,6 +128,11 @@ def load(name: str) -> Prompt:
     return _shipped(name)
 
 
+def overridden() -> bool:
+    """Whether a folder set by :func:`override` may replace prompts."""
+    return _folder.get() is not None
+
+
 def names() -> list[str]:
     """Every prompt of the installed methods, and the shared ones."""
     return sorted(

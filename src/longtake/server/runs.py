@@ -194,7 +194,8 @@ class RunPool:
         finally:
             with self._changed:
                 self.spent += meter.total.cost or 0.0
-            run.change(usage=meter.total)
+            # written with the end of the run, which follows at once
+            run.record = run.record.model_copy(update={"usage": meter.total})
 
     def session(self, ask: Ask, budget: BudgetSettings | None = None) -> Session:
         """The session for an ask, with the server's settings."""

@@ -292,6 +292,9 @@ def registered_name(method: Method) -> str:
 
 def replaced_prompts() -> dict[str, str]:
     """The texts of the prompts that replace shipped ones, by name."""
+    # reading every prompt takes longer than many a question
+    if not prompts.overridden():
+        return {}
     # outside any override, load() gives the shipped prompts
     with prompts.override(None):
         shipped = {name: prompts.load(name) for name in prompts.names()}
