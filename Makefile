@@ -69,9 +69,18 @@ wheel-check: $(VENV)/.ready
 
 # Harnesses pin versions that conflict with ours and with one another, so each has its own environment.
 CLIENTS := build/clients
-$(CLIENTS)/%/.ready:
-	$(PYTHON) -m venv $(CLIENTS)/$*
-	$(CLIENTS)/$*/bin/python -m pip --quiet --disable-pip-version-check install -r tests/clients/requirements/$*.txt
+CLIENT_PIP = $(@D)/bin/python -m pip --quiet --disable-pip-version-check install
+
+$(CLIENTS)/litellm/.ready:
+	$(PYTHON) -m venv $(@D)
+	$(CLIENT_PIP) litellm==1.102.4
+	touch $@
+
+# Without its dependencies: it wants every judge and model library; this is what its openai model imports.
+$(CLIENTS)/lmms-eval/.ready: tests/clients/requirements/lmms-eval.txt
+	$(PYTHON) -m venv $(@D)
+	$(CLIENT_PIP) --no-deps lmms-eval==0.7.3
+	$(CLIENT_PIP) -r $<
 	touch $@
 
 clients: $(VENV)/.ready $(CLIENTS)/litellm/.ready $(CLIENTS)/lmms-eval/.ready  ## a lab film as a benchmark, through real clients
