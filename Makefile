@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: help demo test cluster-test attack chaos compat lint docs clients bench wheel-check clean
+.PHONY: help demo test cluster-test attack chaos browser screenshots compat lint docs clients bench wheel-check clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -98,6 +98,18 @@ bench: $(VENV)/.ready  ## performance beside named peers, in environments of the
 	$(BIN)/python benchmarks/events_f1.py
 	$(BIN)/python benchmarks/graph.py
 	$(BIN)/python benchmarks/symphony.py --latency
+
+# Debian's browser, and the checker of accessibility from npm; both by name.
+tests/browser/axe.min.js:
+	cd tests/browser && npm pack --silent axe-core@4.14.0 && tar xzf axe-core-4.14.0.tgz package/axe.min.js \
+		&& mv package/axe.min.js . && rm -r package axe-core-4.14.0.tgz
+
+browser: $(VENV)/.ready tests/browser/axe.min.js  ## the page in a real browser: installs Chromium, runs its tests
+	command -v chromium >/dev/null || apt-get install --yes chromium
+	$(BIN)/python -m pytest tests/browser
+
+screenshots: $(VENV)/.ready  ## docs/images: the page during a run, the answer, compare, phone, dark
+	$(BIN)/python tests/browser/screenshots.py
 
 clean:  ## remove the environment and everything built
 	rm -rf $(VENV) build dist

@@ -51,6 +51,12 @@ TOKEN = "LONGTAKE_SERVE_TOKEN"
     "--allow-url", multiple=True, metavar="DOMAIN", help="Allow films from this domain; repeatable."
 )
 @click.option(
+    "--otlp",
+    default="",
+    metavar="URL",
+    help="Send spans of runs, without their content, to this OpenTelemetry collector.",
+)
+@click.option(
     "--host",
     default="127.0.0.1",
     show_default=True,
@@ -74,6 +80,7 @@ def serve(
     max_spend: float | None,
     max_upload: float,
     allow_url: tuple[str, ...],
+    otlp: str,
     host: str,
     hosts: tuple[str, ...],
     settings: Settings,
@@ -112,6 +119,7 @@ def serve(
         max_spend=max_spend,
         max_upload=round(max_upload * 1e9),
         allow_url=tuple(domain.lower() for domain in allow_url),
+        otlp=otlp,
         token=token,
     )
 

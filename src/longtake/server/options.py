@@ -38,6 +38,8 @@ class ServeOptions:
     """Domains from which films may be downloaded."""
     folder: Path | None = None
     """Where runs, uploads and the token are kept; ``None``: ``serve`` in the cache."""
+    otlp: str = ""
+    """Base URL of an OpenTelemetry collector; empty: nothing is sent."""
     token: str = ""
     """The user's own token; empty: one is made and kept in a file."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import logging
 import socket
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,12 +19,13 @@ from longtake.server.security import open_keys, token_file
 
 def serve(options: ServeOptions, ready: Callable[[str, Path | None], None]) -> None:
     """Bind, tell ``ready`` the one-time URL and the token's file, and serve."""
+    _log_as_json()
     listener = _bind(options)
     options = replace(options, port=listener.getsockname()[1])
     keys = open_keys(options)
     config = uvicorn.Config(
         create_app(options, keys),
-        log_level="warning",
+        log_config=None,
         access_log=False,
         server_header=False,
         # streams stay open for as long as a run takes; they must not hold up the exit
@@ -34,6 +37,32 @@ def serve(options: ServeOptions, ready: Callable[[str, Path | None], None]) -> N
     file = None if options.token else token_file(options)
     ready(f"http://{address}:{options.port}/enter?code={keys.code()}", file)
     server.run(sockets=[listener])
+
+
+class _Json(logging.Formatter):
+    """One JSON object per line: what happened, and its figures; never what was asked."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        fields = {key: value for key, value in vars(record).items() if key not in _STANDARD}
+        line = {"time": round(record.created, 3), "level": record.levelname.lower()}
+        line |= {"message": record.getMessage(), **fields}
+        if record.exc_info:
+            line["error"] = self.formatException(record.exc_info)
+        return json.dumps(line, default=str)
+
+
+_STANDARD = {*vars(logging.makeLogRecord({})), "message", "asctime"}
+"""Attributes that every record has."""
+
+
+def _log_as_json() -> None:
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Json())
+    for name, level in (("longtake.serve", logging.INFO), ("uvicorn", logging.WARNING)):
+        logger = logging.getLogger(name)
+        logger.handlers[:] = [handler]
+        logger.setLevel(level)
+        logger.propagate = False
 
 
 def _bind(options: ServeOptions) -> socket.socket:

@@ -16,6 +16,7 @@ one under way is joined to it; :meth:`Run.leave` ends a run once nobody who aske
 from __future__ import annotations
 
 import contextvars
+import logging
 import threading
 import time
 from collections import deque
@@ -26,6 +27,7 @@ from typing import Literal
 from longtake import registry
 from longtake.config import BudgetSettings
 from longtake.errors import BudgetSpent, ConfigError, RunError, unknown
+from longtake.events import Sink
 from longtake.footage.protocol import Footage
 from longtake.index.film import Film
 from longtake.index.tasks import tasks
@@ -38,7 +40,10 @@ from longtake.session.asking import Session
 from longtake.session.casting import Casting
 from longtake.sinks.jsonl import JsonlSink
 from longtake.sinks.meter import Meter
+from longtake.sinks.otlp import OtlpSink, Sender
 from longtake.types import Question, Result
+
+log = logging.getLogger("longtake.serve")
 
 
 class QueueFull(RunError):
@@ -60,6 +65,7 @@ class RunPool:
         self._held: dict[str, float] = {}
         self._changed = threading.Condition()
         self._closed = False
+        self._sender = Sender(options.otlp) if options.otlp else None
         self._threads = [
             threading.Thread(target=self._serve, name=f"run-{n}", daemon=True)
             for n in range(options.at_once)
@@ -167,7 +173,19 @@ class RunPool:
     def _retire(self, run: Run) -> None:
         self._live.pop(run.id, None)
         self._held.pop(run.id, None)
-        state = run.record.state
+        record, state = run.record, run.record.state
+        log.info(
+            "run ended",
+            extra={
+                "run": record.id,
+                "kind": record.kind,
+                "state": state,
+                "method": record.ask.method,
+                "calls": record.usage.calls,
+                "cost": record.usage.cost,
+                "seconds": round((record.ended or 0) - record.created, 3),
+            },
+        )
         self.finished[state] = self.finished.get(state, 0) + 1
 
     def _act(self, run: Run) -> Result | None:
@@ -188,8 +206,11 @@ class RunPool:
         meter = Meter()
         # the trace comes first: a viewer who is told of an event must find it there
         trace = JsonlSink(self.journal.trace(run.id), pictures=False)
+        sinks: list[Sink] = [trace, PictureSink(self.journal), meter, run]
+        if self._sender is not None:
+            sinks.append(OtlpSink(self._sender))
         try:
-            with session.under_way(trace, PictureSink(self.journal), meter, run):
+            with session.under_way(*sinks):
                 return session.answer(ask.method, footage, question_of(ask), stop=run.stop)
         finally:
             with self._changed:

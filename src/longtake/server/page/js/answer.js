@@ -33,6 +33,8 @@ export function Answer({ answer, film, run, cited, onCite, onFollowUp }) {
 function Card({ each, film, number, chosen, onClick }) {
   const { start, end } = each.segment;
   const times = end - start >= 1 ? `${clock(start)} – ${clock(end)}` : clock(start, true);
+  // a single frame is saved with a moment of what follows
+  const stretch = Math.max(end, start + 2);
   return html`
     <li>
       <button class="card" aria-pressed=${chosen} onClick=${onClick} data-start=${start}>
@@ -44,5 +46,8 @@ function Card({ each, film, number, chosen, onClick }) {
           ${each.text && html`<q class="card-text">${each.text}</q>`}
         </span>
       </button>
+      ${film && html`<a class="clip" download=${`${clock(start).replaceAll(":", ".")}.mp4`}
+        href=${url(`/films/${film}/clip?start=${start.toFixed(3)}&end=${stretch.toFixed(3)}`)}>
+        Save clip</a>`}
     </li>`;
 }

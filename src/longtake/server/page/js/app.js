@@ -136,7 +136,7 @@ function Theme() {
     if (theme) root.dataset.theme = theme;
     else delete root.dataset.theme;
     store("theme", theme);
-    window.dispatchEvent(new Event("resize"));
+    window.dispatchEvent(new Event("theme"));
   }, [theme]);
   const dark = theme === "dark"
     || (!theme && window.matchMedia("(prefers-color-scheme: dark)").matches);

@@ -243,7 +243,9 @@ function Layers({ facts, again }) {
         ${job ? html`<button class="quiet" onClick=${() => post(`/runs/${job.run.id}/cancel`)}>
           Stop</button>` : !done && html`<button onClick=${start}>Index now</button>`}
         <a class="button quiet" href=${url(`/films/${facts.id}/subtitles.srt`)} download>SRT</a>
-        <a class="button quiet" href=${url(`/films/${facts.id}/subtitles.vtt`)} download>VTT</a></div>
+        <a class="button quiet" href=${url(`/films/${facts.id}/subtitles.vtt`)} download>VTT</a>
+        ${facts.layers[1].done && html`<a class="button quiet" download
+          href=${url(`/films/${facts.id}/chapters.vtt`)}>Chapters</a>`}</div>
       <ul>${facts.layers.map((layer) => {
         const share = job && job.progress[layer.name];
         return html`<li><span class=${layer.done ? "mark good" : "mark"} aria-hidden="true">

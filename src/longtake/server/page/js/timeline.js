@@ -15,7 +15,19 @@ export function Timeline({ duration, time, rows, onSeek }) {
   const [all, setAll] = useState(false);
   const [tip, setTip] = useState(null);
   const area = useRef(null);
+  const [theme, setTheme] = useState(0);
   useEffect(() => setView({ start: 0, end: duration }), [duration]);
+  // canvas keeps the colours it was drawn with
+  useEffect(() => {
+    const redraw = () => setTheme((n) => n + 1);
+    const system = window.matchMedia("(prefers-color-scheme: dark)");
+    system.addEventListener("change", redraw);
+    window.addEventListener("theme", redraw);
+    return () => {
+      system.removeEventListener("change", redraw);
+      window.removeEventListener("theme", redraw);
+    };
+  }, []);
 
   const zoom = (factor, centre) => setView((now) => {
     const span = Math.min(duration, Math.max(1, (now.end - now.start) * factor));
@@ -83,9 +95,9 @@ export function Timeline({ duration, time, rows, onSeek }) {
         aria-valuetext=${clock(time || 0)} onKeyDown=${onKey}
         onPointerMove=${(event) => setTip(tipAt(event, area.current, view, shown))}
         onPointerLeave=${() => setTip(null)}>
-        <${Track} row=${{ kind: "ruler", label: "" }} view=${view} version=${0} onSeek=${onSeek} />
+        <${Track} row=${{ kind: "ruler", label: "" }} view=${view} theme=${theme} version=${0} onSeek=${onSeek} />
         ${shown.map((row) => html`<${Track} key=${row.key} row=${row} view=${view}
-          version=${row.version} onSeek=${onSeek} />`)}
+          theme=${theme} version=${row.version} onSeek=${onSeek} />`)}
         <div class="playhead-lane" aria-hidden="true">
           ${time != null && x >= 0 && x <= 100 && html`<div class="playhead" style=${{ left: `${x}%` }}></div>`}
         </div>
@@ -123,7 +135,7 @@ function textAt(row, time, slack) {
   return near ? near.text || "" : "";
 }
 
-function Track({ row, view, version, onSeek }) {
+function Track({ row, view, version, theme, onSeek }) {
   const canvas = useRef(null);
   const [width, setWidth] = useState(0);
   useLayoutEffect(() => {
@@ -133,7 +145,7 @@ function Track({ row, view, version, onSeek }) {
   }, []);
   useLayoutEffect(() => {
     if (width) draw(canvas.current, row, view, width);
-  }, [row, version, view, width, document.documentElement.dataset.theme]);
+  }, [row, version, view, width, theme]);
   const onClick = (event) => {
     const box = canvas.current.getBoundingClientRect();
     const share = (event.clientX - box.left) / box.width;

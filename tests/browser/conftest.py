@@ -1,0 +1,89 @@
+"""A real server, and Debian's Chromium to look at it with."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from longtake.lab.film import World, make_world, write_world
+
+SOURCE = Path(__file__).parents[2] / "src"
+MINUTES = 3
+
+
+@dataclass(frozen=True)
+class Served:
+    """A server that runs in a process of its own."""
+
+    home: str
+    enter: str
+    """The one-time link."""
+    token: str
+    films: Path
+    world: World
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """The browser; the tests are skipped where it is missing."""
+    path = (
+        os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    )
+    if path is None:
+        pytest.skip("Chromium is missing: make browser installs it; the API tests still run")
+    pytest.importorskip("playwright.sync_api", reason="Playwright is missing: make browser")
+    return path
+
+
+@pytest.fixture(scope="session")
+def films(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, World]:
+    """A folder with one film of the laboratory, and the film to add."""
+    folder = tmp_path_factory.mktemp("browser")
+    world = make_world(seed=7, minutes=MINUTES)
+    write_world(world, folder / "world")
+    shown = folder / "films"
+    shown.mkdir()
+    for ending in (".mp4", ".srt"):
+        (folder / "world" / f"film{ending}").rename(shown / f"harbour{ending}")
+    return shown, world
+
+
+@pytest.fixture(scope="session")
+def served(
+    films: tuple[Path, World], tmp_path_factory: pytest.TempPathFactory, model_cache: Path
+) -> Iterator[Served]:
+    """The server, with simulated models."""
+    folder, world = films
+    cache = tmp_path_factory.mktemp("cache")
+    # built-in models that earlier tests prepared
+    if (model_cache / "models").is_dir():
+        shutil.copytree(model_cache / "models", cache / "models", dirs_exist_ok=True)
+    environment = {**os.environ, "LONGTAKE_CACHE": str(cache), "PYTHONPATH": str(SOURCE)}
+    command = [sys.executable, "-m", "longtake", "serve", "--films", str(folder), "--port", "0"]
+    options = ["--model", "lab/acuity=0.8", "--json", "--set", "perception.reader=false"]
+    options += ["--set", "perception.listener=none"]
+    process = subprocess.Popen(
+        [*command, *options], env=environment, stdout=subprocess.PIPE, text=True, cwd=cache
+    )
+    try:
+        assert process.stdout is not None
+        said = ""
+        while not said.rstrip().endswith("}"):
+            line = process.stdout.readline()
+            assert line, "the server did not start"
+            said += line
+        started = json.loads(said)
+        home = started["url"].partition("/enter")[0]
+        token = Path(started["token_file"]).read_text()
+        yield Served(home, started["url"], token, folder, world)
+    finally:
+        process.terminate()
+        process.wait(10)

@@ -1,0 +1,141 @@
+"""Make the pictures of the page in docs/images: ``make screenshots``.
+
+A film of the laboratory, simulated models and Debian's Chromium; nothing is downloaded.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from longtake.lab.film import make_world, write_world
+from longtake.lab.questions import LabQuestion
+
+IMAGES = Path(__file__).parents[2] / "docs" / "images"
+SLOW = "lab/acuity=0.9,latency=0.35,sleep=1"
+MOST_BYTES = 200_000
+
+
+@contextmanager
+def server(films: Path, cache: Path) -> Iterator[str]:
+    """A server for these films; yields its one-time link."""
+    command = [sys.executable, "-m", "longtake", "serve", "--films", str(films), "--port", "0"]
+    # reading every shot would take longer than all the rest
+    options = ["--model", "lab/acuity=0.9", "--json", "--set", "perception.reader=false"]
+    environment = {**os.environ, "LONGTAKE_CACHE": str(cache)}
+    process = subprocess.Popen(
+        [*command, *options], env=environment, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        said = ""
+        while not said.rstrip().endswith("}"):
+            said += process.stdout.readline()
+        yield json.loads(said)["url"]
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def shoot(page: Page, name: str) -> None:
+    """Save what the tab shows, small enough for a repository."""
+    path = IMAGES / f"serve-{name}.png"
+    page.wait_for_timeout(700)
+    page.screenshot(path=str(path))
+    picture = Image.open(path).convert("RGB")
+    # a palette: the page has few colours, and so has the film
+    picture.quantize(160, dither=Image.Dither.NONE).save(path, optimize=True)
+    size = path.stat().st_size
+    print(f"{path.relative_to(IMAGES.parent.parent)}: {size / 1000:.0f} KB")
+    assert size <= MOST_BYTES, path
+
+
+def ask(page: Page, question: LabQuestion, method: str, model: str = "") -> None:
+    """Fill in the ask box."""
+    page.fill("#question", question.text)
+    page.locator(".more > summary").click()
+    page.locator(".more textarea").first.fill("\n".join(question.options))
+    page.locator(".more input[list=models]").fill(model)
+    page.locator(".ask select").select_option(method)
+
+
+def open_film(page: Page, home: str) -> None:
+    """From the library to the film."""
+    page.goto(home)
+    page.get_by_role("heading", name="harbour.mp4").click()
+    page.locator("#question").wait_for()
+
+
+def take(browser: Browser, enter: str, question: LabQuestion) -> None:
+    """Every picture, in one session."""
+    home = enter.partition("/enter")[0]
+    context = browser.new_context(viewport={"width": 1360, "height": 850})
+    page = context.new_page()
+    page.set_default_timeout(120_000)
+    page.goto(enter)
+    page.get_by_role("heading", name="harbour.mp4").wait_for()
+    open_film(page, home)
+    page.get_by_role("button", name="Index now").click()
+    page.locator(".layers .mark.good").nth(3).wait_for()
+    ask(page, question, "videodetective", SLOW)
+    page.get_by_role("button", name="Ask", exact=True).click()
+    page.locator(".track.heat").nth(3).wait_for()
+    shoot(page, "run")
+    page.locator(".run[data-state=done]").wait_for()
+    page.locator(".card").first.click()
+    shoot(page, "answer")
+    address = page.url
+    dark = browser.new_context(
+        viewport={"width": 1360, "height": 850},
+        color_scheme="dark",
+        storage_state=context.storage_state(),
+    ).new_page()
+    dark.goto(address)
+    dark.locator(".card").first.wait_for()
+    shoot(dark, "dark")
+    phone = browser.new_context(
+        viewport={"width": 360, "height": 740},
+        device_scale_factor=2,
+        storage_state=context.storage_state(),
+    ).new_page()
+    phone.goto(address)
+    phone.locator(".card").first.wait_for()
+    shoot(phone, "phone")
+    open_film(page, home)
+    ask(page, question, "videodetective")
+    page.get_by_role("button", name="Compare all methods").click()
+    page.locator(".agreement", has_text="agree").wait_for()
+    shoot(page, "compare")
+
+
+def main() -> None:
+    """Make the film, start the server, take the pictures."""
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        sys.exit("Chromium is missing: make browser installs it")
+    IMAGES.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        films = Path(folder) / "films"
+        world = make_world(seed=7, minutes=3)
+        write_world(world, films)
+        (films / "film.mp4").rename(films / "harbour.mp4")
+        (films / "film.srt").rename(films / "harbour.srt")
+        question = next(each for each in world.questions if each.kind == "needle")
+        with server(films, Path(folder) / "cache") as enter, sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+            take(browser, enter, question)
+            browser.close()
+
+
+if __name__ == "__main__":
+    main()

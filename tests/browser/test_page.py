@@ -1,0 +1,240 @@
+"""The page in a real browser: from adding a film to checking a citation.
+
+One session, in the order in which a person works; every step begins where the one before ended.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+AXE = Path(__file__).parent / "axe.min.js"
+WAIT = 30_000
+
+
+@pytest.fixture(scope="module")
+def page(served, chromium):
+    """One tab, entered by the one-time link; what its console says is collected."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        # axe is added as a script, which the page's own policy rightly refuses
+        context = browser.new_context(viewport={"width": 1280, "height": 860})
+        page = context.new_page()
+        page.set_default_timeout(WAIT)
+        page.said = []
+        page.on("console", lambda message: page.said.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: page.said.append(f"error: {error}"))
+        page.goto(served.enter)
+        yield page
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def question(served):
+    """A question of the laboratory whose answer is one moment of the film."""
+    return next(each for each in served.world.questions if each.kind == "needle")
+
+
+def state(page):
+    return page.locator(".run").get_attribute("data-state")
+
+
+def ask(page, question, method):
+    page.fill("#question", question.text)
+    if not page.locator(".more").evaluate("element => element.open"):
+        page.locator(".more > summary").click()
+    page.locator(".more textarea").first.fill("\n".join(question.options))
+    page.locator(".ask select").select_option(method)
+
+
+def test_the_link_opens_the_library_once(page, served):
+    page.get_by_role("heading", name="harbour.mp4").wait_for()
+    assert page.url == f"{served.home}/"
+    assert page.locator(".badge").inner_text() == "3:00"
+
+
+def test_a_film_is_added_with_progress(page, served, tmp_path):
+    copy = tmp_path / "copy of harbour.mp4"
+    copy.write_bytes((served.films / "harbour.mp4").read_bytes())
+    page.locator("input[type=file]").set_input_files(str(copy))
+    page.get_by_role("heading", name="copy of harbour.mp4").wait_for()
+    assert "/film/" in page.url
+    page.go_back()
+    page.get_by_role("heading", name="harbour.mp4", exact=True).click()
+    page.get_by_role("slider", name="Time in the film").wait_for()
+
+
+def test_indexing_shows_progress_and_ends(page):
+    page.get_by_role("button", name="Index now").click()
+    page.locator(".layers [role=progressbar]").first.wait_for()
+    page.get_by_role("button", name="Index now").wait_for(state="detached")
+    page.locator(".layers .mark.good").nth(3).wait_for()
+    page.locator(".track.blocks").wait_for()
+
+
+def test_an_estimate_comes_before_the_run(page, question):
+    ask(page, question, "videodetective")
+    page.locator(".estimate", has_text=re.compile(r"\d+ calls")).wait_for()
+
+
+def test_a_run_is_watched_as_it_happens(page):
+    page.get_by_role("button", name="Ask", exact=True).click()
+    page.locator("[role=treeitem]").first.wait_for()
+    page.locator(".answer-text").wait_for()
+    page.locator(".run[data-state=done]").wait_for()
+    assert "/run/" in page.url
+    assert page.locator(".track.heat").count() > 1
+    assert page.locator(".track.ticks").count() == 1
+    page.locator("[role=treeitem].chat_called").first.click()
+    page.locator(".detail pre").nth(1).wait_for()
+
+
+def test_a_citation_seeks_the_player_to_its_frame(page, question):
+    card = page.locator(".card").first
+    start = float(card.get_attribute("data-start"))
+    card.click()
+    page.locator(".card[aria-pressed=true]").wait_for()
+    page.wait_for_timeout(300)
+    time = page.evaluate("longtakePlayer.video.currentTime")
+    assert start - 0.001 <= time <= start + 0.1
+    assert any(segment.start <= time <= segment.end for segment in question.evidence)
+    assert page.url.endswith("?c=0")
+
+
+def test_a_link_to_a_citation_opens_there(page):
+    address = page.url
+    page.goto("about:blank")
+    page.goto(address)
+    page.locator(".card[aria-pressed=true]").wait_for()
+    page.wait_for_timeout(500)
+    start = float(page.locator(".card").first.get_attribute("data-start"))
+    assert abs(page.evaluate("longtakePlayer.time") - start) <= 0.1
+
+
+def test_a_follow_up_shows_what_it_carries(page):
+    page.get_by_role("button", name="Ask a follow-up").click()
+    carried = page.locator("#carried").input_value()
+    assert carried.startswith("Q: ")
+    assert "\nA: " in carried
+    page.get_by_role("button", name="Start afresh").click()
+
+
+def test_search_hits_are_on_the_timeline(page):
+    page.keyboard.press("Escape")
+    page.locator("h1").first.click()
+    page.keyboard.press("/")
+    page.keyboard.type("a person at the harbour")
+    page.keyboard.press("Enter")
+    page.locator(".hit").first.wait_for()
+    page.locator(".track-label", has_text="Search").wait_for()
+
+
+def test_keys_move_the_player(page):
+    page.locator("h1").first.click()
+    before = page.evaluate("longtakePlayer.time")
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_timeout(400)
+    assert page.evaluate("longtakePlayer.time") == pytest.approx(max(0, before - 5), abs=0.15)
+    page.keyboard.press("?")
+    page.get_by_role("dialog").wait_for()
+    page.keyboard.press("Escape")
+    page.get_by_role("dialog").wait_for(state="detached")
+
+
+def test_methods_are_compared_side_by_side(page, question):
+    ask(page, question, "videoagent")
+    page.get_by_role("button", name="Compare all methods").click()
+    page.locator(".agreement", has_text="agree").wait_for(timeout=60_000)
+    assert page.locator("tbody tr").count() >= 7
+    assert page.locator(".track.ticks").count() >= 5
+
+
+def test_a_run_survives_a_reload_and_can_be_cancelled(page, served, question):
+    page.goto(served.home)
+    page.get_by_role("heading", name="copy of harbour.mp4").click()
+    page.locator("#question").wait_for()
+    # this copy has no index of its own name, but the same content, so it is the model that is slow
+    ask(page, question, "uniform")
+    page.locator(".more input[list=models]").fill("lab/acuity=0.8,latency=20,sleep=1")
+    page.get_by_role("button", name="Ask", exact=True).click()
+    page.locator(".run[data-state=running]").wait_for()
+    page.reload()
+    page.locator(".run[data-state=running]").wait_for()
+    page.get_by_role("button", name="Cancel").click()
+    page.locator(".run[data-state=cancelled]").wait_for(timeout=5000)
+
+
+def test_the_address_is_restored_after_signing_out(page, served):
+    page.context.clear_cookies()
+    page.goto(served.home)
+    page.get_by_role("heading", name="This page is locked").wait_for()
+    page.get_by_label("Token").fill(served.token)
+    page.get_by_role("button", name="Open").click()
+    page.get_by_role("heading", name="harbour.mp4", exact=True).wait_for()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("view", ["/", "run", "compare", "/replay"])
+def test_axe_finds_nothing_serious(page, served, view, scheme):
+    if not AXE.exists():
+        pytest.skip("axe-core is missing: make browser fetches it")
+    if not view.startswith("/"):
+        view = newest(page, served, view)
+    page.emulate_media(color_scheme=scheme)
+    page.goto(f"{served.home}{view}")
+    page.locator("h1").first.wait_for()
+    page.wait_for_timeout(400)
+    # through the debugger, which the page's policy does not bind
+    page.evaluate(AXE.read_text() + "; null")
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    serious = [each for each in found["violations"] if each["impact"] in ("serious", "critical")]
+    assert [(each["id"], each["nodes"][0]["html"]) for each in serious] == []
+
+
+def newest(page, served, view):
+    """The address of the newest finished run, or of the newest comparison."""
+    runs = page.request.get(f"{served.home}/api/v1/runs?limit=60").json()["runs"]
+    for each in (each["run"] for each in runs):
+        if view == "compare" and each["group"]:
+            return f"/compare/{each['group']}"
+        if view == "run" and not each["group"] and each["state"] == "done" and each["answer"]:
+            return f"/run/{each['id']}"
+    raise AssertionError(f"no {view}")
+
+
+@pytest.mark.parametrize("width", [360, 1280, 3840])
+def test_no_width_scrolls_sideways(page, served, width):
+    page.set_viewport_size({"width": width, "height": 800})
+    for view in ("/", newest(page, served, "run"), newest(page, served, "compare")):
+        page.goto(f"{served.home}{view}")
+        page.locator("h1").first.wait_for()
+        page.wait_for_timeout(300)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.set_viewport_size({"width": 1280, "height": 860})
+
+
+def test_a_trace_is_replayed_and_its_text_is_not_interpreted(page, served, tmp_path):
+    run = newest(page, served, "run").rpartition("/")[2]
+    trace = page.request.get(f"{served.home}/api/v1/runs/{run}/trace").text()
+    lines = trace.splitlines()
+    started = json.loads(lines[1])
+    started["question"] = "<img src=x onerror=document.title='pwned'>"
+    lines[1] = json.dumps(started)
+    file = tmp_path / "trace.jsonl"
+    file.write_text("\n".join(lines) + "\n")
+    page.goto(f"{served.home}/replay")
+    page.locator("input[type=file]").set_input_files(str(file))
+    page.locator(".asked", has_text="<img src=x").wait_for()
+    page.locator("input[type=range]").fill("3")
+    assert page.locator("[role=treeitem]").count() <= 3
+    assert page.title() != "pwned"
+
+
+def test_the_console_stayed_silent(page):
+    # the browser itself reports the 401 before signing in
+    assert [said for said in page.said if "401" not in said] == []

@@ -1,0 +1,107 @@
+"""A server that is killed loses nothing that it reported as done."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+from films import Recipe
+from support.streams import read_stream
+
+SOURCE = Path(__file__).parents[2] / "src"
+SLOW = "lab/acuity=0.8,latency=60,sleep=1"
+
+
+class Server:
+    """``longtake serve`` in a process of its own."""
+
+    def __init__(self, films: Path, cache: Path) -> None:
+        command = [sys.executable, "-m", "longtake", "serve", "--films", str(films)]
+        environment = {**os.environ, "LONGTAKE_CACHE": str(cache), "PYTHONPATH": str(SOURCE)}
+        self.process = subprocess.Popen(
+            [*command, "--port", "0", "--json", "--model", "lab/acuity=0.8"],
+            env=environment,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        said = ""
+        while not said.rstrip().endswith("}"):
+            line = self.process.stdout.readline()
+            assert line, "the server did not start"
+            said += line
+        home = json.loads(said)["url"].partition("/enter")[0]
+        self.port = int(home.rpartition(":")[2])
+        self.token = (cache / "serve" / "token").read_text()
+        headers = {"Authorization": f"Bearer {self.token}"}
+        self.client = httpx.Client(base_url=home, headers=headers, timeout=30)
+
+    def kill(self) -> None:
+        self.client.close()
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(10)
+
+
+@pytest.fixture
+def servers(tmp_path):
+    """Starts servers on the same folders, one after another."""
+    films = tmp_path / "films"
+    films.mkdir()
+    started = []
+
+    def start() -> Server:
+        started.append(Server(films, Path(os.environ["LONGTAKE_CACHE"])))
+        return started[-1]
+
+    yield start
+    for server in started:
+        server.kill()
+
+
+def begin_upload(server: Server, data: bytes) -> socket.socket:
+    """Send the first half of a film and leave the connection open."""
+    connection = socket.create_connection(("127.0.0.1", server.port))
+    head = (
+        f"POST /api/v1/films/upload?name=half.mp4 HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
+        f"Authorization: Bearer {server.token}\r\nContent-Type: video/mp4\r\n"
+        f"Content-Length: {len(data)}\r\n\r\n"
+    )
+    connection.sendall(head.encode() + data[: len(data) // 2])
+    return connection
+
+
+def test_killed_during_an_upload_an_index_and_a_run(servers, film_folder, tmp_path):
+    data = Recipe("plain.mp4").make(film_folder).read_bytes()
+    server = servers()
+    client = server.client
+    headers = {"Content-Type": "video/mp4"}
+    film = client.post("/api/v1/films/upload?name=whole.mp4", content=data, headers=headers).json()
+    ask = {"film": film["id"], "question": "Why?", "method": "blind"}
+    done = client.post("/api/v1/runs", json=ask).json()["run"]["id"]
+    assert read_stream(client, done)[-1][2]["state"] == "done"
+    client.post(f"/api/v1/films/{film['id']}/index", json={})
+    slow = client.post("/api/v1/runs", json={**ask, "models": [SLOW], "seed": 1})
+    broken = slow.json()["run"]["id"]
+    with begin_upload(server, data):
+        drafts = Path(os.environ["LONGTAKE_CACHE"]) / "serve" / "films"
+        while not list(drafts.glob(".arriving-*")):
+            pass
+        server.kill()
+    again = servers().client
+    assert [each["name"] for each in again.get("/api/v1/films").json()] == ["whole.mp4"]
+    assert [path.name for path in drafts.iterdir()] == ["whole.mp4"]
+    runs = {
+        each["run"]["id"]: each["run"]["state"] for each in again.get("/api/v1/runs").json()["runs"]
+    }
+    assert runs[done] == "done"
+    assert runs[broken] == "broken"
+    assert read_stream(again, done)[-2][0] == "answered"
+    # the index goes on where it was
+    index = again.post(f"/api/v1/films/{film['id']}/index", json={}).json()["run"]["id"]
+    assert read_stream(again, index)[-1][2]["state"] == "done"

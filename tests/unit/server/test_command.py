@@ -1,0 +1,58 @@
+"""``longtake serve`` before it serves."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from longtake.cli import serve as command
+from longtake.server import running
+from longtake.server.options import ServeOptions
+
+
+def test_folders_must_exist(run):
+    code, _, err = run("serve", "--films", "nowhere")
+    assert code == 2
+    assert "does not exist" in err
+
+
+def test_another_interface_demands_a_token_of_the_users_own(run, monkeypatch):
+    code, _, err = run("serve", "--host", "0.0.0.0")
+    assert code == 2
+    assert command.TOKEN in err
+    started = []
+    monkeypatch.setattr(running, "serve", lambda options, ready: started.append(options))
+    monkeypatch.setenv(command.TOKEN, "a token of the user's own")
+    assert run("serve", "--host", "0.0.0.0", "--host-name", "films.local")[0] == 0
+    assert started[0].token == "a token of the user's own"
+    assert "films.local:8750" in started[0].names
+
+
+def test_loopback_is_the_default(run, monkeypatch):
+    started = []
+    monkeypatch.setattr(running, "serve", lambda options, ready: started.append(options))
+    assert run("serve")[0] == 0
+    assert started[0].host == "127.0.0.1"
+    assert set(started[0].names) == {"127.0.0.1:8750", "localhost:8750", "[::1]:8750"}
+
+
+def test_a_port_that_is_taken(run):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        code, _, err = run("serve", "--port", taken.getsockname()[1])
+    assert code == 2
+    assert "choose --port" in err
+
+
+def test_the_link_is_printed_once_the_server_listens(run, monkeypatch):
+    monkeypatch.setattr(running.uvicorn.Server, "run", lambda self, sockets: None)
+    code, out, _ = run("serve", "--port", "0")
+    assert code == 0
+    assert "/enter?code=" in out
+
+
+@pytest.mark.parametrize("port", [80, 8750])
+def test_the_default_port_may_be_left_out_of_the_host(port):
+    assert ("127.0.0.1" in ServeOptions(port=port).names) is (port == 80)
