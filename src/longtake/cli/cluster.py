@@ -59,6 +59,12 @@ def on_with_cost(command: F) -> F:
     return add_options(command, [on, _run_cost])
 
 
+def check_workers(where: Where | None, workers: int | None) -> None:
+    """Reject ``--workers`` without an engine, where it would have no effect."""
+    if where is None and workers is not None:
+        raise ConfigError("--workers needs an engine; add --on processes")
+
+
 def given_workers() -> int | None:
     """``--workers`` if it was given: its default is meant for this machine."""
     context = click.get_current_context()

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import click
 
-from longtake.cli.cluster import index_on, on_with_workers
+from longtake.cli.cluster import check_workers, index_on, on_with_workers
 from longtake.cli.indexing import show_notes
 from longtake.cli.options import PATH, common, full_hash
 from longtake.cli.output import emit_json, human_seconds, progress, say
 from longtake.cluster.engines import Where
 from longtake.cluster.indexing import Indexed
 from longtake.config import Settings
-from longtake.errors import ConfigError, LongtakeError, MediaError, RunError
+from longtake.errors import LongtakeError, MediaError, RunError
 from longtake.index.film import Film
 from longtake.index.tasks import TASKS, Task, tasks
 from longtake.session.films import open_film, open_store
@@ -64,6 +64,7 @@ def index(
       longtake index holiday.mp4 lectures/*.mkv
       longtake index --on processes lectures/*.mkv
     """
+    check_workers(where, workers)
     if where is not None:
         films = index_on(
             where,
@@ -75,8 +76,6 @@ def index(
             full_hash=full_hash,
         )
         return _conclude(films, settings, as_json)
-    if workers is not None:
-        raise ConfigError("--workers needs an engine; add --on processes")
     reports = []
     failures: list[tuple[Path, LongtakeError]] = []
     for path in paths:

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from longtake.cli.cluster import check_workers, index_on, on_with_workers
 from longtake.cli.indexing import show_notes
 from longtake.cli.library_ask import ask, search
 from longtake.cli.options import PATH, common
@@ -22,12 +23,14 @@ from longtake.cli.output import (
     worth_a_line,
 )
 from longtake.cli.shelves import entry_data, library_option, open_library, where_option
+from longtake.cluster.engines import Where
 from longtake.config import Settings
 from longtake.display import visible
 from longtake.errors import ConfigError, MediaError
 from longtake.index.layers import Advance
 from longtake.library import Entry
 from longtake.library.adding import PARTS, Adder, Progress, Report, Surveyed, rebuild
+from longtake.library.folders import films_in
 from longtake.library.status import problems
 from longtake.library.status import status as state_of
 from longtake.library.watching import watch
@@ -65,6 +68,7 @@ def library() -> None:
     help=f"Only this part, one of {', '.join(PARTS)}; repeatable.",
 )
 @click.option("--watch", "watching", is_flag=True, help="Go on and add films as they appear.")
+@on_with_workers
 @library_option
 @common
 def add(
@@ -73,6 +77,8 @@ def add(
     first: str,
     only: tuple[str, ...],
     watching: bool,
+    where: Where | None,
+    workers: int | None,
     folder: Path | None,
     backend: str,
     settings: Settings,
@@ -84,18 +90,27 @@ def add(
     changed one is indexed again. Cheap parts come first over the whole folder, so it can be
     searched by subtitles within seconds. Stop it at any time: the next run continues from there.
 
+    With --on all films are indexed side by side first, and then entered.
+
     \b
     Example:
       longtake library add ~/lectures ~/meetings --tag work --first "name~budget"
+      longtake library add --on processes ~/lectures
     """
+    check_workers(where, workers)
     chosen = open_library(folder, backend, settings)
     ahead = parse(first) if first else None
 
     def run() -> Report:
+        failed = {}
+        if where is not None:
+            files = [place.path for place in films_in(paths)]
+            films = index_on(where, files, settings, workers=workers, only=only)
+            failed = {film.path: film.failure.message for film in films if film.failure}
         adder = Adder(
             chosen, tags=tags, first=ahead, parts=only or PARTS, on_survey=_surveyed, on_job=_Jobs()
         )
-        return adder.add(paths)
+        return adder.add(paths, failed=failed)
 
     with show_notes():
         if watching:

@@ -99,12 +99,14 @@ class OpenFilm(_Once):
     def run(self) -> Iterator[Opened | Stage]:
         """The film's facts, and the stages that can begin at once."""
         film = self.place.film()
+        # the first look at the film makes its folder, which the tasks look into
+        duration = film.duration
         wanted = self.only or TASKS
         chosen = [task for task in tasks(film) if task.name in wanted]
         layers = []
         for task in chosen:
             layers.append({"name": task.name, "what": task.describe(), "was_done": task.done()})
-        yield Opened(film.fingerprint, film.duration, tuple(layers))
+        yield Opened(film.fingerprint, duration, tuple(layers))
         if "subtitles" in wanted:
             film.words.subtitles.lines()
         if "speech" in wanted:

@@ -13,7 +13,7 @@ that add at the same time share the work: a film that another one works on is le
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -122,11 +122,18 @@ class Adder:
         self._pace = _Pace()
         self._evicted = time.monotonic()
 
-    def add(self, paths: Sequence[Path]) -> Report:
-        """Add the films at some paths and below some folders."""
+    def add(self, paths: Sequence[Path], *, failed: Mapping[Path, str] | None = None) -> Report:
+        """Add the films at some paths and below some folders.
+
+        Films that have ``failed`` already, while a cluster indexed them, are not tried again.
+        """
+        failed = failed or {}
+        self.report.failed += failed.items()
         # the catalogue is read once: asking it for every file would make a large folder slow
         known = self.library.catalogue.files()
         for place in films_in(paths):
+            if place.path in failed:
+                continue
             try:
                 surveyed = self.survey(place, known.get(place.path))
             except MediaError as error:

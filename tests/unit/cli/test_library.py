@@ -6,9 +6,11 @@ import json
 
 import pytest
 from support.models import TestBackend  # noqa: F401 - named by its address below
+from support.working import Inline
 from unit.library.shelf import film
 
 from longtake import registry
+from longtake.cluster.engines import Where
 
 QUIET = ("--set", "perception.reader=false", "--set", "perception.listener=none")
 
@@ -49,6 +51,18 @@ def test_a_library_from_adding_to_removing(run, folder, monkeypatch):
     code, _, err = run("library", "remove", "unknown", *QUIET)
     assert code == 2
     assert "no such film" in err
+
+
+def test_an_engine_indexes_the_films_first(run, folder, monkeypatch):
+    monkeypatch.setattr(Where, "open", lambda self, workers: Inline())
+    broken = folder / "broken.mp4"
+    broken.write_bytes(b"not a film")
+    code, out, err = run("library", "add", folder, "--on", "processes", "--json", *QUIET)
+    told = json.loads(out)
+    assert code == 2
+    assert [each["state"] for each in told["films"]] == ["new", "new"]
+    assert [each["path"] for each in told["failed"]] == [str(broken)]
+    assert len(told["indexed"]) == err.count("indexed in") == 2
 
 
 def test_chapters_and_summary(run, folder, tmp_path):
