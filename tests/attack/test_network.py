@@ -53,6 +53,7 @@ def commands(film: Path, folder: Path) -> list[list[str]]:
         ("ask", film, *asked, *model, "--method", "uniform", "--trace", trace),
         ("chapters", film),
         ("transcript", film),
+        ("clip", film, "0", "1", "--out", folder / "cut.mp4"),
         ("summary", film),
         ("library", "add", film),
         ("library", "list"),
@@ -72,6 +73,7 @@ def commands(film: Path, folder: Path) -> list[list[str]]:
         ("lab", "run", "--method", "blind", "--minutes", 3, "--worlds", 1, "--questions", 1),
         ("lab", "serve", "--port", 0),
         ("serve", "--films", film, "--port", 0, *model),
+        ("mcp", "--films", film, *model),
         ("doctor",),
         (
             "eval",
@@ -109,7 +111,9 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict, str, Path]:
     own = {**places, "LONGTAKE_CACHE": folder / "cache", "XDG_CONFIG_HOME": folder / "config"}
     environment = {**os.environ, **{name: str(path) for name, path in own.items()}}
     environment.pop("ORT_DISABLE_TELEMETRY", None)  # importing this package set it here
-    done = subprocess.run(line, env=environment, cwd=folder, capture_output=True, text=True)
+    done = subprocess.run(
+        line, env=environment, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     traced = log.read_text(errors="replace") if log.exists() else ""
     return json.loads(report.read_text()), traced, folder
