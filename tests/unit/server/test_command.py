@@ -11,6 +11,12 @@ from longtake.server import running
 from longtake.server.options import ServeOptions
 
 
+@pytest.fixture(autouse=True)
+def plain_log(monkeypatch):
+    """A handler would outlive the test and write to a stream that is closed by then."""
+    monkeypatch.setattr(running, "_log_as_json", lambda: None)
+
+
 def test_folders_must_exist(run):
     code, _, err = run("serve", "--films", "nowhere")
     assert code == 2
