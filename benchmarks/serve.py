@@ -62,7 +62,11 @@ def serving(films: Path, cache: Path) -> Iterator[Server]:
     options = ["--model", MODEL, "--at-once", str(RUNS), "--json"]
     environment = {**os.environ, "LONGTAKE_CACHE": str(cache), "OMP_NUM_THREADS": "1"}
     process = subprocess.Popen(
-        [*command, *options], env=environment, stdout=subprocess.PIPE, text=True
+        [*command, *options],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,  # its log is not what is looked at here
+        text=True,
     )
     try:
         said = ""

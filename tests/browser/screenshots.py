@@ -34,7 +34,11 @@ def server(films: Path, cache: Path) -> Iterator[str]:
     options = ["--model", "lab/acuity=0.9", "--json", "--set", "perception.reader=false"]
     environment = {**os.environ, "LONGTAKE_CACHE": str(cache)}
     process = subprocess.Popen(
-        [*command, *options], env=environment, stdout=subprocess.PIPE, text=True
+        [*command, *options],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,  # its log is not what is looked at here
+        text=True,
     )
     try:
         assert process.stdout is not None
