@@ -36,7 +36,7 @@ function Opened({ facts, again, run, cited, at, go, about }) {
   const version = useModel(model);
 
   useEffect(() => {
-    const opened = new Player(video.current, film);
+    const opened = new Player(video.current, film, facts.duration);
     opened.subscribe(() => tick((n) => n + 1));
     setPlayer(opened);
     window.longtakePlayer = opened;

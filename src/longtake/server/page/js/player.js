@@ -6,8 +6,9 @@ const AHEAD = 40; // seconds that are fetched ahead of the playhead
 const VIEWER = Math.random().toString(36).slice(2);
 
 export class Player {
-  constructor(video, film) {
+  constructor(video, film, duration) {
     this.video = video;
+    this.duration = duration;
     this.film = film;
     this.listeners = new Set();
     this.until = null;
@@ -31,7 +32,8 @@ export class Player {
       } else if (!("MediaSource" in window) || !MediaSource.isTypeSupported(how.codecs)) {
         this.fail("This browser cannot play the film; frames and answers still work.");
       } else {
-        this.video.preload = "none";
+        // "none" would keep Chromium from opening the stream at all
+        this.video.preload = "auto";
       }
     } catch (problem) {
       this.fail(problem.message);
@@ -107,9 +109,13 @@ export class Player {
       return;
     }
     buffer.timestampOffset = Number(response.headers.get("X-Start") || 0);
-    this.video.currentTime = time;
+    source.duration = this.duration;
     this.pump(source, buffer, response.body.getReader(), stopping.signal);
-    if (this.video.readyState < 2) await event(this.video, "loadeddata");
+    // a time that is set before the metadata is there may be forgotten
+    if (this.video.readyState < 1) await event(this.video, "loadedmetadata");
+    const seeked = event(this.video, "seeked");
+    this.video.currentTime = time;
+    await seeked;
   }
 
   async pump(source, buffer, reader, signal) {
