@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -37,6 +38,7 @@ FOUNDERS = ["Clara Jensen", "Marcus Webb", "Ines Ferreira", "Otto Lindqvist", "R
 TREASURES = ["a silver telescope", "a clock with one hand", "a whale's jawbone", "a singing bowl"]
 FLOORS = ["behind the red curtain", "in the cellar", "on the second floor", "under the stairs"]
 COLOURS = ["#20456b", "#6b3020", "#2b5d34", "#5a2b5d", "#5d512b"]
+SMALL_WORDS = {"a", "the", "in", "on", "under", "behind", "to", "with"}
 UNSEEN = ["What colour is the guide's hat?", "How many people are waiting outside?"]
 
 
@@ -152,7 +154,12 @@ def is_right(answer: dict, riddle: Riddle) -> bool:
     """Whether the answer holds the truth, or is an abstention where nothing tells it."""
     if not riddle.answer:
         return answer["status"] == "abstained"
-    return riddle.answer.lower() in answer["text"].lower()
+    return _words(riddle.answer) <= _words(answer["text"])
+
+
+def _words(text: str) -> set[str]:
+    """The words that matter: "cellar" says where as well as "in the cellar"."""
+    return set(re.findall(r"\w+", text.lower())) - SMALL_WORDS
 
 
 def near(answer: dict, riddle: Riddle) -> int:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 PREPARED = ("efficientnet-*.onnx", "imagenet-glosses-*.npy")
 """Files that the built-in vision models write into the cache before their first use."""
@@ -19,6 +20,11 @@ PREPARED = ("efficientnet-*.onnx", "imagenet-glosses-*.npy")
 
 class NetworkForbidden(RuntimeError):
     """A test tried to reach another machine."""
+
+
+# a busy machine is slow, which is no failure
+settings.register_profile("suite", deadline=None)
+settings.load_profile("suite")
 
 
 @pytest.fixture(autouse=True)

@@ -249,7 +249,8 @@ def test_the_question_says_where_to_look():
     answer, heard = play(team, question)
     assert heard.notes("temporal_scope")[0].data == {"start": 112.5, "end": 150.0}
     assert all(evidence.segment.start >= 112.5 for evidence in answer.evidence)
-    _, unscoped = play(talk({"ann": ["A"]}, {}), question, configure(A4VL, {"preset": "paper"}))
+    as_printed = configure(A4VL, {"preset": "paper", "reason_first": True})
+    _, unscoped = play(talk({"ann": ["A"]}, {}), question, as_printed)
     assert not unscoped.notes("temporal_scope")
 
 

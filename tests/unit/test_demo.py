@@ -56,6 +56,9 @@ def test_an_abstention_is_right_only_where_nothing_tells(demo):
     assert demo.is_right(abstained, untold)
     assert not demo.is_right(abstained, told)
     assert demo.is_right(answered, told)
+    there = demo.Riddle("Where?", "in the cellar", (4, 8))
+    assert demo.is_right(answered | {"text": "cellar"}, there)
+    assert not demo.is_right(answered | {"text": "in the attic"}, there)
     assert not demo.is_right(answered, untold)
 
 

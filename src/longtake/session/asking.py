@@ -61,6 +61,11 @@ class Session:
         preset = SMALL if small and has_small else FULL
         return self.with_fields(name, {"preset": preset, **values})
 
+    @property
+    def _unhurried(self) -> bool:
+        """Whether there is time to ask endpoints about themselves before the question."""
+        return self.settings.budget.seconds is None
+
     def _has_small_models(self, roles: Sequence[str], *, meet: bool = False) -> bool:
         """Whether every model that would answer is small; who describes pictures does not count."""
         catalogue = self._catalogue()
@@ -71,6 +76,7 @@ class Session:
         names = {name for role, name in cast.items() if role != CAPTIONER}
         if TEAM in roles:
             names |= {member.model for member in self.casting.members()}
+        meet = meet and self._unhurried
         return bool(names) and all(catalogue.is_small(name, meet=meet) for name in names)
 
     def _cast(self, roles: Sequence[str], footage: Footage) -> dict[str, str]:
@@ -107,8 +113,10 @@ class Session:
     ) -> Run:
         """Open the models that a method needs, with the budget for one question.
 
-        Their endpoints are asked for what they tell about themselves unless ``meet`` is off.
+        Their endpoints are asked for what they tell about themselves unless ``meet`` is off, or
+        the question has a time limit, which a slow endpoint would use up before it begins.
         """
+        meet = meet and self._unhurried
         catalogue = self._catalogue()
         # a witness lets models without eyes describe pictures; replies are kept beside the film
         witness, folder = footage.witness(), footage.replies_folder
@@ -141,7 +149,7 @@ class Session:
         replies = ReplyStore(folder) if folder and self.casting.replies else None
         name = self.casting.names(("llm",), pictures=False)["llm"]
         opened = self._catalogue().open(name, witness=None, replies=replies)
-        chat = introduced(opened, self.settings.answers.permutations)
+        chat = introduced(opened, self.settings.answers.permutations, meet=self._unhurried)
         return Run({"llm": chat}, budget=self.settings.budget, seed=self.seed, stop=stop)
 
     def ask(
