@@ -105,7 +105,8 @@ def test_a_citation_seeks_the_player_to_its_frame(page, question):
     )
     card.click()
     page.locator(".card[aria-pressed=true]").wait_for()
-    time = page.wait_for_function("window.soughtTime").json_value()
+    page.wait_for_timeout(500)
+    time = page.evaluate("window.soughtTime")
     assert start - 0.001 <= time <= start + 0.1
     assert any(segment.start <= time <= segment.end for segment in question.evidence)
     assert page.url.endswith("?c=0")
