@@ -226,7 +226,7 @@ def test_killed_and_resumed_equals_unbroken(tmp_path):
         "from processes import Captions\n"
         "def go(folder):\n"
         "    ask = lambda i: Asked(f'q{i}', f'v{i % 20}', Question(f'Question {i}?', ('a', 'b')))\n"
-        "    items = [Item(ask(i), 'A') for i in range(800)]\n"
+        "    items = [Item(ask(i), 'A') for i in range(300)]\n"
         "    solver = Solver('processes:FirstOption', Session(seed=3))\n"
         "    benchmark = Benchmark('toy', items, Captions())\n"
         "    evaluate(solver, benchmark, RunFolder(Path(folder)), workers=2, resume=True)\n"
