@@ -2,7 +2,7 @@
 
     python benchmarks/library.py scale          2,000 lab films: rate, latency, recall, memory
     python benchmarks/library.py million        embedded beside LanceDB up to a million segments
-    python benchmarks/library.py clips          real clips, with moments checked by eye
+    python benchmarks/library.py clips          real clips, moments from stills and transcripts
     python benchmarks/library.py needle         questions that one of 20 or 200 films answers
     python benchmarks/library.py chaos          processes that add and search, killed at random
 
@@ -323,7 +323,7 @@ CLIPS = (
     ("a sink in a kitchen", "yuefan_kitchen", 0, 41),
     ("people walking past a lawn", "opencv_768x576", 0, 5),
 )
-"""What to search for, the clip that shows it, and when; each was checked by eye."""
+"""What to search for, the clip that shows it, and when, from stills and transcripts."""
 
 
 def clips(args) -> None:
