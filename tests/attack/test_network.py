@@ -112,7 +112,13 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict, str, Path]:
     environment = {**os.environ, **{name: str(path) for name, path in own.items()}}
     environment.pop("ORT_DISABLE_TELEMETRY", None)  # importing this package set it here
     done = subprocess.run(
-        line, env=environment, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True
+        line,
+        env=environment,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=300 + SECONDS,
     )
     assert done.returncode == 0, done.stderr
     traced = log.read_text(errors="replace") if log.exists() else ""

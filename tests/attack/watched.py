@@ -34,6 +34,12 @@ def note(event: str, arguments: tuple[object, ...]) -> None:
         attempts.append(f"{event} {address}")
 
 
+def interrupt(ended: threading.Event) -> None:
+    """Interrupt until the command has ended: a server that is still starting may miss the first."""
+    while not ended.wait(SERVING):
+        os.kill(os.getpid(), signal.SIGINT)
+
+
 def main(report: Path, commands: Path, seconds: float) -> None:
     """Carry out the commands, wait, and write the report."""
     sys.addaudithook(note)
@@ -41,10 +47,11 @@ def main(report: Path, commands: Path, seconds: float) -> None:
 
     codes = []
     for arguments in json.loads(commands.read_text()):
-        interrupt = threading.Timer(SERVING, os.kill, (os.getpid(), signal.SIGINT))
+        ended = threading.Event()
         if "serve" in arguments[:2]:
-            interrupt.start()
+            threading.Thread(target=interrupt, args=(ended,), daemon=True).start()
         codes.append(cli.run(arguments))
+        ended.set()
     time.sleep(seconds)
     report.write_text(json.dumps({"codes": codes, "attempts": attempts}))
 
