@@ -15,7 +15,6 @@ result = await film.aio.ask("Who leaves first?")  # does not block the loop
 from __future__ import annotations
 
 import functools
-import tempfile
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -29,7 +28,7 @@ from longtake.events import Event, Sink
 from longtake.index.film import Film
 from longtake.index.search import Search, search, stretch_of
 from longtake.index.tasks import TASKS, tasks
-from longtake.media.clip import cut
+from longtake.media.clip import clip_bytes
 from longtake.media.images import encoded
 from longtake.session.asking import Session
 from longtake.session.casting import Casting
@@ -235,10 +234,8 @@ class OpenFilm:
 
     def clip(self, start: float, end: float, /, *, stop: Stop | None = None) -> bytes:
         """The film between two times as an MP4 file, cut at the frame, with its sound."""
-        with _stoppable(stop), tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "clip.mp4"
-            cut(self.film.video, stretch_of(self.film, Segment(start, end)), path)
-            return path.read_bytes()
+        with _stoppable(stop):
+            return clip_bytes(self.film.video, stretch_of(self.film, Segment(start, end)))
 
     def __repr__(self) -> str:
         return f"OpenFilm({str(self.film.path)!r})"

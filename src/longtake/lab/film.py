@@ -18,8 +18,8 @@ from longtake.lab.profile import PROFILE, Profile
 from longtake.lab.questions import LabQuestion, make_questions, questions_json
 from longtake.lab.script import Script, dump
 from longtake.lab.world import make_script
+from longtake.media.subtitle_files import srt
 from longtake.media.writer import Encoding, write_film
-from longtake.timecode import clock
 from longtake.types import Pixels
 
 RATE = 16_000
@@ -115,15 +115,8 @@ def read_script(folder: Path) -> Script:
 
 def subtitles(script: Script) -> str:
     """The narrator's lines in SRT format."""
-    blocks = []
-    for number, line in enumerate(script.subtitles(), start=1):
-        start, end = _srt_time(line.segment.start), _srt_time(line.segment.end)
-        blocks.append(f"{number}\n{start} --> {end}\n{line.text}\n")
-    return "\n".join(blocks)
-
-
-def _srt_time(time: float) -> str:
-    return clock(time, millis=True).replace(".", ",")
+    lines = script.subtitles()
+    return srt([(line.segment.start, line.segment.end, line.text) for line in lines])
 
 
 def sound(script: Script) -> NDArray[np.float32]:

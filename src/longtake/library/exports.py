@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 
 from longtake.library.overviews import Chapter, Overview
+from longtake.media.subtitle_files import escaped
 from longtake.timecode import clock
 
 SHORTEST = 10.0
@@ -58,7 +59,7 @@ def webvtt(name: str, overview: Overview) -> str:  # noqa: ARG001
     for number, chapter in enumerate(overview.chapters, start=1):
         start, end = clock(chapter.start, millis=True), clock(chapter.end, millis=True)
         # "-->" inside a title would begin another cue
-        title = _line(chapter.title).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        title = escaped(_line(chapter.title))
         cues.append(f"{number}\n{start} --> {end}\n{title}")
     return "\n\n".join(cues) + "\n"
 

@@ -6,6 +6,7 @@ begin at a keyframe.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from longtake.errors import MediaError
 from longtake.media.audio import RATE, listen
+from longtake.media.subtitle_files import TimedText, srt
 from longtake.media.video import Video
 from longtake.media.writer import Encoding, write_film
 from longtake.replacing import replacing
@@ -51,19 +53,26 @@ def cut(video: Video, stretch: Segment, path: Path) -> Segment:
     return written
 
 
+def clip_bytes(video: Video, stretch: Segment) -> bytes:
+    """A stretch as the content of an MP4 file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "clip.mp4"
+        cut(video, stretch, path)
+        return path.read_bytes()
+
+
 def write_subtitles(lines: Sequence[Line], stretch: Segment, path: Path) -> int:
     """Write what is said in a stretch as SRT, timed from its start; return the number of lines."""
-    blocks: list[str] = []
+    said: list[TimedText] = []
     for line in lines:
         start = max(line.segment.start, stretch.start) - stretch.start
         end = min(line.segment.end, stretch.end) - stretch.start
         if end > start:
-            times = f"{_srt_time(start)} --> {_srt_time(end)}"
-            blocks.append(f"{len(blocks) + 1}\n{times}\n{' '.join(line.text.split())}\n")
-    if blocks:
+            said.append((start, end, " ".join(line.text.split())))
+    if said:
         with replacing(path) as draft:
-            draft.write_text("\n".join(blocks), encoding="utf-8")
-    return len(blocks)
+            draft.write_text(srt(said), encoding="utf-8")
+    return len(said)
 
 
 def _even(video: Video, times: Sequence[float]) -> Iterator[Pixels]:
@@ -80,7 +89,3 @@ def _sound(video: Video, stretch: Segment) -> NDArray[np.float32] | None:
     heard = listen(video.path, origin=video.origin, within=stretch, limits=video.limits)
     pieces = [sound.samples for sound in heard]
     return np.concatenate(pieces) if pieces else None
-
-
-def _srt_time(seconds: float) -> str:
-    return clock(seconds, millis=True).replace(".", ",")

@@ -24,7 +24,7 @@ def vtt(lines: Sequence[TimedText]) -> str:
     blocks = ["WEBVTT\n"]
     for start, end, text in lines:
         times = f"{clock(start, millis=True)} --> {clock(end, millis=True)}"
-        blocks.append(f"{times}\n{_escaped(text)}\n")
+        blocks.append(f"{times}\n{escaped(text)}\n")
     return "\n".join(blocks)
 
 
@@ -33,6 +33,6 @@ def _plain(text: str) -> str:
     return "\n".join(line for line in text.splitlines() if line.strip()) or "…"
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
     """WebVTT has tags and arrows; text from a film is shown, never interpreted."""
     return _plain(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -124,9 +124,8 @@ def _fragmented(pipe: _Pipe) -> OutputContainer:
 class Playback:
     """One stream from a time on; closing it ends the work."""
 
-    def __init__(self, video: Video, how: Plan, start: float, end: float | None = None) -> None:
+    def __init__(self, video: Video, how: Plan, start: float) -> None:
         self._video, self._how = video, how
-        self._end = video.duration if end is None else min(end, video.duration)
         wanted = min(max(0.0, start), video.duration)
         self._key = _keyframe(video, wanted) if how.mode == "remux" else -1
         self.start = _first_stamp(video, self._key) if how.mode == "remux" else wanted
@@ -165,10 +164,10 @@ class Playback:
     def _transcoded(self) -> Iterator[bytes]:
         video, pipe = self._video, _Pipe()
         rate = min(FASTEST, video.info.fps or FASTEST)
-        times = video.grid(rate, Segment(self.start, max(self._end, self.start + 0.04)))
+        times = video.grid(rate, Segment(self.start, max(video.duration, self.start + 0.04)))
         with _fragmented(pipe) as out:
             stream: VideoStream | None = None
-            sound = _SoundTrack(video, out, Segment(self.start, max(self.start, self._end)))
+            sound = _SoundTrack(video, out, Segment(self.start, max(self.start, video.duration)))
             for time, frame in zip(times, video.frames(times, width=WIDEST), strict=False):
                 pixels = np.ascontiguousarray(_even(frame.pixels))
                 stream = stream or _x264(out, pixels, rate)

@@ -98,6 +98,9 @@ def test_frames_by_exact_time_with_etag(client, film):
 def test_clips_are_cut_exactly(client, film):
     answer = client.get(f"/api/v1/films/{film}/clip", params={"start": 1.0, "end": 2.0})
     assert [number for _, number in shown(answer.content, 1.0)] == list(range(10, 20))
+    between = client.get(f"/api/v1/films/{film}/clip", params={"start": 1.25, "end": 1.5})
+    # the frame that is on screen at the start belongs to the clip
+    assert [number for _, number in shown(between.content, 1.25)] == [12, 13, 14]
     assert client.get(f"/api/v1/films/{film}/clip?start=2&end=1").status_code == 422
     assert client.get(f"/api/v1/films/{film}/clip?start=0&end=9999").status_code == 422
 

@@ -11,13 +11,14 @@ from starlette.responses import FileResponse, PlainTextResponse, Response, Strea
 from longtake.algorithms.partition import Partition
 from longtake.index.blocks import partition
 from longtake.index.film import Film
+from longtake.media.clip import clip_bytes
 from longtake.media.subtitle_files import srt, vtt
 from longtake.methods.a4vl.method import A4VL
 from longtake.methods.base import configure
 from longtake.server.frames import frame_at, jpeg
-from longtake.server.playback import Plan, Playback, Viewers, plan
+from longtake.server.playback import Playback, Viewers, plan
 from longtake.server.state import Shared, State
-from longtake.types import Line
+from longtake.types import Line, Segment
 
 router = APIRouter(tags=["media"])
 viewers = Viewers()
@@ -181,12 +182,12 @@ def clip(
     state: Shared,
     start: Annotated[float, Query(ge=0)],
     end: Annotated[float, Query(gt=0)],
-) -> StreamingResponse:
-    """A stretch of a film as MP4, cut exactly."""
+) -> Response:
+    """A stretch of a film as MP4, cut at the frame."""
     opened = state.shelf.open(film)
     if not start < end or start >= opened.duration or end - start > LONGEST_CLIP:
         raise HTTPException(422, f"a clip is up to {LONGEST_CLIP:g} s long and inside the film")
-    playback = Playback(opened.video, Plan("transcode", ""), start, end)
     name = f"clip-{start:.2f}-{end:.2f}.mp4"
     headers = {"Content-Disposition": f'inline; filename="{name}"'}
-    return StreamingResponse(iter(playback), media_type="video/mp4", headers=headers)
+    content = clip_bytes(opened.video, Segment(start, end))
+    return Response(content, media_type="video/mp4", headers=headers)
