@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 import time
 from collections import Counter
@@ -179,13 +180,17 @@ def run(
         return task, answer(task, settings)
 
     with counting() as ladder, ThreadPoolExecutor(workers) as pool:
-        for number, (task, (said, used, error)) in enumerate(pool.map(one, tasks), start=1):
-            outcome = outcomes[task.contender]
-            outcome.answers.append(said)
-            outcome.usage.append(used)
-            if error:
-                outcome.errors.append(f"{task.asked.id}: {error}")
-            print(f"\r{number} of {len(tasks)} ", end="", file=sys.stderr, flush=True)
+        try:
+            for number, (task, (said, used, error)) in enumerate(pool.map(one, tasks), start=1):
+                outcome = outcomes[task.contender]
+                outcome.answers.append(said)
+                outcome.usage.append(used)
+                if error:
+                    outcome.errors.append(f"{task.asked.id}: {error}")
+                print(f"\r{number} of {len(tasks)} ", end="", file=sys.stderr, flush=True)
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
+            print("\ninterrupted: these are the replies so far", file=sys.stderr)
     print(file=sys.stderr)
     return ladder, outcomes
 
@@ -226,14 +231,15 @@ def _typed_steps() -> list[str]:
 
 
 def _method_row(name: str, outcome: Outcomes) -> str:
-    number = len(outcome.usage) or 1
+    asked = len(outcome.usage)
+    number = asked or 1
     given = sum(1 for said in outcome.answers if said and (said.choice or said.text))
     calls = sum(used.calls for used in outcome.usage) / number
     tokens = sum(used.tokens_in + used.tokens_out for used in outcome.usage) / number
     seconds = sum(used.seconds for used in outcome.usage) / number
     letters = Counter(said.choice for said in outcome.answers if said and said.choice)
     told = " ".join(f"{letter}{count}" for letter, count in sorted(letters.items()))
-    row = f"{name:22} {number:9} {given:9} {calls:6.1f} {tokens:8,.0f} {seconds:7.1f}"
+    row = f"{name:22} {asked:9} {given:9} {calls:6.1f} {tokens:8,.0f} {seconds:7.1f}"
     return f"{row}  {told}"
 
 
@@ -303,6 +309,8 @@ def _kind(outcome: Outcome) -> str:
 
 
 if __name__ == "__main__":
+    # a time limit ends this like Ctrl-C, so that what was read is shown
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("model", nargs="?", help="a local model, or one on a server")
     parser.add_argument("--enforced", action="store_true", help="leave the proxy out")

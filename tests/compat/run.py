@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -232,6 +233,8 @@ SERVERS = {
 
 def main() -> int:
     """Run the named servers, or all."""
+    # a time limit ends this like Ctrl-C, so that no server outlives it
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     BUILD.mkdir(parents=True, exist_ok=True)
     failed = []
     for name in sys.argv[1:] or SERVERS:
