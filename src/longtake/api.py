@@ -105,6 +105,7 @@ class OpenFilm:
         # a string is a sequence too, of single characters
         models = (model,) if isinstance(model, str) else tuple(model)
         casting = Casting(models, _path(team), offline, replies=cache)
+        casting = casting.or_else(settings.answers.model)
         method = method or casting.default_method
         session = Session(settings, casting, seed, _path(prompts)).with_fields(method, fields)
         asked = Question(question, tuple(options))

@@ -26,6 +26,7 @@ import platformdirs
 from longtake.entries import BUILTIN_MODELS, ModelEntry, field_names, overlay_entry
 from longtake.errors import ConfigError, unknown
 from longtake.overlay import Layer, as_table, number, overlay, renamed, trusted
+from longtake.presets import preset_entry
 
 
 @dataclass(frozen=True)
@@ -111,13 +112,17 @@ class BudgetSettings:
 
 @dataclass(frozen=True)
 class AnswerSettings:
-    """``[answers]``: what is done with an answer before it is given."""
+    """``[answers]``: who answers, and what is done with an answer before it is given."""
 
+    model: str = trusted("")
+    """The model for roles that ``--model`` does not fill; empty: the built-in ones."""
     verify: bool = True
     """Check the answer against the film and cite only moments that support it (one more call)."""
     permutations: int = number(0, least=0, most=26)
     """How often a question is put, with its options in rotated order; 0: once, or as often as there
     are options if ``longtake models probe --bias`` found that the model prefers a letter."""
+    history: bool = True
+    """Keep questions and answers of ``ask`` and ``chat`` for ``longtake history``."""
 
 
 @dataclass(frozen=True)
@@ -191,9 +196,8 @@ def _overlay_models(settings: Settings, layer: Layer) -> Settings:
     entries = dict(settings.models)
     for name, value in as_table(layer.values.get("models", {}), "models", layer.source).items():
         values = as_table(value, f"models.{name}", layer.source)
-        entries[name] = overlay_entry(
-            entries.get(name), name, Layer(values, layer.source, layer.trusted)
-        )
+        base = entries.get(name) or preset_entry(name)
+        entries[name] = overlay_entry(base, name, Layer(values, layer.source, layer.trusted))
     return dataclasses.replace(settings, models=entries)
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from longtake import registry
 from longtake.errors import ConfigError, unknown
@@ -23,6 +23,8 @@ from longtake.overlay import Layer, number, overlay, trusted, tunable
 E = TypeVar("E", bound="ModelEntry")
 
 DEFAULT_BACKEND = "openai"
+Form: TypeAlias = Literal["", "json_schema", "schema_object", "json_object", "tool", "plain"]
+"""Ways to ask for a typed reply (see :mod:`longtake.models.manners`); empty: found by trying."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,10 @@ class OpenAIEntry(ModelEntry):
     """The server's address, up to and including ``/v1``."""
     api_key_env: str = trusted("")
     """The environment variable that holds the key; the key is sent to ``base_url`` only."""
+    images: int = number(0, least=0)
+    """Most pictures in a request; 0: as many as a step shows, until the server complains."""
+    form: Form = ""
+    """The first way in which typed replies are asked for; empty: the strictest."""
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from longtake.errors import LongtakeError, unknown
 from longtake.stopping import leave
 
 COMMANDS = {
+    "setup": "Find what is there, choose a model, try it, and write your configuration.",
     "ask": "Ask a question about a film; get an answer with evidence.",
     "compare": "Compare several methods on one question.",
     "estimate": "Show the most a question can cost, without asking it.",
@@ -43,14 +44,14 @@ COMMANDS = {
     "models": "List, probe and download language models.",
     "lab": "Make films with known truth, and simulate models of known acuity.",
     "cache": "List and clear what was derived from films.",
-    "doctor": "Show what is installed, configured and available.",
+    "doctor": "Show what is installed, configured and available, and what to do next.",
 }
 """Our commands in the order of ``--help``. Their summaries are here so that ``--help`` need not
 import them."""
 
 WELCOME = """\
 Ask a film:      longtake ask film.mp4 "Who wins the race?"
-Name a model:    longtake ask … --model http://127.0.0.1:8000/v1#name   (longtake models lists more)
+Choose a model:  longtake setup   (or per question: --model gemini-…, gpt-…, claude-…, ollama/…)
 Open the page:   longtake serve --films DIR --open
 All commands:    longtake --help"""
 """What ``longtake`` alone prints."""

@@ -14,11 +14,11 @@ from longtake.cli.options import FILE, FOLDER, common, film_path, plot
 from longtake.cli.output import emit_json, on_terminal, say
 from longtake.cli.places import TRACE, check_place, plot_kind
 from longtake.cli.session import (
+    answering_options,
     name_hosts,
     question_method_option,
     question_options,
     read_question,
-    session_options,
 )
 from longtake.events import ScoresSet, Sink
 from longtake.index.film import Film
@@ -52,7 +52,7 @@ from longtake.types import Result
 @click.option("--quiet", is_flag=True, help="Do not show what the method does.")
 @common
 @question_options
-@session_options
+@answering_options
 def ask(
     path: Path,
     question: str,

@@ -11,7 +11,7 @@ from longtake.cli.options import FILE, common, film_path
 from longtake.cli.output import emit_json
 from longtake.cli.overviews import format_option, overview_of, write
 from longtake.cli.places import Kind, check_place
-from longtake.cli.session import no_question_options, session_options
+from longtake.cli.session import answering_options, no_question_options
 from longtake.display import visible
 from longtake.library.exports import FORMATS
 from longtake.session.asking import Session
@@ -26,7 +26,7 @@ CHAPTERS = Kind("a list of chapters", (b"# ", b"{", b"0:00", b";FFMETADATA1", b"
 @click.option("--out", type=FILE, metavar="FILE", help="Write to a file instead.")
 @common
 @no_question_options("an overview")
-@session_options
+@answering_options
 def chapters(
     path: Path, kind: str | None, out: Path | None, session: Session, as_json: bool
 ) -> None:

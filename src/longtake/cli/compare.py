@@ -14,11 +14,11 @@ from longtake.cli.indexing import look_through
 from longtake.cli.options import common, film_path
 from longtake.cli.output import confirm, emit_json, say
 from longtake.cli.session import (
+    answering_options,
     methods_option,
     name_hosts,
     question_options,
     read_question,
-    session_options,
 )
 from longtake.cli.tables import first_column, show_estimates
 from longtake.config import Settings
@@ -42,7 +42,7 @@ LONG = 600.0
 @click.option("--yes", is_flag=True, help="Do not ask before a long or paid comparison.")
 @common
 @question_options
-@session_options
+@answering_options
 def compare(
     path: Path,
     question: str,

@@ -5,27 +5,33 @@ from __future__ import annotations
 import platform
 import shutil
 import sys
+from collections.abc import Sequence
+from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import click
 
 from longtake import __version__
+from longtake.cli.findings import Advice, advise, described, look_around, plain_findings
 from longtake.cli.options import common
 from longtake.cli.output import emit_json, human_bytes, rows
 from longtake.config import Settings, user_config_file
+from longtake.display import visible
 from longtake.errors import ConfigError
 from longtake.index.store import Store
 from longtake.session.films import open_store
 
 PACKAGES = ("av", "numpy", "pillow", "pydantic", "pysubs2")
 """Packages that longtake cannot work without."""
+LOW_DISK = 2e9
+"""Free bytes below which indexing a long film or downloading a model may fail."""
 
 
 @click.command()
 @common
 def doctor(settings: Settings, as_json: bool) -> None:
-    """Show what is installed, configured and available.
+    """Show what is installed, configured and available, and what to do next.
 
     \b
     Example:
@@ -38,6 +44,8 @@ def doctor(settings: Settings, as_json: bool) -> None:
     candidates = (user_config_file(), Path("longtake.toml").absolute())
     configs = [str(path) for path in candidates if path.is_file()]
     packages = {name: _version(name) for name in PACKAGES}
+    found = look_around(settings)
+    advice = [*_on_storage(used, free, store.limit_bytes), *advise(found)]
     if as_json:
         cache = {
             "folder": str(store.root),
@@ -54,6 +62,8 @@ def doctor(settings: Settings, as_json: bool) -> None:
                 "packages": packages,
                 "config_files": configs,
                 "cache": cache,
+                "found": plain_findings(found),
+                "advice": [asdict(each) for each in advice],
             }
         )
         return
@@ -67,8 +77,31 @@ def doctor(settings: Settings, as_json: bool) -> None:
             *((name, number or "MISSING") for name, number in packages.items()),
             ("config", ", ".join(configs) or f"none (yours would be {user_config_file()})"),
             ("cache", problem or space),
+            ("model", found.model or "the built-in ones"),
+            *described(found),
         ]
     )
+    show_advice(advice)
+
+
+def _on_storage(used: int, free: int, limit: float) -> list[Advice]:
+    """What to do about a cache or disk that is nearly full."""
+    advice = []
+    if free < LOW_DISK:
+        why = f"only {human_bytes(free)} are free where the cache is"
+        advice.append(Advice(why, "longtake cache list"))
+    if used > limit:
+        advice.append(Advice("the cache is over its limit", "longtake cache clear --all"))
+    return advice
+
+
+def show_advice(advice: Sequence[Advice]) -> None:
+    """Print what to do, each with its command."""
+    click.echo()
+    if not advice:
+        click.echo('everything is ready: longtake ask FILM "a question"')
+    for each in advice:
+        click.echo(visible(f"{each.why}:\n    {each.command}"))
 
 
 def _used(store: Store) -> tuple[int, str]:

@@ -10,7 +10,7 @@ import click
 from longtake import registry
 from longtake.cli.options import common, film_path
 from longtake.cli.output import emit_json
-from longtake.cli.session import methods_option, question_options, read_question, session_options
+from longtake.cli.session import answering_options, methods_option, question_options, read_question
 from longtake.cli.tables import show_estimates
 from longtake.session.asking import Session
 from longtake.session.estimate import estimate_all
@@ -23,7 +23,7 @@ from longtake.session.films import open_film
 @methods_option
 @common
 @question_options
-@session_options
+@answering_options
 def estimate(
     path: Path,
     question: str,

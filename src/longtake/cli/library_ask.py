@@ -13,11 +13,11 @@ from longtake.cli.answers import STATUS, exit_code, in_words, plain, report_spen
 from longtake.cli.options import COUNT, common
 from longtake.cli.output import emit_json, on_terminal, say
 from longtake.cli.session import (
+    answering_options,
     method_option,
     name_hosts,
     question_options,
     read_question,
-    session_options,
 )
 from longtake.cli.shelves import entry_data, library_option, open_library, where_option
 from longtake.config import Settings
@@ -116,7 +116,7 @@ def _plain(moment: Moment) -> dict[str, Any]:
 @library_option
 @common
 @question_options
-@session_options
+@answering_options
 def ask(
     question: str,
     method: str,

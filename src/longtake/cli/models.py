@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
+import os
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 import click
 
 from longtake import config
 from longtake.cli.options import common
 from longtake.cli.output import emit_json, human_bytes, say
+from longtake.cli.probing import probed_chat, show_report
+from longtake.cli.pulling import pull_weights
 from longtake.config import Settings
-from longtake.errors import ModelError, unknown
+from longtake.entries import LocalEntry
+from longtake.errors import ConfigError, ModelError, unknown
 from longtake.models import destinations
 from longtake.models.bias import measure_bias
-from longtake.models.catalogue import Catalogue, suggestions
-from longtake.models.chat import Chat
-from longtake.models.manners import BIASED
-from longtake.models.probe import Report
+from longtake.models.catalogue import Catalogue
+from longtake.models.nearby import is_listening, suggestions
 from longtake.models.probe import probe as ask
 from longtake.models.pull import hub_hosts
-from longtake.models.pull import pull as fetch
-from longtake.models.weights import DOWNLOADS, download_of
+from longtake.models.weights import DOWNLOADS
 from longtake.perception.cards import CARDS
 from longtake.perception.catalogue import card_folder
 from longtake.perception.fetch import fetch as fetch_card
+from longtake.presets import PRESETS, Preset
 
 
 @click.group()
@@ -43,23 +46,29 @@ def models() -> None:
 @models.command("list")
 @common
 def list_models(settings: Settings, as_json: bool) -> None:
-    """List every model that --model accepts, and what else was found on this machine.
+    """List the models that --model accepts, those that can be used now first.
+
+    Names that end in … stand for all models of a vendor or server: 'gpt-…' is any model of OpenAI,
+    'ollama/…' any that Ollama serves. Nothing is sent to find out.
 
     \b
     Example:
-      longtake models list --json
+      longtake models list
     """
     catalogue = Catalogue(settings)
     rows = [_row(catalogue, name) for name in catalogue.names()]
+    rows += [_preset_row(preset) for preset in PRESETS]
     if as_json:
         emit_json({"models": rows, "suggestions": suggestions()})
         return
-    width = max(len(row["name"]) for row in rows)
-    for row in rows:
-        click.echo(f"{row['name']:{width}}  {row['backend']:8}  {row['where']:22}  {row['state']}")
-    click.echo(f"{'http://HOST/v1#MODEL':{width}}  openai    any compatible server")
-    for line in suggestions():
-        click.echo(f"not used: {line}", err=True)
+    for heading, usable in (("can be used now", True), ("need something first", False)):
+        listed = [row for row in rows if row["usable"] is usable]
+        if listed:
+            click.echo(f"{heading}:")
+            _show_rows(listed)
+    click.echo("any compatible server:\n  http://HOST/v1#MODEL")
+    chosen = settings.answers.model
+    say(f"used unless --model names another: {chosen or 'the built-in models'}")
 
 
 @models.command()
@@ -80,7 +89,7 @@ def probe(name: str, offline: bool, bias: bool, settings: Settings, as_json: boo
       longtake models probe http://127.0.0.1:8000/v1#my-model
     """
     catalogue = Catalogue(settings, offline=offline)
-    chat = _bare(catalogue, name)
+    chat = probed_chat(catalogue, name)
     # pictures leave this machine only after the host is named
     if host := catalogue.host(name):
         click.echo(f"asking {host}", err=True)
@@ -90,7 +99,7 @@ def probe(name: str, offline: bool, bias: bool, settings: Settings, as_json: boo
     if as_json:
         emit_json(dataclasses.asdict(report))
     else:
-        _show(report)
+        show_report(report)
     # the report is printed first; the error only sets the exit code
     if not report.reachable:
         raise ModelError(name, "unavailable", report.problem.removeprefix(f"{name}: "))
@@ -110,7 +119,7 @@ def pull(name: str, settings: Settings, as_json: bool) -> None:
     """
     if name not in CARDS and name not in DOWNLOADS:
         raise unknown("model to pull", name, [*DOWNLOADS, *CARDS])
-    path = _pull_encoder(name, settings) if name in CARDS else _pull_weights(name, settings)
+    path = _pull_encoder(name, settings) if name in CARDS else pull_weights(name, settings)
     if as_json:
         emit_json({"model": name, "file": str(path)})
     else:
@@ -129,65 +138,52 @@ def _pull_encoder(name: str, settings: Settings) -> Path:
     return folder
 
 
-def _pull_weights(name: str, settings: Settings) -> Path:
-    """Download the weights of a language model and return their file."""
-    # imported late: rich is slow to import, and only this command needs it
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
-
-    download = download_of(name)
-    folder = config.cache_folder(settings) / "models"
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
-        task = bar.add_task(download.file, total=download.size)
-
-        def advance(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total)
-
-        return fetch(name, download, folder, progress=advance)
-
-
-def _bare(catalogue: Catalogue, name: str) -> Chat:
-    """The model itself, without retries or cached replies, or the one that it relies on."""
-    needed = catalogue.backend(name).needs(catalogue.opening(name))
-    return catalogue.bare(needed[0] if needed else name)
-
-
-def _row(catalogue: Catalogue, name: str) -> dict[str, str]:
+def _row(catalogue: Catalogue, name: str) -> dict[str, Any]:
     backend, opening = catalogue.backend(name), catalogue.opening(name)
     where = ", ".join(backend.needs(opening)) or catalogue.host(name) or "this machine"
-    return {"name": name, "backend": backend.name, "where": where, "state": backend.state(opening)}
+    missing = _missing(catalogue, name)
+    return {
+        "name": name,
+        "backend": backend.name,
+        "where": where,
+        "state": missing or backend.state(opening),
+        "usable": not missing,
+    }
 
 
-def _show(report: Report) -> None:
-    words = {True: "yes", False: "no", None: "unknown"}
-    click.echo(f"{report.model}: {'reachable' if report.reachable else 'not reachable'}")
-    if report.reachable:
-        click.echo(f"  JSON schema  {words[report.json_schema]}  {report.reply!r}")
-        _show_form(report)
-        click.echo(f"  vision       {words[report.vision]}")
-        click.echo(f"  context      {report.context or 'unknown'}")
-        click.echo(f"  latency      {report.seconds} s for a short reply")
-        if report.reading and report.writing:
-            speeds = f"reads {report.reading:g}, writes {report.writing:g} tokens/s"
-            click.echo(f"  speed        {speeds}")
-        if report.bias:
-            shares = ", ".join(f"{letter} {share:.0%}" for letter, share in report.bias.items())
-            biased = max(report.bias.values()) > BIASED
-            told = "; options are rotated from now on" if biased else ""
-            click.echo(f"  bias         {shares}{told}")
+def _missing(catalogue: Catalogue, name: str) -> str:
+    """What a model lacks before it can be asked; empty: nothing."""
+    needed = [name, *catalogue.backend(name).needs(catalogue.opening(name))]
+    for each in needed:
+        if isinstance(catalogue.entry(each), LocalEntry) and not catalogue.file(each).is_file():
+            return f"run: longtake models pull {each}"
+    try:
+        catalogue.check([name])
+    except ConfigError as error:
+        return str(error).removeprefix(f"{name}: ")
+    return ""
 
 
-def _show_form(report: Report) -> None:
-    """How typed replies are asked for, and what became of the other ways."""
-    if not report.form:
-        return
-    tried = [f"{way}: {verdict}" for way, verdict in report.verdicts.items()]
-    click.echo(f"  form         {report.form}  ({'; '.join(tried) or 'nothing else tried'})")
-    offered = {True: "yes, one token", False: "no", None: "unknown"}
-    click.echo(f"  log-probs    {offered[report.letters]}")
+def _preset_row(preset: Preset) -> dict[str, Any]:
+    """The models of a vendor or server, which are not listed one by one without asking it."""
+    if preset.is_server:
+        usable = is_listening(preset.port)
+        where = f"this machine, port {preset.port}"
+        state = f"{preset.label} answers" if usable else f"{preset.label}: nothing answers"
+    else:
+        usable = bool(os.environ.get(preset.key_env))
+        where = urlsplit(preset.base_url).hostname or ""
+        state = f"key from ${preset.key_env}" if usable else f"set ${preset.key_env}"
+    return {
+        "name": preset.pattern,
+        "backend": "openai",
+        "where": where,
+        "state": state,
+        "usable": usable,
+    }
+
+
+def _show_rows(rows: list[dict[str, Any]]) -> None:
+    width = max(len(row["name"]) for row in rows)
+    for row in rows:
+        click.echo(f"  {row['name']:{width}}  {row['where']:26}  {row['state']}".rstrip())

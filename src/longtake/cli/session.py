@@ -149,6 +149,20 @@ def session_options(command: F) -> F:
     return add_options(with_session, _SESSION_OPTIONS)  # type: ignore[return-value]
 
 
+def answering_options(command: F) -> F:
+    """Like :func:`session_options`, with the configured model where none is named.
+
+    Measurements use :func:`session_options`: they must not depend on the user's configuration.
+    """
+
+    @functools.wraps(command)
+    def with_model(*args: Any, session: Session, **rest: Any) -> Any:
+        casting = session.casting.or_else(session.settings.answers.model)
+        return command(*args, session=replace(session, casting=casting), **rest)
+
+    return session_options(with_model)  # type: ignore[return-value]
+
+
 def _with_limits(budget: BudgetSettings, limits: dict[str, Any]) -> BudgetSettings:
     given = {name: value for name, value in limits.items() if value is not None}
     for name, value in given.items():

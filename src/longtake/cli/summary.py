@@ -10,7 +10,7 @@ import click
 from longtake.cli.options import common, film_path
 from longtake.cli.output import emit_json
 from longtake.cli.overviews import overview_of
-from longtake.cli.session import no_question_options, session_options
+from longtake.cli.session import answering_options, no_question_options
 from longtake.display import visible
 from longtake.session.asking import Session
 from longtake.timecode import clock
@@ -20,7 +20,7 @@ from longtake.timecode import clock
 @film_path
 @common
 @no_question_options("an overview")
-@session_options
+@answering_options
 def summary(path: Path, session: Session, as_json: bool) -> None:
     """Summarise a film, with its chapters.
 

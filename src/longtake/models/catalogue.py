@@ -10,8 +10,6 @@ limit on calls at once, the reply cache. It checks where messages go before a mo
 
 from __future__ import annotations
 
-import os
-import socket
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,20 +27,11 @@ from longtake.models.chat import Chat
 from longtake.models.clock import REAL, Clock
 from longtake.models.destinations import is_loopback, normal
 from longtake.models.foreign import MakerBackend, open_foreign
-from longtake.models.keys import KEYS
 from longtake.models.layers import Gate, Limited, Retrying, make_gate
 from longtake.models.manners import Mannered
 from longtake.models.weights import weights_file
 from longtake.models.witness import Witness
-
-SERVERS: Mapping[int, str] = {
-    11434: "Ollama",
-    1234: "LM Studio",
-    8000: "vLLM",
-    8080: "llama.cpp",
-    30000: "SGLang",
-}
-"""Ports on which model servers usually listen."""
+from longtake.presets import PRESETS, preset_entry
 
 
 @dataclass(frozen=True)
@@ -231,6 +220,10 @@ class Catalogue:
         if slash and prefix in registry.chats:
             maker = _load_maker(prefix)
             return Named(maker, maker.from_name(rest), is_foreign=True)
+        vendors = preset_entry(name)
+        if vendors is not None:
+            backend, is_foreign = load_backend("openai")
+            return Named(backend, vendors, is_foreign)
         raise unknown("model", name, [*self.names(), *_prefixes()])
 
 
@@ -272,20 +265,5 @@ def _endpoint_entry(name: str) -> OpenAIEntry:
 def _prefixes() -> list[str]:
     """Beginnings of names from which backends may make models, for suggestions."""
     plugins = [name for name in registry.backends if name not in ENTRIES]
-    return [f"{prefix}/…" for prefix in ("lab", *plugins, *registry.chats)]
-
-
-def suggestions() -> list[str]:
-    """API keys and servers on this machine, as entries one could write; none of them is used."""
-    lines = []
-    for host, variable in KEYS.items():
-        if os.environ.get(variable):
-            use = f"a model at https://{host} could use it (base_url, api_key_env)"
-            lines.append(f"${variable} is set: {use}")
-    for port, server in SERVERS.items():
-        with socket.socket() as probe:
-            probe.settimeout(0.2)
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                address = f"http://127.0.0.1:{port}/v1#MODEL"
-                lines.append(f"a server answers on port {port} ({server}?): {address}")
-    return lines
+    made = [f"{prefix}/…" for prefix in ("lab", *plugins, *registry.chats)]
+    return [*(preset.pattern for preset in PRESETS), *made]

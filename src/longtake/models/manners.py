@@ -145,6 +145,16 @@ class Manner:
                 setattr(self.known, name, value)
             self._changed()
 
+    def presume(self, *, images: int, form: str) -> None:
+        """Begin with what a vendor documents, where nothing else was learned; not saved."""
+        with self._lock:
+            if images and self.known.images is None:
+                self.known.images = images
+            for rung in LADDER:
+                if not form or rung == form:
+                    return
+                self.known.verdicts.setdefault(rung, "refused")
+
     def heard(self, *, whole: bool) -> None:
         """Count a reply that was read as a whole, or only field by field."""
         # counted in memory: a file that changes with every reply would be a burden

@@ -222,7 +222,8 @@ class RunPool:
         """The session for an ask, with the server's settings."""
         settings = replace(self._options.settings, budget=budget or self._limits(ask))
         models = ask.models or self._options.models
-        return Session(settings, Casting(models, replies=not ask.fresh), ask.seed)
+        casting = Casting(models, replies=not ask.fresh).or_else(settings.answers.model)
+        return Session(settings, casting, ask.seed)
 
     def _limits(self, ask: Ask) -> BudgetSettings:
         """The limits of an ask; those of the server cannot be raised."""

@@ -105,6 +105,12 @@ class Casting:
             return DEFAULT_METHOD
         return BUILT_IN_METHOD
 
+    def or_else(self, model: str) -> Casting:
+        """The same casting, with this model for the roles that no other is named for."""
+        if not model or self.everyone or self.roster:
+            return self
+        return replace(self, models=(model, *self.models))
+
     def among(self, methods: Sequence[str]) -> Casting:
         """The same casting, for several methods that share one set of models."""
         return replace(self, beside=roles_of(methods))

@@ -122,7 +122,7 @@ def test_an_unreachable_model_is_exit_4(run, film):
         (["Which?", *["--option", "x"] * 27], "2 to 26"),
         (["  "], "question is empty"),
         (["Which?", "--method", "videoagnt"], "did you mean 'videoagent'"),
-        (["Which?", "--model", "gpt-9"], "unknown model"),
+        (["Which?", "--model", "gtp-9"], "unknown model"),
         (["Which?", "--model", "vml=test/obliging"], "unknown role"),
         (["Which?", "--max-calls", "0"], "positive and finite"),
         (["Which?", "--max-cost", "nan"], "--max-cost nan: a budget must be positive and finite"),

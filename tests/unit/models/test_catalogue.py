@@ -10,9 +10,10 @@ from longtake.errors import ConfigError, ModelError
 from longtake.models.backends.local import LocalChat, Weights
 from longtake.models.backends.scripted import ScriptedChat
 from longtake.models.cache import ReplyStore
-from longtake.models.catalogue import Catalogue, suggestions
+from longtake.models.catalogue import Catalogue
 from longtake.models.chat import Card, Options, say
 from longtake.models.keys import KEYS, bound_key
+from longtake.models.nearby import suggestions
 from longtake.models.prices import HERE, price_of
 from longtake.overlay import Layer
 

@@ -80,6 +80,7 @@ class OpenAIBackend(Backend[OpenAIEntry]):
             options=model.options,
         )
         manner = remembered(model.folder, f"{endpoint.url}#{card.model}")
+        manner.presume(images=entry.images, form=entry.form)
         return OpenAIChat(card, endpoint, manner)
 
     def check(self, model: Opening[OpenAIEntry]) -> None:

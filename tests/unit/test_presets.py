@@ -1,0 +1,84 @@
+"""The usual models by their usual names."""
+
+from __future__ import annotations
+
+import pytest
+
+from longtake.config import Settings, load, merge
+from longtake.errors import ConfigError
+from longtake.models.backends.openai import OpenAIChat
+from longtake.models.catalogue import Catalogue
+from longtake.models.keys import KEYS
+from longtake.models.manners import Manner
+from longtake.overlay import Layer
+from longtake.presets import PRESETS, preset_entry
+
+
+@pytest.mark.parametrize(
+    ("name", "host", "model"),
+    [
+        ("gpt-5.2", "api.openai.com", "gpt-5.2"),
+        ("gemini-3-flash", "generativelanguage.googleapis.com", "gemini-3-flash"),
+        ("claude-opus-4-6", "api.anthropic.com", "claude-opus-4-6"),
+        ("ollama/qwen2.5vl:7b", "", "qwen2.5vl:7b"),
+        ("vllm/Qwen/Qwen2.5-VL-7B-Instruct", "", "Qwen/Qwen2.5-VL-7B-Instruct"),
+        ("lmstudio/gemma", "", "gemma"),
+    ],
+)
+def test_a_name_says_where_the_model_is(name, host, model):
+    catalogue = Catalogue(Settings())
+    assert catalogue.host(name) == host
+    assert catalogue.entry(name).model == model
+
+
+def test_a_vendor_needs_its_own_key_which_goes_nowhere_else(monkeypatch):
+    monkeypatch.delenv("GEMINI_API_KEY", raising=False)
+    with pytest.raises(ConfigError, match="GEMINI_API_KEY holds no key"):
+        Catalogue(Settings()).check(["gemini-3-flash"])
+    vendors = [preset for preset in PRESETS if not preset.is_server]
+    for preset in vendors:
+        host = preset.base_url.removeprefix("https://").partition("/")[0]
+        assert KEYS[host] == preset.key_env
+        assert preset.source.startswith("https://")
+
+
+@pytest.mark.parametrize("name", ["gpt-oss:20b", "gpt-", "ollama/", "nobody"])
+def test_other_names_are_unknown(name):
+    assert preset_entry(name) is None
+    with pytest.raises(ConfigError, match="unknown model"):
+        Catalogue(Settings()).entry(name)
+
+
+def test_offline_refuses_a_vendor(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
+    with pytest.raises(ConfigError, match="--offline forbids"):
+        Catalogue(Settings(), offline=True).hosts(["gpt-5.2"])
+
+
+def test_an_entry_of_the_same_name_is_laid_over_the_preset():
+    mine = {"models": {"claude-x": {"price_in": 3, "price_out": 15, "images": 20}}}
+    entry = merge([Layer(mine, "mine")]).models["claude-x"]
+    assert (entry.images, entry.price_in, entry.form) == (20, 3, "tool")
+    assert entry.base_url == "https://api.anthropic.com/v1"
+
+
+def test_a_working_folder_cannot_choose_the_model(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "longtake.toml").write_text('[answers]\nmodel = "gpt-5.2"\n')
+    with pytest.raises(ConfigError, match=r"answers\.model"):
+        load()
+
+
+def test_a_preset_begins_with_what_the_vendor_documents(monkeypatch):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-x")
+    chat = Catalogue(Settings()).bare("claude-x")
+    assert isinstance(chat, OpenAIChat)
+    assert (chat.manner.rung, chat.manner.known.images, chat.card.context) == ("tool", 100, 200_000)
+
+
+def test_what_was_learned_comes_before_what_is_documented():
+    manner = Manner()
+    manner.learn(images=4)
+    manner.judge("m", "json_schema", "enforced")
+    manner.presume(images=100, form="tool")
+    assert (manner.known.images, manner.rung) == (4, "json_schema")
