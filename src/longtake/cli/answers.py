@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import click
 
 from longtake.cli.output import say
+from longtake.cli.painting import bold, faint, in_one_line, wrapped
 from longtake.display import visible
 from longtake.errors import LongtakeError
+from longtake.session.sharing import kind_of, quoted, said, sureness, times_of, with_footnotes
 from longtake.sinks.meter import Meter
 from longtake.steps.claims import claims
-from longtake.timecode import clock
 from longtake.types import GIVEN, Answer, Evidence, Result, Usage
 
 STATUS = {
@@ -32,45 +33,51 @@ def exit_code(answer: Answer) -> int:
     return 0 if answer.status in GIVEN else 3
 
 
-def in_words(answer: Answer, *, none: str) -> str:
-    """The chosen option with its letter, or the text of an open answer."""
-    if answer.choice:
-        return f"{answer.choice}. {answer.text}"
-    return answer.text or none
+def show(
+    answer: Answer,
+    usage: Usage,
+    *,
+    unseen: Sequence[str] = (),
+    quiet: bool = False,
+    meter: Meter | None = None,
+) -> None:
+    """Print the answer, its confidence, its evidence, what was not looked at, and the cost.
+
+    ``quiet`` leaves out everything but the answer and its citations; a ``meter`` adds what each
+    model was used for.
+    """
+    click.echo(bold(wrapped(with_footnotes(answer) or said(answer))))
+    _show_status(answer)
+    sure = sureness(answer.confidence)
+    if sure and not quiet:
+        click.echo(f"  confidence {sure}")
+    if answer.reason and answer.status != "abstained" and not quiet:
+        click.echo(wrapped(f"because {answer.reason}", indent="  "))
+    for number, cited in enumerate(answer.evidence, start=1):
+        click.echo(citation(number, cited))
+    if quiet:
+        return
+    if unseen:
+        click.echo(faint(wrapped(f"not looked at: {'; '.join(unseen)}", indent="  ")))
+    click.echo(faint(f"  {spent(usage)}"))
+    for model, used in (meter.by_model if meter else {}).items():
+        click.echo(faint(f"    {model}: {spent(used)}"))
 
 
-def show(answer: Answer, usage: Usage) -> None:
-    """Print the answer, its confidence, its evidence and its cost."""
-    click.echo(visible(with_footnotes(answer) or in_words(answer, none="(no answer)")))
+def _show_status(answer: Answer) -> None:
     if answer.status == "abstained" and answer.reason:
-        click.echo(visible(f"  {answer.reason}"))
+        click.echo(wrapped(answer.reason, indent="  "))
     elif STATUS[answer.status]:
         click.echo(f"  {STATUS[answer.status]}")
-    if answer.reason and answer.status != "abstained":
-        click.echo(visible(f"  because {answer.reason}"))
-    confidence = "unknown" if answer.confidence is None else f"{answer.confidence:.0%}"
-    click.echo(f"  confidence {confidence}")
-    numbered = bool(claims(answer))
-    for number, cited in enumerate(answer.evidence, start=1):
-        mark = f"[{number}] " if numbered else ""
-        click.echo(visible(f"  {mark}{citation(cited)}"))
-    click.echo(f"  {spent(usage)}")
 
 
-def with_footnotes(answer: Answer) -> str:
-    """An answer of several claims, each followed by the numbers of its citations; else empty."""
-    marked = []
-    for claim in claims(answer):
-        notes = "".join(f"[{place + 1}]" for place in claim.citations)
-        marked.append(f"{claim.text} {notes}".strip())
-    return " ".join(marked)
-
-
-def citation(cited: Evidence) -> str:
-    """``[00:12:31–00:12:34] speech “…”``."""
-    end = f"–{clock(cited.segment.end)}" if cited.segment.end - cited.segment.start >= 1 else ""
-    quoted = f" “{cited.text}”" if cited.text else ""
-    return f"[{clock(cited.segment.start)}{end}] {cited.source}{quoted}"
+def citation(number: int, cited: Evidence) -> str:
+    """``[1] 00:12:31–00:12:34  said  “…”``, in one line."""
+    start = f"  [{number}] {times_of(cited)}  {visible(kind_of(cited))}"
+    words = quoted(cited)
+    if not words:
+        return start
+    return f"{start}  “{in_one_line(words, taken=len(start) + 4)}”"
 
 
 def spent(usage: Usage) -> str:

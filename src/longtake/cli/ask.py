@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from longtake.cli.answers import exit_code, plain, report_spending, show
+from longtake.cli.answers import exit_code
+from longtake.cli.asking import FORMATS, Asked, Manner, ask_film, show_asked
 from longtake.cli.clipping import check_clips_folder, open_player, write_clips
+from longtake.cli.gathering import films_named
 from longtake.cli.indexing import look_through
-from longtake.cli.options import FILE, FOLDER, common, film_path, plot
-from longtake.cli.output import emit_json, on_terminal, say
+from longtake.cli.options import FILE, FOLDER, common, plot, quiet_option, verbose_option
+from longtake.cli.output import emit_json, emit_line, say
+from longtake.cli.painting import faint
 from longtake.cli.places import TRACE, check_place, plot_kind
+from longtake.cli.questions import read_questions
 from longtake.cli.session import (
     answering_options,
     name_hosts,
@@ -20,24 +25,38 @@ from longtake.cli.session import (
     question_options,
     read_question,
 )
-from longtake.events import ScoresSet, Sink
+from longtake.display import visible
+from longtake.errors import ConfigError, LongtakeError
+from longtake.events import ScoresSet
 from longtake.index.film import Film
 from longtake.plots import answer as drawing
 from longtake.plots import belief
 from longtake.plots import events as plots
-from longtake.registry import methods
 from longtake.session.asking import Session
 from longtake.session.films import open_film
-from longtake.sinks.console import ConsoleSink
 from longtake.sinks.jsonl import JsonlSink
-from longtake.sinks.meter import Meter
-from longtake.types import Result
+from longtake.types import Question, Result
 
 
 @click.command()
-@film_path
-@click.argument("question")
+@click.argument("words", nargs=-1, required=True, metavar="FILM... QUESTION", type=str)
 @question_method_option
+@click.option(
+    "--questions",
+    metavar="FILE",
+    help="Questions, one per line, instead of QUESTION; '-': standard input. Prints JSON Lines.",
+)
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(FORMATS),
+    help="How the answer is printed.  [default: text]",
+)
+@click.option(
+    "--download",
+    is_flag=True,
+    help="Fetch a film that is named by its address, with your yt-dlp; you must have the right to.",
+)
 @click.option(
     "--trace",
     type=FILE,
@@ -49,82 +68,197 @@ from longtake.types import Result
     "--clips", type=FOLDER, metavar="DIR", help="Cut the cited stretches into a new folder."
 )
 @click.option("--open", "play", is_flag=True, help="Start your player at the first citation.")
-@click.option("--quiet", is_flag=True, help="Do not show what the method does.")
+@quiet_option
+@verbose_option
 @common
 @question_options
 @answering_options
 def ask(
-    path: Path,
-    question: str,
+    words: tuple[str, ...],
     method: str | None,
+    questions: str | None,
+    kind: str | None,
+    download: bool,
     trace: Path | None,
     plot: Path | None,
     clips: Path | None,
     play: bool,
     quiet: bool,
+    verbose: bool,
     options: tuple[str, ...],
     subtitles: Path | None,
     session: Session,
     as_json: bool,
 ) -> int:
-    """Ask a question about a film; get an answer with evidence.
+    """Ask a question about a film, several films or a folder; get answers with evidence.
 
-    Without --option the question is open-ended. Without --model everything runs on this machine,
-    with small built-in models ('longtake models pull local/qwen2.5-1.5b' downloads the language
-    model once).
+    Without --option the question is open-ended. Without --model, the model that 'longtake setup'
+    wrote down answers, or else small built-in models on this machine ('longtake models pull
+    local/qwen2.5-1.5b' downloads the language model once). Several films are asked one by one, and
+    their answers are printed as JSON Lines with --json; 'longtake library ask' finds the films that
+    matter among many.
 
     Exit code 0: answered; 1: answered, but the trace or the plot could not be written; 3: the
-    budget ran out, or no reply could be read.
+    budget ran out, or no reply could be read; 4: a model could not be reached.
 
     \b
     Example:
       longtake ask film.mp4 "What does the sign over the door say?"
       longtake ask film.mp4 "Who leaves first?" --option "the man" --option "the woman"
+      longtake ask lectures/ "What is due on Friday?"
+      longtake ask film.mp4 --questions questions.txt > answers.jsonl
     """
-    asked = read_question(question, options)
-    method = method or session.casting.default_method
-    roles = methods.get(method).roles
-    film = open_film(path, session.settings, subtitles=subtitles)
-    # outputs are checked before any work is done for them
-    inputs = (path, film.subtitle_file, session.casting.team)
-    if trace is not None:
-        check_place(trace, TRACE, inputs=inputs)
-    if plot is not None:
-        plots.check(plot)
-        check_place(plot, plot_kind(plot), inputs=(*inputs, trace))
-    if clips is not None:
-        check_clips_folder(clips)
-    name_hosts(session, roles)
-    session.check_models(roles)
-    # indexed here, with a progress bar, rather than inside the first search of the method; if the
-    # time is limited, the method may have a first answer before it needs the index
+    names, asked = _split(words, questions, options)
+    kind = _kind(kind, as_json=as_json, batch=questions is not None)
+    manner = Manner(session, method or session.casting.default_method, quiet, verbose)
+    if session.casting.offline and download:
+        raise ConfigError("--download connects to other machines, and --offline forbids that")
+    paths = films_named(names, session.settings, download=download)
+    outputs = Outputs(trace, plot, clips, play)
+    several = len(paths) * len(asked) > 1 or questions is not None
+    if several:
+        _check_several(outputs, kind, subtitles)
+    else:
+        film = open_film(paths[0], session.settings, subtitles=subtitles)
+        # outputs are checked before any work is done for them
+        outputs.check((paths[0], film.subtitle_file, session.casting.team))
+    name_hosts(session, manner.roles)
+    session.check_models(manner.roles)
+    if several:
+        return ask_several(manner, paths, asked, kind)
+    _prepare(film, session)
+    return _ask_one(manner, film, asked[0], kind, outputs)
+
+
+def _split(
+    words: tuple[str, ...], questions: str | None, options: tuple[str, ...]
+) -> tuple[tuple[str, ...], list[Question]]:
+    """The films and the questions of a command line."""
+    if questions is not None:
+        if options:
+            raise ConfigError(
+                "--option is for one question; put options into the file of questions"
+            )
+        return words, read_questions(questions)
+    if len(words) < 2:
+        raise ConfigError('name a film and a question: longtake ask FILM "a question"')
+    return words[:-1], [read_question(words[-1], options)]
+
+
+def _kind(kind: str | None, *, as_json: bool, batch: bool) -> str:
+    if as_json and kind not in (None, "json"):
+        raise ConfigError(f"--json and --format {kind} exclude each other")
+    usual = "json" if as_json or batch else "text"
+    return kind or usual
+
+
+def _check_several(outputs: Outputs, kind: str, subtitles: Path | None) -> None:
+    """Reject what only makes sense for one answer."""
+    if outputs.any or subtitles is not None or kind == "html":
+        raise ConfigError(
+            "--trace, --plot, --clips, --open, --subtitles and --format html are for one answer"
+        )
+
+
+def _prepare(film: Film, session: Session) -> None:
+    """Index a film here, with a progress bar, rather than inside the first search of the method."""
+    # if the time is limited, the method may have a first answer before it needs the index
     if session.settings.budget.seconds is None:
         look_through(film)
-    meter = Meter()
-    sinks: list[Sink] = [meter]
-    if on_terminal() and not quiet:
-        sinks.append(ConsoleSink(sys.stderr))
-    recording = None if trace is None else JsonlSink(trace)
+
+
+def _ask_one(manner: Manner, film: Film, question: Question, kind: str, outputs: Outputs) -> int:
+    recording = None if outputs.trace is None else JsonlSink(outputs.trace)
     if recording is not None:
-        say(f"{trace} will hold the frames shown to models")
-        sinks.append(recording)
-    with report_spending(meter):
-        result = session.ask(film, asked, method, sinks=sinks)
+        say(f"{outputs.trace} will hold the frames shown to models")
+    asked = ask_film(manner, film, question, sinks=[recording] if recording else [])
     # the answer comes first: it is paid for, even if drawing the plot fails
-    if as_json:
-        emit_json({"film": str(path), "question": question, **plain(result)})
+    if kind == "json":
+        emit_json(asked.row)
     else:
-        show(result.answer, result.usage)
-    if clips is not None:
-        write_clips(film, result.answer.evidence, clips)
-    if play:
-        open_player(path, result.answer.evidence)
-    if plot is not None:
-        _draw(film, result, plot)
+        show_asked(asked, kind, manner)
+    answer = asked.result.answer
+    if outputs.clips is not None:
+        write_clips(film, answer.evidence, outputs.clips)
+    if outputs.play:
+        open_player(film.path, answer.evidence)
+    if outputs.plot is not None:
+        _draw(film, asked.result, outputs.plot)
     if recording is not None and recording.problem:
-        say(f"{trace}: the trace is incomplete ({recording.problem})")
-        return exit_code(result.answer) or 1
-    return exit_code(result.answer)
+        say(f"{outputs.trace}: the trace is incomplete ({recording.problem})")
+        return exit_code(answer) or 1
+    return exit_code(answer)
+
+
+def ask_several(
+    manner: Manner, paths: Sequence[Path], questions: Sequence[Question], kind: str
+) -> int:
+    """Ask each film each question; an answer is printed as soon as it is there.
+
+    A film that cannot be opened, or a question that fails, is reported in its place.
+    """
+    worst = 0
+    for path in paths:
+        try:
+            film = open_film(path, manner.session.settings)
+            _prepare(film, manner.session)
+        except LongtakeError as error:
+            _report(path, "", error, kind)
+            worst = max(worst, error.exit_code)
+            continue
+        for question in questions:
+            try:
+                asked = ask_film(manner, film, question)
+            except LongtakeError as error:
+                _report(path, question.text, error, kind)
+                worst = max(worst, error.exit_code)
+                continue
+            worst = max(worst, exit_code(asked.result.answer))
+            _show_row(asked, kind, manner, several=len(questions) > 1)
+    return worst
+
+
+def _show_row(asked: Asked, kind: str, manner: Manner, *, several: bool) -> None:
+    if kind == "json":
+        emit_line(asked.row)
+        return
+    if kind == "text":
+        about = f"{asked.film.path}: {asked.question.text}" if several else str(asked.film.path)
+        click.echo(faint(visible(about)))
+    show_asked(asked, kind, manner)
+
+
+def _report(path: Path, question: str, error: LongtakeError, kind: str) -> None:
+    if kind == "json":
+        row = {"film": str(path), "question": question, "status": "error", "error": str(error)}
+        emit_line(row)
+    else:
+        say(str(error))
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """What is made of an answer besides printing it."""
+
+    trace: Path | None
+    plot: Path | None
+    clips: Path | None
+    play: bool
+
+    @property
+    def any(self) -> bool:
+        """Whether anything is wanted."""
+        return self != Outputs(None, None, None, play=False)
+
+    def check(self, inputs: tuple[Path | None, ...]) -> None:
+        """Raise if something cannot be written."""
+        if self.trace is not None:
+            check_place(self.trace, TRACE, inputs=inputs)
+        if self.plot is not None:
+            plots.check(self.plot)
+            check_place(self.plot, plot_kind(self.plot), inputs=(*inputs, self.trace))
+        if self.clips is not None:
+            check_clips_folder(self.clips)
 
 
 def _draw(film: Film, result: Result, path: Path) -> None:

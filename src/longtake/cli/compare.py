@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from longtake import registry
-from longtake.cli.answers import exit_code, in_words, plain, report_spending
+from longtake.cli.answers import exit_code, plain, report_spending
 from longtake.cli.indexing import look_through
 from longtake.cli.options import common, film_path
 from longtake.cli.output import confirm, emit_json, say
@@ -28,6 +28,7 @@ from longtake.session.asking import Session
 from longtake.session.casting import roles_of
 from longtake.session.estimate import Estimate, estimate_all
 from longtake.session.films import open_film
+from longtake.session.sharing import said
 from longtake.sinks.meter import Meter
 from longtake.types import Result
 
@@ -121,11 +122,11 @@ def _show_table(rows: Sequence[tuple[str, Result | LongtakeError]]) -> None:
 
 def _line(result: Result) -> str:
     answer, used = result.answer, result.usage
-    said = in_words(answer, none="(none)")
+    words = said(answer, none="(none)")
     if answer.status != "answered":
-        said = f"{said} [{answer.status}]"
+        words = f"{words} [{answer.status}]"
     confidence = "" if answer.confidence is None else f"{answer.confidence:.0%}"
     tokens = used.tokens_in + used.tokens_out
     cost = "unknown" if used.cost is None else f"${used.cost:.4f}"
     usage = f"{used.frames:>8}{used.calls:>7}{tokens:>9,}{cost:>10}{used.seconds:>8.1f}"
-    return f"{said[:31]:<32}{confidence:>6}{usage}"
+    return f"{words[:31]:<32}{confidence:>6}{usage}"

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 
-from longtake.cli.answers import STATUS, exit_code, in_words, plain, report_spending, spent
-from longtake.cli.options import COUNT, common
-from longtake.cli.output import emit_json, on_terminal, say
+from longtake.cli.answers import STATUS, exit_code, plain, report_spending, spent
+from longtake.cli.options import COUNT, common, quiet_option, verbose_option
+from longtake.cli.output import emit_json, say
+from longtake.cli.painting import bold, in_one_line, wrapped
 from longtake.cli.session import (
     answering_options,
     method_option,
@@ -20,6 +20,7 @@ from longtake.cli.session import (
     read_question,
 )
 from longtake.cli.shelves import entry_data, library_option, open_library, where_option
+from longtake.cli.watching import watching
 from longtake.config import Settings
 from longtake.display import visible
 from longtake.errors import ConfigError
@@ -28,7 +29,7 @@ from longtake.library import FilmHits, LibraryAnswer, Moment, ask_library
 from longtake.library.asking import TRIES
 from longtake.registry import methods
 from longtake.session.asking import Session
-from longtake.sinks.console import ConsoleSink
+from longtake.session.sharing import kind_of, quoted, said
 from longtake.sinks.meter import Meter
 from longtake.timecode import clock
 
@@ -112,7 +113,8 @@ def _plain(moment: Moment) -> dict[str, Any]:
     show_default=True,
     help="Most films that are asked for a single answer.",
 )
-@click.option("--quiet", is_flag=True, help="Do not show what the method does.")
+@quiet_option
+@verbose_option
 @library_option
 @common
 @question_options
@@ -123,6 +125,7 @@ def ask(
     where: str,
     tries: int,
     quiet: bool,
+    verbose: bool,
     folder: Path | None,
     backend: str,
     options: tuple[str, ...],
@@ -148,11 +151,9 @@ def ask(
     asked = read_question(question, options)
     name_hosts(session, tuple(dict.fromkeys((*methods.get(method).roles, "llm"))))
     meter = Meter()
-    sinks: list[Sink] = [meter]
-    if on_terminal() and not quiet:
-        sinks.append(ConsoleSink(sys.stderr))
     chosen = open_library(folder, backend, session.settings)
-    with report_spending(meter):
+    with report_spending(meter), watching(quiet=quiet, verbose=verbose) as shown:
+        sinks: list[Sink] = [meter, *shown]
         result = ask_library(chosen, session, asked, method, where=where, tries=tries, sinks=sinks)
     if as_json:
         emit_json({"question": question, **_answer_data(result)})
@@ -163,14 +164,16 @@ def ask(
 
 def _show_answer(result: LibraryAnswer) -> None:
     answer = result.answer
-    click.echo(visible(in_words(answer, none="(in no film)")))
+    click.echo(bold(wrapped(said(answer, none="(in no film)"))))
     if answer.status != "abstained" and STATUS[answer.status]:
         click.echo(f"  {STATUS[answer.status]}")
     if answer.reason:
-        click.echo(visible(f"  {answer.reason}"))
-    for cited in result.cited:
-        quoted = f"  “{cited.evidence.text}”" if cited.evidence.text else ""
-        click.echo(visible(f"  {cited}  {cited.evidence.source}{quoted}"))
+        click.echo(wrapped(answer.reason, indent="  "))
+    for number, cited in enumerate(result.cited, start=1):
+        start = visible(f"  [{number}] {cited}  {kind_of(cited.evidence)}")
+        words = quoted(cited.evidence)
+        quote = f"  “{in_one_line(words, taken=len(start) + 4)}”" if words else ""
+        click.echo(f"{start}{quote}")
     looked = f"{len(result.films)} looked at, {result.candidates} candidates"
     click.echo(f"  {result.searched} films searched, {looked}; {spent(result.usage)}")
 

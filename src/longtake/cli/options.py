@@ -32,6 +32,12 @@ as_json = click.option(
 debug = click.option(
     "--debug", is_flag=True, expose_value=False, help="Show where an error came from."
 )
+quiet_option = click.option(
+    "--quiet", "-q", is_flag=True, help="Print only the answer and its citations."
+)
+verbose_option = click.option(
+    "--verbose", "-v", is_flag=True, help="Show everything that the method does."
+)
 retry_errors = click.option("--retry-errors", is_flag=True, help="Retry questions that failed.")
 
 

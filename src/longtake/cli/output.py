@@ -26,6 +26,15 @@ def emit_json(data: Mapping[str, Any]) -> None:
     click.echo(_escaped(text).encode())
 
 
+def emit_line(data: Mapping[str, Any]) -> None:
+    """Print one JSON object in one line, for JSON Lines."""
+    valid = _valid({"schema": SCHEMA, **data})
+    text = json.dumps(valid, ensure_ascii=False, allow_nan=False)
+    click.echo(_escaped(text).encode())
+    # whoever reads the other end of a pipe wants each answer as soon as it is there
+    sys.stdout.flush()
+
+
 def _escaped(text: str) -> str:
     """Escape characters that a terminal obeys instead of showing, such as U+202E."""
     escapes = {}

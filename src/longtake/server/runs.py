@@ -38,6 +38,7 @@ from longtake.server.options import ServeOptions
 from longtake.server.run import Run
 from longtake.session.asking import Session
 from longtake.session.casting import Casting
+from longtake.session.conversation import with_carried
 from longtake.sinks.jsonl import JsonlSink
 from longtake.sinks.meter import Meter
 from longtake.sinks.otlp import OtlpSink, Sender
@@ -254,11 +255,8 @@ class RunPool:
 
 def question_of(ask: Ask) -> Question:
     """The question as the method is asked it, with what it refers to."""
-    text = ask.question.strip()
-    if ask.carried.strip():
-        text = f"{text}\n(Earlier in this conversation: {ask.carried.strip()})"
     try:
-        return Question(text, ask.options)
+        return Question(with_carried(ask.question, ask.carried), ask.options)
     except ValueError as error:
         raise ConfigError(str(error)) from error
 

@@ -24,6 +24,11 @@ class Meter:
         self._moments: set[float] = set()
 
     @property
+    def moments(self) -> list[float]:
+        """The times of the film that a model was shown, or whose captions it read."""
+        return sorted(self._moments)
+
+    @property
     def seen(self) -> int:
         """Distinct moments of the film that a model was shown, or whose captions it read."""
         return len(self._moments)

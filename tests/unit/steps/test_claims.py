@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from longtake.cli.answers import with_footnotes
+from longtake.session.sharing import with_footnotes
 from longtake.steps.claims import claims, sentences
 from longtake.types import Answer, Evidence, Segment
 

@@ -23,6 +23,7 @@ from longtake.server.openai.requests import PREFIX, BadRequest, Wish, read_model
 from longtake.server.openai.sent import place
 from longtake.server.run import Run
 from longtake.server.state import Shared, State
+from longtake.session.conversation import CARRIED
 from longtake.stopping import Cancelled
 from longtake.types import Result
 
@@ -30,8 +31,6 @@ router = APIRouter(tags=["openai"])
 
 BUDGET = "x-longtake-budget"
 """Header with limits, as in ``calls=20, cost=0.5``."""
-CARRIED = 20_000
-"""Characters of a conversation that are carried; its end matters most."""
 GRACE = 20.0
 """Seconds for which a run goes on after its client has gone: SDKs retry after their timeout, and
 the retry joins the run instead of paying twice."""

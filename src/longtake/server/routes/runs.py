@@ -6,6 +6,7 @@ import json
 from collections.abc import AsyncIterator, Iterator
 from itertools import islice
 from typing import Annotated, Any
+from urllib.parse import quote
 
 from fastapi import APIRouter, Header, HTTPException, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
@@ -13,13 +14,13 @@ from starlette.responses import FileResponse, Response, StreamingResponse
 
 from longtake import registry, trace
 from longtake.server import events
-from longtake.server.export import as_html, as_markdown
 from longtake.server.frames import jpeg_at
 from longtake.server.journal import Ask, RunRecord, new_id
 from longtake.server.run import Run
 from longtake.server.runs import question_of
 from longtake.server.state import Shared, State
 from longtake.session.estimate import Estimate, estimate_all
+from longtake.session.sharing import Told, as_html, as_markdown
 
 router = APIRouter(tags=["runs"])
 
@@ -236,16 +237,25 @@ def export_answer(run: str, ending: str, state: Shared, request: Request) -> Res
     """An answer as a self-contained HTML file, or as Markdown with links to times."""
     record = state.record(run)
     if ending == "md":
-        text, kind = as_markdown(record, str(request.base_url).rstrip("/")), "text/markdown"
+        page = f"{str(request.base_url).rstrip('/')}/film/{quote(record.ask.film)}"
+        text = as_markdown(_told(record), lambda time: f"{page}?t={time:.2f}")
+        kind = "text/markdown"
     elif ending == "html":
         film = state.shelf.open(record.ask.film)
-        text, kind = as_html(record, lambda time: jpeg_at(film, time, 480)), "text/html"
+        text, kind = as_html(_told(record), lambda time: jpeg_at(film, time, 480)), "text/html"
     else:
         raise HTTPException(404, "only .html and .md")
     name = f"answer-{record.id}.{ending}"
     # never shown at our own address, where it would be a page of ours
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return Response(text, media_type=f"{kind}; charset=utf-8", headers=headers)
+
+
+def _told(record: RunRecord) -> Told:
+    ask = record.ask
+    return Told(
+        ask.question, record.film_name, ask.method, record.answer, record.usage, ask.options
+    )
 
 
 @router.get("/pictures/{digest}")

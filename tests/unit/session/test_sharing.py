@@ -1,0 +1,90 @@
+"""How answers are told: citations with their kind, no guesses as evidence, footnotes."""
+
+from __future__ import annotations
+
+import pytest
+
+from longtake.session.conversation import CARRIED, carry_on, with_carried
+from longtake.session.sharing import Told, as_html, as_markdown, kind_of, quoted, sureness, times_of
+from longtake.types import Answer, Evidence, Segment, Usage
+
+HERE = Segment(61, 61)
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "kind", "words"),
+    [
+        ("frame", "", "picture", ""),
+        ("caption", "A man waves.", "picture, described", "A man waves."),
+        ("caption", "May show: matchstick, nematode.", "picture", ""),
+        ("caption", "May show: St. Bernard, nematode", "picture", ""),
+        (
+            "caption",
+            "May show: a, b. Text: EXIT 4. Said: hello.",
+            "read and heard",
+            "EXIT 4. hello.",
+        ),
+        ("caption", "May show: a. May show: b. Text: c.", "read and heard", "c."),
+        ("speech", "May show: that it holds.", "said", "May show: that it holds."),
+        ("onscreen", "EXIT\n4", "text on screen", "EXIT 4"),
+        ("subtitle", "Hello", "said (subtitles)", "Hello"),
+    ],
+)
+def test_guesses_at_a_picture_are_no_evidence(source, text, kind, words):
+    cited = Evidence(HERE, source, text)
+    assert (kind_of(cited), quoted(cited)) == (kind, words)
+
+
+def test_times():
+    assert times_of(Evidence(HERE, "frame")) == "00:01:01"
+    assert times_of(Evidence(Segment(1, 3), "speech")) == "00:00:01–00:00:03"
+
+
+@pytest.mark.parametrize(
+    ("confidence", "words"),
+    [
+        (None, ""),
+        (1.0, "high (100%)"),
+        (0.6, "fair (60%)"),
+        (0.4, "low (40%)"),
+        (0.0, "very low (0%)"),
+    ],
+)
+def test_confidence_is_a_word_and_a_number_or_nothing(confidence, words):
+    assert sureness(confidence) == words
+
+
+def told():
+    evidence = (
+        Evidence(Segment(1, 3), "speech", "the dog is red"),
+        Evidence(Segment(9, 9), "caption", "May show: matchstick. Text: a cat sleeps."),
+    )
+    answer = Answer(text="The dog is red. A cat sleeps.", evidence=evidence)
+    return Told("Who? <b>", "film.mp4", "lookup", answer, Usage(), unseen=["the pictures"])
+
+
+def test_a_page_has_its_claims_as_footnotes_and_loads_nothing():
+    page = as_html(told(), lambda time: b"\xff\xd8")
+    assert 'The dog is red.<sup><a href="#c1">[1]</a></sup>' in page
+    assert 'id="c2"' in page
+    assert "matchstick" not in page
+    assert "Who? &lt;b&gt;" in page
+    assert "Not looked at: the pictures" in page
+    assert "http" not in page
+
+
+def test_markdown_links_to_the_times():
+    text = as_markdown(told(), lambda time: f"film.mp4#t={time:.2f}")
+    assert "1. [00:00:01–00:00:03](film.mp4#t=1.00) said “the dog is red”" in text
+    assert "**The dog is red. \\[1\\] A cat sleeps. \\[2\\]**" in text
+
+
+def test_what_is_carried_is_the_conversation_and_its_end_if_it_is_long():
+    carried = carry_on("", "Who is\n it?", "The man.")
+    assert carried == "Q: Who is it?\nA: The man."
+    assert with_carried(" And then? ", "") == "And then?"
+    asked = with_carried("And then?", carried)
+    assert asked == "And then?\n(Earlier in this conversation: Q: Who is it?\nA: The man.)"
+    long = carry_on("x" * CARRIED, "Last?", "Yes.")
+    assert len(long) == CARRIED
+    assert long.endswith("A: Yes.")
