@@ -19,7 +19,7 @@ from pathlib import Path
 
 from longtake.evals import drawing, grounding
 from longtake.evals.drawing import COLOURS, Mark
-from longtake.evals.experiment import with_profile_model
+from longtake.evals.experiment import frames_in_one_call, with_profile_model
 from longtake.evals.items import Benchmark
 from longtake.evals.lab import lab
 from longtake.evals.markdown import table
@@ -36,7 +36,6 @@ METHODS = ("videoagent", "videodetective", "a4vl", "lvagent", "symphony", "looku
 LENGTHS = (20, 60, 120)
 FIRST_SEED = 2000  # published seeds that nothing else uses: from 2100, 2300 and 2600
 WORLDS, QUESTIONS = 10, 30
-MOST_FRAMES = 480  # of 256 tokens each, within a context of 131,072 tokens
 PROMPT_TOKENS = 250  # of uniform, without its pictures
 
 
@@ -126,11 +125,13 @@ HEAD = (
 )
 
 
-def frames_for(scored: Scored) -> tuple[int, int]:
+def frames_for(cell: Cell, benchmark: Benchmark, scored: Scored) -> tuple[int, int]:
     """Frames for uniform: as many as the method was shown, and as many as cost its tokens."""
-    shown = min(MOST_FRAMES, max(1, round(scored.mean("frames"))))
-    affordable = round((scored.tokens - PROMPT_TOKENS) / 256)
-    return shown, min(MOST_FRAMES, max(1, affordable))
+    most = frames_in_one_call(cell.solver().session, benchmark)
+    assert most is not None  # simulated models have a context
+    shown = min(most, max(1, round(scored.mean("frames"))))
+    affordable = round((scored.tokens - PROMPT_TOKENS) / cell.profile.model.picture_tokens)
+    return shown, min(most, max(1, affordable))
 
 
 def worlds(options: argparse.Namespace, minutes: int, profile: Profile) -> Benchmark:
@@ -146,7 +147,7 @@ def measure(options: argparse.Namespace, profile: Profile, minutes: int, method:
     cell = Cell(options.out, profile, minutes, method)
     scored = cell.run(benchmark, options.workers)
     baselines = []
-    for frames in frames_for(scored):
+    for frames in frames_for(cell, benchmark, scored):
         uniform = Cell(options.out, profile, minutes, "uniform", frames)
         baselines.append(uniform.run(benchmark, options.workers))
     return Row(cell, scored, *baselines)
@@ -159,7 +160,7 @@ def known(options: argparse.Namespace, profile: Profile, minutes: int, method: s
     done = [score(benchmark, cell.folder.results())]
     if len(done[0].rows) < len(benchmark.items):
         return None
-    for frames in frames_for(done[0]):
+    for frames in frames_for(cell, benchmark, done[0]):
         folder = Cell(options.out, profile, minutes, "uniform", frames).folder
         done.append(score(benchmark, folder.results()))
     if any(len(scored.rows) < len(benchmark.items) for scored in done):

@@ -50,7 +50,7 @@ class Segment:
         return max(0.0, min(self.end, other.end) - max(self.start, other.start))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Frame:
     """One picture and the time it appears on screen, in seconds from the start of the film."""
 

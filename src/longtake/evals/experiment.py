@@ -17,6 +17,7 @@ from longtake.evals.scoring import Difference, Rate, by_tag, paired
 from longtake.evals.solving import AskAll, Solver
 from longtake.lab.acuity import LabModel, parse
 from longtake.lab.profile import PROFILE, Profile, profile_named
+from longtake.session.asking import Session
 from longtake.session.casting import Assignment, Casting
 
 BASELINE = "uniform"
@@ -24,6 +25,10 @@ LAB = "lab/"
 """Prefix of the names of simulated models."""
 ACUITIES = (0.4, 0.6, 0.8, 1.0)
 NOISES = (0.0, 1.0, 2.0, 4.0)
+WORDS = 4096
+"""Tokens of a context that are left for the words of a prompt and for the reply."""
+LABEL = 10
+"""Tokens of the time that is written before each picture, at most."""
 
 Worlds = Callable[[float | None], Benchmark]
 """Makes the worlds for a noise level of the simulated encoder; ``None``: the profile's."""
@@ -136,16 +141,32 @@ def check(solver: Solver, benchmark: Benchmark, *, all_films: bool) -> None:
 def measure(
     solver: Solver, benchmark: Benchmark, workers: int, ask_all: AskAll | None = None
 ) -> Measured:
-    """Run the method, then uniform sampling with as many frames as the method used on average."""
+    """Run the method, then uniform sampling with as many frames as the method used on average.
+
+    A method may look at more frames in many calls than one call can hold: then uniform sampling
+    gets as many as fit.
+    """
     scored = _scored(solver, benchmark, workers, ask_all)
     # uniform needs a frame, even if the method used none
     frames = max(1, round(scored.mean("frames")))
+    most = frames_in_one_call(solver.session, benchmark)
+    if most is not None:
+        frames = min(frames, most)
     session = solver.session.with_fields(BASELINE, {"frames": frames})
     baseline = replace(solver, method=BASELINE, session=session)
     uniform = _scored(baseline, benchmark, workers, ask_all)
     models = tuple(session.casting.models)
     profile = str(benchmark.settings["profile_hash"])
     return Measured(solver.method, models, scored, uniform, frames, profile)
+
+
+def frames_in_one_call(session: Session, benchmark: Benchmark) -> int | None:
+    """The most frames that uniform sampling can show; ``None`` if its model names no context."""
+    footage = benchmark.source.footage(benchmark.items[0].asked.video)
+    model = session.run(session.method(BASELINE), footage)["vlm"].card
+    if model.context is None or model.picture_tokens is None:
+        return None
+    return max(1, (model.context - WORDS) // (model.picture_tokens + LABEL))
 
 
 def sweep(

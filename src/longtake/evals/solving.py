@@ -125,7 +125,8 @@ def _receive(pipe: Connection, process: SpawnProcess) -> dict[str, Any] | None:
     """The next result of a worker, or ``None`` when it wants more questions."""
     try:
         message: dict[str, Any] | OSError | None = pipe.recv()
-    except EOFError:
+    # a worker that is killed while it writes resets the pipe
+    except (EOFError, ConnectionResetError):
         process.join()
         told = f"a worker died (exit code {process.exitcode}); run the command again to continue"
         raise LongtakeError(told) from None

@@ -21,8 +21,8 @@ from longtake.lab.script import Script
 from longtake.media.video import sample_times
 from longtake.types import Frame, Line, Pixels, Segment
 
-KEPT = 200
-"""Frames held in memory (80 MB): questions about one film often look at the same ones."""
+KEPT = 500
+"""Frames held in memory (200 MB): questions about one film often look at the same ones."""
 
 
 class LabFootage(PlainFootage):

@@ -6,7 +6,9 @@ words count as times, options or facts, so changing one changes the replies of e
 
 from __future__ import annotations
 
+import math
 import re
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -247,19 +249,18 @@ class Shown:
 def _times(text: str) -> list[tuple[int, float]]:
     """Every time that a text names, with its position; a range counts as its middle."""
     times: list[tuple[int, float]] = []
-    ranges: list[tuple[int, int]] = []
+    inside: set[int] = set()
     for pattern in (_RANGE, _SECONDS_RANGE, _FIELDS):
         for match in pattern.finditer(text):
-            ranges.append(match.span())
+            inside.update(range(*match.span()))
             times.append((match.start(), (seconds(match[1]) + seconds(match[2])) / 2))
     for match in _MOMENT.finditer(text):
-        in_range = any(start <= match.start() < end for start, end in ranges)
-        if not in_range:
+        if match.start() not in inside:
             times.append((match.start(), seconds(match[1] or match[2])))
     return sorted(times)
 
 
 def _before(times: list[tuple[int, float]], place: int) -> float | None:
-    """The last time named before a position in the text."""
-    earlier = [(position, time) for position, time in times if position < place]
-    return max(earlier)[1] if earlier else None
+    """The last time named before a position in the text; the times are in order."""
+    earlier = bisect_left(times, (place, -math.inf))
+    return times[earlier - 1][1] if earlier else None

@@ -10,8 +10,8 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Literal, Protocol, TypeAlias
+from weakref import WeakKeyDictionary
 
 from longtake.errors import ModelError
 from longtake.models.images import encode_jpeg
@@ -33,6 +33,23 @@ class Text:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Encoded:
+    """A frame as it is sent."""
+
+    jpeg: bytes
+    digest: str
+
+    @classmethod
+    def of(cls, frame: Frame, max_pixels: int) -> _Encoded:
+        jpeg = encode_jpeg(frame.pixels, max_pixels)
+        return cls(jpeg, hashlib.blake2b(jpeg, digest_size=16).hexdigest())
+
+
+_ENCODED: WeakKeyDictionary[Frame, dict[int, _Encoded]] = WeakKeyDictionary()
+"""By frame and size: agents are often shown the same frames, which are encoded once."""
+
+
 @dataclass(frozen=True, eq=False)
 class Image:
     """A frame in a message, encoded within ``max_pixels`` when it is first needed."""
@@ -42,15 +59,24 @@ class Image:
     tokens: int | None = None
     """Its tokens in the model it is meant for; ``None``: estimated from its size."""
 
-    @cached_property
+    @property
     def jpeg(self) -> bytes:
         """The picture as it is sent."""
-        return encode_jpeg(self.frame.pixels, self.max_pixels)
+        return self._encoded.jpeg
 
-    @cached_property
+    @property
     def digest(self) -> str:
         """Hash of the encoded bytes; names the picture in traces and cache keys."""
-        return hashlib.blake2b(self.jpeg, digest_size=16).hexdigest()
+        return self._encoded.digest
+
+    @property
+    def _encoded(self) -> _Encoded:
+        sizes = _ENCODED.setdefault(self.frame, {})
+        encoded = sizes.get(self.max_pixels)
+        # two threads may encode the same frame; the results are equal
+        if encoded is None:
+            encoded = sizes[self.max_pixels] = _Encoded.of(self.frame, self.max_pixels)
+        return encoded
 
     @property
     def time(self) -> float:

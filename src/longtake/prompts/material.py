@@ -20,7 +20,11 @@ _TURN_MARKER = re.compile(r"\[(/?[A-Z][A-Z_ ]+)\]")
 def defuse(text: str) -> str:
     """The text without anything that could end its quotation or start another turn."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n")
-    seen = "".join(char for char in lines if char in "\n\t" or not _unseen(char))
+    # unseen characters are not printable, and nearly all texts are printable throughout
+    if lines.replace("\n", "").replace("\t", "").isprintable():
+        seen = lines
+    else:
+        seen = "".join(char for char in lines if char in "\n\t" or not _unseen(char))
     return _TURN_MARKER.sub(r"(\1)", seen.translate(_ANGLES))
 
 
