@@ -1,6 +1,7 @@
 """Every method on 20, 60 and 120 minutes of film, lab-1 beside lab-2: one page and one drawing.
 
     python benchmarks/lab2.py --out build/lab2 --workers 16
+    python benchmarks/lab2.py --out build/lab2 --unverified     # also without verification, lab-2
     python benchmarks/lab2.py --out build/lab2 --page-only      # from what is there so far
 
 Each cell (edition, length, method) is a run folder that is resumed, so the command may be stopped
@@ -14,9 +15,10 @@ from __future__ import annotations
 
 import argparse
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from longtake.config import AnswerSettings, Settings
 from longtake.evals import drawing, grounding
 from longtake.evals.drawing import COLOURS, Mark
 from longtake.evals.experiment import frames_in_one_call, with_profile_model
@@ -28,9 +30,10 @@ from longtake.evals.runner import Scored, evaluate, score
 from longtake.evals.runs import RunFolder
 from longtake.evals.scoring import paired
 from longtake.evals.solving import Solver
-from longtake.lab.profile import PROFILES, Profile
+from longtake.lab.profile import LAB_2, PROFILES, Profile
 from longtake.session.asking import Session
 from longtake.session.casting import Casting
+from longtake.types import GIVEN
 
 METHODS = ("videoagent", "videodetective", "a4vl", "lvagent", "symphony", "lookup")
 LENGTHS = (20, 60, 120)
@@ -48,17 +51,21 @@ class Cell:
     minutes: int
     method: str
     frames: int | None = None
+    verify: bool = True
 
     @property
     def folder(self) -> RunFolder:
         """Where its results are."""
         name = f"{self.profile.name}-{self.minutes}-{self.method}"
-        return RunFolder(self.out / (name if self.frames is None else f"{name}-{self.frames}"))
+        if self.frames is not None:
+            name = f"{name}-{self.frames}"
+        return RunFolder(self.out / (name if self.verify else f"{name}-unverified"))
 
     def solver(self) -> Solver:
         """The method with the edition's simulated model in every role."""
         casting = with_profile_model(Casting(), self.method, self.profile)
-        session = Session(casting=casting)
+        settings = replace(Settings(), answers=AnswerSettings(verify=self.verify))
+        session = Session(settings, casting=casting)
         if self.frames is not None:
             session = session.with_fields(self.method, {"frames": self.frames})
         return Solver(self.method, session)
@@ -89,12 +96,7 @@ class Row:
 
     def cells(self) -> list[str]:
         """The row as the page shows it."""
-        scored, cited = self.scored, None
-        rate = scored.accuracy
-        cited = grounding.measure(scored.items, scored.rows, scored.right)
-        precision = recall = "–"
-        if cited is not None and cited.precision is not None and cited.recall is not None:
-            precision, recall = f"{cited.precision:.2f}", f"{cited.recall:.2f}"
+        scored, rate = self.scored, self.scored.accuracy
         return [
             self.cell.method,
             self.cell.profile.name,
@@ -105,9 +107,37 @@ class Row:
             f"{scored.tokens:,.0f}",
             self.lead(self.at_frames),
             self.lead(self.at_tokens),
-            precision,
-            recall,
+            *citations(scored),
         ]
+
+
+def citations(scored: Scored) -> tuple[str, str]:
+    """Precision and recall of the citations of right answers."""
+    cited = grounding.measure(scored.items, scored.rows, scored.right)
+    if cited is None or cited.precision is None or cited.recall is None:
+        return "–", "–"
+    return f"{cited.precision:.2f}", f"{cited.recall:.2f}"
+
+
+def unsupported(scored: Scored, right: bool) -> str:
+    """The share of right or of wrong answers that are marked as unsupported."""
+    rows = [row for row, hit in zip(scored.rows, scored.right, strict=True) if hit == right]
+    given = [row["status"] for row in rows if row["status"] in GIVEN]
+    return f"{given.count('unsupported') / len(given):.1%}" if given else "–"
+
+
+def verification(verified: Scored, plain: Scored) -> list[str]:
+    """A method's citations without and with verification, and what it costs."""
+    before, after = citations(plain), citations(verified)
+    cost = verified.tokens / plain.tokens - 1
+    return [
+        f"{plain.accuracy.value:.1%} → {verified.accuracy.value:.1%}",
+        f"{before[0]} → {after[0]}",
+        f"{before[1]} → {after[1]}",
+        unsupported(verified, right=True),
+        unsupported(verified, right=False),
+        f"{cost:+.1%}",
+    ]
 
 
 HEAD = (
@@ -122,6 +152,17 @@ HEAD = (
     "− uniform, equal tokens",
     "citation precision",
     "recall",
+)
+
+
+CHECKED_HEAD = (
+    "method",
+    "accuracy",
+    "citation precision",
+    "recall",
+    "right answers marked unsupported",
+    "wrong answers marked unsupported",
+    "tokens",
 )
 
 
@@ -168,7 +209,24 @@ def known(options: argparse.Namespace, profile: Profile, minutes: int, method: s
     return Row(cell, *done)
 
 
-def write(rows: list[Row], out: Path) -> None:
+def checked(options: argparse.Namespace, rows: list[Row]) -> list[str]:
+    """Blocks of the page: each lab-2 cell beside the same without verification, where it is."""
+    tables: dict[int, list[list[str]]] = {}
+    for row in rows:
+        cell = replace(row.cell, verify=False)
+        benchmark = worlds(options, cell.minutes, cell.profile)
+        plain = score(benchmark, cell.folder.results())
+        if len(plain.rows) == len(benchmark.items):
+            line = [cell.method, *verification(row.scored, plain)]
+            tables.setdefault(cell.minutes, []).append(line)
+    blocks = []
+    for minutes, lines in tables.items():
+        blocks += [f"## Without → with verification, lab-2, {minutes} minutes"]
+        blocks += [table(CHECKED_HEAD, lines)]
+    return blocks
+
+
+def write(rows: list[Row], more: list[str], out: Path) -> None:
     """The page and the drawing."""
     blocks = ["# Every method, lab-1 beside lab-2"]
     groups = []
@@ -184,6 +242,7 @@ def write(rows: list[Row], out: Path) -> None:
                 if row.cell.method == method:
                     marks.append(_mark(row))
             groups.append((f"{method}, {minutes} min", marks))
+    blocks += more
     hashes = ", ".join(profile.hash for profile in PROFILES.values())
     blocks.append(f"Profiles {hashes}. Intervals are over films. Leads are in points.")
     out.mkdir(parents=True, exist_ok=True)
@@ -209,6 +268,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--worlds", type=int, default=WORLDS)
     parser.add_argument("--questions", type=int, default=QUESTIONS, help="about each world")
     parser.add_argument("--first-seed", type=int, default=FIRST_SEED)
+    parser.add_argument("--unverified", action="store_true", help="lab-2 without verification too")
     parser.add_argument("--page-only", action="store_true")
     options = parser.parse_args(arguments)
     rows = []
@@ -219,8 +279,11 @@ def main(arguments: list[str] | None = None) -> None:
                 row = act(options, PROFILES[name], minutes, method)
                 if row is not None:
                     rows.append(row)
+                if options.unverified and not options.page_only and name == LAB_2.name:
+                    cell = Cell(options.out, LAB_2, minutes, method, verify=False)
+                    cell.run(worlds(options, minutes, LAB_2), options.workers)
     if rows:
-        write(rows, options.out)
+        write(rows, checked(options, rows), options.out)
 
 
 if __name__ == "__main__":

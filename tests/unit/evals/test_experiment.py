@@ -19,11 +19,11 @@ def benchmark():
 def answered(session, benchmark, frames):
     solver = Solver("uniform", session.with_fields("uniform", {"frames": frames}))
     row = answer_one(solver, benchmark.source, benchmark.items[0].asked)
-    return row["status"], row["usage"]["frames"]
+    return row["status"]
 
 
 def test_uniform_is_given_what_one_call_can_hold(benchmark):
     session = Session(casting=with_profile_model(Casting(), "uniform"))
     most = frames_in_one_call(session, benchmark)
-    assert answered(session, benchmark, most) == ("answered", most)
-    assert answered(session, benchmark, round(1.1 * most)) == ("error", 0)
+    assert answered(session, benchmark, most) == "answered"
+    assert answered(session, benchmark, round(1.1 * most)) == "error"
