@@ -89,6 +89,11 @@ def commands(film: Path, folder: Path) -> list[list[str]]:
         ),
         ("report", run),
         ("lab", "make", "--minutes", 1, "--questions", 1, "--out", folder / "world"),
+        ("history",),
+        ("chat", film, *model),
+        ("completion", "bash"),
+        # last, since it changes who answers
+        ("setup", "--yes", *model),
         ("cache", "list"),
         ("cache", "clear", "--all"),
     ]

@@ -19,7 +19,9 @@ from longtake.stopping import leave
 
 COMMANDS = {
     "setup": "Find what is there, choose a model, try it, and write your configuration.",
-    "ask": "Ask a question about a film; get an answer with evidence.",
+    "ask": "Ask a question about films; get answers with evidence.",
+    "chat": "Ask a film one question after another.",
+    "history": "Show what was asked before.",
     "compare": "Compare several methods on one question.",
     "estimate": "Show the most a question can cost, without asking it.",
     "serve": "Start a server with a page on which to ask and watch answers being found.",
@@ -44,6 +46,7 @@ COMMANDS = {
     "models": "List, probe and download language models.",
     "lab": "Make films with known truth, and simulate models of known acuity.",
     "cache": "List and clear what was derived from films.",
+    "completion": "Print a script that completes commands in your shell.",
     "doctor": "Show what is installed, configured and available, and what to do next.",
 }
 """Our commands in the order of ``--help``. Their summaries are here so that ``--help`` need not

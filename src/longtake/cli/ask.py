@@ -90,7 +90,9 @@ def ask(
     session: Session,
     as_json: bool,
 ) -> int:
-    """Ask a question about a film, several films or a folder; get answers with evidence.
+    """Ask a question about films; get answers with evidence.
+
+    FILM is a file, a folder or, with --download, an address.
 
     Without --option the question is open-ended. Without --model, the model that 'longtake setup'
     wrote down answers, or else small built-in models on this machine ('longtake models pull

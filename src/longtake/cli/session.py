@@ -11,18 +11,42 @@ from typing import Any, TypeVar
 
 import click
 
+from longtake import registry
 from longtake.cli.options import PATH, add_options
 from longtake.cli.output import say
 from longtake.config import BudgetSettings
+from longtake.entries import BUILTIN_MODELS
 from longtake.errors import ConfigError
+from longtake.presets import PRESETS
 from longtake.session.asking import Session
 from longtake.session.casting import BUILT_IN_METHOD, DEFAULT_METHOD, Casting
 from longtake.types import Question
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+
+def _complete_methods(
+    context: click.Context,  # noqa: ARG001 - as click calls it
+    option: click.Parameter,  # noqa: ARG001
+    typed: str,
+) -> list[str]:
+    """Names of methods that begin with what is typed."""
+    return [name for name in registry.methods.names() if name.startswith(typed)]
+
+
+def _complete_models(
+    context: click.Context,  # noqa: ARG001 - as click calls it
+    option: click.Parameter,  # noqa: ARG001
+    typed: str,
+) -> list[str]:
+    """Built-in models, and how the names of others begin."""
+    names = [*BUILTIN_MODELS, *(preset.begins for preset in PRESETS), "lab/acuity=0.8"]
+    return [name for name in names if name.startswith(typed)]
+
+
 method_option = click.option(
     "--method",
+    shell_complete=_complete_methods,
     default=DEFAULT_METHOD,
     show_default=True,
     metavar="NAME",
@@ -30,6 +54,7 @@ method_option = click.option(
 )
 question_method_option = click.option(
     "--method",
+    shell_complete=_complete_methods,
     metavar="NAME",
     help="See 'longtake methods'."
     f"  [default: {BUILT_IN_METHOD} with built-in models, else {DEFAULT_METHOD}]",
@@ -37,6 +62,7 @@ question_method_option = click.option(
 methods_option = click.option(
     "--method",
     "methods",
+    shell_complete=_complete_methods,
     multiple=True,
     metavar="NAME",
     help="Repeatable.  [default: every method]",
@@ -73,6 +99,7 @@ _SESSION_OPTIONS = [
     click.option(
         "--model",
         "models",
+        shell_complete=_complete_models,
         multiple=True,
         metavar="[ROLE=]NAME",
         help="A model for all roles, or for one; repeatable. See 'longtake models list'.",

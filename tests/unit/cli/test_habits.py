@@ -1,0 +1,260 @@
+"""Everyday use: conversations, many questions, many films, history, completion, addresses."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import signal
+import stat
+import sys
+import threading
+
+import pytest
+from films import FILMS
+from support.models import waiting
+
+from longtake import registry
+from longtake.cli.looking import longest_gap
+from longtake.cli.painting import in_one_line, wrapped
+from longtake.cli.watching import StatusSink
+from longtake.config import load
+from longtake.events import ChatCalled, FramesSeen, RunStarted, StepBegan
+from longtake.session.history import history_file, past_questions, remember
+
+MODEL = ("--model", "test/obliging", "--no-verify")
+
+
+@pytest.fixture(autouse=True)
+def test_models(monkeypatch):
+    monkeypatch.setitem(registry.backends._targets, "test", "support.models:TestBackend")
+
+
+@pytest.fixture(scope="module")
+def module_cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("habits")
+
+
+@pytest.fixture(autouse=True)
+def shared_cache(module_cache, monkeypatch):
+    """One index for all tests, and a history for each."""
+    (module_cache / "history.jsonl").unlink(missing_ok=True)
+    monkeypatch.setenv("LONGTAKE_CACHE", str(module_cache))
+
+
+@pytest.fixture
+def film(film_folder):
+    return str(FILMS[0].make(film_folder))
+
+
+def rows(out):
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def test_questions_from_a_file_are_answered_as_json_lines(run, film, tmp_path):
+    place = tmp_path / "questions.txt"
+    choice = {"question": "Which?", "options": ["x", "y"]}
+    place.write_text(f"# mine\nWhat is it?\n\n{json.dumps(choice)}\n")
+    code, out, err = run("ask", film, "--questions", place, *MODEL)
+    assert code == 0, err
+    first, second = rows(out)
+    assert (first["schema"], first["question"], first["text"]) == (1, "What is it?", "a plain word")
+    assert (second["choice"], second["film"]) == ("A", film)
+
+
+def test_questions_from_a_pipe_and_one_that_fails(run, film, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO("What?\nWho?\n"))
+    code, out, _ = run("ask", film, "--questions", "-", "--model", "test/gone")
+    assert code == 4
+    assert [row["status"] for row in rows(out)] == ["error", "error"]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [("", "no question"), ("{", "malformed JSON"), ('{"q": 1}', "write {"), ("\xff", "UTF-8")],
+)
+def test_files_without_questions(run, film, tmp_path, text, says):
+    place = tmp_path / "questions"
+    place.write_bytes(text.encode("latin-1"))
+    code, _, err = run("ask", film, "--questions", place, *MODEL)
+    assert (code, says in err) == (2, True), err
+
+
+def test_a_folder_is_asked_film_by_film_and_a_broken_one_is_reported(run, film, tmp_path):
+    folder = tmp_path / "films"
+    folder.mkdir()
+    shutil.copy(film, folder / "a.mp4")
+    (folder / "b.mp4").write_text("no film")
+    code, out, err = run("ask", folder, "What is it?", *MODEL)
+    assert code == 2
+    assert "a.mp4" in out
+    assert "a plain word" in out
+    assert "b.mp4" in err
+    code, out, _ = run("ask", folder, film, "What is it?", *MODEL, "--json")
+    assert [row["status"] for row in rows(out)] == ["answered", "error", "answered"]
+    code, _, err = run("ask", folder, film, "What?", *MODEL, "--trace", "t")
+    assert (code, "are for one answer" in err) == (2, True)
+
+
+@pytest.mark.parametrize(("kind", "begins"), [("md", "## What"), ("html", "<!doctype html>")])
+def test_formats(run, film, kind, begins):
+    code, out, err = run("ask", film, "What is it?", *MODEL, "--format", kind)
+    assert code == 0, err
+    assert out.startswith(begins)
+    assert "a plain word" in out
+
+
+def test_quiet_and_verbose(run, film):
+    _, out, err = run("ask", film, "What is it?", *MODEL, "--quiet")
+    assert err == ""
+    assert all(line.startswith(("a plain", "  [")) for line in out.splitlines())
+    _, out, err = run("ask", film, "What is it?", *MODEL, "--verbose")
+    assert "videoagent" in err
+    assert "    test/obliging: " in out
+
+
+def test_no_escapes_without_a_terminal_and_none_with_no_color(run, film, monkeypatch):
+    _, out, _ = run("ask", film, "What is it?", *MODEL)
+    assert "\x1b" not in out
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    assert "\x1b[1m" in run("ask", film, "What is it?", *MODEL, "-q")[1]
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in run("ask", film, "What is it?", *MODEL, "-q")[1]
+
+
+def test_narrow_terminals(monkeypatch):
+    assert wrapped("word " * 40) == "word " * 40
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "40")
+    assert max(map(len, wrapped("word " * 40, indent="  ").splitlines())) <= 40
+    assert len(in_one_line("word " * 40, taken=8)) <= 32
+
+
+def test_the_longest_stretch_without_a_look():
+    assert longest_gap([], 100) is None
+    assert longest_gap([10, 20], 100) == (20, 100)
+    assert longest_gap([50, 90], 100) == (0, 50)
+
+
+def test_what_is_being_done_in_one_line():
+    lines = []
+    sink = StatusSink(lines.append, 7)
+    sink.handle(RunStarted(method="videoagent", question="", options=(), film=""))
+    sink.handle(StepBegan(name="look [x]", data={"round": 2}))
+    sink.handle(ChatCalled(model="m", prompt="p"))
+    sink.handle(FramesSeen(frames=()))
+    assert lines[-1] == "look (x) 2 · 1 of at most 7 calls, 0 frames"
+
+
+def typed(monkeypatch, *lines):
+    monkeypatch.setattr(sys, "stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
+
+
+def test_a_conversation_carries_what_was_said_and_shows_it(run, film, monkeypatch):
+    typed(monkeypatch, "What is it?", "And then?", "/history", "/forget", "Alone?", "/quit", "No")
+    code, out, err = run("chat", film, *MODEL)
+    assert code == 0, err
+    assert err.count("carried from the conversation") == 1
+    assert "  | Q: What is it?\n  | A: a plain word" in err
+    assert [past.question for past in past_questions(load())] == [
+        "What is it?",
+        "And then?",
+        "Alone?",
+    ]
+    assert "And then?\n  a plain word" in out
+
+
+def test_commands_of_a_conversation(run, film, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    lines = ("/why", "What?", "/why", "/frames 0:01", "/search red", "/open 1", "/serch", "/help")
+    typed(monkeypatch, *lines)
+    code, out, err = run("chat", film, *MODEL)
+    assert code == 0, err
+    assert "ask a question first" in err
+    assert "[1] 00:00:0" in out
+    assert [path.name for path in tmp_path.glob("*.png")] == ["plain_00-00-01.000.png"]
+    assert "did you mean '/search'" in err
+    assert "/forget" in out
+
+
+def test_ctrl_c_ends_the_question_and_not_the_conversation(run, film, monkeypatch):
+    waiting.clear()
+
+    def interrupt():
+        waiting.wait(20)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    typed(monkeypatch, "What is it?", "/carried", "/history")
+    code, out, err = run("chat", film, "--model", "test/slow", "--no-verify", "--no-cache")
+    thread.join()
+    assert code == 0, err
+    assert "cancelled; this is the best answer so far" in out
+    assert "(nothing)" in out
+
+
+def test_history_is_private_searchable_and_can_be_turned_off(run, film):
+    assert run("history")[2].startswith("nothing was asked yet")
+    run("ask", film, "What is it?", *MODEL)
+    run("ask", film, "Which?", *MODEL, "--set", "answers.history=false")
+    run("ask", film, "Who is it?", *MODEL)
+    _, out, _ = run("history")
+    assert out.index("Who is it?") < out.index("What is it?")
+    assert "Which?" not in out
+    assert "Who" not in run("history", "what")[1]
+    assert "00:00:0" in run("history", "--show", "2")[1]
+    listed = json.loads(run("history", "--json")[1])
+    assert [row["number"] for row in listed["questions"]] == [1, 2]
+    path = history_file(load())
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    path.write_bytes(path.read_bytes() + b'{"at": 1')
+    assert len(past_questions(load())) == 2
+    assert run("history", "--clear")[1] == "deleted 2 questions\n"
+    assert not path.exists()
+    assert run("history", "--show", "9")[0] == 2
+
+
+def test_the_history_keeps_the_newest(tmp_path, monkeypatch):
+    monkeypatch.setattr("longtake.session.history.MOST", 3)
+    for number in range(5):
+        remember(load(), tmp_path, f"question {number}", {})
+    assert [past.question[-1] for past in past_questions(load())] == ["2", "3", "4"]
+
+
+def test_an_address_is_downloaded_only_on_request_and_once(run, film, monkeypatch, tmp_path):
+    url = "https://video.example/watch?v=1"
+    code, _, err = run("ask", url, "What is it?", *MODEL)
+    assert (code, "pass --download" in err) == (2, True)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    code, _, err = run("ask", url, "What is it?", *MODEL, "--download")
+    assert (code, "needs yt-dlp" in err) == (2, True)
+    program = tmp_path / "yt-dlp"
+    program.write_text(
+        f"#!{sys.executable}\nimport shutil, sys\n"
+        "out = sys.argv[sys.argv.index('--output') + 1]\n"
+        f"shutil.copy({film!r}, out.replace('%(ext)s', 'mp4'))\n"
+    )
+    program.chmod(0o755)
+    code, _, err = run("ask", url, "What is it?", *MODEL, "--download")
+    assert code == 0, err
+    assert "having the right to" in err
+    program.unlink()
+    assert run("ask", url, "What is it?", *MODEL, "--download")[0] == 0
+    code, _, err = run("ask", url, "What is it?", *MODEL, "--download", "--offline")
+    assert (code, "--offline forbids" in err) == (2, True)
+
+
+def test_completion(run, monkeypatch):
+    code, out, _ = run("completion", "bash")
+    assert (code, "_LONGTAKE_COMPLETE" in out) == (0, True)
+    monkeypatch.setenv("_LONGTAKE_COMPLETE", "bash_complete")
+    for words, expected in (
+        ("longtake ch", "chat"),
+        ("longtake ask f q --method vid", "videoagent"),
+        ("longtake ask f q --model oll", "ollama/"),
+    ):
+        monkeypatch.setenv("COMP_WORDS", words)
+        monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
+        assert f"plain,{expected}" in run()[1]
