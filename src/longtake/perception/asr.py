@@ -1,13 +1,16 @@
 """Speech recognition by Moonshine's tiny English model (extra ``speech``).
 
+Moonshine's library finds where somebody speaks; each stretch of speech is then decoded once with
+ONNX Runtime from the weights in its wheel. The library's own decoding takes three times as long,
+because it also tells speakers apart and transcribes unfinished stretches again and again.
+
 **English only.** The model turns whatever it hears into fluent English: Russian prompts became "the
 first step is to take a step in the way of the public". Word lists do not catch that, but the
 model's own confidence does. Measured on recorded voices in five languages, its mean log-probability
 per token was −0.02 to −0.32 for every English line, and −0.88 to −1.33 on average for Spanish,
-French, Italian and Russian. So each stretch of about half a minute is decoded again with ONNX
-Runtime from the same weights, and a stretch below :data:`LEAST` is reported as unsupported instead
-of transcribed. This also catches singing and noise that the voice detector let through. It does not
-say which language it was.
+French, Italian and Russian. So lines are judged together, about half a minute at a time, and a
+stretch below :data:`LEAST` is reported as unsupported instead of transcribed. This also catches
+singing and noise that the voice detector let through. It does not say which language it was.
 """
 
 from __future__ import annotations
@@ -35,12 +38,15 @@ RATE = 16_000
 LEAST = -0.5
 """Mean log-probability below which a stretch does not count as English (measured; see above)."""
 PIECE = 60.0
-"""Maximum seconds given to the transcriber at once; cuts are made where it is quietest."""
+"""Maximum seconds given to the voice detector at once; cuts are made where it is quietest."""
 STRETCH = 30.0
 """Length in seconds of the stretches that are judged as a whole."""
-_SAMPLE = 5.0  # seconds of a line that are enough to judge it
-_TOKENS = 40
+TOKENS_PER_SECOND = 6.5
+"""Upper bound on speech rate; a model that repeats itself would go on for ever."""
+SHORTEST = RATE // 10
+"""Samples below which there is nothing to decode."""
 _BEGIN, _END = 1, 2  # Moonshine's token ids
+_SPACE = "\u2581"  # what its vocabulary has for a space
 
 
 @dataclass(frozen=True)
@@ -62,24 +68,21 @@ class MoonshineListener:
             version = metadata.version("moonshine-voice")
         except metadata.PackageNotFoundError as error:
             raise MissingExtra("speech", "speech recognition") from error
-        self._compute = compute or Compute()
         self._least = least
-        self._lock = threading.Lock()  # the native transcriber keeps state between calls
-        self.key = f"moonshine-tiny-en-{version}:{least}"
+        self._compute = compute or Compute()
+        self._lock = threading.Lock()  # models are loaded once, however many threads ask
+        self.key = f"moonshine-tiny-en-{version}:{least}:decoded"
 
     @cached_property
-    def _engines(self) -> tuple[Any, Judge]:
-        """The transcriber and its judge, loaded on first use."""
+    def _loaded(self) -> tuple[Path, Recogniser]:
+        """The folder of the weights and what decodes with them, loaded on first use."""
         import moonshine_voice
-        from moonshine_voice import ModelArch
-        from moonshine_voice.transcriber import Transcriber
 
         folder = Path(moonshine_voice.__file__).parent / "assets" / "tiny-en"
         if not folder.is_dir():
             detail = "this version ships without its model; install 0.0.65"
             raise ModelError("moonshine-voice", "unavailable", detail)
-        transcriber = Transcriber(folder, ModelArch.TINY, options={"return_audio_data": "false"})
-        return transcriber, Judge(folder, self._compute)
+        return folder, Recogniser(folder, self._compute)
 
     def listen(self, samples: Samples, start: float = 0.0) -> Heard:
         """English lines with film times; other speech is reported, not transcribed."""
@@ -105,43 +108,60 @@ class MoonshineListener:
 
     def _transcribe(self, piece: Samples, start: float) -> list[_Said]:
         with self._lock:
-            transcriber, judge = self._engines
-            transcript = transcriber.transcribe_without_streaming(piece.tolist(), RATE)
+            folder, recogniser = self._loaded
         said = []
-        for line in transcript.lines:
-            text = line.text.strip()
-            begin, end = line.start_time, min(line.start_time + line.duration, len(piece) / RATE)
-            if not text or end <= begin:
-                continue
+        for begin, end in voiced(folder, piece):
             check_stop()
-            # a few seconds are enough to judge a line and keep this cheap
-            sample = piece[int(begin * RATE) : int(min(end, begin + _SAMPLE) * RATE)]
-            certainty, tokens = judge.certainty(sample)
-            said.append(_Said(Segment(start + begin, start + end), text, certainty, tokens))
+            text, certainty, tokens = recogniser.decode(piece[int(begin * RATE) : int(end * RATE)])
+            if text:
+                said.append(_Said(Segment(start + begin, start + end), text, certainty, tokens))
         return said
 
 
-class Judge:
-    """Measures how sure the model is of what it hears."""
+def voiced(folder: Path, samples: Samples) -> list[tuple[float, float]]:
+    """Start and end of each stretch of speech in seconds, by Moonshine's voice detector."""
+    from moonshine_voice import ModelArch
+    from moonshine_voice.transcriber import Transcriber
+
+    options = {
+        "return_audio_data": "false",
+        "identify_speakers": "false",
+        "skip_transcription": "true",
+    }
+    # a new one each time, which costs nothing: it carries its state over to the next sound
+    detector = Transcriber(folder, ModelArch.TINY, options=options)
+    try:
+        found = detector.transcribe_without_streaming(samples.tolist(), RATE).lines
+    finally:
+        detector.close()
+    longest = len(samples) / RATE
+    spans = [(line.start_time, min(line.start_time + line.duration, longest)) for line in found]
+    return [(begin, end) for begin, end in spans if end > begin]
+
+
+class Recogniser:
+    """Decodes speech, and tells how sure the model is of it."""
 
     def __init__(self, folder: Path, compute: Compute) -> None:
         self._encoder = Session(folder / "encoder_model.ort", compute)
         self._decoder = Session(folder / "decoder_model_merged.ort", compute)
+        self._vocabulary = vocabulary((folder / "tokenizer.bin").read_bytes())
         self._past = [name for name in self._decoder.inputs if name.startswith("past_key_values.")]
         self._present = [name.replace("past_key_values.", "present.") for name in self._past]
 
-    def certainty(self, samples: Samples) -> tuple[float, int]:
-        """Mean log-probability of the model's own best tokens, and their number."""
-        if len(samples) < RATE // 10:
-            return 0.0, 0
+    def decode(self, samples: Samples) -> tuple[str, float, int]:
+        """The words, the mean log-probability of the model's own best tokens, and their number."""
+        if len(samples) < SHORTEST:
+            return "", 0.0, 0
         mask = np.ones((1, len(samples)), np.int64)
         audio = {"input_values": samples[None], "attention_mask": mask}
         (states,) = self._encoder.run(("last_hidden_state",), audio)
         _, heads, _, width = self._decoder.inputs[self._past[0]]
         past = {name: np.zeros((1, heads, 0, width), np.float32) for name in self._past}
         logs: list[float] = []
+        tokens: list[int] = []
         token, first = _BEGIN, True
-        while token != _END and len(logs) < _TOKENS:
+        while token != _END and len(logs) < max(2, len(samples) / RATE * TOKENS_PER_SECOND):
             feed = {
                 "input_ids": np.array([[token]], np.int64),
                 "encoder_hidden_states": states,
@@ -155,10 +175,27 @@ class Judge:
                 if first or ".decoder." in name:
                     past[name] = value
             row = logits[0, -1].astype(np.float64)
-            # greedy decoding: what counts is how sure the model is, not the best transcript
             token, first = int(row.argmax()), False
+            tokens.append(token)
             logs.append(float(row.max() - _logsumexp(row)))
-        return float(np.mean(logs)), len(logs)
+        return self._text(tokens), float(np.mean(logs)), len(logs)
+
+    def _text(self, tokens: Sequence[int]) -> str:
+        # the first three tokens mark beginning and end
+        spelled = b"".join(self._vocabulary[token] for token in tokens if token > _END)
+        return spelled.decode("utf-8", "replace").replace(_SPACE, " ").strip()
+
+
+def vocabulary(stored: bytes) -> list[bytes]:
+    """Moonshine's tokens: each is stored as its length, of one byte or two, and its bytes."""
+    tokens, place = [], 0
+    while place < len(stored):
+        length, place = stored[place], place + 1
+        if length >= 128:
+            length, place = stored[place] * 128 + length - 128, place + 1
+        tokens.append(stored[place : place + length])
+        place += length
+    return tokens
 
 
 def _certainty(stretch: Sequence[_Said]) -> float:

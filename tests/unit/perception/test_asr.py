@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from longtake.errors import MissingExtra
-from longtake.perception.asr import RATE, MoonshineListener, _Said, pieces, stretches
+from longtake.perception.asr import RATE, MoonshineListener, _Said, pieces, stretches, vocabulary
 from longtake.perception.language import two_letters, understands
 from longtake.perception.protocols import Listener
 from longtake.perception.whisper import WhisperListener
@@ -58,6 +58,18 @@ def test_what_is_not_english_is_reported_and_not_transcribed(listener, speech):
     assert heard.unsupported
     assert heard.unsupported[0].segment.start >= 50
     assert "not understood as English" in heard.unsupported[0].reason
+
+
+def test_what_is_heard_does_not_depend_on_what_was_heard_before(listener, speech):
+    alone = listener.listen(speech[12 * RATE : 20 * RATE])
+    listener.listen(speech[: 5 * RATE])
+    assert listener.listen(speech[12 * RATE : 20 * RATE]) == alone
+
+
+def test_tokens_are_read_whatever_their_length():
+    long = b"x" * 200
+    stored = bytes([2]) + b"ab" + bytes([200 % 128 + 128, 200 // 128]) + long + bytes([1]) + b"c"
+    assert vocabulary(stored) == [b"ab", long, b"c"]
 
 
 def test_silence_and_no_sound_give_nothing(listener):
