@@ -2,18 +2,21 @@
 
     python benchmarks/lvagent.py select  [--seeds 10] [--worlds 3] [--minutes 20] [--questions 50]
     python benchmarks/lvagent.py discuss [--worlds 6] [--minutes 20] [--questions 60]
+    python benchmarks/lvagent.py own     [--worlds 60] [--minutes 20] [--questions 40] [--workers 8]
 
 The library has three good agents, each with another weakness, and three poor ones: one sees little,
 one hallucinates, one does not see what people do. ``select`` uses other worlds for each seed and
 counts how often the three good agents form the team. ``discuss`` puts every question to the three
 good agents: as a team with three rounds, as the vote of the first round, under the other rules of
 Table 6, and to each alone. Differences are paired by question; intervals are over worlds. The
-calibration tables show accuracy by the vote of the first round and by the round of exit.
+calibration tables show accuracy by the vote of the first round and by the round of exit. ``own``
+decides whether agents that watch the whole film should draw their own frames.
 """
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import time
 from dataclasses import replace
 
@@ -23,7 +26,7 @@ from longtake.evals.scoring import accuracy, correct, paired
 from longtake.evals.solving import answer_one
 from longtake.events import FramesSeen, StepBegan, Stream
 from longtake.lab.acuity import make
-from longtake.lab.profile import PROFILE
+from longtake.lab.profile import LAB_2, PROFILE
 from longtake.methods.lvagent.method import LVAgent
 from longtake.session.asking import Session, solve
 from longtake.steps.run import Agent, Run
@@ -135,6 +138,41 @@ def calibrate(what, groups, right, videos) -> None:
         print(f"  {group!s:<12}{accuracy([right[n] for n in chosen], [videos[n] for n in chosen])}")
 
 
+def own(options) -> None:
+    """The good team with shared frames and with each agent's own, on the same questions."""
+    first = options.first_seed
+    jobs = [(seed, options) for seed in range(first, first + options.worlds)]
+    right, videos = {False: [], True: []}, []
+    with multiprocessing.Pool(options.workers) as pool:
+        for done, (seed, answered) in enumerate(pool.imap_unordered(own_in_one_world, jobs), 1):
+            for setting, values in answered.items():
+                right[setting] += values
+            videos += [seed] * len(answered[True])
+            print(f"{done} of {len(jobs)} worlds", end="\r", flush=True)
+    print(f"lab {LAB_2.hash}, {len(videos)} questions, {options.worlds} worlds")
+    print(f"shared frames {accuracy(right[False], videos)}")
+    print(f"own frames    {accuracy(right[True], videos)}")
+    print(f"own frames lead by {paired(right[True], right[False], videos)}")
+
+
+def own_in_one_world(job) -> tuple:
+    """The seed, and for both settings whether each answer is right."""
+    seed, options = job
+    benchmark = lab([seed], options.minutes, options.questions, noise=options.noise, profile=LAB_2)
+    agents = []
+    for name, text in GOOD.items():
+        parameters = text.format(acuity=options.acuity, weak=options.weak)
+        agents.append(Agent(name, make(f"profile={LAB_2.name},{parameters}")))
+    right = {False: [], True: []}
+    for item in benchmark.items:
+        footage = benchmark.source.footage(item.asked.video)
+        for setting, values in right.items():
+            method = LVAgent(own_frames=setting)
+            answer = solve(method, footage, item.asked.question, Run({}, team=agents)).answer
+            values.append(correct(item, answer.choice, answer.text))
+    return seed, right
+
+
 def choose(options) -> None:
     library = [
         Member(name=n, model=f"lab/{t.format(acuity=options.acuity, weak=options.weak)}")
@@ -166,7 +204,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["select", "discuss"])
+    parser.add_argument("what", choices=["select", "discuss", "own"])
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--worlds", type=int)
     parser.add_argument("--minutes", type=int, default=20)
@@ -177,10 +215,16 @@ def main() -> None:
         "--weak", type=float, default=0.6, help="acuity of a good agent at its weakness"
     )
     parser.add_argument("--noise", type=float)
+    parser.add_argument("--workers", type=int, default=2, help="processes of 'own'")
     options = parser.parse_args()
-    options.worlds = options.worlds or (3 if options.what == "select" else 6)
-    options.questions = options.questions or (50 if options.what == "select" else 60)
-    (choose if options.what == "select" else discuss)(options)
+    act, worlds, questions = ACTS[options.what]
+    options.worlds = options.worlds or worlds
+    options.questions = options.questions or questions
+    act(options)
+
+
+# what is done, with how many worlds and questions unless told otherwise
+ACTS = {"select": (choose, 3, 50), "discuss": (discuss, 6, 60), "own": (own, 60, 40)}
 
 
 if __name__ == "__main__":
