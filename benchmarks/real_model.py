@@ -31,11 +31,16 @@ RUNS: dict[str, tuple[str, str, list[str]]] = {
     "nextqa/uniform": ("nextqa-captions", "uniform", FRAMES),
     "nextqa/uniform-rotated": ("nextqa-captions", "uniform", [*FRAMES, *ROTATED]),
     "nextqa/videoagent": ("nextqa-captions", "videoagent", UNCHECKED),
+    "nextqa/lookup": ("nextqa-captions", "lookup", []),
+    "nextqa/auto": ("nextqa-captions", "auto", []),
     "egoschema/blind": ("egoschema-captions", "blind", UNCHECKED),
     "egoschema/blind-rotated": ("egoschema-captions", "blind", ROTATED),
     "egoschema/uniform": ("egoschema-captions", "uniform", FRAMES),
     "egoschema/uniform-rotated": ("egoschema-captions", "uniform", [*FRAMES, *ROTATED]),
     "egoschema/videoagent": ("egoschema-captions", "videoagent", UNCHECKED),
+    "egoschema/lookup": ("egoschema-captions", "lookup", []),
+    "egoschema/auto": ("egoschema-captions", "auto", []),
+    "nextgqa/auto": ("nextgqa-captions", "auto", []),
 }
 for method in METHODS:
     RUNS[f"nextgqa/{method}"] = ("nextgqa-captions", method, [])
