@@ -123,6 +123,9 @@ class AnswerSettings:
     are options if ``longtake models probe --bias`` found that the model prefers a letter."""
     history: bool = True
     """Keep questions and answers of ``ask`` and ``chat`` for ``longtake history``."""
+    calibration: str = trusted("")
+    """File written by ``longtake calibrate``; empty: ``calibration.json`` beside the user's
+    configuration, if it exists."""
 
 
 @dataclass(frozen=True)

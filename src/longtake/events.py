@@ -61,6 +61,10 @@ CAPTIONS_READ = "captions_read"
 """Label of the note that frames were read as captions instead of being shown."""
 
 
+SIGNALS, STAGE = "signals", "stage"
+"""Labels of the notes that a calibration is fitted from: signals of an answer, and of a stage."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class StepBegan(_Base):
     """A named part of the work began; events inside it have its id as their parent."""

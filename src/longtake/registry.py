@@ -165,6 +165,7 @@ methods = Registry(
         "uniform": "longtake.methods.baselines.method:Uniform",
         "blind": "longtake.methods.baselines.method:Blind",
         "lookup": "longtake.methods.lookup.method:Lookup",
+        "auto": "longtake.methods.auto.method:Auto",
         "videoagent": "longtake.methods.videoagent.method:VideoAgent",
         "a4vl": "longtake.methods.a4vl.method:A4VL",
         "videodetective": "longtake.methods.videodetective.method:VideoDetective",

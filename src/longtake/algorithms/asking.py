@@ -19,6 +19,24 @@ HEARING = re.compile(
     r"|spoken|talks?|mentions?|mentioned|narrator|audio)\b",
     re.IGNORECASE,
 )
+WHOLE = re.compile(
+    r"\b(?:mostly|mainly|overall|in general|main|theme|topic|purpose|summar\w+|gist)\b"
+    r"|\babout\s*\?",
+    re.IGNORECASE,
+)
+# "Who leaves?" asks for one thing; "the man who leaves" must be found before the rest
+NESTED = re.compile(r"(?<=\w )(?:who|whom|whose|that|which|where)\b", re.IGNORECASE)
+STRETCH = re.compile(r"\bminutes?\b|\bat the (?:beginning|start|end)\b|\bhalf\b", re.IGNORECASE)
+KINDS = {
+    "counting": COUNTING,
+    "whole": WHOLE,
+    "stretch": STRETCH,
+    "reading": READING,
+    "hearing": HEARING,
+    "order": ORDER,
+    "nested": NESTED,
+}
+"""What a question can ask for; the first that matches is its kind (:func:`kind`)."""
 # "which" must come first: "Why does the man not eat?" asks for what is so
 _NEGATED = re.compile(
     r"\bwhich\b[^?.]*?(?:\bnot\b|n['’]t\b|\bnever\b|\bincorrect\b|\bfalse\b|\buntrue\b)"
@@ -27,6 +45,14 @@ _NEGATED = re.compile(
 )
 # in capitals it is the point of the question, wherever it stands
 _SHOUTED = re.compile(r"\bNOT\b")
+
+
+def kind(text: str) -> str:
+    """The kind of a question, ``plain`` if none of :data:`KINDS` matches."""
+    for name, pattern in KINDS.items():
+        if pattern.search(text):
+            return name
+    return "plain"
 
 
 def negated(text: str) -> bool:

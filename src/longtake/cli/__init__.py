@@ -39,6 +39,7 @@ COMMANDS = {
     "search": "Find moments by words: in pictures, on-screen text and speech.",
     "library": "Search and ask many films at once.",
     "eval": "Run a method on a benchmark and score it.",
+    "calibrate": "Turn confidences into probabilities, and fit when the method auto stops.",
     "report": "Score runs and compare them, as Markdown, JSON or a web page.",
     "benchmarks": "List the benchmarks: what to download, where to put it, under which terms.",
     "select": "Choose a team from a library of agents, without labels.",

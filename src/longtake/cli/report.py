@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -12,15 +11,15 @@ from longtake.cli.options import FILE, PATH, common
 from longtake.cli.output import emit_json, say
 from longtake.cli.places import PAGE, Kind, check_place
 from longtake.config import Settings
-from longtake.errors import ConfigError, LongtakeError, RunError
+from longtake.errors import ConfigError
 from longtake.evals import presets
 from longtake.evals import report as reports
-from longtake.evals.benchmarks import about, load
+from longtake.evals.benchmarks import about
+from longtake.evals.labelled import read
 from longtake.evals.markdown import markdown
 from longtake.evals.page import page
 from longtake.evals.presets import Published
 from longtake.evals.report import Report
-from longtake.evals.runs import RunFolder
 from longtake.replacing import replacing
 
 
@@ -80,37 +79,6 @@ def _published(scored: Sequence[Report]) -> Mapping[str, Sequence[Published]]:
         if preset := each.spec.get("preset"):
             published[preset] = presets.read(preset).published
     return published
-
-
-def read(path: Path, data: Sequence[Path]) -> Report:
-    """Score a run with the labels of its benchmark, from the first folder that holds its files."""
-    folder = RunFolder(path.resolve())
-    spec = folder.spec()
-    asked = spec["benchmark"]
-    problems: list[LongtakeError] = []
-    for files in data or (None,):
-        try:
-            benchmark = load(asked["name"], files, recorded_options(asked))
-            # the same questions as in the run
-            drawn = benchmark.draw(
-                limit=asked.get("limit"), sample=asked.get("sample"), seed=spec["seed"]
-            )
-            return reports.read(folder, drawn)
-        except (ConfigError, RunError) as problem:
-            problems.append(problem)
-    # with one folder its own problem says more
-    if len(problems) == 1:
-        raise problems[0]
-    raise RunError(f"{path}: no --data folder holds the files of {asked['name']} it was run on")
-
-
-def recorded_options(asked: Mapping[str, Any]) -> dict[str, str]:
-    """The options that a run's benchmark was loaded with."""
-    options = dict(asked["options"])
-    # what the lab's default edition was then
-    if "profile" in asked:
-        options.setdefault("profile", asked["profile"])
-    return options
 
 
 def _submit(scored: Sequence[Report], file: Path) -> None:

@@ -100,4 +100,5 @@ def _details(report: Report) -> list[str]:
     if points:
         rows = [(f"{point.confidence:.2f}", str(point.rate)) for point in points]
         blocks.append(table(("stated confidence", "accuracy (95 %)"), rows))
+        blocks.append(f"Expected calibration error: {report.calibration_error or 0.0:.3f}")
     return blocks

@@ -189,7 +189,12 @@ def _calibration(reports: Sequence[Report], colours: Mapping[str, str]) -> str:
     if not marks:
         return ""
     plot = drawing.scatter(marks, x_name="stated confidence", x_max=1.0, diagonal=True)
-    note = "On the dashed line, stated confidence equals accuracy."
+    note = "On the dashed line, stated confidence equals accuracy. Expected calibration error: "
+    errors = []
+    for report in reports:
+        if report.calibration_error is not None:
+            errors.append(f"{shown(report.name)} {report.calibration_error:.3f}")
+    note += ", ".join(errors) + "."
     return f"<h2>Calibration</h2>{plot}<p class='dim'>{note}</p>"
 
 

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from longtake.algorithms.calibration import BINS, expected_error
 from longtake.errors import RunError
 from longtake.evals import grounding, outcomes
 from longtake.evals.grounding import Citations
@@ -17,15 +18,18 @@ from longtake.evals.runs import RunFolder
 from longtake.evals.scoring import Difference, Rate, accuracy, by_tag, paired
 from longtake.types import GIVEN
 
+SINGLE = 12
+"""Different confidences up to which each is a point of its own: methods that vote state few."""
 MEANS = ("frames", "calls", "tokens_in", "tokens_out", "seconds")
 """Usage figures whose means are part of the JSON output."""
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """How often answers with the same stated confidence were right."""
+    """How often answers with the same or a similar stated confidence were right."""
 
     confidence: float
+    """Their mean."""
     rate: Rate
 
 
@@ -133,19 +137,38 @@ class Report:
         names = sorted({tag for item in scored.items for tag in item.tags})
         return {tag: by_tag(scored.items, scored.right, tag) for tag in names}
 
+    @property
+    def stated(self) -> tuple[list[float], list[bool]]:
+        """Stated confidences, and whether each of those answers is right."""
+        confidences, right = [], []
+        for row, is_right in zip(self.scored.rows, self.scored.right, strict=True):
+            if row.get("confidence") is not None:
+                confidences.append(float(row["confidence"]))
+                right.append(is_right)
+        return confidences, right
+
+    @property
+    def calibration_error(self) -> float | None:
+        """Expected calibration error of stated confidences; ``None`` if none is stated."""
+        confidences, right = self.stated
+        return expected_error(confidences, right) if confidences else None
+
     def calibration(self) -> list[Calibration]:
-        """Accuracy for each stated confidence, in ascending order."""
-        # methods state few different values, so no binning is needed
+        """Accuracy by stated confidence, in ascending order; many different ones are binned."""
         groups: dict[float, list[int]] = {}
+        binned = len(set(self.stated[0])) > SINGLE
         for number, row in enumerate(self.scored.rows):
             stated = row.get("confidence")
             if stated is not None:
-                groups.setdefault(stated, []).append(number)
+                key = min(int(stated * BINS), BINS - 1) if binned else stated
+                groups.setdefault(key, []).append(number)
         points = []
-        for stated, chosen in sorted(groups.items()):
+        for _, chosen in sorted(groups.items()):
             right = [self.scored.right[number] for number in chosen]
             videos = [self.scored.items[number].asked.video for number in chosen]
-            points.append(Calibration(stated, accuracy(right, videos)))
+            confidences = [self.scored.rows[number]["confidence"] for number in chosen]
+            mean = sum(confidences) / len(confidences)
+            points.append(Calibration(round(mean, 6), accuracy(right, videos)))
         return points
 
 
@@ -210,6 +233,7 @@ def _plain(report: Report) -> dict[str, Any]:
         "calibration": [
             {"confidence": point.confidence, **vars(point.rate)} for point in report.calibration()
         ],
+        "calibration_error": report.calibration_error,
         "means": {
             **{what: report.mean(what) for what in MEANS},
             **{what: report.count(what) for what in ("seen", "rounds")},

@@ -73,7 +73,12 @@ def answer_one(solver: Solver, source: Source, asked: Asked) -> dict[str, Any]:
         message = f"{type(error).__name__}: {error}"
         usage = dataclasses.asdict(meter.total)
         return row | {"status": "error", "error": message, "usage": usage}
-    counted = {"seen": meter.seen, "rounds": meter.rounds, "notes": meter.notes}
+    counted: dict[str, Any] = {"seen": meter.seen, "rounds": meter.rounds, "notes": meter.notes}
+    # what a calibration is fitted from
+    if meter.signals:
+        counted["signals"] = meter.signals
+    if meter.stages:
+        counted["stages"] = meter.stages
     return row | _plain(result) | counted
 
 

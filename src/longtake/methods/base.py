@@ -58,6 +58,22 @@ class Bounded(Protocol):
         """Return the most it can use on one question about a film of this many seconds."""
 
 
+@runtime_checkable
+class Composed(Protocol):
+    """A method made of other methods, which it takes from the registry."""
+
+    stages: tuple[str, ...]
+    stage_defaults: ClassVar[Mapping[str, Mapping[str, Any]]]
+    """Fields of methods that differ from their own defaults when they are stages."""
+    optional_roles: ClassVar[tuple[str, ...]]
+    """Roles that are filled only if the user names somebody for them."""
+
+    def composed(
+        self, stage_fields: Mapping[str, Mapping[str, Any]], rule: Mapping[str, Any]
+    ) -> Method:
+        """The same with the fields of its stages, and the user's calibration if there is one."""
+
+
 M = TypeVar("M", bound=Method)
 
 
@@ -68,11 +84,17 @@ SMALL = "small"
 
 
 def configure(
-    kind: type[M], values: Mapping[str, Any], *, source: str = "settings", small: bool = False
+    kind: type[M],
+    values: Mapping[str, Any],
+    *,
+    source: str = "settings",
+    small: bool = False,
+    under: Mapping[str, Any] | None = None,
 ) -> M:
     """Create a method with these fields; ``preset`` names a set of fields to start from.
 
-    Without one, ``small`` starts from the preset for small models if the method has it.
+    Without one, ``small`` starts from the preset for small models if the method has it. ``under``
+    holds fields that take precedence over a preset only.
     """
     values = dict(values)
     usual = SMALL if small and SMALL in kind.presets else FULL
@@ -82,6 +104,7 @@ def configure(
         if preset not in kind.presets:
             raise unknown("preset", str(preset), kind.presets, where=kind.name)
         made = dataclasses.replace(made, **kind.presets[preset])  # type: ignore[type-var]
+    made = overlay(made, under or {}, source=source, path=f"{kind.name}.")
     return overlay(made, values, source=source, path=f"{kind.name}.")
 
 
@@ -93,6 +116,11 @@ def bounds_of(method: Method, duration: float, question: Question) -> Bounds | N
 def checks_itself(method: Method) -> bool:
     """Whether a method cites only what holds its answer, so that no further check is needed."""
     return bool(getattr(method, "checks_itself", False))
+
+
+def verifies(method: Method) -> bool:
+    """Whether a method checks its answers against the film by the shared step itself."""
+    return bool(getattr(method, "verifies", False))
 
 
 def fields_of(method: Method) -> dict[str, Any]:

@@ -9,11 +9,20 @@ from pathlib import Path
 from typing import Any
 
 from longtake import events, prompts, registry
-from longtake.config import Settings
+from longtake.config import Settings, user_config_file
 from longtake.errors import BudgetSpent, ConfigError, LongtakeError
 from longtake.events import Sink, Stream
 from longtake.footage.protocol import Footage
-from longtake.methods.base import FULL, SMALL, Method, checks_itself, configure, fields_of
+from longtake.methods.base import (
+    FULL,
+    SMALL,
+    Composed,
+    Method,
+    checks_itself,
+    configure,
+    fields_of,
+    verifies,
+)
 from longtake.models.budget import Ledger
 from longtake.models.cache import ReplyStore
 from longtake.models.catalogue import Catalogue
@@ -21,10 +30,14 @@ from longtake.models.chat import Chat
 from longtake.models.layers import introduced
 from longtake.session.casting import CAPTIONER, DEFAULT_MODELS, TEAM, WORDS_CAPTIONER, Casting
 from longtake.sinks.recorder import Recorder
+from longtake.steps import calibration
+from longtake.steps.calibration import FILE, Calibration
 from longtake.steps.ending import on_time
 from longtake.steps.run import Agent, Run, may_end, settle
+from longtake.steps.signals import is_given, signals
 from longtake.steps.team import open_team
-from longtake.steps.verify import verify
+from longtake.steps.verify import Checked
+from longtake.steps.verify import check as check_answer
 from longtake.steps.wording import wording
 from longtake.stopping import Cancelled, Stop, stopping
 from longtake.types import Answer, Question, Result
@@ -44,14 +57,34 @@ class Session:
         """The same session with a method's fields set."""
         return replace(self, settings=with_fields(self.settings, method, fields))
 
-    def method(self, name: str, *, meet: bool = False) -> Method:
-        """The method of that name with its settings; ``meet`` asks endpoints for their context."""
+    def method(
+        self, name: str, *, meet: bool = False, under: Mapping[str, Any] | None = None
+    ) -> Method:
+        """The method of that name with its settings; ``meet`` asks endpoints for their context.
+
+        ``under`` holds fields that the settings do not name.
+        """
         # fields stay unchecked until the method's own class, which knows them, is loaded
         values = self.settings.methods.get(name, {})
         kind = registry.methods.get(name)
         small = "preset" not in values and self._has_small_models(kind.roles, meet=meet)
-        method: Method = configure(kind, values, source="settings", small=small)
+        method: Method = configure(kind, values, source="settings", small=small, under=under)
+        if isinstance(method, Composed):
+            fields = {}
+            for stage in dict.fromkeys(method.stages):
+                if stage in registry.methods:
+                    under = method.stage_defaults.get(stage)
+                    fields[stage] = fields_of(self.method(stage, meet=meet, under=under))
+            rule = self.calibration
+            method = method.composed(fields, {} if rule is None else rule.plain())
         return method
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """The user's calibration; ``None`` if there is none."""
+        chosen = self.settings.answers.calibration
+        path = Path(chosen).expanduser() if chosen else user_config_file().with_name(FILE)
+        return calibration.read(path) if chosen or path.is_file() else None
 
     def settled(self, name: str) -> Session:
         """The same session, whose choice of preset stays whatever is learned about its models."""
@@ -127,7 +160,7 @@ class Session:
             opened = catalogue.open(name, witness=witness, replies=replies)
             models[role] = introduced(opened, self.settings.answers.permutations, meet=meet)
         team: Sequence[Agent] = ()
-        if TEAM in method.roles:
+        if TEAM in method.roles or (isinstance(method, Composed) and self.casting.names_team):
             members = self.casting.members()
             team = open_team(
                 catalogue,
@@ -192,7 +225,8 @@ class Session:
             return self._unopened(opened, footage, question, ledger, ended)
         finally:
             opening.release()
-        return solve(opened, footage, question, run, check=self.settings.answers.verify)
+        check = self.settings.answers.verify
+        return solve(opened, footage, question, run, check=check, rule=self.calibration)
 
     def _unopened(
         self,
@@ -232,24 +266,37 @@ def with_fields(settings: Settings, method: str, fields: Mapping[str, Any]) -> S
 
 
 def solve(
-    method: Method, footage: Footage, question: Question, run: Run, *, check: bool = False
+    method: Method,
+    footage: Footage,
+    question: Question,
+    run: Run,
+    *,
+    check: bool = False,
+    rule: Calibration | None = None,
 ) -> Result:
     """Run a method on one question; return its answer and its usage.
 
     If the budget runs out or the run is cancelled, the answer is the best one so far, marked as
     such. With ``check`` the answer is verified against the film and cites only what supports it.
+    With a calibration as ``rule`` its confidence is a probability.
     """
     name = registered_name(method)
     started = _started(name, method, footage, question, run)
     events.emit(replace(started, verify=check))
 
     def work() -> Answer:
+        run.checks = check
         answer = with_option_text(method.answer(footage, question, run), question)
-        if not check or (answer.evidence and checks_itself(method)):
+        if verifies(method):
             return answer
         # verifying may be ended too, and this answer is complete without it
         run.propose(answer)
-        return with_option_text(verify(answer, footage, question, run), question)
+        checked = Checked(answer)
+        if answer.evidence and checks_itself(method):
+            checked = Checked(answer, done=True, supports=len(answer.evidence))
+        elif check:
+            checked = check_answer(answer, footage, question, run)
+        return _weighed(name, answer, checked, question, rule)
 
     try:
         answer = run.on_time(work)
@@ -261,6 +308,22 @@ def solve(
         raise
     events.emit(events.Answered(answer=answer, usage=run.usage))
     return Result(answer, run.usage, name, run.names)
+
+
+def _weighed(
+    name: str, before: Answer, checked: Checked, question: Question, rule: Calibration | None
+) -> Answer:
+    """The checked answer; its confidence is a probability if there is a calibration for it."""
+    answer = with_option_text(checked.answer, question)
+    if not is_given(answer):
+        return answer
+    found = signals(before, checked, question)
+    chance = None if rule is None else rule.confidence(name, found)
+    events.note(events.SIGNALS, **found)
+    if chance is None:
+        return answer
+    events.note("calibrated", stated=answer.confidence, probability=chance)
+    return replace(answer, confidence=chance)
 
 
 def _ended_early(ended: BudgetSpent | Cancelled, run: Run) -> Answer:

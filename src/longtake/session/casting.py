@@ -97,6 +97,11 @@ class Casting:
         return bool(self._last(CAPTIONER) or self.everyone)
 
     @property
+    def names_team(self) -> bool:
+        """Whether a team is given, by a file, by its members or by a model in that role."""
+        return bool(self.team or self.roster or self._last(TEAM))
+
+    @property
     def default_method(self) -> str:
         """The method where none is named; it depends on what the models can do."""
         named = [assignment.model for assignment in self.assignments]

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from longtake.events import CAPTIONS_READ, ChatCalled, Event, FramesSeen, Noted, StepBegan
+from longtake.events import (
+    CAPTIONS_READ,
+    SIGNALS,
+    STAGE,
+    ChatCalled,
+    Event,
+    FramesSeen,
+    Noted,
+    StepBegan,
+)
 from longtake.types import Usage
 
 
@@ -21,6 +31,10 @@ class Meter:
         """Number of notes by label: ``retry``, ``asked_again``, ``default_taken``, …"""
         self.rounds = 1
         """Rounds of the method: the largest number that one of its steps has."""
+        self.signals: Mapping[str, float] = {}
+        """What tells how far the answer can be trusted."""
+        self.stages: list[Mapping[str, Any]] = []
+        """What each stage of a method made of methods said and used."""
         self._moments: set[float] = set()
 
     @property
@@ -50,6 +64,10 @@ class Meter:
         elif isinstance(event, Noted) and event.label == CAPTIONS_READ:
             self._moments.update(event.data["times"])
         elif isinstance(event, Noted):
+            if event.label == SIGNALS:
+                self.signals = event.data
+            elif event.label == STAGE:
+                self.stages.append(event.data)
             self.notes[event.label] = self.notes.get(event.label, 0) + 1
 
     def picture(self, digest: str, jpeg: Callable[[], bytes]) -> None:

@@ -61,6 +61,8 @@ class Run:
         """``ledger`` replaces budget and clock; ``stop`` ends the run when it is set."""
         self.ledger = ledger or Ledger(budget, clock=clock)
         self.seed = seed
+        self.checks = True
+        """Whether answers are checked against the film; for methods that do so themselves."""
         self._stop = stop or Stop()
         # without a limit and without anyone to cancel it, a run needs no thread of its own
         self._may_end = may_end(self.ledger, stop)

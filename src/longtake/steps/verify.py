@@ -18,7 +18,7 @@ says so.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from pydantic import BaseModel, Field
 
@@ -47,10 +47,30 @@ class Marks(BaseModel):
     contradicts: list[int] = Field(description="numbers of the moments that contradict the answer")
 
 
+@dataclass(frozen=True)
+class Checked:
+    """An answer after the check, and what the check found."""
+
+    answer: Answer
+    done: bool = False
+    """Whether it was carried out; if not, the answer is as it was and the rest says nothing."""
+    supports: int = 0
+    """Moments that support the answer."""
+    contradicts: int = 0
+    """Moments that contradict it."""
+    changed: bool = False
+    """Whether the answer was reconsidered and is another one now."""
+
+
 def verify(answer: Answer, footage: Footage, question: Question, run: Run) -> Answer:
     """The answer with verified citations; as it was if there is nothing to check or no budget."""
+    return check(answer, footage, question, run).answer
+
+
+def check(answer: Answer, footage: Footage, question: Question, run: Run) -> Checked:
+    """The same, with what the check found."""
     if answer.status not in GIVEN or not (answer.choice or answer.text):
-        return answer
+        return Checked(answer)
     with step("verify"):
         try:
             return _checked(answer, footage, question, run)
@@ -59,10 +79,10 @@ def verify(answer: Answer, footage: Footage, question: Question, run: Run) -> An
         except ModelError as error:
             # the answer was paid for: a failing check must not lose it
             note("not_verified", why=str(error))
-    return answer
+    return Checked(answer)
 
 
-def _checked(answer: Answer, footage: Footage, question: Question, run: Run) -> Answer:
+def _checked(answer: Answer, footage: Footage, question: Question, run: Run) -> Checked:
     proposed = in_words(question, answer.choice, answer.text)
     about = f"{question.text} {proposed}"
     chat, sees = verifier(run)
@@ -70,7 +90,7 @@ def _checked(answer: Answer, footage: Footage, question: Question, run: Run) -> 
     candidates = gather(answer, footage, about, lines, pictures=sees)  # 1
     candidates = affordable(candidates, chat, run)
     if not candidates:
-        return unsupported(answer)
+        return Checked(unsupported(answer), done=True)
     marks = None
     if chat is not None:  # 2
         marks = mark(chat, footage, question, proposed, [*candidates, *decoy(lines, candidates)])
@@ -83,12 +103,14 @@ def _checked(answer: Answer, footage: Footage, question: Question, run: Run) -> 
     supporting = _numbered(candidates, marks.supports)
     against = _numbered(candidates, [n for n in marks.contradicts if n not in marks.supports])
     note("verified", candidates=len(candidates), supports=len(supporting), contradicts=len(against))
+    checked = Checked(answer, True, len(supporting), len(against))
     if supporting:  # 3
         cited = [with_extent(each.evidence, footage) for each in supporting]
-        return replace(answer, evidence=tuple(cited))
+        return replace(checked, answer=replace(answer, evidence=tuple(cited)))
     if against and chat is not None:  # 4
-        return reconsider(answer, chat, footage, question, against)
-    return unsupported(answer)  # 5
+        again = reconsider(answer, chat, footage, question, against)
+        return replace(checked, answer=again, changed=again.status != "unsupported")
+    return replace(checked, answer=unsupported(answer))  # 5
 
 
 def verifier(run: Run) -> tuple[Chat | None, bool]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from longtake.cli import report
+from longtake.evals import labelled
 from longtake.evals.benchmarks import load
 from longtake.evals.experiment import with_profile_model
 from longtake.lab.profile import LAB_1, LAB_2
@@ -25,7 +25,7 @@ def test_the_second_edition_is_the_default_and_the_first_can_be_had():
 def test_a_run_recorded_before_there_were_editions_is_read_with_its_own_labels():
     first = load("lab", None, {**SMALL, "profile": "lab-1"})
     spec = {"name": "lab", "options": SMALL, **first.settings}
-    again = load("lab", None, report.recorded_options(spec))
+    again = load("lab", None, labelled.recorded_options(spec))
     assert texts(again) == texts(first)
 
 

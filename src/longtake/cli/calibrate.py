@@ -1,0 +1,166 @@
+"""``longtake calibrate``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from longtake import __version__
+from longtake.cli.options import COUNT, FILE, PATH, benchmark_parts, common, workers
+from longtake.cli.output import emit_json, say, worth_a_line
+from longtake.cli.session import name_hosts, no_question_options, session_options
+from longtake.config import user_config_file
+from longtake.errors import ConfigError
+from longtake.evals import labelled
+from longtake.evals.benchmarks import load
+from longtake.evals.calibrating import fit_runs
+from longtake.evals.report import Report
+from longtake.evals.runner import evaluate
+from longtake.evals.runs import RunFolder
+from longtake.evals.solving import Solver
+from longtake.registry import methods
+from longtake.replacing import replacing
+from longtake.session.asking import Session
+from longtake.steps.calibration import FILE as CALIBRATION
+from longtake.steps.calibration import Calibration
+
+METHOD = "auto"
+
+
+@click.command()
+@click.argument("runs", nargs=-1, type=PATH, metavar="[RUN...]")
+@click.option("--on", "name", metavar="BENCHMARK", help="Ask these questions first, all stages.")
+@click.option("--data", multiple=True, type=PATH, metavar="DIR", help="Files of benchmarks.")
+@benchmark_parts
+@click.option("--limit", type=COUNT, metavar="N", help="Only the first N questions.")
+@workers(1)
+@click.option("--keep", type=PATH, metavar="RUN", help="Keep the results of --on in this folder.")
+@click.option(
+    "--out",
+    type=FILE,
+    metavar="FILE",
+    help="Write there instead of beside your configuration; see 'answers.calibration'.",
+)
+@common
+@no_question_options("a benchmark")
+@session_options
+def calibrate(
+    runs: tuple[Path, ...],
+    name: str | None,
+    data: tuple[Path, ...],
+    parts: dict[str, str],
+    limit: int | None,
+    workers: int,
+    keep: Path | None,
+    out: Path | None,
+    session: Session,
+    as_json: bool,
+) -> None:
+    """Turn confidences into probabilities, and fit when the method auto stops.
+
+    With --on, a benchmark with labels is run through every stage of auto. Existing RUNs, of any
+    method, count as well; labels stay in this process. The calibration is written beside your
+    configuration with its provenance, and is used from then on.
+
+    \b
+    Example:
+      longtake calibrate --on lab --of seeds=40-49 --of minutes=60 --model lab/profile=lab-2
+      longtake calibrate runs/videoagent runs/a4vl --data nextqa
+    """
+    reports = [labelled.read(path, data) for path in runs]
+    if name is not None:
+        reports.append(_run_all_stages(name, data, parts, limit, workers, keep, session))
+    if not reports:
+        raise ConfigError("name runs, or a benchmark with --on")
+    rule = fit_runs([(each.method, each.scored) for each in reports], _about(reports))
+    place = out or _place(session)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(place) as draft:
+        draft.write_text(json.dumps(rule.plain(), indent=1) + "\n", encoding="utf-8")
+    say(f"wrote {place}")
+    if as_json:
+        emit_json({"file": str(place), "calibration": rule.plain()})
+    else:
+        _show(rule)
+
+
+def _place(session: Session) -> Path:
+    chosen = session.settings.answers.calibration
+    return Path(chosen).expanduser() if chosen else user_config_file().with_name(CALIBRATION)
+
+
+def _run_all_stages(
+    name: str,
+    data: Sequence[Path],
+    parts: dict[str, str],
+    limit: int | None,
+    workers: int,
+    keep: Path | None,
+    session: Session,
+) -> Report:
+    """Every question through every stage of auto."""
+    benchmark = load(name, data[0] if data else None, parts).draw(
+        limit=limit, sample=None, seed=session.seed
+    )
+    casting = replace(session.casting, replies=False)
+    session = replace(session, casting=casting).with_fields(METHOD, {"stop": "never"})
+    name_hosts(session, methods.get(METHOD).roles)
+    folder = None if keep is None else RunFolder(keep)
+    total, done = len(benchmark.items), 0
+
+    def announce(row: Any) -> None:  # noqa: ARG001 - results are not shown one by one
+        nonlocal done
+        done += 1
+        if worth_a_line(done, total - done):
+            say(f"{done}/{total}")
+
+    solver = Solver(METHOD, session)
+    scored = evaluate(solver, benchmark, folder, workers=workers, resume=True, progress=announce)
+    spec = {
+        "benchmark": {"name": name, "options": parts, **benchmark.settings},
+        "method": {"name": METHOD},
+        "models": session.casting.names(methods.get(METHOD).roles),
+        "questions": total,
+    }
+    return Report(keep or Path(name), spec, scored.items, scored.rows, scored)
+
+
+def _about(reports: Sequence[Report]) -> dict[str, Any]:
+    """Where a calibration comes from."""
+    benchmarks = []
+    for report in reports:
+        asked = report.spec["benchmark"]
+        known = {key: asked[key] for key in ("seeds", "minutes", "profile_hash") if key in asked}
+        benchmarks.append(
+            {"name": asked["name"], **known, "method": report.method, "models": report.models}
+        )
+    names = dict.fromkeys(report.benchmark for report in reports)
+    return {
+        "benchmark": ", ".join(names),
+        "runs": benchmarks,
+        "questions": sum(len(report.scored.items) for report in reports),
+        "date": datetime.now(UTC).date().isoformat(),
+        "longtake": __version__,
+    }
+
+
+def _show(rule: Calibration) -> None:
+    click.echo(f"{'method':<18}{'answers':>8}{'ECE before':>12}{'after':>8}")
+    for method, row in rule.provenance["calibration_error"].items():
+        before = f"{row['before']:.3f}" if "before" in row else "–"
+        after = f"{row['after']:.3f}" if "after" in row else "–"
+        click.echo(f"{method:<18}{row['answers']:>8}{before:>12}{after:>8}")
+    if rule.stages:
+        own = rule.provenance["auto"]
+        click.echo(
+            f"auto stops at {rule.stop_at:.2f} or a gain below {rule.least_gain:.2f} per 100,000 "
+            f"tokens: {own['accuracy']:.1%} right with {own['tokens']:,.0f} tokens, "
+            f"ECE {own['calibration_error']:.3f}"
+        )
+    click.echo("Errors after calibration are measured on films held out of the fit.")

@@ -1,0 +1,1 @@
+"""Begins cheaply and looks closer where the answer so far cannot be trusted."""

@@ -1,0 +1,188 @@
+"""Auto: stages of growing cost, each a method of its own, until the answer can be trusted. Ours.
+
+::
+
+    1  plan ← the stages that can run, from roles, models, footage and film length
+    2  for each stage of the plan that the rest of the budget pays for
+    3      answer ← the stage's method, with the notes of earlier stages where it answers from them
+    4      check the answer against the film, unless the same answer was supported before
+    5      p ← probability that the answer is right, from its signals
+    6      leader ← the answer for which most speaks, with the probability that it is right
+    7      propose the leader; stop if it is likely enough
+    8  return the leader
+
+The probabilities come from a calibration (``longtake calibrate``); the one that is shipped was
+fitted on development seeds of the laboratory and says so. Stages are taken from the registry, so
+any installed method can be one. The stage ``notes`` is no method: it puts the question once more,
+with everything that models told about pictures so far, which costs one short prompt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from importlib.resources import files
+from typing import Any, ClassVar, Literal
+
+from longtake import registry
+from longtake.errors import check_least
+from longtake.events import note
+from longtake.footage.protocol import Footage
+from longtake.methods.auto.planning import NOTES, Needs, Plan, Situation, plan
+from longtake.methods.auto.stages import Hunt
+from longtake.methods.base import Bounds, Method, bounds_of, configure
+from longtake.steps import calibration
+from longtake.steps.calibration import Calibration
+from longtake.steps.run import Run
+from longtake.types import Answer, Question
+
+SHIPPED = "calibration.json"
+DENSE = 10.0
+"""Seconds between evenly spaced frames up to which they show most of what happens."""
+
+
+@dataclass(frozen=True)
+class Auto:
+    """Begins with the cheapest method and goes on until the answer is likely enough."""
+
+    name: ClassVar[str] = "auto"
+    paper: ClassVar[str] = "none: ours"
+    roles: ClassVar[tuple[str, ...]] = ("llm", "vlm", "captioner")
+    optional_roles: ClassVar[tuple[str, ...]] = ("team",)
+    """Filled only if the user gives a team."""
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    verifies: ClassVar[bool] = True
+    """Each stage is checked, so that the final answer need not be."""
+
+    stage_defaults: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        # chosen on development seeds: a third of the tokens, and nearly the same accuracy
+        "symphony": {
+            "grounding": {"scored_frames": 10, "max_scorings": 1},
+            "perception": {
+                "summary_frames": 24,
+                "inspector_frames": 16,
+                "cue_frames": 4,
+                "segment_frames": 24,
+            },
+        }
+    }
+
+    stages: tuple[str, ...] = (
+        "lookup",
+        "uniform",
+        "videoagent",
+        "videodetective",
+        "notes",
+        "a4vl",
+        "symphony",
+        "notes",
+    )
+    """Methods by growing cost; ``notes`` answers from what was seen so far."""
+    stop_at: float | None = None
+    """Probability at which to stop; unset: the calibration's."""
+    least_gain: float | None = None
+    """Probability that 100,000 more tokens must gain; unset: the calibration's."""
+    verify: bool = True
+    """Check the answer of every stage; the signals of the check decide where to stop."""
+    handover: bool = True
+    """Keep notes and replies for later stages."""
+    stop: Literal["calibrated", "stated", "random", "never"] = "calibrated"
+    """What decides: the calibrated probability, the confidence that methods state themselves, a
+    coin, or nothing, so that all stages run (for ``longtake calibrate`` and comparisons)."""
+    stop_chance: float = 0.5
+    """For ``stop = random``: the chance to stop after each stage."""
+    max_notes: int = 40
+    """Statements shown at once, at most; those closest to the question and its options."""
+    stage_fields: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """The fields of each stage's method; unset: those of its own section."""
+    rule: Mapping[str, Any] = field(default_factory=dict)
+    """The calibration, as it was written by ``longtake calibrate``; unset: the shipped one."""
+
+    def __post_init__(self) -> None:
+        check_least(self, self.name, max_notes=1)
+
+    def composed(
+        self, stage_fields: Mapping[str, Mapping[str, Any]], rule: Mapping[str, Any]
+    ) -> Auto:
+        """The same with the settings of its stages, and the user's calibration if there is one."""
+        return replace(
+            self, stage_fields={**stage_fields, **self.stage_fields}, rule=self.rule or rule
+        )
+
+    def answer(self, footage: Footage, question: Question, run: Run) -> Answer:
+        """The loop above."""
+        planned = self.plan(footage, question, run)  # 1
+        note("planned", stages=list(planned.stages), skipped=dict(planned.skipped))
+        return Hunt(self, footage, question, run).through(planned.stages)  # 2 to 8
+
+    def plan(self, footage: Footage, question: Question, run: Run) -> Plan:
+        """The stages for this question, with reasons for those left out."""
+        needs = {}
+        for name in dict.fromkeys(self.stages):
+            if name != NOTES:
+                needs[name] = self.needs(name, footage.duration, question, run)
+        situation = situate(footage, run, self.frame_gap(footage))
+        return plan(self.stages, needs, situation)
+
+    def needs(self, name: str, duration: float, question: Question, run: Run) -> Needs:
+        """What a stage needs of the models."""
+        method = self.method(name)
+        most = bounds_of(method, duration, question)
+        if most is None or most.calls != 1:
+            return Needs(method.roles)  # its calls are fitted to the context one by one
+        picture = max((chat.card.picture_tokens or 0 for chat in run.chats), default=0)
+        return Needs(method.roles, most.frames * picture + most.prompt_words)
+
+    def frame_gap(self, footage: Footage) -> float:
+        """Seconds between the frames of the stage ``uniform``."""
+        frames = getattr(self.method("uniform"), "frames", 1) if "uniform" in self.stages else 1
+        return footage.duration / max(1, frames)
+
+    def method(self, name: str) -> Method:
+        """A stage's method with its fields."""
+        method: Method = configure(
+            registry.methods.get(name),
+            self.stage_fields.get(name, {}),
+            under=self.stage_defaults.get(name),
+        )
+        return method
+
+    @property
+    def calibration(self) -> Calibration:
+        """The rule in force."""
+        return calibration.from_plain(self.rule, "auto.rule") if self.rule else shipped()
+
+    def bounds(self, duration: float, question: Question) -> Bounds:
+        """Every stage runs."""
+        total = Bounds(0, 0, 0, 0, 0)
+        for name in self.stages:
+            own = Bounds(1, 0, 40 * self.max_notes, 120, 1)
+            if name != NOTES:
+                own = bounds_of(self.method(name), duration, question) or own
+            total = Bounds(
+                total.calls + own.calls,
+                total.frames + own.frames,
+                total.prompt_words + own.prompt_words,
+                total.reply_words + own.reply_words,
+                total.steps + own.steps,
+            )
+        return total
+
+
+def situate(footage: Footage, run: Run, frame_gap: float) -> Situation:
+    """What footage and models offer."""
+    roles = {role for role in ("llm", "vlm", "captioner") if role in run}
+    captions = "captions" in footage.has
+    sees = captions or ("vlm" in run and run["vlm"].card.vision is not False)
+    contexts = [chat.card.context for chat in run.chats if chat.card.context is not None]
+    return Situation(
+        roles=frozenset(roles | ({"team"} if run.team else set())),
+        sees=sees,
+        context=min(contexts, default=None),
+        dense=frame_gap <= DENSE,
+    )
+
+
+def shipped() -> Calibration:
+    """The calibration that comes with longtake."""
+    return calibration.read(files(__package__) / SHIPPED)  # type: ignore[arg-type]

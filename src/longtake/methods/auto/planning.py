@@ -1,0 +1,90 @@
+"""Which stages a question is worth, and in which order: a pure function of what is known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from longtake.config import BudgetSettings
+from longtake.steps.calibration import StageFacts
+from longtake.types import Usage
+
+NOTES = "notes"
+"""The stage that answers from what earlier ones noted; a step of ``auto`` itself, not a method."""
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a stage needs, from its method's roles."""
+
+    roles: tuple[str, ...] = ()
+    prompt_tokens: int = 0
+    """Tokens of its largest call."""
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What is known before a question is asked."""
+
+    roles: frozenset[str]
+    """Roles that have a model; ``team`` if a team was given."""
+    sees: bool = True
+    """Whether a model can be shown pictures, or captions take their place."""
+    dense: bool = True
+    """Whether evenly spaced frames are close enough to show most of what happens."""
+    context: int | None = None
+    """Tokens that the smallest model takes; ``None``: unknown."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Stages in order, and those left out with the reason."""
+
+    stages: tuple[str, ...]
+    skipped: Mapping[str, str] = field(default_factory=dict)
+
+
+def plan(stages: Sequence[str], needs: Mapping[str, Needs], situation: Situation) -> Plan:
+    """The stages that can run, in the given order."""
+    kept: list[str] = []
+    skipped = {}
+    for name in stages:
+        why = obstacle(name, needs.get(name, Needs()), situation)
+        if why:
+            skipped[name] = why
+        else:
+            kept.append(name)
+    # without a stage before it, nothing was noted
+    while kept and kept[0] == NOTES:
+        kept.pop(0)
+    return Plan(tuple(kept), skipped)
+
+
+def obstacle(name: str, needs: Needs, situation: Situation) -> str:
+    """Why a stage cannot run; empty if it can."""
+    missing = [role for role in needs.roles if role not in situation.roles]
+    if missing:
+        return f"no model in the role {missing[0]}" if missing[0] != "team" else "no team was given"
+    if name == "uniform" and not situation.dense:
+        return "the film is too long for evenly spaced frames"
+    if "vlm" in needs.roles and not situation.sees:
+        return "the model cannot be shown pictures"
+    if situation.context is not None and needs.prompt_tokens > situation.context:
+        return f"a call of {needs.prompt_tokens} tokens does not fit {situation.context}"
+    return ""
+
+
+def unaffordable(facts: StageFacts, limits: BudgetSettings, spent: Usage) -> str:
+    """The limit that a stage would usually exceed; empty if what is left is enough."""
+    usual = {
+        "tokens": (facts.tokens, spent.tokens_in + spent.tokens_out),
+        "cost": (facts.cost, spent.cost or 0.0),
+        "frames": (facts.frames, spent.frames),
+        "calls": (facts.calls, spent.calls),
+        "seconds": (facts.seconds, spent.seconds),
+    }
+    for name, (more, already) in usual.items():
+        limit = getattr(limits, name)
+        if limit is not None and already + more > limit:
+            return f"{name}: usually {more:.4g} more, and {max(0.0, limit - already):.4g} are left"
+    return ""

@@ -1,0 +1,88 @@
+"""A calibration: the weights that turn signals into probabilities, and where they come from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from longtake.algorithms.calibration import probability
+from longtake.errors import ConfigError
+
+FILE = "calibration.json"
+"""Name of the user's calibration, beside ``config.toml``."""
+
+
+@dataclass(frozen=True)
+class StageFacts:
+    """What a stage did for the questions of a calibration."""
+
+    accuracy: float = 0.0
+    """Share of the questions that it answered right by itself."""
+    tokens: float = 0.0
+    seconds: float = 0.0
+    cost: float = 0.0
+    frames: float = 0.0
+    calls: float = 0.0
+    by_kind: Mapping[str, float] = field(default_factory=dict)
+    """Tokens by kind of question."""
+    reached: float = 1.0
+    """Share of the questions that come this far."""
+    stopped: float = 0.0
+    """Share of the questions that end here."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Weights by method, the rule of ``auto``, and their provenance."""
+
+    methods: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Weights of the signals of each method's answers."""
+    pool: Mapping[str, float] = field(default_factory=dict)
+    """Weights of what several stages say together."""
+    prospects: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """For each stage: weights of the probability that what leads after it is right, as seen from
+    an earlier stage."""
+    stop_at: float = 0.8
+    """Probability at which ``auto`` stops."""
+    least_gain: float = 0.0
+    """Probability that 100,000 more tokens must gain; else ``auto`` stops."""
+    stages: Mapping[str, StageFacts] = field(default_factory=dict)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    """Data, seeds, number of questions, date, and calibration error before and after."""
+
+    def confidence(self, method: str, signals: Mapping[str, float]) -> float | None:
+        """The probability that an answer is right; ``None`` for a method without weights."""
+        weights = self.methods.get(method)
+        return None if weights is None else round(probability(weights, signals), 4)
+
+    def plain(self) -> dict[str, Any]:
+        """As it is written to a file."""
+        return asdict(self)
+
+
+def from_plain(values: Mapping[str, Any], source: str) -> Calibration:
+    """Check values that were read from a file or recorded with a run."""
+    try:
+        return TypeAdapter(Calibration).validate_python(dict(values))
+    except ValidationError as error:
+        problem = error.errors()[0]
+        place = ".".join(map(str, problem["loc"]))
+        raise ConfigError(f"{source}: {place}: {problem['msg']}", key=place) from error
+
+
+def read(path: Path) -> Calibration:
+    """The calibration in a file."""
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror or error})") from error
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{path}: malformed JSON ({error})") from error
+    if not isinstance(values, dict):
+        raise ConfigError(f"{path}: is not a calibration")
+    return from_plain(values, str(path))

@@ -1,0 +1,67 @@
+"""Methods that say the same whatever they are asked, to be stages of ``auto``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from longtake.errors import ConfigError
+from longtake.steps.ask import ask
+from longtake.steps.run import Run
+from longtake.types import Answer, Question
+
+
+@dataclass(frozen=True)
+class Sure:
+    """Says A, and is sure of it."""
+
+    name: ClassVar[str] = "sure"
+    paper: ClassVar[str] = "none"
+    roles: ClassVar[tuple[str, ...]] = ("llm",)
+    presets: ClassVar[dict[str, dict[str, object]]] = {}
+    choice: str = "A"
+    confidence: float = 0.95
+    calls: int = 1
+
+    def answer(self, footage, question: Question, run: Run) -> Answer:
+        for _ in range(self.calls):
+            ask(run["llm"], "shared/same_meaning", question=question, answers=["a"], default="")
+        run.propose(Answer("D", "in between"))
+        return Answer(self.choice, confidence=self.confidence)
+
+
+@dataclass(frozen=True)
+class Unsure(Sure):
+    """Says B, and is not sure."""
+
+    name: ClassVar[str] = "unsure"
+    choice: str = "B"
+    confidence: float = 0.3
+
+
+@dataclass(frozen=True)
+class Silent(Sure):
+    """Abstains."""
+
+    name: ClassVar[str] = "silent"
+
+    def answer(self, footage, question: Question, run: Run) -> Answer:
+        return Answer(reason="cannot tell", status="abstained")
+
+
+@dataclass(frozen=True)
+class Broken(Sure):
+    """Fails."""
+
+    name: ClassVar[str] = "broken"
+
+    def answer(self, footage, question: Question, run: Run) -> Answer:
+        raise ConfigError("out of order")
+
+
+@dataclass(frozen=True)
+class Crowd(Sure):
+    """Needs a team."""
+
+    name: ClassVar[str] = "crowd"
+    roles: ClassVar[tuple[str, ...]] = ("team",)
