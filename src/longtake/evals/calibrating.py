@@ -65,10 +65,11 @@ def fit(
     stop_at, least_gain = choose(through)
     rule = replace(rule, stop_at=stop_at, least_gain=least_gain)
     ends = held_out_ends(folds(through), stop_at, least_gain)
-    led = [(point.standing.probability, point.right) for point in ends if point.standing]
+    led = [point for point in ends if point.standing is not None]
+    chances = [point.standing.probability for point in led if point.standing is not None]
     told["auto"] = {
         "accuracy": mean([point.right for point in ends]),
         "tokens": mean([point.tokens for point in ends]),
-        "calibration_error": round(expected_error(*zip(*led, strict=True)), 4),
+        "calibration_error": round(expected_error(chances, [point.right for point in led]), 4),
     }
     return replace(rule, stages=with_odds(rule.stages, ends))

@@ -187,7 +187,7 @@ def held_out_ends(
 def folds(through: Sequence[Passage]) -> list[tuple[Calibration, Sequence[Passage]]]:
     """Rules fitted without some films, with the questions about those films."""
     videos = sorted({passage.item.asked.video for passage in through})
-    parts = []
+    parts: list[tuple[Calibration, Sequence[Passage]]] = []
     for fold in range(min(FOLDS, len(videos))):
         out = set(videos[fold::FOLDS])
         held_out = [passage for passage in through if passage.item.asked.video in out]
