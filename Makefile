@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: help demo test cluster-test attack chaos browser screenshots compat lint docs clients bench wheel-check clean
+.PHONY: help demo test cluster-test attack chaos browser screenshots compat lint docs reference clients bench wheel-check release-check clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -62,6 +62,9 @@ build/docs-tools/.ready: pyproject.toml constraints.txt
 docs: build/docs-tools/.ready  ## the documentation as a site in build/site; warnings are errors
 	NO_MKDOCS_2_WARNING=1 build/docs-tools/bin/mkdocs build --quiet
 	@echo "build/site/index.html"
+
+reference: $(VENV)/.ready  ## docs/reference.md from the commands themselves
+	$(BIN)/python benchmarks/command_reference.py
 
 # An editable install hides missing package data, so the wheel is built and run from outside the repository.
 wheel-check: $(VENV)/.ready

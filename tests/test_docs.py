@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import shlex
 import shutil
@@ -72,6 +73,29 @@ def test_the_method_of_the_tutorial_is_found_in_the_working_folder(run, tmp_path
         exit_code, out, err = run(*shlex.split(line)[1:])
         assert exit_code == 0, err
         assert "not answered" not in out
+
+
+def test_the_command_reference_is_current():
+    written = benchmark("command_reference").page()
+    current = (ROOT / "docs" / "reference.md").read_text()
+    assert current == written, "run: make reference"
+
+
+def test_every_answer_of_the_faq_is_proved_by_a_test_that_exists():
+    page = (ROOT / "docs" / "faq.md").read_text()
+    proofs = re.findall(r"^Test: \[`([^`]+)::(\w+)`\]", page, re.MULTILINE)
+    threads = set(re.findall(r"https://github.com/[^)]+/(?:issues|pull)/\d+", page))
+    assert len(threads) == len(proofs) == page.count("\n## ") >= 25
+    for file, test in proofs:
+        assert f"def {test}(" in (ROOT / file).read_text(), test
+
+
+def benchmark(name):
+    """A module of benchmarks/, which is no package."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "benchmarks" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def test_every_command_is_in_the_readme():
