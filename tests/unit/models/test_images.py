@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 
 import numpy as np
 
@@ -20,11 +21,11 @@ def test_a_frame_that_several_agents_see_is_encoded_once_and_forgotten_with_it(m
 
     monkeypatch.setattr(chat, "encode_jpeg", encode)
     frame = Frame(1.0, np.zeros((8, 8, 3), np.uint8))
-    kept = len(chat._ENCODED)
+    alive = weakref.ref(frame)
     first, second, smaller = Image(frame, 64), Image(frame, 64), Image(frame, 16)
     assert first.jpeg == second.jpeg
     assert first.digest == second.digest != smaller.digest
     assert encoded == [64, 16]
     del frame, first, second, smaller
     gc.collect()
-    assert len(chat._ENCODED) == kept
+    assert alive() is None

@@ -84,8 +84,7 @@ def test_the_ends_of_the_scale_are_medians_of_wrong_and_right_pairs():
     assert scale_of(np.zeros((3, 3))) is None
 
 
-def test_a_film_list_is_prepared_without_torch(film_folder, tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("LONGTAKE_CACHE", str(tmp_path / "cache"))
+def test_a_film_list_is_prepared_without_torch(film_folder, tmp_path, capsys):
     path = FILMS[0].make(film_folder)
     rows = [
         {"video": path.name, "start": 0, "end": 9, "caption": "a b c " * 10},
@@ -133,7 +132,6 @@ def test_that_no_clip_is_left_says_why(tmp_path, capsys):
 def test_pairs_of_other_films_and_broken_pairs_are_made_anew(
     film_folder, tmp_path, capsys, monkeypatch
 ):
-    monkeypatch.setenv("LONGTAKE_CACHE", str(tmp_path / "cache"))
     first, second = (
         shutil.copytree(FILMS[0].make(film_folder).parent, tmp_path / name)
         for name in ("one", "two")
@@ -226,8 +224,7 @@ def test_mistakes(tmp_path):
 
 
 @trains
-def test_the_command_trains_and_says_how_fast(film_folder, tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("LONGTAKE_CACHE", str(tmp_path / "cache"))
+def test_the_command_trains_and_says_how_fast(film_folder, tmp_path, capsys):
     films = [film.make(film_folder) for film in FILMS[:2]]
     rows = [
         {
