@@ -1,0 +1,358 @@
+"""``auto`` against every single method, its ablations, and what a budget buys: pages and drawings.
+
+    python benchmarks/auto.py --out build/auto --workers 16
+    python benchmarks/auto.py --out build/auto --workers 16 --parts singles --minutes 60
+    python benchmarks/auto.py --out build/auto --page-only          # from what is there so far
+    python benchmarks/auto.py --out build/auto --parts real --data ../shared/bench/nextqa_dev \
+        --benchmark nextqa-captions --model local/qwen2.5-1.5b --limit 200
+
+Each cell is a run folder that is resumed, so the command may be stopped and started again at any
+time, also with other parts. Questions are lab-2's on published seeds that nothing else uses;
+``auto`` was fitted on development seeds with a model of acuity 0.8 alone. Parts: ``singles``
+(every method, two lengths, two acuities), ``ablations``, ``budgets`` (tokens and money),
+``seconds`` (simulated models that really take their time; needs few cores), ``real`` (captions and
+a real model). No GPU is used; the imports are those of ``longtake`` without extras.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from longtake.algorithms.calibration import expected_error
+from longtake.config import BudgetSettings, Settings
+from longtake.evals import drawing
+from longtake.evals.benchmarks import load
+from longtake.evals.calibrating import samples
+from longtake.evals.drawing import COLOURS, Mark
+from longtake.evals.experiment import with_profile_model
+from longtake.evals.items import Benchmark
+from longtake.evals.lab import lab
+from longtake.evals.markdown import table
+from longtake.evals.probabilities import held_out_error
+from longtake.evals.runner import Scored, evaluate, score
+from longtake.evals.runs import RunFolder
+from longtake.evals.scoring import paired
+from longtake.evals.solving import Solver
+from longtake.lab.profile import LAB_2
+from longtake.methods.auto.method import Auto, shipped
+from longtake.session.asking import Session
+from longtake.session.casting import Casting
+
+FIRST_SEED = 5000  # published, and used by nothing else: from 5300 for 60 minutes, 5600 for 120
+WORLDS, QUESTIONS = 16, 20
+LENGTHS, ACUITIES = (60, 120), (0.8, 0.6)
+SINGLES = ("lookup", "uniform", "videoagent", "videodetective", "a4vl", "lvagent", "symphony")
+LEAN = "symphony-lean"  # Symphony with the settings that it has as a stage of auto
+BUDGETS = {"tokens": (10_000, 60_000, 200_000), "cost": (0.005, 0.03, 0.1)}
+SECONDS = (5.0, 15.0, 45.0)
+SECONDS_QUESTIONS = 5  # about each world: sleeping takes long
+PARTS = ("singles", "ablations", "budgets", "seconds")
+ABLATIONS: Mapping[str, Mapping[str, Any]] = {
+    "auto": {},
+    "no verification": {"verify": False},
+    "no hand-over": {"handover": False},
+    "no calibration": {"stop": "stated"},
+    "all stages": {"stop": "never"},
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A method with its fields, a model and a budget, on the films of one length."""
+
+    label: str
+    method: str
+    minutes: int
+    acuity: float
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    budget: Mapping[str, float] = field(default_factory=dict)
+    sleeps: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of its folder."""
+        limits = [f"{key}-{value:g}" for key, value in self.budget.items()]
+        label = self.label.replace(" ", "-")
+        return "_".join([f"{self.minutes}-{self.acuity:g}", label, *limits])
+
+    def solver(self) -> Solver:
+        """The method with the simulated model in every role."""
+        model = f"lab/acuity={self.acuity:g}" + (",sleep=1" if self.sleeps else "")
+        casting = with_profile_model(Casting((model,)), self.method, LAB_2)
+        settings = Settings(budget=BudgetSettings(**self.budget))
+        return Solver(self.method, Session(settings, casting).with_fields(self.method, self.fields))
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where cells lie and how they are run."""
+
+    options: argparse.Namespace
+
+    def worlds(self, cell: Cell) -> Benchmark:
+        """The questions of a cell; every length has its own films."""
+        first = self.options.first_seed + 5 * cell.minutes
+        seeds = range(first, first + self.options.worlds)
+        questions = self.options.questions
+        if cell.sleeps:
+            questions = min(questions, SECONDS_QUESTIONS)
+        return lab(seeds, cell.minutes, questions, profile=LAB_2)
+
+    def run(self, cell: Cell) -> Scored | None:
+        """Ask what has no result yet; with ``--page-only``, only what is complete is returned."""
+        benchmark, folder = self.worlds(cell), RunFolder(self.options.out / cell.name)
+        if self.options.page_only:
+            scored = score(benchmark, folder.results())
+            return scored if len(scored.rows) == len(benchmark.items) else None
+        began = time.perf_counter()
+        workers = self.options.workers * (3 if cell.sleeps else 1)
+        scored = evaluate(cell.solver(), benchmark, folder, workers=workers, resume=True)
+        seconds = time.perf_counter() - began
+        told = f"{scored.accuracy}, {scored.tokens:,.0f} tokens, {seconds:.0f} s"
+        print(f"{cell.name}: {told}", flush=True)
+        return scored
+
+    def measured(self, cells: list[Cell]) -> list[tuple[Cell, Scored]]:
+        """The cells that have results."""
+        found = [(cell, self.run(cell)) for cell in cells]
+        return [(cell, scored) for cell, scored in found if scored is not None]
+
+
+def single(method: str, minutes: int, acuity: float, **more: Any) -> Cell:
+    """A single method; the lean Symphony is Symphony with fields."""
+    if method == LEAN:
+        fields = Auto.stage_defaults["symphony"]
+        return Cell(LEAN, "symphony", minutes, acuity, fields, **more)
+    return Cell(method, method, minutes, acuity, **more)
+
+
+def singles(minutes: int, acuity: float, **more: Any) -> list[Cell]:
+    """Auto, then every single method."""
+    return [single(method, minutes, acuity, **more) for method in ("auto", *SINGLES, LEAN)]
+
+
+def stop_chance(tokens: float) -> float:
+    """The chance to stop after each stage at which random escalation costs as much as auto."""
+    stages = shipped().stages
+
+    def cost(chance: float) -> float:
+        total, left = 0.0, 1.0
+        for key, facts in stages.items():
+            total += left * facts.tokens
+            # lookup seldom answers, and without an answer nothing stops
+            left *= 1 - chance if key != "lookup" else 1.0
+        return total
+
+    low, high = 0.0, 1.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if cost(middle) > tokens else (low, middle)
+    return round(low, 3)
+
+
+def points(gap: Any) -> str:
+    """A paired difference in points."""
+    return f"{100 * gap.value:+.1f} [{100 * gap.low:+.1f}, {100 * gap.high:+.1f}]"
+
+
+def against(first: Scored, other: Scored) -> str:
+    """The first minus the other on the same questions."""
+    videos = [item.asked.video for item in first.items]
+    return points(paired(first.right, other.right, videos))
+
+
+def errors(cell: Cell, scored: Scored) -> tuple[str, str]:
+    """Calibration error of stated confidences, and of probabilities fitted on other films."""
+    rows = zip(scored.rows, scored.right, strict=True)
+    stated = [
+        (row["confidence"], right) for row, right in rows if row.get("confidence") is not None
+    ]
+    before = "–"
+    if stated:
+        before = f"{expected_error([c for c, _ in stated], [right for _, right in stated]):.3f}"
+    own = samples(cell.method, scored).get(cell.method, [])
+    return before, f"{held_out_error(own):.3f}" if len(own) > 50 else "–"
+
+
+HEAD = (
+    "method",
+    "accuracy (95 %)",
+    "tokens",
+    "of the best single method's",
+    "cost",
+    "calls",
+    "ECE stated",
+    "ECE calibrated on other films",
+    "auto − method, points",
+)
+
+
+def singles_table(found: list[tuple[Cell, Scored]]) -> str:
+    """Auto beside every single method."""
+    auto = next((scored for cell, scored in found if cell.label == "auto"), None)
+    others = [scored for cell, scored in found if cell.label not in ("auto", LEAN)]
+    best = max(others, key=lambda scored: scored.accuracy.value, default=None)
+    rows = []
+    for cell, scored in found:
+        rate = scored.accuracy
+        rows.append(
+            [
+                cell.label,
+                f"{rate.value:.1%} [{rate.low:.1%}, {rate.high:.1%}]",
+                f"{scored.tokens:,.0f}",
+                f"{scored.tokens / best.tokens:.0%}" if best else "–",
+                f"${scored.mean('cost'):.4f}",
+                f"{scored.mean('calls'):.1f}",
+                *errors(cell, scored),
+                "" if auto is None or cell.label == "auto" else against(auto, scored),
+            ]
+        )
+    return table(HEAD, rows)
+
+
+def ablations(bench: Bench, minutes: int, acuity: float) -> list[tuple[Cell, Scored]]:
+    """Auto without one of its parts each, and with random escalation at equal cost."""
+    cells = [Cell(label, "auto", minutes, acuity, own) for label, own in ABLATIONS.items()]
+    found = bench.measured(cells)
+    if found and found[0][0].label == "auto":
+        chance = stop_chance(found[0][1].tokens)
+        fields = {"stop": "random", "stop_chance": chance}
+        found += bench.measured([Cell("random escalation", "auto", minutes, acuity, fields)])
+    return found
+
+
+def ablations_table(found: list[tuple[Cell, Scored]]) -> str:
+    """Each beside auto itself."""
+    whole = found[0][1]
+    rows = []
+    for cell, scored in found:
+        gap = "" if scored is whole else against(whole, scored)
+        rows.append([cell.label, str(scored.accuracy), f"{scored.tokens:,.0f}", gap])
+    return table(("", "accuracy (95 %)", "tokens", "auto − this, points"), rows)
+
+
+def limits(seconds: bool) -> Iterator[tuple[str, float]]:
+    """The budgets of a part."""
+    if seconds:
+        yield from (("seconds", limit) for limit in SECONDS)
+        return
+    for name, values in BUDGETS.items():
+        yield from ((name, limit) for limit in values)
+
+
+def budgets(bench: Bench, minutes: int, acuity: float, *, seconds: bool) -> list[str]:
+    """What every method reaches under hard limits; auto against the best of the others."""
+    blocks = []
+    for name, limit in limits(seconds):
+        cells = singles(minutes, acuity, budget={name: limit}, sleeps=seconds)
+        found = bench.measured(cells)
+        if not found or found[0][0].label != "auto":
+            continue
+        auto = found[0][1]
+        rows = []
+        for cell, scored in found:
+            gap = "" if scored is auto else against(auto, scored)
+            used = f"{scored.mean('seconds'):.1f} s" if seconds else f"{scored.tokens:,.0f}"
+            rows.append([cell.label, str(scored.accuracy), used, gap])
+        blocks.append(f"## At most {limit:g} {name}, {minutes} minutes, acuity {acuity:g}")
+        head = ("method", "accuracy (95 %)", "used", "auto − method, points")
+        blocks.append(table(head, rows))
+        curve(bench.options.out, name, limit, found)
+    return blocks
+
+
+def curve(out: Path, name: str, limit: float, found: list[tuple[Cell, Scored]]) -> None:
+    """A drawing of accuracy under one limit."""
+    groups = []
+    for number, (cell, scored) in enumerate(found):
+        rate = scored.accuracy
+        colour = COLOURS[number % len(COLOURS)]
+        groups.append((cell.label, [Mark(0, rate.value, rate.low, rate.high, cell.label, colour)]))
+    (out / f"auto-{name}-{limit:g}.svg").write_text(drawing.bars(groups), encoding="utf-8")
+
+
+def frontier(out: Path, title: str, found: list[tuple[Cell, Scored]]) -> None:
+    """A drawing of accuracy against tokens."""
+    marks = []
+    for number, (cell, scored) in enumerate(found):
+        rate, colour = scored.accuracy, COLOURS[number % len(COLOURS)]
+        marks.append(Mark(scored.tokens, rate.value, rate.low, rate.high, cell.label, colour))
+    most = max(scored.tokens for _, scored in found)
+    drawn = drawing.scatter(marks, x_name="tokens per question", x_max=most)
+    (out / f"auto-{title}.svg").write_text(drawn, encoding="utf-8")
+
+
+def real(options: argparse.Namespace) -> list[str]:
+    """Auto and its stages on a benchmark of captions, with a real model."""
+    benchmark = load(options.benchmark, options.data, {}).draw(
+        limit=options.limit, sample=None, seed=0
+    )
+    found = []
+    for method in ("lookup", "uniform", "videoagent", "videodetective", "symphony", "auto"):
+        casting = Casting((options.model,), replies=False)
+        folder = RunFolder(options.out / f"{options.benchmark}-{method}")
+        solver = Solver(method, Session(casting=casting))
+        scored = evaluate(solver, benchmark, folder, workers=options.workers, resume=True)
+        print(f"{method}: {scored.accuracy}, {scored.tokens:,.0f} tokens", flush=True)
+        found.append((Cell(method, method, 0, 0.0), scored))
+    title = f"# {options.benchmark}, {len(benchmark.items)} questions, {options.model}"
+    return [title, singles_table(sorted(found, key=lambda pair: pair[0].label != "auto"))]
+
+
+def lab_pages(bench: Bench) -> Iterator[str]:
+    """The blocks of the page about the laboratory."""
+    options = bench.options
+    for minutes in options.minutes:
+        for acuity in options.acuities:
+            if "singles" in options.parts:
+                found = bench.measured(singles(minutes, acuity))
+                if found:
+                    asked = len(found[0][1].items)
+                    yield f"## {minutes} minutes, acuity {acuity:g}, {asked} questions"
+                    yield singles_table(found)
+                    frontier(options.out, f"{minutes}-{acuity:g}", found)
+    minutes, acuity = options.minutes[0], options.acuities[0]
+    if "ablations" in options.parts:
+        found = ablations(bench, minutes, acuity)
+        if found:
+            yield f"## Ablations, {minutes} minutes, acuity {acuity:g}"
+            yield ablations_table(found)
+    for part in ("budgets", "seconds"):
+        if part in options.parts:
+            yield from budgets(bench, minutes, acuity, seconds=part == "seconds")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run what is missing, then write the page."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--parts", nargs="+", choices=(*PARTS, "real"), default=PARTS)
+    parser.add_argument("--minutes", nargs="+", type=int, default=LENGTHS)
+    parser.add_argument("--acuities", nargs="+", type=float, default=ACUITIES)
+    parser.add_argument("--worlds", type=int, default=WORLDS)
+    parser.add_argument("--questions", type=int, default=QUESTIONS, help="about each world")
+    parser.add_argument("--first-seed", type=int, default=FIRST_SEED)
+    parser.add_argument("--page-only", action="store_true")
+    parser.add_argument("--benchmark", default="nextqa-captions", help="for the part real")
+    parser.add_argument("--data", type=Path, help="for the part real: the benchmark's files")
+    parser.add_argument("--model", default="local/qwen2.5-1.5b", help="for the part real")
+    parser.add_argument("--limit", type=int, help="for the part real: questions")
+    options = parser.parse_args(arguments)
+    options.out.mkdir(parents=True, exist_ok=True)
+    if "real" in options.parts:
+        page, blocks = f"auto-{options.benchmark}.md", real(options)
+    else:
+        page, blocks = "auto.md", ["# auto on lab-2", *lab_pages(Bench(options))]
+        blocks.append(f"Profile {LAB_2.hash}. Intervals are over films, differences in points.")
+    (options.out / page).write_text("\n\n".join(blocks) + "\n", encoding="utf-8")
+    print(f"wrote {options.out / page}")
+
+
+if __name__ == "__main__":
+    main()
