@@ -58,6 +58,18 @@ class Bounded(Protocol):
         """Return the most it can use on one question about a film of this many seconds."""
 
 
+@dataclass(frozen=True)
+class StageOdds:
+    """How often a stage is needed, and what it usually uses."""
+
+    stage: str
+    reached: float
+    """Share of the questions that come this far."""
+    stopped: float
+    """Share of the questions that end here."""
+    tokens: float
+
+
 @runtime_checkable
 class Composed(Protocol):
     """A method made of other methods, which it takes from the registry."""
@@ -72,6 +84,9 @@ class Composed(Protocol):
         self, stage_fields: Mapping[str, Mapping[str, Any]], rule: Mapping[str, Any]
     ) -> Method:
         """The same with the fields of its stages, and the user's calibration if there is one."""
+
+    def odds(self, question: Question) -> tuple[StageOdds, ...]:
+        """The stages that the calibration knows, with their odds."""
 
 
 M = TypeVar("M", bound=Method)

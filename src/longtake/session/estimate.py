@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from longtake.footage.protocol import Footage
-from longtake.methods.base import Method, bounds_of, words
+from longtake.methods.base import Composed, Method, StageOdds, bounds_of, words
 from longtake.models import tokens
 from longtake.models.chat import Chat
 from longtake.prompts import show_question
@@ -54,6 +54,8 @@ class Estimate:
     """Calls that run one after another."""
     paid: bool
     """Whether the question may cost money: some model has a price above zero or no known price."""
+    stages: tuple[StageOdds, ...] = ()
+    """For a method made of methods: its stages and how often they are needed."""
 
 
 def estimate(
@@ -91,6 +93,7 @@ def estimate(
         cost,
         most.steps + CHECK_CALLS * check,
         paid=cost is None or cost > 0,
+        stages=method.odds(question) if isinstance(method, Composed) else (),
     )
 
 

@@ -25,12 +25,14 @@ from importlib.resources import files
 from typing import Any, ClassVar, Literal
 
 from longtake import registry
+from longtake.algorithms.asking import kind
 from longtake.errors import check_least
 from longtake.events import note
 from longtake.footage.protocol import Footage
 from longtake.methods.auto.planning import NOTES, Needs, Plan, Situation, plan
 from longtake.methods.auto.stages import Hunt
-from longtake.methods.base import Bounds, Method, bounds_of, configure
+from longtake.methods.auto.stopping import keys, usual
+from longtake.methods.base import Bounds, Method, StageOdds, bounds_of, configure
 from longtake.steps import calibration
 from longtake.steps.calibration import Calibration
 from longtake.steps.run import Run
@@ -151,6 +153,16 @@ class Auto:
     def calibration(self) -> Calibration:
         """The rule in force."""
         return calibration.from_plain(self.rule, "auto.rule") if self.rule else shipped()
+
+    def odds(self, question: Question) -> tuple[StageOdds, ...]:
+        """How often each stage is needed, and its usual tokens for such a question."""
+        asked = kind(question.text)
+        known = []
+        for key in keys(self.stages):
+            if key in self.calibration.stages:
+                facts = usual(self.calibration.stages[key], asked)
+                known.append(StageOdds(key, facts.reached, facts.stopped, round(facts.tokens)))
+        return tuple(known)
 
     def bounds(self, duration: float, question: Question) -> Bounds:
         """Every stage runs."""

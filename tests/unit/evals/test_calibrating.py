@@ -1,0 +1,77 @@
+"""A calibration is fitted to results with labels; a confidence becomes a probability."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from support.footages import TestFootage
+
+from longtake.evals.calibrating import fit_runs
+from longtake.evals.cascade import end
+from longtake.evals.cascade import passages as through
+from longtake.evals.items import Asked, Item
+from longtake.evals.runner import Scored
+from longtake.methods.baselines.method import Blind
+from longtake.models.backends.scripted import ScriptedChat
+from longtake.session.asking import solve
+from longtake.steps.calibration import Calibration
+from longtake.steps.run import Run
+from longtake.types import Question
+
+QUESTION = Question("Who leaves?", ("a", "b", "c", "d"))
+
+
+def stage(name, choice, tokens, **signals):
+    return {"stage": name, "choice": choice, "text": "", "tokens": tokens, "signals": signals}
+
+
+@pytest.fixture
+def scored():
+    """The cheap stage is right where it finds support, which is half the time; the dear one always
+    but for one film."""
+    items, rows, right = [], [], []
+    for number in range(80):
+        supported = number % 2 == 0
+        cheap = stage("cheap", "A" if supported else "B", 100, supported=float(supported))
+        dear = stage("dear", "C" if number % 16 == 3 else "A", 50_000, supported=1.0)
+        items.append(Item(Asked(f"q{number}", f"film {number % 8}", QUESTION), "A"))
+        rows.append({"status": "answered", "choice": dear["choice"], "stages": [cheap, dear]})
+        right.append(dear["choice"] == "A")
+    return Scored(items, rows, right)
+
+
+def test_auto_learns_to_stop_where_the_cheap_stage_finds_support(scored):
+    rule = fit_runs([("auto", scored)], {"benchmark": "made up"})
+    ends = [end(passage, rule) for passage in through(scored)]
+    assert [point.stage for point in ends[:4]] == ["cheap", "dear", "cheap", "dear"]
+    assert rule.stages["cheap"].stopped == pytest.approx(0.5)
+    assert rule.stages["dear"].reached == pytest.approx(0.5)
+    assert rule.provenance["auto"]["accuracy"] > 0.9
+    assert rule.provenance["calibration_error"]["cheap"]["after"] < 0.2
+
+
+def test_a_confidence_is_a_probability_where_the_method_is_calibrated():
+    rule = Calibration(methods={"blind": {"bias": 1.0, "unchecked": -1.0}})
+    run = Run({"llm": ScriptedChat(['{"reason": "so", "choice": "B"}'])})
+    result = solve(Blind(), TestFootage(5), QUESTION, run, rule=rule)
+    assert result.answer.confidence == 0.5
+    other = Run({"llm": ScriptedChat(['{"reason": "so", "choice": "B"}'])})
+    assert solve(Blind(), TestFootage(5), QUESTION, other).answer.confidence is None
+
+
+def test_the_command_fits_and_writes_with_provenance(run, tmp_path):
+    out, kept = tmp_path / "calibration.json", tmp_path / "run"
+    lab = ["--on", "lab", "--of", "seeds=7", "--of", "minutes=4", "--of", "questions=6"]
+    model = ["--model", "lab/profile=lab-2", "--set", 'auto.stages=["lookup", "videoagent"]']
+    code, told, err = run("calibrate", *lab, *model, "--keep", kept, "--out", out)
+    assert code == 0, err
+    written = json.loads(out.read_text())
+    assert written["provenance"]["questions"] == 6
+    assert written["provenance"]["runs"][0]["seeds"] == [7]
+    assert "ECE before" in told
+    # the same from the run that was kept
+    again = tmp_path / "again.json"
+    code, _, err = run("calibrate", kept, "--out", again)
+    assert code == 0, err
+    assert json.loads(again.read_text())["pool"] == written["pool"]
