@@ -70,6 +70,10 @@ reference: $(VENV)/.ready  ## docs/reference.md from the commands themselves
 wheel-check: $(VENV)/.ready
 	$(BIN)/python tests/wheel_check.py
 
+PYTHONS ?= python3.11 python3.12 python3.13
+release-check: $(VENV)/.ready  ## wheel and sdist in clean environments of PYTHONS="…", dependencies downloaded
+	$(BIN)/python tests/release_check.py $(PYTHONS)
+
 # Harnesses pin versions that conflict with ours and with one another, so each has its own environment.
 CLIENTS := build/clients
 CLIENT_PIP = $(@D)/bin/python -m pip --quiet --disable-pip-version-check install
