@@ -26,6 +26,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -334,7 +335,7 @@ def _truth(place: Placed, kind: str) -> list[str]:
 def _said(lines: Sequence[Any], place: Placed, text: str) -> bool:
     nearby = sorted(line for line in lines if line[0] < place.end and line[1] > place.start)
     # a phrase may be cut between two lines of speech, or stand on two lines of a screen
-    together = [f"{one[2]} {two[2]}" for one, two in zip(nearby, nearby[1:], strict=False)]
+    together = [f"{one[2]} {two[2]}" for one, two in pairwise(nearby)]
     candidates = {line[2] for line in nearby} | set(together)
     return any(phrases.match(text, line) >= phrases.SURE for line in candidates)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -16,8 +17,10 @@ from longtake.cluster.engines import Where
 from longtake.cluster.indexing import Indexed
 from longtake.config import Settings
 from longtake.errors import LongtakeError, MediaError, RunError
+from longtake.index.costs import add_costs
 from longtake.index.film import Film
 from longtake.index.tasks import TASKS, Task, tasks
+from longtake.index.together import build_together
 from longtake.session.films import open_film, open_store
 from longtake.timecode import clock
 
@@ -131,26 +134,34 @@ def _indexed(film: Film, only: Sequence[str]) -> dict[str, object]:
     chosen = [task for task in tasks(film) if not only or task.name in only]
     # every part is announced before the first one starts
     announced = [(task, *_announce(task)) for task in chosen]
+    estimated = {task.name for task, _, known in announced if known}
+
+    @contextmanager
+    def show(task: Task) -> Iterator[Callable[[float], None]]:
+        if task.name not in estimated:
+            _announce(task)  # the earlier parts have made its cost known
+        with progress(task.name) as advance:
+            yield advance
+
+    cpu = time.process_time()
+    costs = build_together(film, [task for task, was_done, _ in announced if not was_done], show)
+    add_costs(film.folder, costs)
     layers = []
-    for task, was_done, estimated in announced:
-        if not was_done:
-            _build(task, estimated=estimated)
-        layers.append({"name": task.name, "what": task.describe(), "was_done": was_done})
+    for task, was_done, _ in announced:
+        layer = {"name": task.name, "what": task.describe(), "was_done": was_done}
+        if task.name in costs:
+            layer |= costs[task.name].plain()
+        layers.append(layer)
     seconds = round(time.perf_counter() - began, 3)
-    say(f"  indexed in {seconds:.1f} s")
+    took = ", ".join(f"{name} {cost.seconds:.1f} s" for name, cost in costs.items())
+    say(f"  indexed in {seconds:.1f} s" + (f" ({took})" if took else ""))
     return {
         "fingerprint": film.fingerprint,
         "duration": film.duration,
         "seconds": seconds,
+        "cpu_seconds": round(time.process_time() - cpu, 3),
         "layers": layers,
     }
-
-
-def _build(task: Task, *, estimated: bool) -> None:
-    if not estimated:
-        _announce(task)  # the earlier parts have made its cost known
-    with progress(task.name) as advance:
-        task.build(advance)
 
 
 def _announce(task: Task) -> tuple[bool, bool]:

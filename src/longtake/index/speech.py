@@ -58,10 +58,11 @@ class SpeechLayer:
     def build(self, within: Segment | None = None, advance: Advance = ignore) -> None:
         """Transcribe the tiles that are missing."""
         self._source.ensure(
-            lambda: not self.missing(within), lambda: self._transcribe_all(within, advance)
+            lambda: not self.missing(within), lambda: self.transcribe(within, advance)
         )
 
-    def _transcribe_all(self, within: Segment | None, advance: Advance) -> None:
+    def transcribe(self, within: Segment | None = None, advance: Advance = ignore) -> None:
+        """The same; call while the folder is ``building``, from any thread."""
         tiles = self.missing(within)
         for done, tile in enumerate(tiles, start=1):
             self.keep(tile, self.hear(tile))

@@ -157,6 +157,12 @@ class SpeechTask:
         if layer is not None:
             layer.build(advance=advance)
 
+    def build_held(self, advance: Advance) -> None:
+        """The same; call while the folder is ``building``, from any thread."""
+        layer = self._words.recognised
+        if layer is not None:
+            layer.transcribe(advance=advance)
+
 
 class OnscreenTask:
     """On-screen text of every distinct shot."""

@@ -1,0 +1,99 @@
+"""Several parts of indexing at once: speech in a thread of its own, the others one by one.
+
+Recognising speech keeps one core busy and needs no pictures; decoding, encoding and reading use
+what the other cores have left. More parts at once would only need more memory.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import TypeAlias
+
+from longtake.index.costs import Cost
+from longtake.index.film import Film
+from longtake.index.layers import Advance
+from longtake.index.tasks import SpeechTask, Task
+from longtake.stopping import Stop, stopping
+
+Show: TypeAlias = Callable[[Task], AbstractContextManager[Advance]]
+"""Announces a part and gives the function that shows its progress."""
+TICK = 0.2
+"""Seconds between two looks at how far the speech is."""
+
+
+def build_together(film: Film, parts: Sequence[Task], show: Show) -> dict[str, Cost]:
+    """Compute the given parts; returns what each one took.
+
+    The build lock is held throughout, so another process waits for all of it.
+    """
+    costs: dict[str, Cost] = {}
+    if not parts:
+        return costs
+    film.video  # noqa: B018 - creates the folder that the lock is in
+    speech = next((part for part in parts if isinstance(part, SpeechTask)), None)
+    beside = _Beside(speech) if speech is not None and len(parts) > 1 else None
+    with film.folder.building():
+        try:
+            for part in parts:
+                if beside is None or part is not speech:
+                    costs[part.name] = _timed(part, show)
+            if beside is not None and speech is not None:
+                with show(speech) as advance:
+                    costs[speech.name] = beside.finish(advance)
+        finally:
+            if beside is not None:
+                beside.stop()
+    return costs
+
+
+def _timed(part: Task, show: Show) -> Cost:
+    wall, cpu = time.perf_counter(), time.process_time()
+    with show(part) as advance:
+        part.build(advance)
+    return Cost(time.perf_counter() - wall, time.process_time() - cpu)
+
+
+class _Beside:
+    """Speech recognition in another thread, while this one holds the build lock."""
+
+    def __init__(self, part: SpeechTask) -> None:
+        self._part, self._share = part, 0.0
+        self._stop = Stop(stopping.get())
+        self._failure: BaseException | None = None
+        self._cost = Cost(0.0, None)
+        # what is noted in the thread belongs to the same run
+        context = contextvars.copy_context()
+        self._thread = threading.Thread(target=context.run, args=(self._work,), name="speech")
+        self._thread.start()
+
+    def _work(self) -> None:
+        began = time.perf_counter()
+        try:
+            with self._stop.in_force():
+                self._part.build_held(self._advance)
+        except BaseException as error:  # noqa: BLE001 - raised again by ``finish``
+            self._failure = error
+        # other threads work meanwhile, so the CPU time of speech alone is not known
+        self._cost = Cost(time.perf_counter() - began, None)
+
+    def _advance(self, share: float) -> None:
+        self._share = share
+
+    def finish(self, advance: Advance) -> Cost:
+        """Wait until the speech is recognised."""
+        while self._thread.is_alive():
+            self._thread.join(TICK)
+            advance(self._share)
+        if self._failure is not None:
+            raise self._failure
+        return self._cost
+
+    def stop(self) -> None:
+        """End the work at the next line, and wait for that; what was heard is kept."""
+        self._stop.set()
+        self._thread.join()
+        self._stop.release()
