@@ -77,7 +77,7 @@ TASKS = (
     Task("follow up", ("chat world/film.mp4",)),
     Task("export", (f"ask {FILM} --format html",)),
     Task("cancel", (CANCEL,), (CANCEL,), cancelled=True),
-    Task("resume", (INDEX,), (INDEX,)),
+    Task("resume (index what is indexed)", (INDEX,), (INDEX,)),
     Task("help after a typo", (TYPO,), (TYPO,)),
 )
 FOLLOW_UP = f"{QUESTION.strip(chr(34))}\nAnd what happens after that?\n/why\n"
@@ -234,11 +234,9 @@ def table(
         "|---|---|---|---|",
     ]
     for task, now, then in zip(TASKS, after, before, strict=True):
-        typed = (
-            "; ".join(f"`longtake {line}`" for line in task.after)
-            .replace("{quote}", "…")
-            .replace("{slow}", "…")
-        )
+        commands = [f"`longtake {line}`" for line in task.after if line != TYPO]
+        typed = "; ".join(commands).replace("{quote}", "…").replace("{slow}", "…")
+        typed = typed.replace(QUESTION, '"…"') or "a mistyped command"
         told.append(f"| {task.name} | {cell(then)} | {cell(now)} | {typed} |")
     return told
 
