@@ -88,6 +88,7 @@ def commands(film: Path, folder: Path) -> list[list[str]]:
             run,
         ),
         ("report", run),
+        ("calibrate", run, "--out", folder / "calibration.json"),
         ("lab", "make", "--minutes", 1, "--questions", 1, "--out", folder / "world"),
         ("history",),
         ("chat", film, *model),

@@ -40,6 +40,7 @@ def show(
     unseen: Sequence[str] = (),
     quiet: bool = False,
     meter: Meter | None = None,
+    calibrated: bool = False,
 ) -> None:
     """Print the answer, its confidence, its evidence, what was not looked at, and the cost.
 
@@ -48,7 +49,7 @@ def show(
     """
     click.echo(bold(wrapped(with_footnotes(answer) or said(answer))))
     _show_status(answer)
-    sure = sureness(answer.confidence)
+    sure = sureness(answer.confidence, calibrated=calibrated)
     if sure and not quiet:
         click.echo(f"  confidence {sure}")
     if answer.reason and answer.status != "abstained" and not quiet:

@@ -28,6 +28,8 @@ from longtake.types import Question, Result
 
 FORMATS = ("text", "md", "json", "html")
 PICTURE_WIDTH = 480
+CALIBRATED = "calibrated"
+"""The note of a run whose confidence was turned into a probability."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,7 @@ class Asked:
             answered.usage,
             self.question.options,
             unseen(film, self.meter.moments),
+            calibrated=CALIBRATED in self.meter.notes,
         )
 
     @property
@@ -112,7 +115,14 @@ def show_asked(asked: Asked, kind: str, manner: Manner) -> None:
     else:
         meter = asked.meter if manner.verbose else None
         answered = asked.result
-        show(answered.answer, answered.usage, unseen=told.unseen, quiet=manner.quiet, meter=meter)
+        show(
+            answered.answer,
+            answered.usage,
+            unseen=told.unseen,
+            quiet=manner.quiet,
+            meter=meter,
+            calibrated=told.calibrated,
+        )
 
 
 def _jpeg(film: Film, time: float) -> bytes:

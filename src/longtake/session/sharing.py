@@ -51,6 +51,8 @@ class Told:
     options: Sequence[str] = ()
     unseen: Sequence[str] = ()
     """What was not looked at."""
+    calibrated: bool = False
+    """Whether the confidence is a measured probability rather than the method's own statement."""
 
 
 def said(answer: Answer | None, *, none: str = "(no answer)") -> str:
@@ -97,17 +99,19 @@ def times_of(cited: Evidence) -> str:
     return f"{clock(start)}–{clock(end)}" if end - start >= 1 else clock(start)
 
 
-def sureness(confidence: float | None) -> str:
-    """``high (90%)``; empty if the method does not say."""
+def sureness(confidence: float | None, *, calibrated: bool = False) -> str:
+    """``high (90%)``, with a word if nobody measured how often that is right; empty if unknown."""
     if confidence is None:
         return ""
     word = next(word for least, word in WORDS if confidence >= least or least == 0.0)
-    return f"{word} ({confidence:.0%})"
+    stated = "" if calibrated else ", not calibrated"
+    return f"{word} ({confidence:.0%}{stated})"
 
 
 def _facts(told: Told) -> str:
     used = told.usage
-    sure = sureness(told.answer.confidence if told.answer else None)
+    confidence = told.answer.confidence if told.answer else None
+    sure = sureness(confidence, calibrated=told.calibrated)
     cost = "cost unknown" if used.cost is None else f"${used.cost:.4f}"
     spent = f"{used.frames} frames, {used.calls} calls, {cost}, {used.seconds:.1f} s"
     parts = [told.film, told.method, f"confidence {sure}" if sure else "", spent]

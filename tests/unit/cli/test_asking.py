@@ -47,7 +47,7 @@ def test_an_answer_with_its_evidence_and_its_cost(run, film):
     assert code == 0, err
     assert out.startswith("A. red\n")
     assert "because a plain word" in out
-    assert "confidence high (100%)" in out
+    assert "confidence high (100%, not calibrated)" in out
     assert "  [1] 00:00:" in out
     assert "5 frames, 7 calls" in out
 

@@ -51,7 +51,12 @@ def test_times():
     ],
 )
 def test_confidence_is_a_word_and_a_number_or_nothing(confidence, words):
-    assert sureness(confidence) == words
+    assert sureness(confidence, calibrated=True) == words
+
+
+def test_a_confidence_that_nobody_measured_says_so():
+    assert sureness(0.9) == "high (90%, not calibrated)"
+    assert sureness(None) == ""
 
 
 def told():
