@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import click
+from click.shell_completion import CompletionItem
 
 from longtake.cli.answers import exit_code
 from longtake.cli.asking import FORMATS, Asked, Manner, ask_film, show_asked
@@ -39,7 +40,14 @@ from longtake.types import Question, Result
 
 
 @click.command()
-@click.argument("words", nargs=-1, required=True, metavar="FILM... QUESTION", type=str)
+@click.argument(
+    "words",
+    nargs=-1,
+    required=True,
+    metavar="FILM... QUESTION",
+    # words may be a question or an address, and are completed as files
+    shell_complete=lambda context, argument, typed: [CompletionItem(typed, type="file")],  # noqa: ARG005
+)
 @question_method_option
 @click.option(
     "--questions",

@@ -12,7 +12,7 @@ import click
 
 from longtake import config
 from longtake.cli.options import common
-from longtake.cli.output import emit_json, human_bytes, say
+from longtake.cli.output import emit_json, human_bytes, progress, say
 from longtake.cli.probing import probed_chat, show_report
 from longtake.cli.pulling import pull_weights
 from longtake.config import Settings
@@ -93,7 +93,8 @@ def probe(name: str, offline: bool, bias: bool, settings: Settings, as_json: boo
     # pictures leave this machine only after the host is named
     if host := catalogue.host(name):
         click.echo(f"asking {host}", err=True)
-    report = ask(chat)
+    with progress(f"asking {name}"):
+        report = ask(chat)
     if bias and report.reachable:
         report = dataclasses.replace(report, bias=measure_bias(chat))
     if as_json:

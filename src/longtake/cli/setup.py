@@ -110,6 +110,8 @@ def _choose(found: Findings, *, yes: bool) -> str:
         # a key costs money, so it takes more than a general yes
         free = [each for each in offered if each.preset is None or each.preset.is_server]
         return _model_of(free[0], yes=True)
+    if len(offered) == 1:
+        return _model_of(offered[0], yes=False)
     click.echo("Who should answer?")
     for number, each in enumerate(offered, start=1):
         click.echo(f"  {number}  {each.line}")

@@ -258,3 +258,6 @@ def test_completion(run, monkeypatch):
         monkeypatch.setenv("COMP_WORDS", words)
         monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
         assert f"plain,{expected}" in run()[1]
+    monkeypatch.setenv("COMP_WORDS", "longtake ask fil")
+    monkeypatch.setenv("COMP_CWORD", "2")
+    assert "file,fil" in run()[1]

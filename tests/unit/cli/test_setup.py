@@ -114,6 +114,14 @@ def test_a_key_is_offered_with_where_things_would_go(monkeypatch):
     assert "1.1 GB" in last.line
 
 
+def test_where_there_is_one_choice_only_the_download_is_asked_for(run, types, tmp_path):
+    types("n")
+    code, out, _ = run("setup")
+    assert code == 130
+    assert "Who should answer?" not in out
+    assert "download 1.1 GB?" in out
+
+
 def test_without_a_terminal_nothing_is_asked_used_or_written(run, monkeypatch, ollama):
     monkeypatch.setattr(sys, "stdin", io.StringIO(""))
     code, out, err = run("setup")
