@@ -169,11 +169,11 @@ def _pictures(placed: Sequence[Placed]) -> Iterator[Any]:
 
 
 def _varied(pixels: Any, number: int) -> Any:
-    """A picture at its own size on black, another place, size and light for each number."""
+    """A picture that fills the frame, another place, size and light for each number."""
     picture = Image.fromarray(pixels)
-    room = min(WIDTH / picture.width, HEIGHT / picture.height)
-    # the first time at its own size; never below 0.8 of it, since small print must stay legible
-    factor = min(room, 1.0) * (1.0, 0.93, 0.87, 0.97, 0.9, 0.83)[number % 6]
+    # a little smaller each time round, so that passes differ; small print must stay legible
+    factor = min(WIDTH / picture.width, HEIGHT / picture.height)
+    factor *= (1.0, 0.93, 0.87, 0.97, 0.9, 0.83)[number % 6]
     size = (round(picture.width * factor), round(picture.height * factor))
     picture = picture.resize(size, Image.Resampling.BILINEAR)
     picture = ImageEnhance.Brightness(picture).enhance((1.0, 0.9, 1.05, 0.95, 0.85)[number % 5])

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
+from longtake.cli import quick
 from longtake.cli.answers import exit_code
 from longtake.cli.asking import FORMATS, Asked, Manner, ask_film, show_asked
 from longtake.cli.clipping import check_clips_folder, open_player, write_clips
@@ -136,6 +137,10 @@ def ask(
     session.check_models(manner.roles)
     if several:
         return ask_several(manner, paths, asked, kind)
+    if outputs.trace is None and quick.suits(manner, film):
+        answered = quick.ask(manner, film, asked[0])
+        if answered is not None:
+            return _show_one(answered, manner, kind, outputs)
     _prepare(film, session)
     return _ask_one(manner, film, asked[0], kind, outputs)
 
@@ -182,6 +187,15 @@ def _ask_one(manner: Manner, film: Film, question: Question, kind: str, outputs:
     if recording is not None:
         say(f"{outputs.trace} will hold the frames shown to models")
     asked = ask_film(manner, film, question, sinks=[recording] if recording else [])
+    code = _show_one(asked, manner, kind, outputs)
+    if recording is not None and recording.problem:
+        say(f"{outputs.trace}: the trace is incomplete ({recording.problem})")
+        return code or 1
+    return code
+
+
+def _show_one(asked: Asked, manner: Manner, kind: str, outputs: Outputs) -> int:
+    film = asked.film
     # the answer comes first: it is paid for, even if drawing the plot fails
     if kind == "json":
         emit_json(asked.row)
@@ -194,9 +208,6 @@ def _ask_one(manner: Manner, film: Film, question: Question, kind: str, outputs:
         open_player(film.path, answer.evidence)
     if outputs.plot is not None:
         _draw(film, asked.result, outputs.plot)
-    if recording is not None and recording.problem:
-        say(f"{outputs.trace}: the trace is incomplete ({recording.problem})")
-        return exit_code(answer) or 1
     return exit_code(answer)
 
 

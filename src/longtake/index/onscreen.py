@@ -61,14 +61,23 @@ class OnscreenLayer:
 
         The frame that represents its shot may differ from it by a word.
         """
-        row = int(np.searchsorted(self._times, time, side="right")) - 1
-        row = min(max(row, 0), len(self._times) - 1)
+        row = self._row(time)
         moment = self._moment(row)
-        self._source.ensure(
-            lambda: coverage(self._text.covered(self.exact_key), moment) >= 1.0,
-            lambda: self._read_exactly(row, moment),
-        )
+        self._source.ensure(lambda: self._knows(moment), lambda: self._read_exactly(row, moment))
         return self._text.lines(self.exact_key, moment)
+
+    def exactly_held(self, time: float) -> None:
+        """Read the very frame at a given time; call while the folder is ``building``."""
+        row = self._row(time)
+        if not self._knows(self._moment(row)):
+            self._read_exactly(row, self._moment(row))
+
+    def _row(self, time: float) -> int:
+        row = int(np.searchsorted(self._times, time, side="right")) - 1
+        return min(max(row, 0), len(self._times) - 1)
+
+    def _knows(self, moment: Segment) -> bool:
+        return coverage(self._text.covered(self.exact_key), moment) >= 1.0
 
     def texts(self, rows: Sequence[int]) -> Iterator[tuple[int, list[str]]]:
         """Each row with what can be read in its frame; nothing is stored."""

@@ -19,6 +19,9 @@ from longtake.index.subtitles import Subtitles
 from longtake.perception.senses import Senses
 from longtake.types import Line, Segment
 
+SHORT = 120.0
+"""Seconds of a film that are recognised even in a hurry: the question names them."""
+
 
 class Words:
     """Subtitles, recognised speech and on-screen text of one film."""
@@ -34,6 +37,8 @@ class Words:
     ) -> None:
         self._source, self._senses, self._glimpses = source, senses, glimpses
         self.subtitles = Subtitles(source, subtitles, subtitles_begin)
+        self.hurried = False
+        """Whether words are taken as far as they are known, rather than recognised for minutes."""
 
     @cached_property
     def recognised(self) -> SpeechLayer | None:
@@ -77,15 +82,19 @@ class Words:
             if self.unheard:
                 note_once("speech_left_out", why=self.unheard)
             return []
-        self.recognised.build(within)
+        if not self._skips(within):
+            self.recognised.build(within)
         return self._source.text.lines(self.recognised.key, within)
 
     def onscreen(self, within: Segment | None = None) -> list[Line]:
         """Text visible in the picture, read now where missing."""
         if self.readable is None:
             return []
-        self.readable.build(within)
-        return self._source.text.lines(self.readable.key, within)
+        if not self._skips(within):
+            self.readable.build(within)
+            return self._source.text.lines(self.readable.key, within)
+        shots = self._source.text.lines(self.readable.key, within)
+        return shots or self._source.text.lines(self.readable.exact_key, within)
 
     def onscreen_at(self, time: float) -> list[Line]:
         """The text in the very frame at a given time."""
@@ -99,6 +108,11 @@ class Words:
         else:
             speech = text.lines(self.recognised.key) if self.recognised else []
         return speech, text.lines(self.readable.key) if self.readable else []
+
+    def _skips(self, within: Segment | None) -> bool:
+        """Whether a stretch is too long to be recognised in a hurry."""
+        length = self._source.video.duration if within is None else within.duration
+        return self.hurried and length > SHORT
 
     def _needs_no_listener(self) -> bool:
         return self.subtitles.key() is not None or not self._source.video.info.audio

@@ -10,6 +10,7 @@ from longtake.config import PerceptionSettings
 from longtake.errors import MissingExtra
 from longtake.events import Stream
 from longtake.index.film import Film
+from longtake.index.glance import glance, spread
 from longtake.index.search import covered, search
 from longtake.index.speech import TILE
 from longtake.index.store import Store
@@ -187,3 +188,33 @@ def test_sizes_are_scaled_to_what_layers_need(film):
     assert film.embeddings().shape == (150, 384)
     assert film.features().shape == (150, 1280)
     np.testing.assert_allclose(np.linalg.norm(film.embeddings(), axis=1), 1, atol=1e-3)
+
+
+def test_a_first_look_is_spread_over_the_film_and_kept(film):
+    glance(film, seconds=0.3)
+    ear, eye = film.senses.listener, film.senses.reader
+    assert ear.heard[0][0] == pytest.approx(TILE - 2)  # the middle of three tiles
+    assert eye.read_at[0] == pytest.approx(75, abs=0.5)
+    film.words.hurried = True
+    listened, read = len(ear.heard), len(eye.read_at)
+    assert covered(film)["speech"] > 0
+    film.speech()
+    assert "SIGN75" in [line.text for line in film.onscreen()]
+    assert (len(ear.heard), len(eye.read_at)) == (listened, read)
+    # what the question names is recognised all the same
+    assert [line.text for line in film.speech(Segment(125, 140))] == ["word 130"]
+    film.words.hurried = False
+    film.speech()
+    assert len(ear.heard) == 3
+
+
+def test_a_first_look_without_time_reads_one_of_each_at_most(film):
+    glance(film, seconds=-1.0)
+    assert film.senses.listener.heard == film.senses.reader.read_at == []
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 7, 64, 100])
+def test_everything_comes_up_once_far_apart_first(count):
+    order = list(spread(count))
+    assert sorted(order) == list(range(count))
+    assert order[:1] == [count // 2][: len(order)]

@@ -1,0 +1,44 @@
+"""A first answer about a long film that was never indexed, from what can be known in seconds."""
+
+from __future__ import annotations
+
+from longtake.cli.asking import Asked, Manner, ask_film
+from longtake.cli.indexing import show_notes
+from longtake.cli.output import say
+from longtake.index.film import Film
+from longtake.index.glance import SECONDS, glance
+from longtake.index.search import covered
+from longtake.methods.lookup.method import Lookup
+from longtake.types import Question
+
+LONG = 300.0
+"""Seconds of film from which reading all of it takes too long for a first answer."""
+
+
+def suits(manner: Manner, film: Film) -> bool:
+    """Whether a first look comes first: the method only reads, and most is not read yet."""
+    if manner.method != Lookup.name or film.duration < LONG:
+        return False
+    if manner.session.settings.budget.seconds is not None:
+        return False
+    known = covered(film)
+    return min(known["speech"] if film.video.info.audio else 1.0, known["onscreen"]) < 1.0
+
+
+def ask(manner: Manner, film: Film, question: Question) -> Asked | None:
+    """An answer from a first look; ``None`` if it does not tell, so that all must be read."""
+    with show_notes():
+        glance(film)
+    known = covered(film)
+    say(f"a first look of {SECONDS:.0f} s: {known['speech']:.0%} of the speech is known")
+    film.words.hurried = True
+    try:
+        asked = ask_film(manner, film, question)
+    finally:
+        film.words.hurried = False
+    # an option chosen without a line that holds it is a guess
+    if asked.result.answer.status != "answered" or not asked.result.answer.evidence:
+        say("not found in that; now reading all of the film (Ctrl-C keeps what is read)")
+        return None
+    say(f"'longtake index {film.path}' reads the rest, and the answer may get better")
+    return asked
