@@ -15,7 +15,7 @@ from __future__ import annotations
 import contextvars
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from longtake.index.film import Film
@@ -67,7 +67,7 @@ def _hear(layer: SpeechLayer, tile: Segment) -> None:
     layer.keep(tile, layer.hear(tile))
 
 
-def _until(deadline: float, steps: list[Callable[[], None]]) -> None:
+def _until(deadline: float, steps: Sequence[Callable[[], None]]) -> None:
     """Take one step after another while the longest so far still fits into the time."""
     longest = 0.0
     for step in steps:
