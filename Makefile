@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: help demo test cluster-test attack chaos browser screenshots compat lint docs reference clients bench wheel-check release-check clean
+.PHONY: help demo test cluster-test attack chaos browser screenshots compat lint docs reference clients vlmevalkit bench wheel-check release-check clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -90,10 +90,36 @@ $(CLIENTS)/lmms-eval/.ready: tests/clients/requirements/lmms-eval.txt
 	$(CLIENT_PIP) -r $<
 	touch $@
 
-clients: $(VENV)/.ready $(CLIENTS)/litellm/.ready $(CLIENTS)/lmms-eval/.ready  ## a lab film as a benchmark, through real clients
+# Plugins run inside these programs, so longtake is installed beside them.
+$(CLIENTS)/plugins/.ready: pyproject.toml
+	$(PYTHON) -m venv $(@D)
+	$(CLIENT_PIP) inspect-ai==0.3.285 llm==0.36 --editable ".[inspect,llm]"
+	touch $@
+
+$(CLIENTS)/frameworks/.ready:
+	$(PYTHON) -m venv $(@D)
+	$(CLIENT_PIP) langchain-openai==1.7.3 llama-index-llms-openai-like==0.8.1
+	touch $@
+
+# Not published as a package: clone open-compass/VLMEvalKit to build/clients/VLMEvalKit-source first.
+$(CLIENTS)/VLMEvalKit/.ready: tests/clients/requirements/VLMEvalKit.txt
+	$(PYTHON) -m venv $(@D)
+	$(CLIENT_PIP) -r $<
+	touch $@
+
+vlmevalkit: $(VENV)/.ready $(CLIENTS)/VLMEvalKit/.ready
+	$(BIN)/python tests/clients/harness.py --client VLMEvalKit --python $(CLIENTS)/VLMEvalKit/bin/python
+
+ENVIRONMENTS := litellm lmms-eval plugins frameworks
+
+clients: $(VENV)/.ready $(ENVIRONMENTS:%=$(CLIENTS)/%/.ready)  ## a lab film as a benchmark, through real clients
 	$(BIN)/python tests/clients/harness.py --client openai --python $(BIN)/python
 	$(BIN)/python tests/clients/harness.py --client litellm --python $(CLIENTS)/litellm/bin/python
 	$(BIN)/python tests/clients/harness.py --client lmms-eval --python $(CLIENTS)/lmms-eval/bin/python
+	$(BIN)/python tests/clients/harness.py --client inspect-ai --python $(CLIENTS)/plugins/bin/python
+	$(BIN)/python tests/clients/harness.py --client llm --python $(CLIENTS)/plugins/bin/python
+	$(BIN)/python tests/clients/harness.py --client langchain-openai --python $(CLIENTS)/frameworks/bin/python
+	$(BIN)/python tests/clients/harness.py --client llama-index-llms-openai-like --python $(CLIENTS)/frameworks/bin/python
 
 bench: $(VENV)/.ready  ## performance beside named peers, in environments of their own
 	$(BIN)/python benchmarks/decode.py

@@ -29,8 +29,10 @@ from longtake.lab.film import make_world
 from longtake.lab.footage import LabFootage
 from longtake.media.writer import Encoding, write_film
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parent
 BUILD = HERE.parent.parent / "build" / "clients"
+SOURCE = BUILD / "VLMEvalKit-source"
+"""A clone of VLMEvalKit's repository."""
 TOKEN = "a-token-for-the-clients"
 MODEL = "lab/acuity=0.3"
 QUESTIONS = 20
@@ -77,6 +79,8 @@ def served(folder: Path):
 
 def environment() -> dict[str, str]:
     own = {"LONGTAKE_CACHE": str(BUILD / "cache"), "LONGTAKE_SERVE_TOKEN": TOKEN}
+    # plugins send no request: they write down what they were given
+    own |= {"LAB_MODEL": MODEL, "RECORD": str(BUILD / "given.json")}
     return {**os.environ, **own}
 
 
@@ -157,37 +161,31 @@ def lmms_eval(python: Path, folder: Path, address: str, method: str) -> float:
     return float(match[1])
 
 
-SCRIPT = """
-import json, sys
-folder, address, method, client = sys.argv[1:]
-rows = json.load(open(folder + "/questions.json"))
-model = "longtake/" + method
-def ask(messages):
-    if client == "litellm":
-        import litellm
-        reply = litellm.completion("hosted_vllm/" + model, api_base=address + "/v1",
-            api_key="TOKEN", messages=messages, num_retries=0)
-    else:
-        import openai
-        reply = openai.OpenAI(base_url=address + "/v1", api_key="TOKEN").chat.completions.create(
-            model=model, messages=messages)
-    return reply.choices[0].message.content
-right = 0
-for row in rows:
-    options = [f"{l}. {o}" for l, o in zip("ABCDEFG", row["candidates"])]
-    text = "\\n".join([row["question"], *options,
-        "Answer with the option's letter from the given choices directly."])
-    video = {"type": "video_url", "video_url": {"url": "file://" + row["path"]}}
-    said = ask([{"role": "user", "content": [video, {"type": "text", "text": text}]}])
-    right += said == row["letter"]
-print(right / len(rows))
-"""
+def inspect_ai(python: Path, folder: Path, _address: str, method: str) -> float:
+    command = [python, "-m", "inspect_ai", "eval", "inspect_task.py", "--model", "none/none"]
+    command += ["--solver", f"longtake/{method}", "-S", f"model={MODEL}", "-S", "verify=false"]
+    command += ["-T", f"folder={folder}", "--max-samples", "1", "--log-dir", BUILD / "inspect"]
+    own = {**environment(), "PYTHONPATH": "", "INSPECT_DISPLAY": "plain"}
+    # it takes task files by relative path alone
+    run = subprocess.run(command, env=own, cwd=HERE, capture_output=True, text=True)
+    match = re.search(r"^accuracy\s+([\d.]+)", run.stdout, re.M)
+    if match is None:
+        raise SystemExit(
+            f"inspect_ai printed no accuracy:\n{run.stdout[-3000:]}{run.stderr[-3000:]}"
+        )
+    return float(match[1])
+
+
+def vlmevalkit(python: Path, folder: Path, address: str, method: str) -> float:
+    command = [python, HERE / "vlmevalkit.py", folder, address, method, TOKEN]
+    own = {**environment(), "PYTHONPATH": str(SOURCE), "LMUData": str(BUILD / "LMUData")}
+    run = subprocess.run(command, env=own, check=True, stdout=subprocess.PIPE, text=True)
+    return float(run.stdout.split()[-1])
 
 
 def script(client: str):
     def run(python: Path, folder: Path, address: str, method: str) -> float:
-        code = SCRIPT.replace("TOKEN", TOKEN)
-        command = [python, "-c", code, str(folder), address, method, client]
+        command = [python, HERE / "ask.py", folder, address, method, client, TOKEN]
         own = {**environment(), "PYTHONPATH": "", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
         run = subprocess.run(command, env=own, check=True, stdout=subprocess.PIPE, text=True)
         return float(run.stdout.split()[-1])
@@ -195,12 +193,31 @@ def script(client: str):
     return run
 
 
-CLIENTS = {"lmms-eval": lmms_eval, "litellm": script("litellm"), "openai": script("openai")}
+SCRIPTED = ("litellm", "openai", "langchain-openai", "llama-index-llms-openai-like", "llm")
+CLIENTS = {"lmms-eval": lmms_eval, "inspect-ai": inspect_ai, "VLMEvalKit": vlmevalkit}
+CLIENTS |= {client: script(client) for client in SCRIPTED}
+"""By distribution, each with a function that returns the accuracy of a method."""
 
 
 def version(python: Path, client: str) -> str:
+    # it is not published as a package
+    if client == "VLMEvalKit":
+        command = ["git", "-C", SOURCE, "rev-parse", "--short", "HEAD"]
+        return subprocess.run(command, capture_output=True, text=True).stdout.strip()
     code = f"import importlib.metadata as m; print(m.version({client!r}))"
     return subprocess.run([python, "-c", code], capture_output=True, text=True).stdout.strip()
+
+
+def keep(name: str, client: str, folder: Path, bodies: list[bytes]) -> None:
+    """Write the first request, or what the plugin was given, as a fixture."""
+    if bodies:
+        made = {"made_by": name, "body": json.loads(bodies[0])}
+        place = HERE / "recorded"
+    else:
+        made = {"made_by": name, "given": json.loads((BUILD / "given.json").read_text())}
+        place = HERE / "recorded" / "plugins"
+    text = json.dumps(made, indent=1).replace(str(folder), "/data")
+    (place / f"{client}.json").write_text(text + "\n")
 
 
 def main() -> None:
@@ -221,10 +238,7 @@ def main() -> None:
             print(f"{name}: longtake/{method} {theirs:.3f}; longtake eval {own:.3f}", flush=True)
             unequal |= abs(own - theirs) > 1e-3
     if given.record:
-        body = json.loads(bodies[0])
-        made = {"made_by": name, "body": body}
-        text = json.dumps(made, indent=1).replace(str(folder), "/data")
-        (HERE / "recorded" / f"{given.client}.json").write_text(text + "\n")
+        keep(name, given.client, folder, bodies)
     raise SystemExit(int(unequal))
 
 

@@ -1,0 +1,1 @@
+"""Methods inside other programs, which find these modules through their entry points."""
