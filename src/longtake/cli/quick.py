@@ -26,11 +26,23 @@ def suits(manner: Manner, film: Film) -> bool:
 
 
 def ask(manner: Manner, film: Film, question: Question) -> Asked | None:
-    """An answer from a first look; ``None`` if it does not tell, so that all must be read."""
+    """An answer from what is known or a first look; ``None`` if that does not tell."""
+    # an earlier question may have looked already
+    if any(film.known_lines()):
+        answered = _hurried(manner, film, question)
+        if answered is not None:
+            return answered
     with show_notes():
         glance(film)
-    known = covered(film)
-    say(f"a first look of {SECONDS:.0f} s: {known['speech']:.0%} of the speech is known")
+    say(f"a first look of {SECONDS:.0f} s: {covered(film)['speech']:.0%} of the speech is known")
+    answered = _hurried(manner, film, question)
+    if answered is None:
+        say("not found in that; now reading all of the film (Ctrl-C keeps what is read)")
+    return answered
+
+
+def _hurried(manner: Manner, film: Film, question: Question) -> Asked | None:
+    """An answer with a citation from what is known; ``None`` if there is none."""
     film.words.hurried = True
     try:
         asked = ask_film(manner, film, question)
@@ -38,7 +50,6 @@ def ask(manner: Manner, film: Film, question: Question) -> Asked | None:
         film.words.hurried = False
     # an option chosen without a line that holds it is a guess
     if asked.result.answer.status != "answered" or not asked.result.answer.evidence:
-        say("not found in that; now reading all of the film (Ctrl-C keeps what is read)")
         return None
     say(f"'longtake index {film.path}' reads the rest, and the answer may get better")
     return asked

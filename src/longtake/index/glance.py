@@ -23,7 +23,7 @@ from longtake.index.speech import SpeechLayer
 from longtake.stopping import Stop, stopping
 from longtake.types import Segment
 
-SECONDS = 10.0
+SECONDS = 8.0
 """Time for a first look."""
 
 

@@ -1,0 +1,22 @@
+"""When a question starts with a first look."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from longtake.cli import quick
+
+
+@pytest.mark.parametrize(
+    ("method", "duration", "seconds"),
+    [("videoagent", 3600.0, None), ("lookup", 60.0, None), ("lookup", 3600.0, 30.0)],
+)
+def test_films_that_are_short_or_looked_at_and_limited_questions_take_the_usual_way(
+    method, duration, seconds
+):
+    budget = SimpleNamespace(seconds=seconds)
+    session = SimpleNamespace(settings=SimpleNamespace(budget=budget))
+    manner = SimpleNamespace(method=method, session=session)
+    assert not quick.suits(manner, SimpleNamespace(duration=duration))
