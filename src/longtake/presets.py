@@ -32,7 +32,7 @@ class Preset:
     form: Form = ""
     """The strictest way of asking for a typed reply that the vendor documents as kept."""
     source: str = ""
-    """Where these facts are documented."""
+    """Where these facts are documented; empty: not looked up."""
     port: int = 0
     """The usual port of a server on this machine."""
 
@@ -60,11 +60,12 @@ class Preset:
         )
 
 
-def _server(label: str, prefix: str, port: int, source: str) -> Preset:
+def _server(label: str, prefix: str, port: int, source: str = "") -> Preset:
     return Preset(label, prefix, f"http://127.0.0.1:{port}/v1", source=source, port=port)
 
 
-# Read on 2026-11-16.
+# Sources were looked up on 2026-11-16, through a search of stored documentation; vendors without a
+# page of their own there are named by the page that quotes them. No vendor was called.
 PRESETS: tuple[Preset, ...] = (
     Preset(
         "OpenAI",
@@ -72,7 +73,7 @@ PRESETS: tuple[Preset, ...] = (
         "https://api.openai.com/v1",
         "OPENAI_API_KEY",
         context=128_000,  # gpt-4o; later models hold more
-        source="https://platform.openai.com/docs/models/gpt-4o",
+        source="https://vercel.com/ai-gateway/models/gpt-4o.md",
     ),
     Preset(
         "Google",
@@ -80,27 +81,26 @@ PRESETS: tuple[Preset, ...] = (
         "https://generativelanguage.googleapis.com/v1beta/openai",
         "GEMINI_API_KEY",
         images=900,  # Gemini 3 Pro; others take 3,000
-        source="https://ai.google.dev/gemini-api/docs/openai and "
-        "https://docs.cloud.google.com/vertex-ai/generative-ai/docs/multimodal/image-understanding",
+        source="https://docs.rs/aptu-core/0.2.4/aptu_core/ai/constant.GEMINI_API_URL.html and "
+        "https://docs.cloud.google.com/vertex-ai/docs/generative-ai/image/image-captioning",
     ),
     Preset(
         "Anthropic",
         "claude-",
         "https://api.anthropic.com/v1",
         "ANTHROPIC_API_KEY",
-        context=200_000,
+        context=200_000,  # the shorter of the two that the page on vision names
         images=100,  # of models with a context of 200,000; others take 600
         form="tool",  # response_format is ignored
         source="https://platform.claude.com/docs/en/cli-sdks-libraries/libraries/openai-sdk and "
-        "https://platform.claude.com/docs/en/build-with-claude/vision",
+        "https://platform.claude.com/docs/en/build-with-claude/vision.md",
     ),
-    _server("Ollama", "ollama/", 11434, "https://docs.ollama.com/api/openai-compatibility"),
-    _server("LM Studio", "lmstudio/", 1234, "https://lmstudio.ai/docs/app/api/endpoints/openai"),
-    _server(
-        "vLLM", "vllm/", 8000, "https://docs.vllm.ai/en/latest/serving/openai_compatible_server"
-    ),
-    _server("llama.cpp", "llamacpp/", 8080, "https://github.com/ggml-org/llama.cpp/tools/server"),
-    _server("SGLang", "sglang/", 30000, "https://docs.sglang.ai"),
+    _server("Ollama", "ollama/", 11434, "https://docs.ollama.com/api/openai-compatibility.md"),
+    # the usual ports of the others, not looked up
+    _server("LM Studio", "lmstudio/", 1234),
+    _server("vLLM", "vllm/", 8000),
+    _server("llama.cpp", "llamacpp/", 8080),
+    _server("SGLang", "sglang/", 30000),
 )
 NOT_HOSTED = ("gpt-oss",)
 """Names of open weights, which the vendor whose name they bear does not serve."""
