@@ -1,5 +1,5 @@
 # longtake on a CPU. Build: docker build -t longtake .
-# Written without a Docker daemon at hand: not built yet. pip install of the wheel was run in clean environments (make release-check).
+# Written without a Docker daemon at hand: not built yet. pip install of the wheel was run in clean environments.
 # Ask:  docker run --rm -v "$PWD:/films" -v longtake:/cache longtake ask /films/film.mp4 "Who leaves first?"
 # Page: docker run --rm -p 127.0.0.1:8750:8750 -e LONGTAKE_SERVE_TOKEN=… -v "$PWD:/films" -v longtake:/cache \
 #           longtake serve --films /films --host 0.0.0.0 --host-name localhost
