@@ -27,6 +27,8 @@ def helped(command: click.Command, words: list[str]) -> str:
     """The help of a command."""
     context = click.Context(command, info_name=" ".join(words), max_content_width=WIDTH)
     context.terminal_width = WIDTH
+    # as under longtake itself; click keeps the option, so whoever asks first decides
+    context.help_option_names = ["-h", "--help"]
     return command.get_help(context)
 
 
