@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
@@ -10,12 +11,17 @@ from longtake import cli
 from longtake.lab.film import make_world, write_world
 from longtake.registry import methods
 
-SIMULATED = ("--model", "lab/acuity=1", "--no-verify")
+# simulated models see the pictures themselves; reading and listening would take longer than they do
+SENSES = ("--set", "perception.reader=false", "--set", "perception.listener=none")
+SIMULATED = ("--model", "lab/acuity=1", "--no-verify", *SENSES)
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory):
+def world(tmp_path_factory, model_cache):
     folder = tmp_path_factory.mktemp("world")
+    # built-in models that earlier tests prepared
+    if (model_cache / "models").is_dir():
+        shutil.copytree(model_cache / "models", folder / "cache" / "models")
     made = make_world(5, 2, 20)
     write_world(made, folder)
     return folder, next(asked for asked in made.questions if asked.kind == "needle")

@@ -1,6 +1,7 @@
 """Every prompt is used, and every use fills its slots."""
 
 import ast
+import functools
 import re
 from pathlib import Path
 from string import Template
@@ -17,6 +18,7 @@ SOURCE = Path(longtake.__file__).parent
 ASK = {"frames", "default", "temperature", "max_tokens", "seed", "turns", "reply"}
 
 
+@functools.cache
 def trees() -> list[tuple[Path, ast.Module]]:
     return [(path, ast.parse(path.read_text())) for path in sorted(SOURCE.rglob("*.py"))]
 
@@ -27,6 +29,11 @@ def strings(tree: ast.AST) -> set[str]:
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }
+
+
+@functools.cache
+def all_strings() -> set[str]:
+    return set().union(*(strings(tree) for _, tree in trees()))
 
 
 def uses() -> list[tuple[str, str, set[str]]]:
@@ -63,7 +70,7 @@ PHRASES = [name for name in prompts.names() if name.endswith(f"/{phrases.NAME}")
 
 @pytest.mark.parametrize("name", [name for name in prompts.names() if name not in PHRASES])
 def test_every_prompt_is_used(name: str) -> None:
-    assert any(name in strings(tree) for _, tree in trees()), f"nothing names {name}"
+    assert name in all_strings(), f"nothing names {name}"
 
 
 def test_slots_match_call_sites() -> None:

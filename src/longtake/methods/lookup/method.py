@@ -15,8 +15,9 @@ It sees no pictures, so it costs one short prompt and suits small models that on
 about what is visible but neither said nor written are left to methods that look. A chosen option
 that no passage holds is left to the check that follows every method.
 
-The model is not asked what it thinks of its answer: the verdict of a small one changes with the
-wording of the request. The words of the passages decide, and no confidence is given.
+The model is neither asked what it thinks of its answer nor offered to say that the passages do not
+tell it: a small one takes that way out of passages that plainly do, and its verdicts change with
+the wording of the request. The words of the passages decide, and no confidence is given.
 """
 
 from __future__ import annotations
