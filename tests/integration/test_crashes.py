@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,9 +19,9 @@ from longtake.index.film import Film
 from longtake.index.store import Store
 
 FILM = Recipe(
-    "five_minutes.mp4",
+    "two_minutes.mp4",
     x264(fps=Fraction(5), gop=10, options={"preset": "ultrafast"}),
-    count=5 * 300,
+    count=5 * 120,
 )
 
 
@@ -57,17 +58,29 @@ def assert_same(one, two):
     assert one[1] == two[1]
 
 
+@pytest.fixture
+def cache(tmp_path, model_cache):
+    """A cache with the built-in models, so that kills hit the index and not their preparation."""
+    return lent(model_cache, tmp_path / "cache")
+
+
+def lent(model_cache, cache):
+    if (model_cache / "models").is_dir():
+        shutil.copytree(model_cache / "models", cache / "models")
+    return cache
+
+
 @pytest.fixture(scope="module")
-def unbroken(film, tmp_path_factory):
-    cache = tmp_path_factory.mktemp("unbroken")
+def unbroken(film, tmp_path_factory, model_cache):
+    cache = lent(model_cache, tmp_path_factory.mktemp("unbroken"))
     out, err = index(film, cache).communicate(timeout=120)
     assert json.loads(out)["films"], err
     return contents(film, cache)
 
 
-def test_index_killed_at_random_moments(film, unbroken, tmp_path):
+def test_index_killed_at_random_moments(film, unbroken, cache):
     rng = random.Random(11)
-    cache, killed = tmp_path / "cache", 0
+    killed = 0
     for _ in range(6):
         process = index(film, cache)
         try:
@@ -87,8 +100,7 @@ def test_index_killed_at_random_moments(film, unbroken, tmp_path):
     assert not list(folder.glob("parts/*"))
 
 
-def test_two_indexers_at_once_make_one_set_of_layers(film, unbroken, tmp_path):
-    cache = tmp_path / "cache"
+def test_two_indexers_at_once_make_one_set_of_layers(film, unbroken, cache):
     pair = [index(film, cache), index(film, cache)]
     for process in pair:
         out, err = process.communicate(timeout=120)
