@@ -20,8 +20,9 @@ demo: $(VENV)/.ready  ## make a film, index it, show what was found
 
 test: $(VENV)/.ready wheel-check  ## the whole suite, the built wheel included
 	$(BIN)/longtake models pull local/smollm2-135m  # 93 MB, once; the tests themselves are offline
-# In the order of the folders: the slow files come first, so that neither process waits at the end
-	LONGTAKE_REQUIRE_MODELS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+# Three processes on two cores: tests also wait for servers, clocks and kills. In the order of the
+# folders: the slow files come first, so that no process waits at the end
+	LONGTAKE_REQUIRE_MODELS=1 $(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
 # Ray is large and optional, so it lies beside the environment.
 build/ray/.ready: pyproject.toml constraints.txt
