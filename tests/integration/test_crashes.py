@@ -19,9 +19,7 @@ from longtake.index.film import Film
 from longtake.index.store import Store
 
 FILM = Recipe(
-    "two_minutes.mp4",
-    x264(fps=Fraction(5), gop=10, options={"preset": "ultrafast"}),
-    count=5 * 120,
+    "two_minutes.mp4", x264(fps=Fraction(5), gop=10, options={"preset": "ultrafast"}), count=5 * 120
 )
 
 
