@@ -273,7 +273,8 @@ def curve(out: Path, name: str, limit: float, found: list[tuple[Cell, Scored]]) 
         rate = scored.accuracy
         colour = COLOURS[number % len(COLOURS)]
         groups.append((cell.label, [Mark(0, rate.value, rate.low, rate.high, cell.label, colour)]))
-    (out / f"auto-{name}-{limit:g}.svg").write_text(drawing.bars(groups), encoding="utf-8")
+    drawn = drawing.as_file(drawing.bars(groups))
+    (out / f"auto-{name}-{limit:g}.svg").write_text(drawn, encoding="utf-8")
 
 
 def frontier(out: Path, title: str, found: list[tuple[Cell, Scored]]) -> None:
@@ -283,7 +284,7 @@ def frontier(out: Path, title: str, found: list[tuple[Cell, Scored]]) -> None:
         rate, colour = scored.accuracy, COLOURS[number % len(COLOURS)]
         marks.append(Mark(scored.tokens, rate.value, rate.low, rate.high, cell.label, colour))
     most = max(scored.tokens for _, scored in found)
-    drawn = drawing.scatter(marks, x_name="tokens per question", x_max=most)
+    drawn = drawing.as_file(drawing.scatter(marks, x_name="tokens per question", x_max=most))
     (out / f"auto-{title}.svg").write_text(drawn, encoding="utf-8")
 
 

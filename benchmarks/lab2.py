@@ -247,7 +247,7 @@ def write(rows: list[Row], more: list[str], out: Path) -> None:
     blocks.append(f"Profiles {hashes}. Intervals are over films. Leads are in points.")
     out.mkdir(parents=True, exist_ok=True)
     (out / "lab2.md").write_text("\n\n".join(blocks) + "\n", encoding="utf-8")
-    (out / "lab2.svg").write_text(drawing.bars(groups), encoding="utf-8")
+    (out / "lab2.svg").write_text(drawing.as_file(drawing.bars(groups)), encoding="utf-8")
     print(f"wrote {out / 'lab2.md'} and {out / 'lab2.svg'}: {len(rows)} cells")
 
 

@@ -20,6 +20,13 @@ BARS_LEFT, BARS_RIGHT = 150, 60
 LONGEST_NAME = 24
 """Characters of a group's name that fit beside its bars."""
 
+STYLE = """\
+svg text { font-size: 11px; fill: currentColor; }
+.axis { fill: none; stroke: currentColor; } .grid { stroke: #8883; }
+.guide { stroke: #888; stroke-dasharray: 4 4; } .whisker { stroke: currentColor; }
+"""
+"""How drawings look; the page around them, or their file, has to bring it."""
+
 
 @dataclass(frozen=True)
 class Mark:
@@ -86,6 +93,14 @@ def bars(groups: Sequence[tuple[str, Sequence[Mark]]]) -> str:
     rows = sum(len(marks) for _, marks in groups)
     height = rows * ROW + len(groups) * GAP + BOTTOM
     return _svg(height, parts, "accuracy by kind", width=int(BARS_WIDTH))
+
+
+def as_file(drawn: str) -> str:
+    """A drawing as a file of its own, which brings its namespace, style and background."""
+    namespace = '<svg xmlns="http://www.w3.org/2000/svg" color="#222" font-family="sans-serif"'
+    backdrop = '<rect width="100%" height="100%" fill="#fff"/>'
+    opening, rest = drawn.split(">", 1)
+    return f"{opening.replace('<svg', namespace, 1)}><style>{STYLE}</style>{backdrop}{rest}\n"
 
 
 def _bar(mark: Mark, group: str, y: float) -> str:

@@ -39,9 +39,6 @@ th, td {
   text-align: left; vertical-align: top;
 }
 svg { max-width: 100%; height: auto; margin-right: 1rem; }
-svg text { font-size: 11px; fill: currentColor; }
-.axis { fill: none; stroke: currentColor; } .grid { stroke: #8883; }
-.guide { stroke: #888; stroke-dasharray: 4 4; } .whisker { stroke: currentColor; }
 .key { display: inline-block; width: .8em; height: .8em; border-radius: 50%; margin-right: .4em; }
 .dim { opacity: .7; } .right { color: #2b6cb0; } .wrong { color: #c05621; }
 details { margin: .15rem 0; } details > div { margin: .2rem 0 .7rem 1.2rem; }
@@ -93,7 +90,7 @@ def page(
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{html.escape(POLICY)}">'
         f'<meta name="viewport" content="width=device-width"><title>longtake report</title>'
-        f"<style>{STYLE}</style></head><body>\n{body}\n</body></html>\n"
+        f"<style>{STYLE}{drawing.STYLE}</style></head><body>\n{body}\n</body></html>\n"
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -44,3 +45,12 @@ def test_cells_are_resumed_and_the_page_has_both_editions(lab2, tmp_path):
     assert "lab-2:" in first
     assert "citation precision" in first
     assert (tmp_path / "lab2.svg").read_text().startswith("<svg")
+
+
+def test_the_drawing_is_a_file_that_can_be_shown_alone(lab2, tmp_path):
+    line = ["--out", str(tmp_path), "--methods", "blind", "--worlds", "1", "--questions", "1"]
+    lab2.main([*line, "--minutes", "3", "--profiles", "lab-2"])
+    root = ElementTree.parse(tmp_path / "lab2.svg").getroot()
+    # browsers show an SVG file as text unless it names its namespace
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    assert "whisker" in root.find("{http://www.w3.org/2000/svg}style").text
