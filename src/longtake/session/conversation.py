@@ -5,6 +5,8 @@ The text that is carried is plain, and whoever asks can see it, change it and dr
 
 from __future__ import annotations
 
+from longtake.prompts import phrase
+
 CARRIED = 20_000
 """Characters of a conversation that are carried; its end matters most."""
 
@@ -12,7 +14,7 @@ CARRIED = 20_000
 def with_carried(question: str, carried: str) -> str:
     """The question as a method is asked it, with what it refers to."""
     text, earlier = question.strip(), carried.strip()
-    return f"{text}\n(Earlier in this conversation: {earlier})" if earlier else text
+    return f"{text}\n{phrase('shared', 'earlier', earlier=earlier)}" if earlier else text
 
 
 def carry_on(carried: str, question: str, answer: str) -> str:
