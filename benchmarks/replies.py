@@ -2,13 +2,15 @@
 
     python benchmarks/replies.py MODEL [--enforced] [--questions 20] [--workers 1]
                                  [--methods blind videoagent …] [--bench DIR] [--json FILE]
+    python benchmarks/replies.py --merge FILE FILE …
     python benchmarks/replies.py --fuzz [--number 10000] [--seed 1]
 
 With a MODEL (``local/smollm2-135m``, ``http://127.0.0.1:9001/v1#name``), every step of every method
 runs on real captions, half of them of NExT-QA and half of EgoSchema, behind a proxy that takes away
 whatever holds the model to a form. The share of questions that were read is printed per step and
 rung: the first reply, the second, field by field, not at all. ``--enforced`` leaves the proxy out.
-Every fifth question is asked without its options, so that open-ended steps run too.
+Every fifth question is asked without its options, so that open-ended steps run too. ``--merge``
+prints the tables of several runs, such as one per method, as one.
 
 ``--fuzz`` writes known answers as models write them (well, broken, wrapped, cut off, contradicting
 themselves), has them read, and counts. A misreading is a reply read as something that was not
@@ -20,12 +22,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import signal
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -74,6 +77,7 @@ CONTENDERS: dict[str, tuple[str, dict[str, Any]]] = {
         "lvagent",
         {"native_whole": False, "frames_per_chunk": 4, "discussion": "decide_by_agent"},
     ),
+    "auto": ("auto", {"stages": ("lookup", "videoagent", "notes")}),
 }
 """Methods with settings under which all of their steps run, none of them for long."""
 TEXT_ONLY = ("captions", "videoagent, graded")
@@ -172,16 +176,15 @@ def answer(task: Task, settings: Settings) -> tuple[Answer | None, Usage, str]:
 
 def run(
     tasks: Sequence[Task], settings: Settings, workers: int
-) -> tuple[Ladder, dict[str, Outcomes]]:
-    """Ask everything, so many questions at once."""
+) -> tuple[Ladder, dict[str, Outcomes], bool]:
+    """Ask everything, so many questions at once; also tells whether all were answered."""
     outcomes = {task.contender: Outcomes([], [], []) for task in tasks}
-
-    def one(task: Task) -> tuple[Task, tuple[Answer | None, Usage, str]]:
-        return task, answer(task, settings)
-
-    with counting() as ladder, ThreadPoolExecutor(workers) as pool:
+    pool = ThreadPoolExecutor(workers)
+    with counting() as ladder:
+        futures = {pool.submit(answer, task, settings): task for task in tasks}
         try:
-            for number, (task, (said, used, error)) in enumerate(pool.map(one, tasks), start=1):
+            for number, future in enumerate(as_completed(futures), start=1):
+                task, (said, used, error) = futures[future], future.result()
                 outcome = outcomes[task.contender]
                 outcome.answers.append(said)
                 outcome.usage.append(used)
@@ -191,8 +194,10 @@ def run(
         except KeyboardInterrupt:
             pool.shutdown(wait=False, cancel_futures=True)
             print("\ninterrupted: these are the replies so far", file=sys.stderr)
+            return ladder, outcomes, False
     print(file=sys.stderr)
-    return ladder, outcomes
+    pool.shutdown()
+    return ladder, outcomes, True
 
 
 def show(ladder: Ladder, outcomes: dict[str, Outcomes]) -> None:
@@ -254,6 +259,23 @@ def save(file: Path, ladder: Ladder, outcomes: dict[str, Outcomes]) -> None:
     file.write_text(json.dumps(data, indent=1, ensure_ascii=False))
 
 
+def merge(files: Sequence[str]) -> None:
+    """Print what several runs wrote as one."""
+    ladder = Ladder()
+    outcomes: dict[str, Outcomes] = {}
+    for file in files:
+        data = json.loads(Path(file).read_text())
+        for name, counts in data["steps"].items():
+            ladder.steps.setdefault(name, Step()).rungs.update(counts["rungs"])
+        for name, told in data["methods"].items():
+            outcome = outcomes.setdefault(name, Outcomes([], [], []))
+            answers = [said and Answer(said["choice"], said["text"]) for said in told["answers"]]
+            outcome.answers.extend(answers)
+            outcome.usage.extend(Usage(**used) for used in told["usage"])
+            outcome.errors.extend(told["errors"])
+    show(ladder, outcomes)
+
+
 def measure(options: argparse.Namespace) -> int:
     """Run every step with a model and print how its replies were read."""
     bench = Path(options.bench)
@@ -266,16 +288,19 @@ def measure(options: argparse.Namespace) -> int:
     for contender in options.methods or CONTENDERS:
         tasks += [Task(contender, asked, footage) for asked, footage in drawn]
     began = time.perf_counter()
+    held = "enforced" if options.enforced else "not enforced"
     with settings_for(
         options.model, enforced=options.enforced, seconds=options.seconds
     ) as settings:
-        ladder, outcomes = run(tasks, settings, options.workers)
-    held = "enforced" if options.enforced else "not enforced"
-    took = f"{options.workers} at once, {time.perf_counter() - began:.0f} s"
-    print(f"{options.model}, {held}: {len(drawn)} questions, {took}")
-    show(ladder, outcomes)
-    if options.json:
-        save(Path(options.json), ladder, outcomes)
+        ladder, outcomes, whole = run(tasks, settings, options.workers)
+        took = f"{options.workers} at once, {time.perf_counter() - began:.0f} s"
+        print(f"{options.model}, {held}: {len(drawn)} questions, {took}")
+        show(ladder, outcomes)
+        if options.json:
+            save(Path(options.json), ladder, outcomes)
+        if not whole:
+            sys.stdout.flush()
+            os._exit(130)  # threads still wait for replies that nobody needs
     return 0
 
 
@@ -320,12 +345,16 @@ if __name__ == "__main__":
     parser.add_argument("--seconds", type=float, help="limit per question and method")
     parser.add_argument("--bench", default=BENCH, help="folder of the benchmarks' files")
     parser.add_argument("--json", help="write everything to this file")
+    parser.add_argument("--merge", nargs="+", metavar="FILE", help="print files of --json as one")
     parser.add_argument("--fuzz", action="store_true", help="read made-up replies")
     parser.add_argument("--number", type=int, default=10_000, help="made-up replies")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     if options.fuzz:
         sys.exit(1 if fuzz(options.seed, options.number) else 0)
+    if options.merge:
+        merge(options.merge)
+        sys.exit()
     if not options.model:
         parser.error("name a model, or --fuzz")
     sys.exit(measure(options))
