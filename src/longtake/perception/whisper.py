@@ -1,6 +1,7 @@
 """Speech recognition by faster-whisper (extra ``whisper``): many languages, detected by itself.
 
-Its model must be on disk, or a hub reachable.
+Its model must be on disk, or a hub reachable. On a GPU, stretches of speech are recognised in
+batches.
 """
 
 from __future__ import annotations
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from longtake.perception.protocols import Samples
 
 
+BATCH = 16
+"""Stretches of up to 30 seconds that a GPU recognises at once."""
+
+
 class WhisperListener:
     """Any CTranslate2 Whisper model, by size (``base``) or folder."""
 
@@ -33,7 +38,7 @@ class WhisperListener:
         compute: Compute | None = None,
     ) -> None:
         try:
-            from faster_whisper import WhisperModel
+            from faster_whisper import BatchedInferencePipeline, WhisperModel
         except ImportError as error:
             raise MissingExtra("whisper", "speech recognition by Whisper") from error
         threads = (compute or Compute()).threads
@@ -48,17 +53,21 @@ class WhisperListener:
         except Exception as error:
             detail = f"cannot be loaded ({error}); give a folder, or allow the download"
             raise ModelError(f"whisper {model}", "unavailable", detail) from error
-        self._set(engine, f"faster-whisper:{Path(model).name}")
+        key = f"faster-whisper:{Path(model).name}"
+        if engine.model.device == "cuda":
+            self._set(engine, f"{key}:batched", BatchedInferencePipeline(engine))
+        else:
+            self._set(engine, key)
 
     @classmethod
-    def around(cls, engine: Any, key: str) -> WhisperListener:
-        """Wrap an engine that is already loaded."""
+    def around(cls, engine: Any, key: str, batched: Any = None) -> WhisperListener:
+        """Wrap an engine that is already loaded, and the pipeline that gives it batches."""
         listener = cls.__new__(cls)
-        listener._set(engine, key)
+        listener._set(engine, key, batched)
         return listener
 
-    def _set(self, engine: Any, key: str) -> None:
-        self._engine = engine
+    def _set(self, engine: Any, key: str, batched: Any = None) -> None:
+        self._engine, self._batched = engine, batched
         self._lock = threading.Lock()
         self.key = key
         self.languages: tuple[str, ...] = tuple(engine.supported_languages)
@@ -70,7 +79,7 @@ class WhisperListener:
             return Heard()
         lines = []
         with self._lock:  # segments are decoded while they are iterated
-            parts, info = self._engine.transcribe(samples, vad_filter=True)
+            parts, info = self._transcribed(samples)
             for part in parts:
                 check_stop()
                 text = part.text.strip()
@@ -78,3 +87,12 @@ class WhisperListener:
                     end = max(part.end, part.start)
                     lines.append(Line(Segment(start + part.start, start + end), text))
         return Heard(tuple(lines), (), info.language if lines else None)
+
+    def _transcribed(self, samples: Samples) -> Any:
+        """Lines, decoded while they are iterated, and what is known about the sound."""
+        if self._batched is None:
+            return self._engine.transcribe(samples, vad_filter=True)
+        # without time stamps a line would be as long as its stretch, up to half a minute
+        return self._batched.transcribe(
+            samples, vad_filter=True, batch_size=BATCH, without_timestamps=False
+        )

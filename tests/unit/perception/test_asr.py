@@ -155,3 +155,35 @@ def test_whisper_lines_are_moved_to_film_time_and_carry_the_language():
     )
     assert [(line.segment, line.text) for line in heard.lines] == [(Segment(60, 62), "Guten Tag")]
     assert heard.language == "de"
+
+
+class Batches:
+    """Behaves like faster-whisper's pipeline, and notes how it was called."""
+
+    def __init__(self):
+        self.asked = []
+
+    def transcribe(self, samples, **options):
+        self.asked.append(options)
+        return Engine().transcribe(samples, options["vad_filter"])
+
+
+def test_a_gpu_recognises_in_batches_and_keeps_time_stamps():
+    batches = Batches()
+    listener = WhisperListener.around(Engine(), "test:batched", batches)
+    heard = listener.listen(np.zeros(4 * RATE, np.float32), start=60)
+    assert [(line.segment, line.text) for line in heard.lines] == [(Segment(60, 62), "Guten Tag")]
+    assert batches.asked == [{"vad_filter": True, "batch_size": 16, "without_timestamps": False}]
+
+
+@pytest.mark.parametrize(("device", "batched"), [("cpu", False), ("cuda", True)])
+def test_whisper_uses_batches_where_it_finds_a_gpu(monkeypatch, device, batched):
+    class Model(Engine):
+        def __init__(self, *_, **__):
+            self.model = SimpleNamespace(device=device)
+
+    module = SimpleNamespace(WhisperModel=Model, BatchedInferencePipeline=lambda _: Batches())
+    monkeypatch.setitem(sys.modules, "faster_whisper", module)
+    listener = WhisperListener("base")
+    assert listener.key == "faster-whisper:base" + (":batched" if batched else "")
+    assert listener.listen(np.zeros(4 * RATE, np.float32)).lines
