@@ -43,6 +43,8 @@ def interrupt(ended: threading.Event) -> None:
 def main(report: Path, commands: Path, seconds: float) -> None:
     """Carry out the commands, wait, and write the report."""
     sys.addaudithook(note)
+    # a shell that runs the tests in the background has its children ignore interrupts
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     from longtake import cli
 
     codes = []

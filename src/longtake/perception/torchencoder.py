@@ -3,8 +3,9 @@
 ``perception.images = "transformers"`` with ``perception.images_folder`` opens any model of the
 shapes of CLIP, SigLIP or DINOv2. Everything is read from its folder: the network (``config.json``,
 ``*.safetensors``), the preparation of pictures (``preprocessor_config.json``) and the tokenizer.
-On a GPU it computes in bfloat16; pictures are resized there too, on a stream of their own, so that
-decoding on the same GPU does not wait for it.
+On a GPU it computes in bfloat16; pictures are resized there too. Copying and resizing have one
+stream and the network another, so that the pictures of one film are prepared while those of
+another are encoded, and decoding on the same GPU waits for neither.
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ class TorchImageEncoder:
         # one batch at a time: the network fills the GPU, and films share it
         self._turn = threading.Lock()
         self._stream = torch.cuda.Stream() if self.device == "cuda" else None
+        self._preparing = torch.cuda.Stream() if self.device == "cuda" else None
         blank = torch.zeros(self._batch, 3, self.pixels.side, self.pixels.side)
         self.dim = int(self._vectors(blank).shape[1])
         self.key = f"{name}:{_weights_identity(folder)}:{self.pixels.key}:{self._dtype}"
@@ -68,18 +70,27 @@ class TorchImageEncoder:
         for some in batches(frames, self._batch):
             # a compiled network is compiled again for every size of a batch
             padding = self._batch - len(some) if self._compiled else 0
-            with self._turn, self._own_stream():
-                values = self._vectors(self._prepared([*some, *[some[-1]] * padding]))
+            pixels = self._ready([*some, *[some[-1]] * padding])
+            with self._turn, _on(self._stream):
+                values = self._vectors(pixels)
+            # waiting for the result is not part of the turn: the next batch is queued meanwhile
+            with _on(self._stream):
                 parts.append(values[: len(some)].float().cpu().numpy())
         return unit(stack(parts, self.dim))
+
+    def _ready(self, frames: Sequence[Frame]) -> Any:
+        """Prepared frames that the network's stream may use."""
+        with _on(self._preparing):
+            pixels = self._prepared(frames)
+        if self._stream is not None:
+            self._stream.wait_stream(self._preparing)
+            pixels.record_stream(self._stream)
+        return pixels
 
     def _vectors(self, pixels: Any) -> Any:
         torch = _torch()
         with torch.inference_mode():
             return self._network(pixels.to(self.device, self._dtype))
-
-    def _own_stream(self) -> AbstractContextManager[Any]:
-        return _torch().cuda.stream(self._stream) if self._stream else nullcontext()
 
     def _prepared(self, frames: Sequence[Frame]) -> Any:
         """Frames × 3 × side × side, resized and normalised where the network runs."""
@@ -112,7 +123,7 @@ class TorchImageTextEncoder(TorchImageEncoder):
         torch = _torch()
         parts = []
         for some in batches(texts, self._batch):
-            with self._turn, self._own_stream(), torch.inference_mode():
+            with self._turn, _on(self._stream), torch.inference_mode():
                 # SigLIP was trained on texts padded to their full length
                 feed = self._tokenizer(
                     list(some), padding="max_length", truncation=True, return_tensors="pt"
@@ -177,6 +188,11 @@ def _network(model: Any) -> Callable[[Any], Any]:
 def _features(output: Any) -> Any:
     # transformers 5 returns an object, 4 returned the tensor
     return getattr(output, "pooler_output", output)
+
+
+def _on(stream: Any) -> AbstractContextManager[Any]:
+    """Queue work on a stream, if there is one."""
+    return nullcontext() if stream is None else _torch().cuda.stream(stream)
 
 
 def _torch() -> Any:
