@@ -41,8 +41,9 @@ def watch(
 
     ``rounds`` ends it after so many looks, for tests.
     """
-    on_round(add())
+    # looked at first: a film that appears while the others are added is new in the next round
     done = before = snapshot(paths)
+    on_round(add())
     looked = 0
     while rounds is None or looked < rounds:
         sleep(every)

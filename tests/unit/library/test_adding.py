@@ -152,3 +152,17 @@ def test_films_that_appear_are_added_once_they_stop_growing(library, tmp_path, f
     )
     assert [len(report.surveyed) for report in rounds] == [0, 1]
     assert rounds[1].failed == []
+
+
+def test_a_film_that_appears_while_others_are_added_is_added_next(library, tmp_path, film_folder):
+    folder = tmp_path / "films"
+    folder.mkdir()
+    rounds = []
+
+    def adding():
+        report = add(library, folder, parts=("subtitles",))
+        film(folder, "late.mp4", film_folder)
+        return report
+
+    watch(library, [folder], adding, on_round=rounds.append, sleep=lambda _: None, rounds=3)
+    assert [len(report.surveyed) for report in rounds] == [0, 1]
