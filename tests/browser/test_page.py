@@ -127,6 +127,14 @@ def test_a_follow_up_shows_what_it_carries(page):
     carried = page.locator("#carried").input_value()
     assert carried.startswith("Q: ")
     assert "\nA: " in carried
+    page.fill("#question", "And then?")
+    page.locator(".ask select").select_option("blind")
+    page.get_by_role("button", name="Ask", exact=True).click()
+    page.locator(".asked", has_text="And then?").wait_for()
+    page.locator(".run[data-state=done]").wait_for()
+    # the question stands alone, and what went with it can be read
+    assert page.locator(".asked").inner_text() == "And then?"
+    assert page.locator(".carried-shown p").text_content() == carried
     page.get_by_role("button", name="Start afresh").click()
 
 

@@ -104,7 +104,10 @@ class _Pace:
 
 
 class Adder:
-    """Adds films; ``on_survey`` and ``on_job`` hear about every file and every job."""
+    """Adds films; ``on_survey`` and ``on_job`` hear about every file and every job.
+
+    Files that are not ``allowed`` are left alone.
+    """
 
     def __init__(
         self,
@@ -113,11 +116,12 @@ class Adder:
         tags: Sequence[str] = (),
         first: Filter | None = None,
         parts: Sequence[str] = PARTS,
+        allowed: Callable[[Path], bool] = lambda _: True,
         on_survey: Callable[[Surveyed | MediaError], None] = lambda _: None,
         on_job: Callable[[Progress], Advance] = lambda _: ignore,
     ) -> None:
         self.library, self.tags, self.first, self.parts = library, tags, first, parts
-        self._on_survey, self._on_job = on_survey, on_job
+        self._allowed, self._on_survey, self._on_job = allowed, on_survey, on_job
         self.report = Report()
         self._pace = _Pace()
         self._evicted = time.monotonic()
@@ -132,7 +136,7 @@ class Adder:
         # the catalogue is read once: asking it for every file would make a large folder slow
         known = self.library.catalogue.files()
         for place in films_in(paths):
-            if place.path in failed:
+            if place.path in failed or not self._allowed(place.path):
                 continue
             try:
                 surveyed = self.survey(place, known.get(place.path))

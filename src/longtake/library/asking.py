@@ -14,7 +14,7 @@ That no film holds the answer is an answer, and says how many films were looked 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from pydantic import BaseModel, Field
@@ -120,16 +120,17 @@ def ask_library(
     method: str = DEFAULT_METHOD,
     *,
     where: str = "",
+    among: Collection[str] | None = None,
     tries: int = TRIES,
     sinks: Sequence[Sink] = (),
     stop: Stop | None = None,
 ) -> LibraryAnswer:
-    """Answer a question from whichever films hold the answer.
+    """Answer a question from whichever films hold the answer; only films of ``among``.
 
     ``stop.set()``, from any thread, ends it with what is known by then.
     """
     with session.under_way(*sinks):
-        return _Asking(library, session, question, method, where, tries, stop).run()
+        return _Asking(library, session, question, method, where, among, tries, stop).run()
 
 
 class _Asking:
@@ -140,11 +141,13 @@ class _Asking:
         question: Question,
         method: str,
         where: str,
+        among: Collection[str] | None,
         tries: int,
         stop: Stop | None,
     ) -> None:
         self.library, self.session, self.question = library, session, question
-        self.method, self.where, self.tries, self.stop = method, where, tries, stop
+        self.method, self.tries, self.stop = method, tries, stop
+        self.where, self.among = where, among
         self.spent = Usage()
         self.clock = Ledger(session.settings.budget)
         self.every = _EVERY.search(question.text) is not None
@@ -169,16 +172,20 @@ class _Asking:
         """Films by search: for the question, and for each option together with it."""
         most = EVERYWHERE if self.every else CANDIDATES
         text = " ".join([self.question.text, *self.question.options])
-        found = self.library.search(
-            self.question.text, where=self.where, films=most, moments=PASSAGES
-        )
+        found = self.search(self.question.text, most)
         if not self.question.options:
             return found
         # options name things that the question does not, but three of four are wrong
-        also = self.library.search(text, where=self.where, films=most, moments=PASSAGES)
+        also = self.search(text, most)
         known = {hits.entry.fingerprint for hits in found.films}
         more = [hits for hits in also.films if hits.entry.fingerprint not in known]
         return replace(found, films=[*found.films, *more][:most])
+
+    def search(self, text: str, most: int) -> Found:
+        """Films that fit a text, of those that may be asked."""
+        return self.library.search(
+            text, where=self.where, films=most, moments=PASSAGES, among=self.among
+        )
 
     def choose(self, found: Found) -> list[Entry]:
         """The films to ask, in order; those that the search alone proposes come last."""

@@ -58,7 +58,7 @@ def build(options: ServeOptions, keys: Keys) -> FastAPI:
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         async with tools.router.lifespan_context(tools) if tools else nullcontext():
             yield
-        state.pool.close()
+        state.close()
 
     app = FastAPI(
         title="longtake",

@@ -95,7 +95,7 @@ class Shelf:
         if entry is None:
             # it may have been added since the last listing
             entry = self._listing(fresh=True).get(film)
-        if entry is None or not self._allowed(entry[0]):
+        if entry is None or not self.allowed(entry[0]):
             raise NoSuchFilm(film)
         return entry[0]
 
@@ -117,7 +117,7 @@ class Shelf:
     def add(self, path: Path) -> str:
         """The id of a film below one of the folders, given by path."""
         resolved = path.expanduser().resolve()
-        if not self._allowed(resolved) or not resolved.is_file():
+        if not self.allowed(resolved) or not resolved.is_file():
             # the same words for both: whether other files exist is nobody's business
             raise NoSuchFilm(path.name)
         film = film_id(resolved)
@@ -159,10 +159,18 @@ class Shelf:
         """Forget the listing."""
         self._listed_at = -FRESH
 
-    def _allowed(self, path: Path) -> bool:
+    def folders(self) -> list[Path]:
+        """The folders, and the films served by themselves; uploads come last."""
+        return [*self._roots, self._uploads]
+
+    def folder_names(self) -> list[str]:
+        """The folders as a page names them: not where they lie on this machine."""
+        return [*(root.name for root in self._roots), "uploads"]
+
+    def allowed(self, path: Path) -> bool:
         """Whether a path, with all links followed, lies below one of the folders."""
         resolved = path.resolve()
-        return any(resolved.is_relative_to(root) for root in [*self._roots, self._uploads])
+        return any(resolved.is_relative_to(root) for root in self.folders())
 
     def _listing(self, *, fresh: bool = False) -> dict[str, tuple[Path, FilmFile]]:
         with self._lock:
@@ -173,11 +181,11 @@ class Shelf:
 
     def _scan(self) -> Iterator[tuple[str, tuple[Path, FilmFile]]]:
         found = 0
-        for root in [*self._roots, self._uploads]:
+        for root in self.folders():
             origin: Literal["folder", "upload"] = "upload" if root == self._uploads else "folder"
             for path in _files_below(root):
                 resolved = path.resolve()
-                if not self._allowed(resolved):
+                if not self.allowed(resolved):
                     continue
                 try:
                     status = resolved.stat()

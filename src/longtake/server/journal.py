@@ -29,18 +29,22 @@ from longtake.session.casting import DEFAULT_METHOD
 from longtake.types import Answer, Usage
 
 State: TypeAlias = Literal["queued", "running", "done", "failed", "cancelled", "broken"]
+Kind: TypeAlias = Literal["ask", "index", "library"]
+"""A question to a film, the indexing of a film, or a question to the library."""
 ENDED = ("done", "failed", "cancelled", "broken")
 _ID = re.compile(r"\d{8}T\d{6}-[0-9a-f]{12}")
 _DIGEST = re.compile(r"[0-9a-f]{16,128}")
 
 
 class Ask(BaseModel):
-    """A question about a film, and how to answer it."""
+    """A question about a film, or about all of them, and how to answer it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     film: str = Field(max_length=64)
-    """The film's id."""
+    """The film's id; empty if the library is asked."""
+    where: str = Field(default="", max_length=1000)
+    """Which films of the library are asked, as ``library ask --where`` takes it; empty: all."""
     question: str = Field(min_length=1, max_length=8000)
     options: tuple[str, ...] = Field(default=(), max_length=26)
     method: str = DEFAULT_METHOD
@@ -56,11 +60,30 @@ class Ask(BaseModel):
     """What earlier questions and answers say that this one refers to."""
 
 
+class Source(BaseModel):
+    """The film that a citation is in."""
+
+    film: str
+    """Its id."""
+    name: str
+
+
+class Scope(BaseModel):
+    """How far a question to the library went."""
+
+    searched: int
+    candidates: int
+    """Films that the search proposed."""
+    looked_at: int
+    every: bool
+    """Whether every occurrence was asked for."""
+
+
 class RunRecord(BaseModel):
     """What is known about a run without its trace."""
 
     id: str
-    kind: Literal["ask", "index"] = "ask"
+    kind: Kind = "ask"
     ask: Ask
     film_name: str = ""
     group: str = ""
@@ -71,6 +94,9 @@ class RunRecord(BaseModel):
     started: float | None = None
     ended: float | None = None
     answer: Answer | None = None
+    sources: tuple[Source, ...] = ()
+    """The film of each citation, if the library was asked."""
+    scope: Scope | None = None
     usage: Usage = Usage()
     error: str = ""
 
@@ -101,8 +127,10 @@ class Journal:
         except (OSError, ValidationError):
             return None
 
-    def newest(self, *, film: str = "", group: str = "", before: str = "") -> Iterator[RunRecord]:
-        """Runs, newest first, of one film or one comparison."""
+    def newest(
+        self, *, film: str = "", group: str = "", kind: str = "", before: str = ""
+    ) -> Iterator[RunRecord]:
+        """Runs, newest first, of one film, one comparison or one kind."""
         names = [path.name for path in self._runs.iterdir() if _ID.fullmatch(path.name)]
         for name in sorted(names, reverse=True):
             if before and name >= before:
@@ -110,8 +138,9 @@ class Journal:
             record = self.read(name)
             if record is None or (film and record.ask.film != film):
                 continue
-            if not group or record.group == group:
-                yield record
+            if (kind and record.kind != kind) or (group and record.group != group):
+                continue
+            yield record
 
     def trace(self, run: str) -> Path:
         """The trace of a run, which need not exist yet."""

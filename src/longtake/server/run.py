@@ -56,11 +56,6 @@ class Run:
         """Place in the queue, from 1; 0 once the run has begun."""
         return self._pool.position(self)
 
-    def status(self) -> dict[str, Any]:
-        """What a viewer needs besides the events."""
-        record = self.record.model_dump(mode="json", exclude={"ask"})
-        return {**record, "position": self.position, "progress": dict(self.progress)}
-
     async def events(self, after: int = 0) -> AsyncIterator[list[events.Line]]:
         """Batches of events from the trace; an empty one when only the status changed."""
         path = self._pool.journal.trace(self.id)

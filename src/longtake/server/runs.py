@@ -20,9 +20,8 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Literal
 
 from longtake import registry
 from longtake.config import BudgetSettings
@@ -33,7 +32,8 @@ from longtake.index.film import Film
 from longtake.index.tasks import tasks
 from longtake.models.clock import Cancelled
 from longtake.server.films import Shelf
-from longtake.server.journal import Ask, Journal, PictureSink, RunRecord, new_id
+from longtake.server.journal import Ask, Journal, Kind, PictureSink, RunRecord, new_id
+from longtake.server.library import ServedLibrary
 from longtake.server.options import ServeOptions
 from longtake.server.run import Run
 from longtake.session.asking import Session
@@ -54,13 +54,20 @@ class QueueFull(RunError):
 class RunPool:
     """Threads that work off a queue of runs."""
 
-    def __init__(self, options: ServeOptions, shelf: Shelf, journal: Journal) -> None:
+    def __init__(
+        self,
+        options: ServeOptions,
+        shelf: Shelf,
+        journal: Journal,
+        library: ServedLibrary | None = None,
+    ) -> None:
         self.journal = journal
         self.spent = 0.0
         """US dollars of all runs so far."""
         self.finished: dict[str, int] = {}
         """Number of runs by how they ended."""
         self._options, self._shelf = options, shelf
+        self._library = library or ServedLibrary(options, shelf)
         self._live: dict[str, Run] = {}
         self._queue: deque[Run] = deque()
         self._held: dict[str, float] = {}
@@ -74,10 +81,12 @@ class RunPool:
         for thread in self._threads:
             thread.start()
 
-    def start(self, ask: Ask, *, group: str = "", kind: Literal["ask", "index"] = "ask") -> Run:
+    def start(self, ask: Ask, *, group: str = "", kind: Kind = "ask") -> Run:
         """Queue a run, or join an identical one that is under way."""
-        film_name = self._shelf.path(ask.film).name
-        if kind == "ask":
+        film_name = "" if kind == "library" else self._shelf.path(ask.film).name
+        if kind == "library":
+            self._library.check(ask.where)
+        if kind != "index":
             self.check(ask)
         with self._changed:
             twin = self._twin(ask, group, kind)
@@ -190,20 +199,33 @@ class RunPool:
         self.finished[state] = self.finished.get(state, 0) + 1
 
     def _act(self, run: Run) -> Result | None:
+        if run.record.kind == "library":
+            return self._measured(run, lambda session, sinks: self._across(run, session, sinks))
         footage = self._shelf.footage(run.record.ask.film)
         if run.record.kind == "index":
             if isinstance(footage, Film):
                 _index(footage, run)
             return None
-        return self._answer(run, footage)
-
-    def _answer(self, run: Run, footage: Footage) -> Result:
-        ask = run.record.ask
         # indexed here, with progress, rather than inside the first search of the method
-        if isinstance(footage, Film) and ask.index_first:
+        if isinstance(footage, Film) and run.record.ask.index_first:
             footage.pictures.build(footage.pictures.layers(), run.advance("frames"))
-        budget = self._budget(run)
-        session = self.session(ask, budget)
+        return self._measured(run, lambda session, sinks: _answer(run, footage, session, sinks))
+
+    def _across(self, run: Run, session: Session, sinks: list[Sink]) -> Result:
+        """Ask the library."""
+        ask = run.record.ask
+        result, across = self._library.ask(
+            session, question_of(ask), ask.method, where=ask.where, sinks=sinks, stop=run.stop
+        )
+        # written with the end of the run, which follows at once
+        found = {"sources": across.sources, "scope": across.scope}
+        run.record = run.record.model_copy(update=found)
+        return result
+
+    def _measured(self, run: Run, act: Callable[[Session, list[Sink]], Result]) -> Result:
+        """Answer a question within the limits, write its trace and count what it costs."""
+        ask = run.record.ask
+        session = self.session(ask, self._budget(run))
         meter = Meter()
         # the trace comes first: a viewer who is told of an event must find it there
         trace = JsonlSink(self.journal.trace(run.id), pictures=False)
@@ -211,12 +233,10 @@ class RunPool:
         if self._sender is not None:
             sinks.append(OtlpSink(self._sender))
         try:
-            with session.under_way(*sinks):
-                return session.answer(ask.method, footage, question_of(ask), stop=run.stop)
+            return act(session, sinks)
         finally:
             with self._changed:
                 self.spent += meter.total.cost or 0.0
-            # written with the end of the run, which follows at once
             run.record = run.record.model_copy(update={"usage": meter.total})
 
     def session(self, ask: Ask, budget: BudgetSettings | None = None) -> Session:
@@ -251,6 +271,12 @@ class RunPool:
             cost = min(limits.cost or share, left)
             self._held[run.id] = cost
         return replace(limits, cost=cost)
+
+
+def _answer(run: Run, footage: Footage, session: Session, sinks: list[Sink]) -> Result:
+    ask = run.record.ask
+    with session.under_way(*sinks):
+        return session.answer(ask.method, footage, question_of(ask), stop=run.stop)
 
 
 def question_of(ask: Ask) -> Question:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Annotated
 
 from fastapi import Depends, HTTPException, Request
 
-from longtake.library import Library
 from longtake.server.films import Shelf
 from longtake.server.journal import Journal, RunRecord
+from longtake.server.library import ServedLibrary
 from longtake.server.options import ServeOptions
 from longtake.server.run import Run
 from longtake.server.runs import RunPool
 from longtake.server.security import Keys
 from longtake.server.uploads import Arrivals
+from longtake.server.watching import Watcher
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,13 @@ class State:
     journal: Journal
     pool: RunPool
     arrivals: Arrivals
+    library: ServedLibrary
+    watcher: Watcher
 
-    @cached_property
-    def library(self) -> Library:
-        """The user's library; its films are shown if they lie below the server's folders."""
-        return Library(settings=self.options.settings)
+    def close(self) -> None:
+        """End what is under way."""
+        self.watcher.stop()
+        self.pool.close()
 
     def record(self, run: str) -> RunRecord:
         """What is known about a run, under way or over; 404 if there is none."""
@@ -52,7 +54,17 @@ def open_state(options: ServeOptions, keys: Keys) -> State:
     """Open the folders and start the pool."""
     shelf, journal = Shelf(options), Journal(options.data)
     journal.mark_broken()
-    return State(options, keys, shelf, journal, RunPool(options, shelf, journal), Arrivals(options))
+    library = ServedLibrary(options, shelf)
+    return State(
+        options,
+        keys,
+        shelf,
+        journal,
+        RunPool(options, shelf, journal, library),
+        Arrivals(options),
+        library,
+        Watcher(lambda: library.library, shelf),
+    )
 
 
 def _state(request: Request) -> State:

@@ -38,6 +38,17 @@ def test_a_run_streams_its_trace_in_order(client, asked):
     assert client.get(f"/api/v1/runs/{run}").json()["run"]["answer"]["text"]
 
 
+def test_what_was_asked_comes_apart_from_what_it_carries(client, film):
+    ask = {"film": film, "question": "Why?", "method": "blind", "carried": "Q: Who?\nA: Ann"}
+    run = client.post("/api/v1/runs", json=ask).json()["run"]["id"]
+    events = read_stream(client, run)
+    asked = events[0][2]["ask"]
+    assert (asked["question"], asked["carried"]) == ("Why?", "Q: Who?\nA: Ann")
+    assert all("ask" not in data for kind, _, data in events[1:] if kind in ("state", "end"))
+    started = next(data for kind, _, data in events if kind == "run_started")
+    assert "Q: Who?" in started["question"]
+
+
 def test_a_stream_resumes_after_the_last_event(client, asked):
     run, events = asked
     resumed = read_stream(client, run, headers={"Last-Event-ID": "3"})

@@ -1,28 +1,23 @@
-"""The library: search over all films that this server may show."""
+"""The library: search and ask all films that this server may show, and watch its folders."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
 from fastapi import APIRouter, Query
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, Field
 
-from longtake.library import Entry, Moment
-from longtake.server.films import film_id
+from longtake.config import BudgetSettings
+from longtake.library import Moment
+from longtake.server.journal import Ask
+from longtake.server.library import LibraryFilm
+from longtake.server.routes.runs import Handle, handle
 from longtake.server.state import Shared, State
+from longtake.server.watching import Doing
+from longtake.session.casting import DEFAULT_METHOD
 
 router = APIRouter(tags=["library"])
-
-
-class LibraryFilm(BaseModel):
-    """A film of the library, by its id on this server."""
-
-    id: str
-    name: str
-    duration: float
-    date: str
-    place: str
-    tags: list[str]
+Where = Annotated[str, Query(max_length=1000)]
 
 
 class LibraryHits(BaseModel):
@@ -39,47 +34,103 @@ class LibraryFound(BaseModel):
     films: list[LibraryHits]
 
 
+class LibraryAsk(BaseModel):
+    """A question to all films, and how to answer it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    question: str = Field(min_length=1, max_length=8000)
+    where: str = Field(default="", max_length=1000)
+    """Only these films, as in ``tag=lecture and year>=2025``."""
+    options: tuple[str, ...] = Field(default=(), max_length=26)
+    method: str = DEFAULT_METHOD
+    models: tuple[str, ...] = ()
+    budget: BudgetSettings = BudgetSettings()
+    seed: int = 0
+    fresh: bool = False
+    carried: str = Field(default="", max_length=20_000)
+
+
+class LibraryState(BaseModel):
+    """What the library knows of the films below the server's folders."""
+
+    films: int
+    """Films that can be searched and asked."""
+    listed: int
+    """Films below the folders."""
+    seconds: float
+    folders: list[str]
+    watching: bool
+    doing: Doing | None
+    """What is being indexed."""
+    failed: dict[str, str]
+    """Films that could not be added, and why."""
+    problem: str
+    """What ended the watching, if it ended by itself."""
+
+
+class Watch(BaseModel):
+    """Whether the folders are to be watched."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    on: bool
+
+
+@router.get("/library")
+def library(state: Shared) -> LibraryState:
+    """How many films are known, and what is being indexed."""
+    return _state(state)
+
+
+@router.post("/library/watch")
+def watch(wanted: Watch, state: Shared) -> LibraryState:
+    """Add the films below the server's folders, and others as they appear; or stop doing so."""
+    if wanted.on:
+        state.watcher.start()
+    else:
+        state.watcher.stop()
+    return _state(state)
+
+
 @router.get("/library/films")
-def films(state: Shared, where: Annotated[str, Query(max_length=1000)] = "") -> list[LibraryFilm]:
+def films(state: Shared, where: Where = "") -> list[LibraryFilm]:
     """The films of the library that lie below the server's folders."""
-    return list(_shown(state, where).values())
+    return list(state.library.films(where).values())
 
 
 @router.get("/library/search")
 def search(
     q: Annotated[str, Query(max_length=1000)],
     state: Shared,
-    where: Annotated[str, Query(max_length=1000)] = "",
+    where: Where = "",
     top: Annotated[int, Query(ge=1, le=50)] = 10,
 ) -> LibraryFound:
     """Moments in all films that fit a text; each can be played by its film's id and time."""
-    allowed = _shown(state, where)
-    found = state.library.search(q, films=top, among=allowed)
+    found, shown = state.library.search(q, where, top)
     hits = [
-        LibraryHits(film=allowed[each.entry.fingerprint], moments=list(each.moments))
+        LibraryHits(film=shown[each.entry.fingerprint], moments=list(each.moments))
         for each in found.films
     ]
     return LibraryFound(searched=found.searched, films=hits)
 
 
-def _shown(state: State, where: str) -> dict[str, LibraryFilm]:
-    """Films by fingerprint; the user's library may know others that this server must not show."""
-    listed = {file.id for file in state.shelf.films()}
-    shown = {}
-    for entry in state.library.entries(where):
-        served = [film_id(path.resolve()) for path in entry.paths]
-        here = [identity for identity in served if identity in listed]
-        if here:
-            shown[entry.fingerprint] = _film(entry, here[0])
-    return shown
+@router.post("/library/ask", status_code=202)
+def ask(wanted: LibraryAsk, state: Shared) -> Handle:
+    """Ask all films; the answer's citations name their films in ``sources``."""
+    asked = Ask(film="", **{name: getattr(wanted, name) for name in LibraryAsk.model_fields})
+    return handle(state.pool.start(asked, kind="library"))
 
 
-def _film(entry: Entry, identity: str) -> LibraryFilm:
-    return LibraryFilm(
-        id=identity,
-        name=entry.name,
-        duration=entry.duration,
-        date=entry.date,
-        place=entry.place,
-        tags=list(entry.tags),
+def _state(state: State) -> LibraryState:
+    shown, watcher = state.library.films(), state.watcher
+    return LibraryState(
+        films=len(shown),
+        listed=len(state.shelf.films()),
+        seconds=sum(film.duration for film in shown.values()),
+        folders=state.shelf.folder_names(),
+        watching=watcher.on,
+        doing=watcher.doing,
+        failed=watcher.failed,
+        problem=watcher.problem,
     )

@@ -95,11 +95,13 @@ def newest(
     state: Shared,
     film: str = "",
     group: str = "",
+    kind: str = "",
     before: str = "",
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> Handles:
     """Runs, newest first."""
-    records = islice(state.journal.newest(film=film, group=group, before=before), limit)
+    chosen = state.journal.newest(film=film, group=group, kind=kind, before=before)
+    records = islice(chosen, limit)
     return Handles(runs=[_handle(state, record) for record in records], group=group)
 
 
@@ -156,15 +158,14 @@ async def _stream(
     *,
     brief: bool,
 ) -> AsyncIterator[bytes]:
-    last: dict[str, Any] = {}
-
     def status() -> dict[str, Any]:
         now = live.record if live else record
         more = {"position": live.position, "progress": dict(live.progress)} if live else {}
         return {**now.model_dump(mode="json", exclude={"ask"}), **more}
 
     last = status()
-    yield events.sse("state", _json(last))
+    # what was asked does not change, and what it carries may be long: the first state alone has it
+    yield events.sse("state", _json({**last, "ask": record.ask.model_dump(mode="json")}))
     async for batch in batches:
         pieces = []
         for line in batch:
@@ -236,6 +237,8 @@ def _with_pictures(state: State, run: str) -> Iterator[bytes]:
 def export_answer(run: str, ending: str, state: Shared, request: Request) -> Response:
     """An answer as a self-contained HTML file, or as Markdown with links to times."""
     record = state.record(run)
+    if record.kind != "ask":
+        raise HTTPException(404, "only answers about one film are exported")
     if ending == "md":
         page = f"{str(request.base_url).rstrip('/')}/film/{quote(record.ask.film)}"
         text = as_markdown(_told(record), lambda time: f"{page}?t={time:.2f}")

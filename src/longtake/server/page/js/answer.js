@@ -5,32 +5,35 @@ import { frameURL, url } from "./api.js";
 import { clock, share } from "./format.js";
 import { STATUS } from "./parts.js";
 
-export function Answer({ answer, film, run, cited, onCite, onFollowUp }) {
+export function Answer({ answer, film, sources = [], scope, run, cited, onCite, onFollowUp }) {
   if (!answer) return null;
   const said = answer.choice ? `${answer.choice}. ${answer.text}` : answer.text;
   return html`
     <section class="answer" aria-label="Answer" aria-live="polite">
-      <p class="answer-text">${said || "No answer"}</p>
-      ${STATUS[answer.status] && html`<p class="note">${STATUS[answer.status]}</p>`}
+      <p class="answer-text">${said || (scope ? "In no film" : "No answer")}</p>
+      ${STATUS[answer.status] && !(scope && answer.status === "abstained")
+        && html`<p class="note">${STATUS[answer.status]}</p>`}
       ${answer.reason && html`<p class="reason">${answer.reason}</p>`}
-      <p class="muted small">Confidence ${share(answer.confidence)}</p>
+      <p class="muted small">Confidence ${share(answer.confidence)}${scope && ` · ${scope.searched} films
+        searched, ${scope.candidates} candidates, ${scope.looked_at} looked at`}</p>
       ${answer.evidence.length > 0 && html`
         <h3>Citations</h3>
         <ol class="cards">
           ${answer.evidence.map((each, number) => html`
-            <${Card} each=${each} film=${film} number=${number + 1} chosen=${cited === number}
+            <${Card} each=${each} film=${film || (sources[number] || {}).film} number=${number + 1}
+              name=${(sources[number] || {}).name} chosen=${cited === number}
               onClick=${() => onCite && onCite(number, each)} />`)}
         </ol>`}
       ${run && html`<div class="actions">
         ${onFollowUp && html`<button onClick=${onFollowUp}>Ask a follow-up</button>`}
-        <a class="button quiet" href=${url(`/runs/${run}/export.html`)} download>HTML</a>
-        <a class="button quiet" href=${url(`/runs/${run}/export.md`)} download>Markdown</a>
+        ${film && html`<a class="button quiet" href=${url(`/runs/${run}/export.html`)} download>HTML</a>
+          <a class="button quiet" href=${url(`/runs/${run}/export.md`)} download>Markdown</a>`}
         <a class="button quiet" href=${url(`/runs/${run}/trace`)} download>Trace</a>
       </div>`}
     </section>`;
 }
 
-function Card({ each, film, number, chosen, onClick }) {
+function Card({ each, film, name, number, chosen, onClick }) {
   const { start, end } = each.segment;
   const times = end - start >= 1 ? `${clock(start)} – ${clock(end)}` : clock(start, true);
   // a single frame is saved with a moment of what follows
@@ -43,6 +46,7 @@ function Card({ each, film, number, chosen, onClick }) {
         <span class="card-body">
           <span class="card-time"><span class="number">${number}</span> ${times}${" "}
             <span class="muted">${each.source}</span></span>
+          ${name && html`<span class="card-film">${name}</span>`}
           ${each.text && html`<q class="card-text">${each.text}</q>`}
         </span>
       </button>

@@ -4,7 +4,8 @@ import { html, render, useEffect, useErrorBoundary, useState } from "../vendor/p
 import { get, signIn } from "./api.js";
 import { ComparePage } from "./compare.js";
 import { FilmPage } from "./film.js";
-import { Library } from "./library.js";
+import { Films } from "./films.js";
+import { LibraryPage } from "./library.js";
 import { Dialog, Loading, Trouble, useAsync } from "./parts.js";
 import { ReplayPage } from "./replay.js";
 
@@ -80,6 +81,8 @@ function App() {
         <img src="/assets/icon.svg" alt="" width="22" height="22" /> longtake</a>
       <nav aria-label="Main"><a href="/" aria-current=${now.view === "" ? "page" : undefined}
           onClick=${(event) => { event.preventDefault(); go("/"); }}>Films</a>
+        <a href="/library" aria-current=${now.view === "library" ? "page" : undefined}
+          onClick=${(event) => { event.preventDefault(); go("/library"); }}>Library</a>
         <a href="/replay" aria-current=${now.view === "replay" ? "page" : undefined}
           onClick=${(event) => { event.preventDefault(); go("/replay"); }}>Replay</a></nav>
       <span class="spacer"></span>
@@ -111,23 +114,34 @@ function View({ now, go, about }) {
   }
   if (view === "compare") return html`<${ComparePage} key=${id} group=${id} go=${go} />`;
   if (view === "replay") return html`<${ReplayPage} />`;
-  return html`<${Library} go=${go} about=${about} />`;
+  if (view === "library") {
+    return html`<${LibraryPage} query=${query.get("q")} go=${go} about=${about} />`;
+  }
+  return html`<${Films} go=${go} about=${about} />`;
 }
 
-// a run knows its film; the player stays when a run of the same film is opened
+// a run knows its film, or that it asks all of them; the player stays when another run is opened
 function Watch({ film, run, at, cited, go, about }) {
   const [known, setKnown] = useState(film);
   const [error, setError] = useState(null);
   useEffect(() => {
     setError(null);
     if (film) setKnown(film);
-    else get(`/runs/${run}`).then((handle) => setKnown(handle.run.ask.film)).catch(setError);
+    else {
+      get(`/runs/${run}`).then(({ run: { kind, ask } }) => setKnown(kind === "library" ? ALL : ask.film))
+        .catch(setError);
+    }
   }, [film, run]);
   if (error) return html`<main class="page"><${Trouble} error=${error} title="No such run" /></main>`;
   if (!known) return html`<main class="page"><${Loading} what="Opening the run…" /></main>`;
+  if (!film && known === ALL) {
+    return html`<${LibraryPage} run=${run} cited=${cited} go=${go} about=${about} />`;
+  }
   return html`<${FilmPage} film=${film || known} run=${run} at=${at} cited=${cited} go=${go}
     about=${about} />`;
 }
+
+const ALL = "all films";
 
 function Theme() {
   const root = document.documentElement;

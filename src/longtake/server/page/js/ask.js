@@ -27,9 +27,9 @@ export function AskBox({ film, about, carried, onCarried, onRun, onCompare, init
     budget: Object.fromEntries(Object.entries(budget).filter(([, value]) => value > 0)),
   });
 
-  // the estimate follows what is written, once the writing pauses
+  // the estimate follows what is written, once the writing pauses; it is made for one film
   useEffect(() => {
-    if (question.trim().length < 3) {
+    if (!film || question.trim().length < 3) {
       setEstimate(null);
       return;
     }
@@ -68,7 +68,8 @@ export function AskBox({ film, about, carried, onCarried, onRun, onCompare, init
   return html`
     <form class="ask" onSubmit=${onSubmit} aria-label="Ask a question">
       <label class="hidden" for="question">Question</label>
-      <textarea id="question" ref=${box} rows="2" placeholder="Ask about this film…"
+      <textarea id="question" ref=${box} rows="2"
+        placeholder=${film ? "Ask about this film…" : "Ask all films…"}
         value=${question} onInput=${(event) => setQuestion(event.target.value)}
         onKeyDown=${onKey}></textarea>
       ${carried !== "" && html`<div class="carried">
@@ -107,8 +108,8 @@ export function AskBox({ film, about, carried, onCarried, onRun, onCompare, init
         </div></fieldset>
         <label class="check"><input type="checkbox" checked=${fresh}
           onChange=${(event) => setFresh(event.target.checked)} /> Do not reuse earlier replies</label>
-        <button type="button" disabled=${busy || !question.trim()}
-          onClick=${() => submit(onCompare)}>Compare all methods</button>
+        ${onCompare && html`<button type="button" disabled=${busy || !question.trim()}
+          onClick=${() => submit(onCompare)}>Compare all methods</button>`}
       </details>
       ${problem && html`<p class="problem" role="alert">${problem}</p>`}
     </form>`;

@@ -2,15 +2,14 @@
 
 import { html, useEffect, useMemo, useRef, useState } from "../vendor/preact-htm.js";
 import { frameURL, get, post, url } from "./api.js";
-import { Answer } from "./answer.js";
 import { AskBox } from "./ask.js";
-import { ago, bytes, clock } from "./format.js";
-import { Bar, Loading, Meter, STATES, Trouble, useAsync, useModel } from "./parts.js";
-import { Player } from "./player.js";
+import { bytes, clock } from "./format.js";
+import { Bar, Loading, Trouble, useAsync, useModel } from "./parts.js";
 import { RunModel } from "./run.js";
+import { Screen, usePlayer } from "./screen.js";
 import { Timeline } from "./timeline.js";
 import { filmRows, runRows } from "./rows.js";
-import { Tree } from "./tree.js";
+import { History, Watched, followUpOf, useWatched } from "./watched.js";
 
 export function FilmPage({ film, run, cited, at, go, about }) {
   const facts = useAsync(() => get(`/films/${film}`), [film]);
@@ -24,8 +23,7 @@ export function FilmPage({ film, run, cited, at, go, about }) {
 function Opened({ facts, again, run, cited, at, go, about }) {
   const film = facts.id;
   const video = useRef(null);
-  const [player, setPlayer] = useState(null);
-  const [, tick] = useState(0);
+  const player = usePlayer(video, film, facts.duration);
   const [hits, setHits] = useState(null);
   const [carried, setCarried] = useState("");
   const timeline = useAsync(() => get(`/films/${film}/timeline`), [film, facts]);
@@ -35,16 +33,8 @@ function Opened({ facts, again, run, cited, at, go, about }) {
   const model = useWatched(run);
   const version = useModel(model);
 
-  useEffect(() => {
-    const opened = new Player(video.current, film, facts.duration);
-    opened.subscribe(() => tick((n) => n + 1));
-    setPlayer(opened);
-    window.longtakePlayer = opened;
-    if (at != null) opened.seek(at);
-    return () => opened.close();
-  }, [film]);
+  useEffect(() => { if (player && at != null) player.seek(at); }, [player]);
   useEffect(() => { document.title = `${facts.name} · longtake`; }, [facts.name]);
-  useKeys(player);
   // a run looks through the film first, so its layers may have changed
   useEffect(() => { if (model && model.ended && !indexed) again(); }, [version]);
 
@@ -76,10 +66,7 @@ function Opened({ facts, again, run, cited, at, go, about }) {
     go(`/compare/${group.group}`);
   };
   const followUp = () => {
-    const { question } = model.started || {};
-    const said = model.answer.choice
-      ? `${model.answer.choice}. ${model.answer.text}` : model.answer.text;
-    setCarried(`${carried ? `${carried}\n` : ""}Q: ${plainQuestion(question)}\nA: ${said}`);
+    setCarried(followUpOf(model));
     document.getElementById("question").focus();
   };
   const time = player ? player.time : 0;
@@ -90,11 +77,7 @@ function Opened({ facts, again, run, cited, at, go, about }) {
         <div class="page-head"><h1>${facts.name}</h1>
           <span class="muted small">${clock(facts.duration)} · ${facts.width}×${facts.height} ·
             ${" "}${bytes(facts.size)}</span></div>
-        <div class="screen" style=${{ aspectRatio: `${facts.width} / ${facts.height}` }}>
-          <video ref=${video} playsinline controls poster=${frameURL(film, facts.duration * 0.15, 960)}
-            aria-label=${`Player: ${facts.name}`}></video>
-          ${player && player.error && html`<p class="screen-note">${player.error}</p>`}
-        </div>
+        <${Screen} video=${video} player=${player} facts=${facts} />
         <${Timeline} duration=${facts.duration} time=${time} rows=${rows} onSeek=${seek} />
         <${Search} film=${film} onHits=${setHits} hits=${hits} onSeek=${seek} indexed=${indexed} />
         <${Layers} facts=${facts} again=${again} />
@@ -109,75 +92,6 @@ function Opened({ facts, again, run, cited, at, go, about }) {
           refresh=${model.ended} />`}
       </div>
     </main>`;
-}
-
-const plainQuestion = (text) => String(text || "").split("\n(Earlier in this conversation:")[0];
-
-function useWatched(run) {
-  const [model, setModel] = useState(null);
-  useEffect(() => {
-    if (!run) {
-      setModel(null);
-      return undefined;
-    }
-    const fresh = new RunModel();
-    setModel(fresh);
-    return fresh.watch(run);
-  }, [run]);
-  return model;
-}
-
-function useKeys(player) {
-  useEffect(() => {
-    const onKey = (event) => {
-      const typing = event.target.closest("input, textarea, select, [role=tree], [role=slider]");
-      if (!player || typing || event.ctrlKey || event.metaKey || event.altKey) return;
-      // a focused button keeps its own space bar
-      if (event.key === " " && !event.target.closest("button, a, video, summary")) player.toggle();
-      else if (event.key === "ArrowLeft") player.seek(player.time - (event.shiftKey ? 0.1 : 5));
-      else if (event.key === "ArrowRight") player.seek(player.time + (event.shiftKey ? 0.1 : 5));
-      else return;
-      event.preventDefault();
-    };
-    window.addEventListener("keydown", onKey);
-    return () => window.removeEventListener("keydown", onKey);
-  }, [player]);
-}
-
-function Watched({ model, version, run, film, cited, onCite, onSeek, onFollowUp }) {
-  const [now, setNow] = useState(Date.now() / 1000);
-  const status = model.status || { state: "queued", progress: {} };
-  const live = !model.ended;
-  useEffect(() => {
-    if (!live) return undefined;
-    const timer = setInterval(() => setNow(Date.now() / 1000), 200);
-    return () => clearInterval(timer);
-  }, [live]);
-  const seconds = live && status.started ? Math.max(0, now - status.started)
-    : status.ended && status.started ? status.ended - status.started : 0;
-  const budget = (model.started && model.started.budget) || {};
-  const indexing = live && !model.started && Object.entries(status.progress || {});
-  return html`
-    <section class="run" aria-label="Run" data-state=${status.state} data-version=${version}>
-      ${model.started && html`<h2 class="asked">${plainQuestion(model.started.question)}</h2>`}
-      <div class="run-head" role="status">
-        <span class=${`pill ${status.state}`}>${STATES[status.state]}</span>
-        ${status.position > 0 && html`<span>place ${status.position} in the queue</span>`}
-        ${!model.connected && live && html`<span class="note">reconnecting…</span>`}
-        <span class="spacer"></span>
-        ${live && html`<button class="quiet" onClick=${() => post(`/runs/${run}/cancel`)}>
-          Cancel</button>`}
-      </div>
-      ${indexing && indexing.length > 0 && html`<div class="indexing">
-        <p class="muted small">Looking through the film first, once</p>
-        ${indexing.map(([name, value]) => html`<${Bar} value=${value} label=${name} />`)}</div>`}
-      ${status.error && status.state !== "cancelled" && html`<p class="problem" role="alert">
-        ${status.error}</p>`}
-      <${Answer} answer=${model.answer} film=${film} run=${model.ended ? run : null} cited=${cited}
-        onCite=${onCite} onFollowUp=${onFollowUp} />
-      <${Meter} usage=${model.usage} budget=${budget} seconds=${seconds} />
-      <${Tree} model=${model} version=${version} run=${run} onSeek=${onSeek} live=${live} />
-    </section>`;
 }
 
 function Search({ film, onHits, hits, onSeek, indexed }) {
@@ -255,52 +169,4 @@ function Layers({ facts, again }) {
       })}</ul>
       ${problem && html`<p class="problem" role="alert">${problem}</p>`}
     </section>`;
-}
-
-const FEW = 6;
-
-function History({ film, go, current, refresh }) {
-  const [all, setAll] = useState(false);
-  const runs = useAsync(() => get(`/runs?film=${film}&limit=100`), [film, current, refresh]);
-  if (!runs.data) return null;
-  const entries = threads(runs.data.runs.map((each) => each.run), current);
-  if (!entries.length) {
-    return current ? null : html`<div class="state quiet-state"><h2>Ask about this film</h2>
-      <p>You will see where the method looks, what it believes in each round and what it costs,
-        and every answer cites moments that you can play.</p></div>`;
-  }
-  const shown = all ? entries : entries.slice(0, FEW);
-  return html`<section class="history" aria-label="Earlier questions"><h2>Earlier questions</h2>
-    <ul>${shown.map((entry) => html`<li><a href=${entry.href} onClick=${(event) => {
-      event.preventDefault();
-      go(entry.href);
-    }}><span class="history-q">${entry.question}</span>
-      <span class="muted small">${entry.text} · ${ago(entry.created)}</span></a></li>`)}</ul>
-    ${entries.length > FEW && html`<button class="quiet" onClick=${() => setAll(!all)}>
-      ${all ? "Show fewer" : `Show all ${entries.length}`}</button>`}</section>`;
-}
-
-// the runs of one comparison are one entry
-function threads(runs, current) {
-  const entries = [];
-  const groups = new Map();
-  for (const run of runs) {
-    if (run.kind !== "ask" || run.id === current) continue;
-    const { question } = run.ask;
-    const said = run.answer && (run.answer.choice ? `${run.answer.choice}. ` : "") + run.answer.text;
-    if (!run.group) {
-      entries.push({ href: `/run/${run.id}`, question, created: run.created,
-        text: `${said || STATES[run.state]} · ${run.ask.method}` });
-    } else if (!groups.has(run.group)) {
-      const entry = { href: `/compare/${run.group}`, question, created: run.created, methods: 0 };
-      groups.set(run.group, entry);
-      entries.push(entry);
-    }
-    if (run.group) {
-      const entry = groups.get(run.group);
-      entry.methods += 1;
-      entry.text = `comparison of ${entry.methods} methods`;
-    }
-  }
-  return entries;
 }

@@ -1,11 +1,11 @@
-// The library: every film with its picture, length and state.
+// Films: each with its picture, length and state.
 
 import { html, useEffect, useRef, useState } from "../vendor/preact-htm.js";
 import { frameURL, get, upload } from "./api.js";
 import { bytes, clock } from "./format.js";
 import { Bar, Trouble, useAsync } from "./parts.js";
 
-export function Library({ go, about }) {
+export function Films({ go, about }) {
   const films = useAsync(() => get("/films"), []);
   const [filter, setFilter] = useState("");
   const [arriving, setArriving] = useState(null);
@@ -111,4 +111,3 @@ function FilmCard({ film, go }) {
 
 const Indexed = ({ done, all }) => html`<span class=${done === all ? "good" : ""}>
   ${done === all ? "indexed" : done ? `${done} of ${all} layers` : "not indexed"}</span>`;
-

@@ -55,10 +55,16 @@ export class RunModel {
     this.changed();
   }
 
+  // the first state says what was asked, with what it carries apart; later ones only what changed
   setStatus(status) {
-    this.status = status;
+    this.status = { ...this.status, ...status };
     if (status.answer) this.answer = status.answer;
     this.changed();
+  }
+
+  get question() {
+    const { ask } = this.status || {};
+    return ask ? ask.question : "";
   }
 
   get ended() {
@@ -81,7 +87,7 @@ export class RunModel {
     return follow(run, {
       onEvent: (event) => this.add(event),
       onState: (status) => this.setStatus(status),
-      onEnd: (status) => this.setStatus({ ...this.status, ...status, position: 0 }),
+      onEnd: (status) => this.setStatus({ ...status, position: 0 }),
       onConnection: (up) => {
         if (this.connected !== up) {
           this.connected = up;

@@ -1,0 +1,187 @@
+// The library: search and ask all films; a moment plays where it was found.
+
+import { html, useEffect, useRef, useState } from "../vendor/preact-htm.js";
+import { frameURL, get, post } from "./api.js";
+import { AskBox } from "./ask.js";
+import { clock, duration } from "./format.js";
+import { Bar, Loading, Trouble, useAsync, useModel } from "./parts.js";
+import { Screen, usePlayer } from "./screen.js";
+import { History, Watched, followUpOf, useWatched } from "./watched.js";
+
+export function LibraryPage({ run, cited, query, go, about }) {
+  const [playing, setPlaying] = useState(null);
+  const [carried, setCarried] = useState("");
+  const [where, setWhere] = useState("");
+  const model = useWatched(run);
+  const version = useModel(model);
+  useEffect(() => { document.title = "Library · longtake"; }, []);
+
+  const play = (film, start, end) => setPlaying({ film, start, until: end - start >= 0.5 ? end : null });
+  const sourceOf = (number) => model && model.status && (model.status.sources || [])[number];
+  const cite = (number, each) => {
+    play(sourceOf(number).film, each.segment.start, each.segment.end);
+    go(`/run/${run}?c=${number}`, { replace: true });
+  };
+  // a link to a citation shows it once the answer is there
+  const linked = useRef(null);
+  useEffect(() => {
+    const each = model && model.ended && model.answer && cited != null
+      ? model.answer.evidence[cited] : null;
+    if (!each || !sourceOf(cited) || linked.current === `${run}/${cited}`) return;
+    linked.current = `${run}/${cited}`;
+    if (!playing) play(sourceOf(cited).film, each.segment.start, each.segment.end);
+  }, [version, cited]);
+  const ask = async ({ film, ...wanted }) => {
+    const handle = await post("/library/ask", { ...wanted, where });
+    go(`/run/${handle.run.id}`);
+  };
+  const followUp = () => {
+    setCarried(followUpOf(model));
+    document.getElementById("question").focus();
+  };
+
+  return html`
+    <main class="page film across">
+      <div class="watch">
+        <div class="page-head"><h1>Library</h1></div>
+        <${Search} query=${query} where=${where} onWhere=${setWhere} onPlay=${play} go=${go} />
+        ${playing && html`<${Playing} key=${playing.film} moment=${playing} go=${go} />`}
+        <${Folders} />
+      </div>
+      <div class="work">
+        <${AskBox} about=${about} carried=${carried} onCarried=${setCarried} onRun=${ask} />
+        ${model && html`<${Watched} model=${model} version=${version} run=${run} cited=${cited}
+          onCite=${cite} onSeek=${() => {}} onFollowUp=${followUp} />`}
+        <${History} go=${go} current=${run} refresh=${model && model.ended} />
+      </div>
+    </main>`;
+}
+
+function Search({ query, where, onWhere, onPlay, go }) {
+  const [text, setText] = useState(query || "");
+  const [found, setFound] = useState(null);
+  const [problem, setProblem] = useState("");
+  const [busy, setBusy] = useState(false);
+  const look = async () => {
+    if (!text.trim()) return setFound(null);
+    setBusy(true);
+    setProblem("");
+    try {
+      const filter = where.trim() ? `&where=${encodeURIComponent(where)}` : "";
+      setFound(await get(`/library/search?q=${encodeURIComponent(text)}${filter}`));
+    } catch (error) {
+      setProblem(error.message);
+    }
+    setBusy(false);
+    return undefined;
+  };
+  useEffect(() => { if (query) look(); }, []);
+  const submit = (event) => {
+    event.preventDefault();
+    look();
+    if (text.trim()) go(`/library?q=${encodeURIComponent(text)}`, { replace: true });
+  };
+  return html`
+    <form class="search" role="search" onSubmit=${submit}>
+      <label class="hidden" for="search">Search all films</label>
+      <input id="search" type="search" data-search placeholder="Search all films  /" value=${text}
+        onInput=${(event) => setText(event.target.value)} />
+      <label class="hidden" for="where">Only films for which this holds</label>
+      <input id="where" class="where" placeholder="tag=lecture and year>=2025" value=${where}
+        spellcheck="false" onInput=${(event) => onWhere(event.target.value)} />
+      <button disabled=${busy}>${busy ? "Searching…" : "Search"}</button>
+    </form>
+    ${problem && html`<p class="problem" role="alert">${problem}</p>`}
+    ${found && html`<section class="found" aria-label="Search results">
+      <p class="muted small" role="status">${found.searched} films searched</p>
+      ${found.films.length === 0 && html`<p class="empty">Nothing fits.</p>`}
+      ${found.films.map(({ film, moments }) => html`<${Group} key=${film.id} film=${film}
+        moments=${moments} onPlay=${onPlay} go=${go} />`)}</section>`}`;
+}
+
+function Group({ film, moments, onPlay, go }) {
+  const facts = [clock(film.duration), film.date, film.place, ...film.tags.map((tag) => `#${tag}`)];
+  const open = (event) => {
+    event.preventDefault();
+    go(`/film/${film.id}`);
+  };
+  return html`
+    <h2><a href=${`/film/${film.id}`} onClick=${open}>${film.name}</a>
+      <span class="muted small"> ${facts.filter(Boolean).join(" · ")}</span></h2>
+    <ol class="hits">${moments.map((each) => html`<li>
+      <button class="hit" data-time=${each.time}
+        onClick=${() => onPlay(film.id, each.time, Math.max(each.segment.end, each.time + 2))}>
+        <img loading="lazy" alt="" src=${frameURL(film.id, each.time, 160)} />
+        <span><strong>${clock(each.time)}</strong>
+          <span class="muted small"> ${each.sources.join(", ")}${each.sure ? "" : ", unsure"}</span>
+          ${each.text && html`<br /><q>${each.text}</q>`}
+          ${each.copies.map(([name, time]) => html`<br /><span class="muted small">also in ${name},
+            ${" "}${clock(time)}</span>`)}</span></button></li>`)}</ol>`;
+}
+
+function Playing({ moment, go }) {
+  const facts = useAsync(() => get(`/films/${moment.film}`), [moment.film]);
+  if (facts.error) return html`<${Trouble} error=${facts.error} title="This film cannot be opened" />`;
+  if (!facts.data) return html`<${Loading} what="Opening the film…" />`;
+  return html`<${Played} facts=${facts.data} moment=${moment} go=${go} />`;
+}
+
+function Played({ facts, moment, go }) {
+  const video = useRef(null);
+  const player = usePlayer(video, facts.id, facts.duration);
+  useEffect(() => {
+    if (player) player.seek(moment.start, { play: true, until: moment.until });
+  }, [player, moment]);
+  const address = `/film/${facts.id}?t=${moment.start.toFixed(2)}`;
+  const open = (event) => {
+    event.preventDefault();
+    go(address);
+  };
+  return html`<section class="playing" aria-label="Player">
+    <${Screen} video=${video} player=${player} facts=${facts} />
+    <p><strong>${facts.name}</strong> <span class="muted">${clock(player ? player.time : moment.start)}
+      ${" "}of ${clock(facts.duration)}</span> <a href=${address} onClick=${open}>Open the film</a></p>
+  </section>`;
+}
+
+const OFTEN = 1000; // milliseconds between looks at what is being indexed
+const SELDOM = 6000;
+
+// Which films the library knows, and the watching of the folders.
+function Folders() {
+  const [state, setState] = useState(null);
+  const [problem, setProblem] = useState("");
+  useEffect(() => {
+    let gone = false;
+    let timer = 0;
+    const poll = async () => {
+      const now = await get("/library").catch((error) => { setProblem(error.message); });
+      if (gone) return;
+      if (now) setState(now);
+      timer = setTimeout(poll, now && now.doing ? OFTEN : SELDOM);
+    };
+    poll();
+    return () => { gone = true; clearTimeout(timer); };
+  }, [state && state.watching]);
+  const watch = (on) => post("/library/watch", { on }).then(setState)
+    .catch((error) => setProblem(error.message));
+  if (!state) return problem && html`<p class="problem" role="alert">${problem}</p>`;
+  const { doing, failed } = state;
+  return html`
+    <section class="layers folders" aria-label="Folders" data-watching=${state.watching}
+      data-films=${state.films}>
+      <div class="page-head"><h2>Folders</h2>
+        <span class="muted small">${state.folders.join(", ")}</span><span class="spacer"></span>
+        ${state.watching ? html`<button class="quiet" onClick=${() => watch(false)}>Stop watching</button>`
+          : html`<button onClick=${() => watch(true)}>Watch these folders</button>`}</div>
+      <p role="status">${state.films} of ${state.listed} films are in the library
+        ${state.films > 0 && html`<span class="muted"> · ${clock(state.seconds)}</span>`}</p>
+      ${doing ? html`<p class="muted small">${doing.film}: ${doing.part}, ${doing.job} of ${doing.jobs}
+          ${doing.left != null && ` · about ${duration(doing.left)} left`}</p>
+          <${Bar} value=${(doing.job - 1 + doing.share) / doing.jobs} label="Indexing" />`
+        : html`<p class="muted small">${state.watching
+          ? "Films are added as they appear." : "Watching adds these films, and others as they appear."}</p>`}
+      ${Object.entries(failed).map(([name, why]) => html`<p class="problem">${name}: ${why}</p>`)}
+      ${(problem || state.problem) && html`<p class="problem" role="alert">${problem || state.problem}</p>`}
+    </section>`;
+}
