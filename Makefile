@@ -41,7 +41,7 @@ attack: $(VENV)/.ready  ## fresh damaged films, texts and responses for MINUTES=
 	ATTACK_PROCESS_SECONDS=100 $(BIN)/python -m pytest tests/attack/test_network.py
 	$(BIN)/python tests/attack/campaign.py --minutes $(MINUTES)
 
-chaos: $(VENV)/.ready  ## index and eval under kills, full disks and a failing model, for MINUTES=60
+chaos: $(VENV)/.ready  ## index, eval and serve under kills, full disks and a failing model, for MINUTES=60
 	$(BIN)/python tests/attack/chaos.py --minutes $(MINUTES)
 
 compat: $(VENV)/.ready  ## real servers in environments of their own: about 2 GB, compiles llama.cpp

@@ -1,8 +1,8 @@
-"""Indexing and evaluating while everything goes wrong; ``make chaos`` runs this as a program.
+"""Indexing, evaluating and serving while everything goes wrong; ``make chaos`` runs this.
 
-``python tests/attack/chaos.py --minutes 60 [--seed N]``: ``index`` and ``eval`` are killed,
-stopped, given full disks, jumping clocks and a slow and failing model, and started again until they
-are done.
+``python tests/attack/chaos.py --minutes 60 [--seed N]``: ``index``, ``eval`` and ``serve`` are
+killed, stopped, given full disks, jumping clocks and a slow and failing model, and started again
+until they are done.
 What they leave must equal what an undisturbed run leaves.
 """
 
@@ -29,9 +29,10 @@ from typing import Any
 import numpy as np
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE.parent), str(HERE.parent.parent / "src")]
+sys.path[:0] = [str(HERE.parent), str(HERE.parent.parent / "src"), str(HERE)]
 
-from films import Recipe, x264  # noqa: E402 - needs the path
+from chaos_serve import answers_of, disturbed_answers  # noqa: E402 - needs the path
+from films import Recipe, x264  # noqa: E402
 
 from longtake.index.film import Film  # noqa: E402
 from longtake.index.store import Store  # noqa: E402
@@ -47,6 +48,7 @@ JUMPS = ("-400d", "+3d", "+20y", "-0 x4")
 """Clocks of the past, of the future, and one that runs four times as fast."""
 ROUNDS = 40
 """Disturbances after which a task is left to finish undisturbed, so that there is an end."""
+SIGNALS = {"kill": signal.SIGKILL, "terminate": signal.SIGTERM, "interrupt": signal.SIGINT}
 PATIENCE = 240.0
 """Seconds that an undisturbed start may take."""
 
@@ -87,19 +89,23 @@ class Chaos:
         paths = os.pathsep.join(sys.path[:2])
         environment = {**os.environ, "PYTHONPATH": paths} | {k: str(v) for k, v in own.items()}
         line = [sys.executable, "-m", "longtake", *line]
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
-        return subprocess.Popen(line, env=environment, cwd=self.folder, **quiet, **more)
+        pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, **more}
+        return subprocess.Popen(line, env=environment, cwd=self.folder, **pipes)
 
     def finish(self, line: list[str], cache: Path) -> None:
         """Run a command undisturbed; it must succeed."""
-        Moody.mood = "sound"
+        self.calm_down()
         process = self.start(line, cache)
         _, told = process.communicate(timeout=PATIENCE)
         if process.returncode not in (0, 3):
             raise AssertionError(f"{line}: exit {process.returncode}\n{told.decode()[-2000:]}")
 
-    def disturb(self, line: list[str], cache: Path) -> bool:
-        """Run a command with one disturbance; whether it was done nevertheless."""
+    def calm_down(self) -> None:
+        """Nothing is wrong with the model from now on."""
+        Moody.mood = "sound"
+
+    def trouble(self) -> tuple[str, dict[str, Any]]:
+        """What goes wrong next, and what a process is started with for it."""
         Moody.mood = self.chance.choice(["sound", "sound", "slow", "failing"])
         kinds = ["kill", "kill", "terminate", "interrupt", "stop", "disk", "nothing"]
         kind = self.chance.choice([*kinds, "clock"] if self.clock else kinds)
@@ -112,20 +118,32 @@ class Chaos:
         if kind == "clock":
             jump = self.chance.choice(JUMPS)
             more["environment"] = {"LD_PRELOAD": self.clock, "FAKETIME": jump}
-        process = self.start(line, cache, **more)
-        signals = {"kill": signal.SIGKILL, "terminate": signal.SIGTERM, "interrupt": signal.SIGINT}
-        if kind in signals or kind == "stop":
-            time.sleep(self.chance.uniform(0.3, 4.0))
-            if kind == "stop":
-                process.send_signal(signal.SIGSTOP)
-                time.sleep(self.chance.uniform(0.2, 2.0))
-                process.send_signal(signal.SIGCONT)
-            else:
-                process.send_signal(signals[kind])
-        _, told = process.communicate(timeout=PATIENCE)
-        # an end by a signal may leave a traceback of an import; nothing else may
+        return kind, more
+
+    def strike(self, process: subprocess.Popen[bytes], kind: str) -> None:
+        """Send a signal after a while, if that is what goes wrong."""
+        if kind not in (*SIGNALS, "stop"):
+            return
+        time.sleep(self.chance.uniform(0.3, 4.0))
+        if kind == "stop":
+            process.send_signal(signal.SIGSTOP)
+            time.sleep(self.chance.uniform(0.2, 2.0))
+            process.send_signal(signal.SIGCONT)
+        else:
+            process.send_signal(SIGNALS[kind])
+
+    def listen(self, kind: str, told: bytes) -> None:
+        """An end by a signal may leave a traceback of an import; nothing else may."""
         if b"internal error" in told:
             self.tally.differences.append(f"{kind}: {told.decode()[-1500:]}")
+
+    def disturb(self, line: list[str], cache: Path) -> bool:
+        """Run a command with one disturbance; whether it was done nevertheless."""
+        kind, more = self.trouble()
+        process = self.start(line, cache, **more)
+        self.strike(process, kind)
+        _, told = process.communicate(timeout=PATIENCE)
+        self.listen(kind, told)
         return process.returncode in (0, 3)
 
     def until_done(self, line: list[str], again: list[str], cache: Path) -> None:
@@ -140,7 +158,8 @@ class Chaos:
         self.tally.compared += 1
         for name in sorted(one.keys() | two.keys()):
             if name not in one or name not in two or not _same(one[name], two[name]):
-                self.tally.differences.append(f"{what}: {name}")
+                told = f"{one.get(name)!s:.300} became {two.get(name)!s:.300}"
+                self.tally.differences.append(f"{what}: {name}: {told}")
 
 
 def _same(one: Any, two: Any) -> bool:
@@ -167,18 +186,21 @@ def results(run: Path) -> dict[str, Any]:
 
 
 def rounds(chaos: Chaos, url: str, until: float) -> None:
-    """Index and evaluate in turn until the time is up."""
+    """Index, evaluate and serve in turn until the time is up."""
     folder = chaos.folder
     film = FILM.make(folder)
     film.with_suffix(".srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nHello\n")
     index = ["index", str(film), "--only", "subtitles", "--only", "frames", "--json"]
     evaluation = ["eval", "lab-captions", *WORLD, "--method", "videoagent", "--workers", "2"]
     evaluation += ["--model", f"{url}#lab/acuity=0.9", "--json", "--out"]
+    serve = ["serve", "--films", str(film), "--port", "0", "--json"]
+    serve += ["--model", f"{url}#lab/acuity=0.9"]
     calm = folder / "calm"
     chaos.finish(index, calm)
     sound_layers = layers(film, calm)
     chaos.finish([*evaluation, str(folder / "calm-run")], calm)
     sound_results = results(folder / "calm-run")
+    sound_answers = answers_of(chaos, serve, calm)
     models = calm / "models"
     for number in range(10**9):
         if time.monotonic() > until:
@@ -191,6 +213,10 @@ def rounds(chaos: Chaos, url: str, until: float) -> None:
         line = [*evaluation, str(run), "--resume"]
         chaos.until_done(line, [*line, "--retry-errors"], cache)
         chaos.compare("eval", sound_results, results(run))
+        most = chaos.chance.randrange(3, ROUNDS // 4)
+        reported, afterwards = disturbed_answers(chaos, serve, cache, most)
+        chaos.compare("serve", sound_answers, reported)
+        chaos.compare("serve, afterwards", reported, afterwards)
         shutil.rmtree(cache)
         shutil.rmtree(run)
         print(json.dumps({"round": number, **chaos.tally.done}), flush=True)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from longtake.config import MediaSettings
 from longtake.errors import MediaError
-from longtake.media.container import discard_others, open_container
+from longtake.media.container import discard_others, open_container, packets_of
 from longtake.media.packets import LONGEST
 from longtake.stopping import check_stop
 from longtake.types import Segment
@@ -134,7 +134,7 @@ def _silence(start: int, end: int, limit: int | None) -> Iterator[NDArray[np.flo
 def _frames(container: InputContainer, stream: AudioStream) -> Iterator[AudioFrame]:
     """Yield decoded sound; a damaged packet leaves a gap, and a truncated file ends early."""
     try:
-        for packet in container.demux(stream):
+        for packet in packets_of(container, stream):
             check_stop()
             try:
                 yield from packet.decode()

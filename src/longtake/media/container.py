@@ -18,7 +18,7 @@ import av
 from av.audio.stream import AudioStream
 from av.codec.hwaccel import HWAccel
 from av.container import InputContainer
-from av.stream import Discard
+from av.stream import Discard, Stream
 from av.video.stream import VideoStream
 
 from longtake.config import MediaSettings
@@ -146,6 +146,20 @@ def discard_others(container: InputContainer, stream: VideoStream | AudioStream)
     for other in container.streams:
         if other.index != stream.index:
             other.discard = Discard.all
+
+
+def packets_of(container: InputContainer, stream: Stream) -> Iterator[Any]:
+    """Yield the packets of one stream, as ``demux`` does.
+
+    A transport stream can gain streams in the middle. PyAV knows those that were there when the
+    file was opened and raises an IndexError at the first packet of another; reading goes on.
+    """
+    while True:
+        try:
+            yield from container.demux(stream)
+        except IndexError:
+            continue
+        return
 
 
 def readable_packets(packets: Iterable[_Packet]) -> Iterator[_Packet]:

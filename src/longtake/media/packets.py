@@ -28,7 +28,7 @@ from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
 from longtake.errors import MediaError
-from longtake.media.container import discard_others, readable_packets
+from longtake.media.container import discard_others, packets_of, readable_packets
 from longtake.stopping import check_stop
 
 Row: TypeAlias = tuple[int, int, bool, bool]
@@ -119,7 +119,7 @@ def read_packets(path: Path, container: InputContainer, stream: VideoStream) -> 
     vp8 = stream.codec_context.name == "vp8"
     rows: list[Row] = []
     last_duration = 0
-    for packet in readable_packets(container.demux(stream)):
+    for packet in readable_packets(packets_of(container, stream)):
         check_stop()
         # VP8 stores hidden reference frames as separate packets; bit 4 marks shown frames
         hidden = vp8 and not memoryview(packet)[0] >> 4 & 1

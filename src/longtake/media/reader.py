@@ -16,7 +16,13 @@ from av.video.stream import VideoStream
 
 from longtake.config import MediaSettings
 from longtake.media import nvdec
-from longtake.media.container import discard_others, open_container, readable_packets, video_stream
+from longtake.media.container import (
+    discard_others,
+    open_container,
+    packets_of,
+    readable_packets,
+    video_stream,
+)
 from longtake.media.packets import UNKNOWN, PacketTable
 from longtake.media.plan import Run
 from longtake.stopping import check_stop
@@ -119,7 +125,7 @@ class Reader:
                 self._container.seek(target, stream=self._stream, backward=True)
             except av.error.FFmpegError:
                 break
-            self._packets = self._container.demux(self._stream)
+            self._packets = packets_of(self._container, self._stream)
             if self._advance_to(first):
                 return
             back = back * 2 or second
@@ -155,7 +161,7 @@ class Reader:
         context.options = {"max_pixels": str(self._limits.max_pixels)}
         context.thread_count = self._threads
         context.thread_type = "AUTO" if self._threads > 1 else "NONE"
-        self._packets = container.demux(self._stream)
+        self._packets = packets_of(container, self._stream)
         self._next = 0
         self._container = container
 

@@ -16,7 +16,7 @@ from av.subtitles.stream import SubtitleStream
 
 from longtake.config import MediaSettings
 from longtake.errors import ConfigError, MediaError
-from longtake.media.container import check_plain_file, open_container, readable_packets
+from longtake.media.container import check_plain_file, open_container, packets_of, readable_packets
 from longtake.timecode import parse_time
 from longtake.types import Line, Segment
 
@@ -140,7 +140,7 @@ def embedded_subtitles(
             missing = f"subtitle stream {index}" if index else "subtitles"
             raise MediaError(path, "unreadable", f"has no {missing}")
         stream = streams[0]
-        for packet in readable_packets(container.demux(stream)):
+        for packet in readable_packets(packets_of(container, stream)):
             if packet.pts is None or stream.time_base is None:
                 continue
             start = float(packet.pts * stream.time_base) - origin

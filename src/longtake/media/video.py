@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from longtake.config import MediaSettings
 from longtake.errors import MediaError
 from longtake.events import note
-from longtake.media.container import file_version, open_container, video_stream
+from longtake.media.container import file_version, open_container, packets_of, video_stream
 from longtake.media.decode import FrameShape, Picture, fetch
 from longtake.media.images import display_size
 from longtake.media.packets import PacketTable, read_packets
@@ -295,7 +295,7 @@ def probe(path: Path, limits: MediaSettings) -> VideoInfo:
 def _first_rotation(container: InputContainer, stream: VideoStream) -> int:
     """Return the rotation of the first frame that can be decoded; 0 if the first ones are lost."""
     try:
-        for packet in islice(container.demux(stream), FIRST_PACKETS):
+        for packet in islice(packets_of(container, stream), FIRST_PACKETS):
             for frame in decode_packet(stream.codec_context, packet):
                 return int(frame.rotation)
     except av.error.FFmpegError:

@@ -191,7 +191,8 @@ class Shelf:
                     status = resolved.stat()
                 except OSError:
                     continue  # removed meanwhile
-                folder = path.parent.relative_to(root).as_posix()
+                # a film that is served by itself lies in no folder
+                folder = "." if path == root else path.parent.relative_to(root).as_posix()
                 file = FilmFile(
                     film_id(resolved),
                     path.name.encode(errors="replace").decode(),

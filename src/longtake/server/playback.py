@@ -24,7 +24,7 @@ from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
 from longtake.media.audio import RATE, Sound, listen
-from longtake.media.container import open_container, readable_packets, video_stream
+from longtake.media.container import open_container, packets_of, readable_packets, video_stream
 from longtake.media.packets import UNKNOWN
 from longtake.media.video import Video
 from longtake.types import Segment
@@ -147,7 +147,7 @@ class Playback:
             if self._key > 0:
                 source.seek(max(0, key_pts - early), stream=stream, backward=True)
             begun, last = False, -1
-            for packet in readable_packets(source.demux(stream)):
+            for packet in readable_packets(packets_of(source, stream)):
                 begun = begun or (packet.is_keyframe and packet.pts == key_pts)
                 if not begun or packet.pts is None:
                     continue

@@ -16,6 +16,9 @@ from longtake.server.app import create_app
 from longtake.server.options import ServeOptions
 from longtake.server.security import open_keys, token_file
 
+BACKLOG = 128
+"""Connections that may wait while the server starts."""
+
 
 def serve(options: ServeOptions, ready: Callable[[str, Path | None], None]) -> None:
     """Bind, tell ``ready`` the one-time URL and the token's file, and serve."""
@@ -71,6 +74,8 @@ def _bind(options: ServeOptions) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((options.host, options.port))
+        # from here on connections wait for the server instead of being refused
+        listener.listen(BACKLOG)
     except OSError as error:
         raise ConfigError(
             f"cannot listen on {options.host}:{options.port} ({error.strerror}); choose --port"

@@ -15,6 +15,7 @@ import hashlib
 import hmac
 import os
 import secrets
+import tempfile
 import threading
 from collections.abc import Mapping
 from http.cookies import CookieError, SimpleCookie
@@ -151,19 +152,37 @@ def token_file(options: ServeOptions) -> Path:
 
 def _kept_token(path: Path) -> str:
     private_folder(path.parent)
-    try:
-        # created with its final mode: it is never readable for others, not even briefly
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        if path.stat().st_mode & 0o077:
-            raise ConfigError(
-                f"{path}: others can read the token; delete it or chmod 600"
-            ) from None
-        return path.read_text().strip()
+    kept = _read_token(path)
+    if kept is not None and len(kept) >= SHORTEST_TOKEN:
+        return kept
     token = secrets.token_urlsafe(32)
-    with os.fdopen(handle, "w") as file:
-        file.write(token)
-    return token
+    # drafted beside it and readable by the user alone: a full disk leaves no empty token behind
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".token-")
+    draft = Path(name)
+    try:
+        with os.fdopen(handle, "w") as file:
+            file.write(token)
+        if kept is not None:  # empty or cut off
+            draft.replace(path)
+            return token
+        try:
+            path.hardlink_to(draft)
+        except FileExistsError:
+            # another server was started at the same time
+            return path.read_text().strip()
+        return token
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _read_token(path: Path) -> str | None:
+    """What the file holds; ``None`` if there is no file."""
+    try:
+        if path.stat().st_mode & 0o077:
+            raise ConfigError(f"{path}: others can read the token; delete it or chmod 600")
+        return path.read_text().strip()
+    except FileNotFoundError:
+        return None
 
 
 class Guard:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from dataclasses import replace
 
 import pytest
 
@@ -62,3 +63,16 @@ def test_the_link_is_printed_once_the_server_listens(run, monkeypatch):
 @pytest.mark.parametrize("port", [80, 8750])
 def test_the_default_port_may_be_left_out_of_the_host(port):
     assert ("127.0.0.1" in ServeOptions(port=port).names) is (port == 80)
+
+
+def test_the_address_is_told_when_connections_are_accepted(options, monkeypatch):
+    monkeypatch.setattr(running.uvicorn.Server, "run", lambda server, sockets: sockets[0].close())
+    told = []
+
+    def ready(url, _):
+        port = int(url.partition("/enter")[0].rpartition(":")[2])
+        socket.create_connection(("127.0.0.1", port), timeout=5).close()
+        told.append(url)
+
+    running.serve(replace(options, port=0), ready)
+    assert told

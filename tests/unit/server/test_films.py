@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import httpx
 import pytest
@@ -11,6 +12,7 @@ from support.streams import read_stream
 from longtake.errors import ConfigError
 from longtake.media.subtitle_files import srt, vtt
 from longtake.server import uploads
+from longtake.server.films import Shelf
 from longtake.server.options import ServeOptions
 
 FILM = {"Content-Type": "video/mp4"}
@@ -38,6 +40,13 @@ def test_indexing_reports_progress_and_the_layers_are_done(client, film):
     # deleting what was derived leaves the user's own file
     assert client.delete(f"/api/v1/films/{film}").json()["freed"] > 0
     assert client.get(f"/api/v1/films/{film}").status_code == 200
+
+
+def test_a_film_can_be_served_by_itself(options):
+    film = options.films[0] / "plain.mp4"
+    film.with_name("other.mp4").write_bytes(film.read_bytes())
+    shelf = Shelf(replace(options, films=(film,)))
+    assert [(file.name, file.folder) for file in shelf.films()] == [("plain.mp4", "")]
 
 
 def test_an_uploaded_film_is_listed_and_can_be_deleted(client, options):

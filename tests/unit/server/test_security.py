@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 
 import pytest
 from starlette.testclient import TestClient
@@ -11,7 +13,7 @@ from longtake.errors import ConfigError
 from longtake.server.app import create_app
 from longtake.server.films import NoSuchFilm, Shelf, film_id
 from longtake.server.options import ServeOptions
-from longtake.server.security import Keys, open_keys, token_file
+from longtake.server.security import SHORTEST_TOKEN, Keys, open_keys, token_file
 
 HOME = "http://127.0.0.1:8750"
 
@@ -164,3 +166,26 @@ def test_cookies_of_two_servers_do_not_mix():
 
 def test_data_is_private(client, options):
     assert options.data.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("left", ["", "cut off"])
+def test_a_token_that_a_full_disk_cut_off_is_replaced(options, left):
+    file = token_file(options)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(left)
+    file.chmod(0o600)
+    keys = open_keys(options)
+    assert len(file.read_text()) >= SHORTEST_TOKEN
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert open_keys(options).token == keys.token == file.read_text()
+    assert [path.name for path in file.parent.glob(".token-*")] == []
+
+
+def test_no_token_is_left_behind_where_the_disk_is_full(options, monkeypatch):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fdopen", full)
+    with pytest.raises(OSError, match="No space"):
+        open_keys(options)
+    assert list(token_file(options).parent.glob("*token*")) == []
