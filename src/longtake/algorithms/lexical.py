@@ -1,19 +1,24 @@
 """Overlap of a text with keywords, weighted by rarity (VideoDetective, eq. 8 and appendix E.4.2).
 
 For English. Word frequencies come from ``wordfreq`` and base forms from ``simplemma``; both are
-installed tables, and nothing is looked up online.
+installed tables, and nothing is looked up online. Loading them takes half a second, so what they
+say about a word can be remembered (:func:`remember_in`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from typing import Protocol
 
 Z_LEX = 3.0
 """Sum of weights at which the overlap is complete."""
 UNKNOWN_IDF = 1.5
 """Weight of a word that is not in the table: a name, or a misreading."""
+
+COMMON = 20_000
+"""Most frequent words whose base forms a memory is filled with at first."""
 
 _CLOCK = re.compile(r"\[\d+:\d\d(?::\d\d)?\]")
 # letters and digits, with an apostrophe inside: "don't"
@@ -56,12 +61,49 @@ def lemmas(texts: Iterable[str]) -> frozenset[str]:
     return frozenset({lemma(word) for word in words} - STOP)
 
 
+class Memory(Protocol):
+    """Remembers what the tables say about words, from one process to the next."""
+
+    def form(self, word: str) -> str | None:
+        """The base form of a word; ``None`` if it is not known."""
+
+    def rarity(self, word: str) -> float | None:
+        """The IDF of a word; ``None`` if it is not known."""
+
+    def keep(self, forms: Mapping[str, str], rarities: Mapping[str, float]) -> None:
+        """Remember base forms and IDFs."""
+
+    def is_empty(self) -> bool:
+        """Whether nothing was ever kept."""
+
+
+_memory: Memory | None = None
+
+
+def remember_in(memory: Memory | None) -> None:
+    """Use and fill a memory from now on; ``None``: look everything up in the tables."""
+    global _memory  # a cache of the process, like those below
+    _memory = memory
+    lemma.cache_clear()
+    idf.cache_clear()
+
+
 @lru_cache(maxsize=65536)
 def lemma(word: str) -> str:
     """Return the base form of a word: ``wash`` for ``washes``."""
-    from simplemma import lemmatize  # late: loads its table
-
-    return str(lemmatize(word, lang="en")).lower()
+    if word.isdigit():
+        return word
+    if _memory is None:
+        return _looked_up_form(word)
+    known = _memory.form(word)
+    if known is not None:
+        return known
+    if _memory.is_empty():
+        # the next question will use other words, but mostly common ones
+        _memory.keep({common: _looked_up_form(common) for common in _common_words()}, {})
+    form = _looked_up_form(word)
+    _memory.keep({word: form}, {})
+    return form
 
 
 @lru_cache(maxsize=65536)
@@ -71,12 +113,34 @@ def idf(word: str) -> float:
     The Zipf value is log₁₀ of the occurrences per billion words: 7.7 for "the", 4 for "harbour".
     With a raw −log p, a single common word would reach Z.
     """
+    known = None if _memory is None else _memory.rarity(word)
+    if known is not None:
+        return known
+    rarity = _looked_up_rarity(word)
+    if _memory is not None:
+        _memory.keep({}, {word: rarity})
+    return rarity
+
+
+def _looked_up_form(word: str) -> str:
+    from simplemma import lemmatize  # late: loads its table
+
+    return str(lemmatize(word, lang="en")).lower()
+
+
+def _looked_up_rarity(word: str) -> float:
     from wordfreq import zipf_frequency  # late: loads 60 MB
 
     zipf = float(zipf_frequency(word, "en"))
     if zipf <= 0:  # not in the table
         return UNKNOWN_IDF
     return min(2.0, max(0.0, (9.0 - zipf) / 4.0))
+
+
+def _common_words() -> list[str]:
+    from wordfreq import top_n_list
+
+    return list(top_n_list("en", COMMON))
 
 
 def overlap(text: frozenset[str], keywords: frozenset[str], *, z: float = Z_LEX) -> float:

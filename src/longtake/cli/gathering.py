@@ -12,7 +12,7 @@ from longtake.cli.output import say
 from longtake.config import Settings, cache_folder
 from longtake.errors import ConfigError, MediaError
 from longtake.index.store import private_folder
-from longtake.library.folders import films_in
+from longtake.media.folders import films_in
 
 DOWNLOADER = "yt-dlp"
 RIGHTS = (

@@ -30,11 +30,11 @@ from longtake.errors import ConfigError, MediaError
 from longtake.index.layers import Advance
 from longtake.library import Entry
 from longtake.library.adding import PARTS, Adder, Progress, Report, Surveyed, rebuild
-from longtake.library.folders import films_in
 from longtake.library.status import problems
 from longtake.library.status import status as state_of
 from longtake.library.watching import watch
 from longtake.library.where import parse
+from longtake.media.folders import films_in
 from longtake.timecode import clock
 
 

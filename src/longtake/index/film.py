@@ -157,7 +157,18 @@ class Film:
 
     def meanings(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One unit row per text; the cosine of two rows measures how close they are in meaning."""
-        return self.senses.sentences.texts(texts)
+        self.video  # noqa: B018 - creates the folder that the vectors are kept in
+        encoder, store = self.senses.sentences, self.source.text
+        known = store.meanings(encoder.key, set(texts))
+        new = [text for text in dict.fromkeys(texts) if text not in known]
+        if new:
+            rows = np.asarray(encoder.texts(new), np.float32)
+            added = {text: row.tobytes() for text, row in zip(new, rows, strict=True)}
+            store.add_meanings(encoder.key, added)
+            known |= added
+        if not texts:
+            return encoder.texts(texts)
+        return np.stack([np.frombuffer(known[text], np.float32) for text in texts])
 
     def captions(self, times: Sequence[float]) -> list[str]:  # noqa: ARG002
         """Always empty: a film has pictures, not captions."""

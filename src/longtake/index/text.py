@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +25,9 @@ CREATE INDEX IF NOT EXISTS lines_by_time ON lines (layer, start);
 CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (
     text, content='lines', content_rowid='id', tokenize='porter unicode61 remove_diacritics 2'
 );
+CREATE TABLE IF NOT EXISTS meanings (
+    encoder TEXT NOT NULL, text TEXT NOT NULL, vector BLOB NOT NULL, PRIMARY KEY (encoder, text)
+) WITHOUT ROWID;
 CREATE TRIGGER IF NOT EXISTS line_added AFTER INSERT ON lines BEGIN
     INSERT INTO words (rowid, text) VALUES (new.id, new.text);
 END;
@@ -32,8 +35,10 @@ CREATE TRIGGER IF NOT EXISTS line_removed AFTER DELETE ON lines BEGIN
     INSERT INTO words (words, rowid, text) VALUES ('delete', old.id, old.text);
 END;
 """
-_MADE = 1
+_MADE = 2
 """The database's ``user_version`` once it has the tables above."""
+AT_ONCE = 500
+"""Texts in one statement."""
 _TOUCHES = "start < ? AND (end > ? OR start >= ?)"
 """Whether a line overlaps a segment: its end, its start and its start again are the parameters."""
 
@@ -121,6 +126,24 @@ class TextStore:
                 for start, end, text, layer, score in rows
             ]
 
+    def meanings(self, encoder: str, texts: Collection[str]) -> dict[str, bytes]:
+        """The stored vectors of texts, as an encoder made them."""
+        known: dict[str, bytes] = {}
+        query = "SELECT text, vector FROM meanings WHERE encoder = ? AND text IN "
+        with self._open() as base:
+            # a statement takes a limited number of parameters
+            for some in _pieces(list(texts)):
+                marks = f"({', '.join('?' * len(some))})"
+                known |= dict(base.execute(query + marks, (encoder, *some)))
+        return known
+
+    def add_meanings(self, encoder: str, vectors: Mapping[str, bytes]) -> None:
+        """Store the vectors of texts."""
+        rows = [(encoder, text, vector) for text, vector in vectors.items()]
+        with self._open() as base, base:
+            base.execute("BEGIN IMMEDIATE")
+            base.executemany("INSERT OR REPLACE INTO meanings VALUES (?, ?, ?)", rows)
+
     @staticmethod
     def _covered(base: sqlite3.Connection, key: LayerKey) -> list[Segment]:
         row = base.execute("SELECT covered FROM layers WHERE key = ?", (str(key),)).fetchone()
@@ -149,3 +172,8 @@ class TextStore:
                     f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {_MADE}; COMMIT;"
                 )
             yield base
+
+
+def _pieces(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+    for start in range(0, len(texts), AT_ONCE):
+        yield texts[start : start + AT_ONCE]

@@ -29,10 +29,10 @@ from longtake.index.store import private_folder
 from longtake.index.tasks import TASKS, tasks
 from longtake.library.collection import Library
 from longtake.library.entries import Entry
-from longtake.library.folders import Place, films_in
 from longtake.library.metadata import read_facts
 from longtake.library.where import Filter
 from longtake.media.container import FileVersion, file_version
+from longtake.media.folders import Place, films_in
 from longtake.media.subtitles import sidecar
 from longtake.session.films import open_film, open_store
 

@@ -13,8 +13,8 @@ from typing import TypeAlias
 
 from longtake.library.adding import Report
 from longtake.library.collection import Library
-from longtake.library.folders import films_in
 from longtake.media.container import FileVersion, file_version
+from longtake.media.folders import films_in
 
 EVERY = 5.0
 """Seconds between looks."""

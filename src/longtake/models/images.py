@@ -6,8 +6,6 @@ import io
 import math
 from typing import TYPE_CHECKING
 
-from PIL import Image as Picture
-
 if TYPE_CHECKING:
     from longtake.types import Pixels
 
@@ -18,6 +16,8 @@ nothing."""
 
 def encode_jpeg(pixels: Pixels, max_pixels: int) -> bytes:
     """Encode RGB pixels as JPEG, scaled down (never up) to at most ``max_pixels``."""
+    from PIL import Image as Picture  # late: most questions are asked in words
+
     picture = Picture.fromarray(pixels)
     # both sides by the same factor, so that proportions stay
     scale = math.sqrt(max_pixels / (picture.width * picture.height))

@@ -48,8 +48,8 @@ class Session:
     Loading is lazy because searching an indexed film never runs most of its models.
     """
 
-    def __init__(self, model: Path, compute: Compute) -> None:
-        self._model, self._compute = model, compute
+    def __init__(self, model: Path, compute: Compute, *, optimised: bool = True) -> None:
+        self._model, self._compute, self._optimised = model, compute, optimised
         self._loading = threading.Lock()
         self._loaded: Any = None
 
@@ -58,7 +58,7 @@ class Session:
         # two threads must not load the same model twice
         with self._loading:
             if self._loaded is None:
-                self._loaded = _load(self._model, self._compute)
+                self._loaded = _load(self._model, self._compute, optimised=self._optimised)
             return self._loaded
 
     @cached_property
@@ -86,7 +86,7 @@ class Session:
         return list(self._session.run(list(outputs), feed))
 
 
-def _load(model: Path, compute: Compute) -> Any:
+def _load(model: Path, compute: Compute, *, optimised: bool) -> Any:
     import onnxruntime
 
     # the GPU build warns on stderr about every node it leaves to the CPU; errors are raised anyway
@@ -94,6 +94,8 @@ def _load(model: Path, compute: Compute) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = compute.threads or min(os.cpu_count() or 1, 8)
     options.log_severity_level = 3
+    if not optimised:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     # a decoder works beside the encoder, and spinning threads would take its cores
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     providers = _providers(compute.providers, onnxruntime.get_available_providers())

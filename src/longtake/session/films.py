@@ -13,6 +13,7 @@ from longtake.footage.frames import FrameFootage
 from longtake.index.film import Film
 from longtake.index.scratch import writable_store
 from longtake.index.store import Store
+from longtake.index.wordbook import remember_words
 from longtake.perception.senses import Senses
 from longtake.types import Frame
 
@@ -37,6 +38,7 @@ def open_film(
     those that the settings name.
     """
     store = writable_store(open_store(settings))
+    remember_words(store.root)
     return Film(
         path,
         store,

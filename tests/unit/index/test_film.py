@@ -196,3 +196,18 @@ def test_subtitles_that_were_asked_for_must_be_usable(store, tmp_path, film_fold
     film = Film(FILMS[0].make(film_folder), store, subtitles=given)
     with pytest.raises(MediaError, match="contains no subtitles"):
         film.words.subtitles.lines()
+
+
+def test_the_meaning_of_a_text_is_computed_once(footage, monkeypatch):
+    texts = ["a red house", "what is this?", "a red house"]
+    first = footage.meanings(texts)
+    assert first.shape == (3, 384)
+    assert np.array_equal(first[0], first[2])
+
+    def refuse(texts):
+        raise AssertionError(f"encoded {texts}")
+
+    monkeypatch.setattr(footage.senses.sentences, "texts", refuse)
+    assert np.array_equal(footage.meanings(texts), first)
+    with pytest.raises(AssertionError, match="a boat"):
+        footage.meanings(["a red house", "a boat"])

@@ -11,7 +11,7 @@ from drawings import KNOWN, as_frame
 from longtake.perception.catalogue import image_text_encoder
 from longtake.perception.conse import CONFIDENT, TOP, ConSE
 from longtake.perception.efficientnet import class_glosses
-from longtake.perception.minilm import MiniLM, bert_tokenizer
+from longtake.perception.minilm import FEW, MiniLM, bert_tokenizer
 from longtake.perception.pooling import MeanPooling
 
 
@@ -84,6 +84,15 @@ def test_meaning_orders_texts():
         ["a dog runs on grass", "a puppy playing outside", "the stock market fell"]
     )
     assert rows[0] @ rows[1] > 0.4 > rows[0] @ rows[2]
+
+
+def test_a_question_does_not_wait_until_the_network_is_optimised(monkeypatch):
+    texts = MiniLM()
+    monkeypatch.setattr(MiniLM, "_optimised", None)
+    few = texts.texts(["a dog runs on grass"])
+    monkeypatch.undo()
+    many = texts.texts(["a dog runs on grass", *map(str, range(FEW))])
+    assert np.abs(few[0] - many[0]).max() < 1e-5
 
 
 def test_word_pieces_are_those_of_bert():
