@@ -14,9 +14,9 @@ from typing import Any
 
 from longtake.config import Settings, cache_folder
 from longtake.errors import ConfigError
+from longtake.evals.benchmarks.kept import KeptSentences
 from longtake.footage.captioned import CaptionedFootage
 from longtake.footage.protocol import Footage
-from longtake.perception.minilm import MiniLM
 from longtake.perception.senses import Senses
 from longtake.session.films import open_film
 from longtake.types import LETTERS
@@ -140,9 +140,11 @@ class CaptionSource:
         return {video: _in_order(captions) for video, captions in videos.items()}
 
     @cached_property
-    def _sentences(self) -> MiniLM:
+    def _sentences(self) -> KeptSentences:
         settings = Settings()
-        return Senses(settings.perception, cache_folder(settings)).sentences
+        folder = cache_folder(settings)
+        encoder = Senses(settings.perception, folder).sentences
+        return KeptSentences(encoder, folder / "captions")
 
     def __reduce__(self) -> Any:
         # a worker loads captions and models itself: sending them would be slower
