@@ -117,7 +117,9 @@ class Chaos:
             more["preexec_fn"] = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
         if kind == "clock":
             jump = self.chance.choice(JUMPS)
-            more["environment"] = {"LD_PRELOAD": self.clock, "FAKETIME": jump}
+            # clocks that jump are wall clocks; waits on a faked monotonic one never end
+            monotonic = {"FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+            more["environment"] = {"LD_PRELOAD": self.clock, "FAKETIME": jump, **monotonic}
         return kind, more
 
     def strike(self, process: subprocess.Popen[bytes], kind: str) -> None:

@@ -275,6 +275,10 @@ def probe(path: Path, limits: MediaSettings) -> VideoInfo:
         aspect = stream.sample_aspect_ratio or context.sample_aspect_ratio or Fraction(1)
         rotation = _first_rotation(container, stream)
         width, height = display_size(context.width, context.height, rotation, float(aspect))
+        if width * height > limits.max_pixels:
+            # the pictures themselves are within the limit, so the ratio in the header is damaged
+            aspect = Fraction(1)
+            width, height = display_size(context.width, context.height, rotation, 1.0)
         rate = stream.average_rate or stream.guessed_rate
         return VideoInfo(
             format=container.format.name,

@@ -187,6 +187,14 @@ def test_times_outside_the_film(plain):
             video.at([time])
 
 
+def test_an_absurd_pixel_aspect_ratio_is_ignored(tmp_path):
+    ratio = Fraction(2**20, 3)
+    write_film(tmp_path / "wide.mp4", pictures(3), x264(pixel_aspect=ratio))
+    video = Video(tmp_path / "wide.mp4")
+    assert video.info.aspect == 1.0
+    assert [frame.pixels.shape[1] for frame in video.at([0.0])] == [video.info.width]
+
+
 def test_rotation_and_pixel_aspect_ratio_are_applied(tmp_path):
     picture = numbered(5)
     picture[:, -20:] = (250, 0, 0)  # a red stripe along the right edge
