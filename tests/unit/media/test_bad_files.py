@@ -187,12 +187,12 @@ def test_times_outside_the_film(plain):
             video.at([time])
 
 
-def test_an_absurd_pixel_aspect_ratio_is_ignored(tmp_path):
-    ratio = Fraction(2**20, 3)
-    write_film(tmp_path / "wide.mp4", pictures(3), x264(pixel_aspect=ratio))
-    video = Video(tmp_path / "wide.mp4")
-    assert video.info.aspect == 1.0
-    assert [frame.pixels.shape[1] for frame in video.at([0.0])] == [video.info.width]
+def test_a_pixel_aspect_ratio_that_exceeds_the_limit_is_ignored(tmp_path):
+    write_film(tmp_path / "wide.mp4", pictures(3), x264(pixel_aspect=Fraction(4, 3)))
+    width, height = 128, 96
+    video = Video(tmp_path / "wide.mp4", limits=MediaSettings(max_pixels=width * height + 1))
+    assert (video.info.aspect, video.info.width) == (1.0, width)
+    assert video.at([0.0])[0].pixels.shape == (height, width, 3)
 
 
 def test_rotation_and_pixel_aspect_ratio_are_applied(tmp_path):
