@@ -38,16 +38,20 @@ from longtake.evals.runner import Scored, evaluate, score
 from longtake.evals.runs import RunFolder
 from longtake.evals.scoring import paired
 from longtake.evals.solving import Solver
+from longtake.lab.acuity import make as make_model
 from longtake.lab.profile import LAB_2
+from longtake.methods.auto.fitting import frames_that_fit
 from longtake.methods.auto.method import Auto, shipped
 from longtake.session.asking import Session
 from longtake.session.casting import Casting
+from longtake.steps.run import Run
 
 FIRST_SEED = 5000  # published, and used by nothing else: from 5300 for 60 minutes, 5600 for 120
 WORLDS, QUESTIONS = 16, 20
 LENGTHS, ACUITIES = (60, 120), (0.8, 0.6)
 SINGLES = ("lookup", "uniform", "videoagent", "videodetective", "a4vl", "lvagent", "symphony")
 LEAN = "symphony-lean"  # Symphony with the settings that it has as a stage of auto
+DENSE = "uniform-dense"  # uniform with as many frames as fit one call and the budget
 BUDGETS = {"tokens": (10_000, 60_000, 200_000), "cost": (0.005, 0.03, 0.1)}
 SECONDS = (5.0, 15.0, 45.0)
 SECONDS_QUESTIONS = 5  # about each world: sleeping takes long
@@ -123,17 +127,29 @@ class Bench:
         return [(cell, scored) for cell, scored in found if scored is not None]
 
 
+def dense_frames(budget: Mapping[str, float]) -> int:
+    """The most frames that uniform can show in one call under a budget, its check included."""
+    chat = make_model(f"profile={LAB_2.name}")
+    limits = BudgetSettings(**budget)
+    run = Run({"vlm": chat}, budget=limits)
+    return max(1, frames_that_fit(chat, run))
+
+
 def single(method: str, minutes: int, acuity: float, **more: Any) -> Cell:
-    """A single method; the lean Symphony is Symphony with fields."""
+    """A single method; the lean Symphony and the dense uniform are methods with fields."""
     if method == LEAN:
         fields = Auto.stage_defaults["symphony"]
         return Cell(LEAN, "symphony", minutes, acuity, fields, **more)
+    if method == DENSE:
+        frames = {"frames": dense_frames(more.get("budget", {}))}
+        return Cell(DENSE, "uniform", minutes, acuity, frames, **more)
     return Cell(method, method, minutes, acuity, **more)
 
 
 def singles(minutes: int, acuity: float, **more: Any) -> list[Cell]:
     """Auto, then every single method."""
-    return [single(method, minutes, acuity, **more) for method in ("auto", *SINGLES, LEAN)]
+    methods = ("auto", DENSE, *SINGLES, LEAN)
+    return [single(method, minutes, acuity, **more) for method in methods]
 
 
 def stop_chance(tokens: float) -> float:
@@ -144,7 +160,7 @@ def stop_chance(tokens: float) -> float:
         total, left = 0.0, 1.0
         for key, facts in stages.items():
             total += left * facts.tokens
-            # lookup seldom answers, and without an answer nothing stops
+            # stages run in the order of the list; lookup seldom answers, so it seldom stops
             left *= 1 - chance if key != "lookup" else 1.0
         return total
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from support.footages import TestFootage
 
@@ -11,9 +12,12 @@ from longtake.events import Stream
 from longtake.methods.auto.method import Auto, shipped
 from longtake.methods.auto.notes import merged, relevant, split
 from longtake.methods.auto.planning import Needs, Situation, plan, unaffordable
-from longtake.methods.auto.stopping import decide, keys
+from longtake.methods.auto.searching import closest_moments, in_turns
+from longtake.methods.auto.stopping import Ahead, decide, follows, frames_of, keys
 from longtake.methods.auto.voices import Voice, standing
+from longtake.methods.base import name_of
 from longtake.models.backends.scripted import ScriptedChat
+from longtake.models.chat import Card
 from longtake.session.asking import Session, solve
 from longtake.sinks.recorder import Recorder
 from longtake.steps.calibration import Calibration, StageFacts
@@ -104,8 +108,6 @@ def test_the_plan_keeps_what_models_and_film_allow():
     assert "9000 tokens" in plan(stages, needs, small).skipped["uniform"]
     blind = Situation(everything.roles, sees=False)
     assert "pictures" in plan(stages, needs, blind).skipped["uniform"]
-    sparse = Situation(everything.roles, dense=False)
-    assert "too long" in plan(stages, needs, sparse).skipped["uniform"]
     alone = Situation(frozenset({"llm"}))
     assert plan(stages, needs, alone).stages == ()
 
@@ -129,8 +131,11 @@ def test_answers_in_words_count_as_one_if_one_holds_the_other():
     assert standing(voices, Question("What is it?"), {}).agreeing == 2
 
 
+def ahead(*keys):
+    return [Ahead(key, key) for key in keys]
+
+
 def test_it_stops_where_what_lies_ahead_gains_too_little():
-    assert keys(("notes", "lookup", "notes")) == ["notes", "lookup", "notes#2"]
     rule = Calibration(
         prospects={"dear": {"bias": 2.0, "counting": -4.0}},
         stages={"dear": StageFacts(tokens=200_000, by_kind={"order": 20_000})},
@@ -138,13 +143,86 @@ def test_it_stops_where_what_lies_ahead_gains_too_little():
 
     def stops(kind, least_gain):
         limits = {"stop_at": 0.95, "least_gain": least_gain}
-        return decide(rule, 0.6, {}, kind, ["dear"], **limits).stop
+        return decide(rule, 0.6, {}, kind, ahead("dear"), **limits).next is None
 
     assert not stops("plain", 0.1)  # 0.88 − 0.6 for two units
     assert stops("plain", 0.2)
     assert not stops("order", 0.2)  # a tenth of the tokens
     assert stops("counting", 0.0)  # would only get worse
-    assert decide(rule, 0.96, {}, "order", ["dear"], stop_at=0.95, least_gain=0).stop
+    assert decide(rule, 0.96, {}, "order", ahead("dear"), stop_at=0.95, least_gain=0).next is None
+
+
+def test_the_stage_that_gains_most_per_token_comes_next_and_unknown_ones_last():
+    rule = Calibration(
+        prospects={"dear": {"bias": 3.0}, "cheap": {"bias": 0.0, "counting": -3.0}},
+        stages={"dear": StageFacts(tokens=100_000), "cheap": StageFacts(tokens=5_000)},
+    )
+
+    def following(kind, *keys, chance=0.3):
+        limits = {"stop_at": 0.99, "least_gain": 0.0}
+        chosen = decide(rule, chance, {}, kind, ahead(*keys), **limits).next
+        return None if chosen is None else chosen.key
+
+    assert following("plain", "new", "dear", "cheap") == "cheap"
+    assert following("counting", "new", "dear", "cheap") == "dear"
+    assert following("plain", "new", "cheap", chance=0.6) is None
+    assert following("plain", "new") == "new"
+
+
+def test_names_of_stages():
+    assert keys(("notes", "lookup", "notes")) == ["notes", "lookup", "notes#2"]
+    assert (name_of("uniform@480"), name_of("notes#2"), name_of("a4vl")) == (
+        "uniform",
+        "notes",
+        "a4vl",
+    )
+    assert (frames_of("uniform@480"), frames_of("notes#2"), frames_of("lookup")) == (
+        480,
+        None,
+        None,
+    )
+    assert follows(["lookup", "notes", "symphony", "notes#2"]) == {
+        "notes": "lookup",
+        "notes#2": "symphony",
+    }
+
+
+def seeing(**card):
+    known = Card("scripted", vision=True, picture_tokens=90, **card)
+    return ScriptedChat(lambda *_: '{"reason": "seen", "choice": "B"}', card=known)
+
+
+def frames_shown(chat, stages, budget=None, check=False):
+    """The frames of each stage, under a rule that lets all of them run."""
+    method = Auto(stages=stages, stop="stated", stop_at=1.0, rule=RULE)
+    recorder = Recorder()
+    run = Run({"llm": chat, "vlm": chat}, budget=budget)
+    with Stream(recorder).active():
+        solve(method, TestFootage(900), QUESTION, run, check=check)
+    notes = [event.data for event in recorder.trace.events if event.kind == "noted"]
+    return [data["frames"] for data in notes if "frames" in data]
+
+
+def test_as_many_frames_are_shown_as_fit_the_context_and_the_budget():
+    stages = ("uniform@40", "uniform@400")
+    assert frames_shown(seeing(context=100_000), stages) == [40, 400]
+    # 4,096 tokens for words, 100 for each picture
+    assert frames_shown(seeing(context=14_096), stages) == [40, 100]
+    limited = frames_shown(seeing(context=100_000), stages, BudgetSettings(tokens=20_000))
+    assert limited[0] == 40
+    assert 60 < limited[1] < 160
+    # the second look would show hardly more than the first
+    assert frames_shown(seeing(context=100_000), stages, BudgetSettings(frames=95)) == [40]
+    assert frames_shown(seeing(context=100_000, small="told"), stages) == [32]
+
+
+def test_the_search_shows_what_is_closest_to_the_question_and_each_option_in_turns():
+    queries = ["Who leaves?", "Who leaves? a", "Who leaves? b"]
+    footage = TestFootage(60, {queries[0]: [5], queries[1]: [6, 30], queries[2]: [50]})
+    assert closest_moments(footage, queries, 3, apart=4.0) == [5, 30, 50]
+    assert len(closest_moments(footage, queries, 60, apart=4.0)) <= 15
+    assert in_turns(np.array([[0.9, 0.1, 0.5], [0.2, 0.8, 0.9]]), 2) == [0, 2]
+    assert frames_shown(seeing(context=100_000), ("search@16",)) == [16]
 
 
 def test_notes_are_split_at_their_times_merged_and_chosen_by_relevance():

@@ -15,9 +15,11 @@ from longtake.evals.cascade import (
     Passage,
     by_stage,
     choose,
+    fit_final,
     fit_rule,
     folds,
     held_out_ends,
+    held_out_final,
     mean,
     passages,
     with_odds,
@@ -64,12 +66,14 @@ def fit(
     rule = fit_rule(rule, through)
     stop_at, least_gain = choose(through)
     rule = replace(rule, stop_at=stop_at, least_gain=least_gain)
-    ends = held_out_ends(folds(through), stop_at, least_gain)
-    led = [point for point in ends if point.standing is not None]
-    chances = [point.standing.probability for point in led if point.standing is not None]
+    parts = held_out_ends(folds(through), stop_at, least_gain)
+    ends = [point for part in parts for point in part]
+    stated = held_out_final(parts)
+    error = expected_error([chance for chance, _ in stated], [right for _, right in stated])
     told["auto"] = {
         "accuracy": mean([point.right for point in ends]),
         "tokens": mean([point.tokens for point in ends]),
-        "calibration_error": round(expected_error(chances, [point.right for point in led]), 4),
+        "calibration_error": round(error, 4),
     }
+    rule = replace(rule, final=fit_final(ends))
     return replace(rule, stages=with_odds(rule.stages, ends))

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+import random
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from longtake.algorithms.asking import kind
-from longtake.algorithms.calibration import logistic
+from longtake.algorithms.calibration import log_odds, logistic
 from longtake.evals.items import Item
-from longtake.evals.probabilities import FOLDS, Sample, fit_methods
+from longtake.evals.probabilities import FOLDS, LEAST, Sample, fit_methods
 from longtake.evals.runner import Scored
 from longtake.evals.scoring import sound
-from longtake.methods.auto.stopping import decide
-from longtake.methods.auto.voices import Standing, Voice, standing
+from longtake.methods.auto.stopping import NOTHING, Ahead, decide, follows
+from longtake.methods.auto.voices import LENGTH, Standing, Voice, standing
 from longtake.steps.calibration import Calibration, StageFacts
 from longtake.steps.verify import Checked
 from longtake.types import Answer
 
 USAGE = ("tokens", "seconds", "cost", "frames", "calls")
-STOPS = (0.8, 0.85, 0.9, 0.95, 0.98)
+STOPS = (0.85, 0.9, 0.95, 0.98, 0.99)
 """Probabilities to stop at that are tried."""
-GAINS = (0.0, 0.02, 0.04, 0.06, 0.08, 0.1, 0.15, 0.2)
+GAINS = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5)
 """Least gains per 100,000 tokens that are tried."""
+SUBSETS = 12
+"""Random sets of stages after which the prospects of the others are learned."""
 TOLERANCE = 0.01
 """Accuracy that may be given up for fewer tokens when both are chosen."""
 LEAST_OF_KIND = 5
@@ -41,12 +44,67 @@ class Passage:
 
 @dataclass(frozen=True)
 class Point:
-    """A question after a stage: what leads, whether it is right, and the tokens so far."""
+    """A question after some stages: what leads, whether it is right, and the tokens so far."""
 
-    stage: str
+    visited: tuple[str, ...]
     standing: Standing | None
     right: bool
     tokens: float
+
+
+class Replayed:
+    """A passage under a rule: what would lead after any of its stages, in any order."""
+
+    def __init__(self, passage: Passage, rule: Calibration) -> None:
+        self.question = passage.item.asked.question
+        self.kind = kind(self.question.text)
+        self.identity = passage.item.asked.id
+        self.order = [stage["stage"] for stage in passage.stages]
+        self.tokens = {stage["stage"]: float(stage["tokens"]) for stage in passage.stages}
+        self.length: dict[str, float] = {}
+        self._pool = rule.pool
+        self._voices: dict[str, Voice] = {}
+        self._right: dict[str, bool] = {}
+        self._led: dict[tuple[str, ...], Standing | None] = {}
+        for stage in passage.stages:
+            if "signals" in stage:
+                self._voices[stage["stage"]] = _voice(stage, rule)
+                self._right[stage["stage"]] = is_right(passage.item, stage)
+                self.length = {LENGTH: stage["signals"].get(LENGTH, 0.0)}
+
+    def after(self, visited: Sequence[str]) -> Point:
+        """What leads after these stages."""
+        key = tuple(visited)
+        if key not in self._led:
+            voices = [self._voices[stage] for stage in visited if stage in self._voices]
+            leads = standing(voices, self.question, self._pool) if voices else None
+            self._led[key] = leads
+        leader = self._led[key]
+        right = leader is not None and self._right[leader.voice.stage]
+        tokens = sum(self.tokens[stage] for stage in visited)
+        return Point(key, leader, right, tokens)
+
+    def signals(self, point: Point) -> dict[str, float]:
+        """What the prospects of further stages are judged by."""
+        known = {NOTHING: 1.0, **self.length}
+        if point.standing is not None:
+            known = dict(point.standing.signals)
+        return {**known, self.kind: 1.0}
+
+    def states(self) -> list[tuple[str, ...]]:
+        """Sets of stages to learn from: all beginnings of the list, and some at random."""
+        beginnings = [tuple(self.order[:number]) for number in range(len(self.order))]
+        rng = random.Random(self.identity)
+        for _ in range(SUBSETS):
+            chosen = set(rng.sample(self.order, rng.randrange(len(self.order))))
+            beginnings.append(tuple(key for key in self.order if key in chosen))
+        return list(dict.fromkeys(beginnings))
+
+    def ahead(self, visited: Sequence[str]) -> list[str]:
+        """The stages that can come next."""
+        before = follows(self.order)
+        left = [key for key in self.order if key not in visited]
+        return [key for key in left if before.get(key) not in left]
 
 
 def passages(scored: Scored) -> list[Passage]:
@@ -77,22 +135,6 @@ def by_stage(through: Sequence[Passage]) -> dict[str, list[Sample]]:
     return found
 
 
-def follow(passage: Passage, rule: Calibration) -> list[Point]:
-    """What leads after each stage, with the probabilities of a rule."""
-    item, points = passage.item, []
-    voices: list[Voice] = []
-    leader, tokens, right = None, 0.0, False
-    for stage in passage.stages:
-        tokens += stage["tokens"]
-        if "signals" in stage:
-            voices.append(_voice(stage, rule))
-            leader = standing(voices, item.asked.question, rule.pool)
-            said = leader.voice.answer
-            right = is_right(item, {"choice": said.choice, "text": said.text})
-        points.append(Point(stage["stage"], leader, right, tokens))
-    return points
-
-
 def _voice(stage: Mapping[str, Any], rule: Calibration) -> Voice:
     found = stage["signals"]
     answer = Answer(stage.get("choice"), stage.get("text") or "")
@@ -103,20 +145,21 @@ def _voice(stage: Mapping[str, Any], rule: Calibration) -> Voice:
 
 def fit_rule(rule: Calibration, through: Sequence[Passage]) -> Calibration:
     """The rule of ``auto`` for given probabilities of its stages: pool, prospects and facts."""
-    before = [point for passage in through for point in follow(passage, rule)]
-    led = [(point.standing.signals, point.right) for point in before if point.standing]
+    points = []
+    for passage in through:
+        replayed = Replayed(passage, rule)
+        points += [replayed.after(state) for state in replayed.states()]
+    led = [(point.standing.signals, point.right) for point in points if point.standing]
     rule = replace(rule, pool=logistic([row for row, _ in led], [right for _, right in led]))
     rows: dict[str, list[Mapping[str, float]]] = defaultdict(list)
     right: dict[str, list[bool]] = defaultdict(list)
     for passage in through:
-        points = follow(passage, rule)
-        asked = kind(passage.item.asked.question.text)
-        for number, point in enumerate(points):
-            if point.standing is None:
-                continue
-            for later in points[number + 1 :]:
-                rows[later.stage].append({**point.standing.signals, asked: 1.0})
-                right[later.stage].append(later.right)
+        replayed = Replayed(passage, rule)
+        for state in replayed.states():
+            known = replayed.signals(replayed.after(state))
+            for key in replayed.ahead(state):
+                rows[key].append(known)
+                right[key].append(replayed.after((*state, key)).right)
     prospects = {stage: logistic(rows[stage], right[stage]) for stage in rows}
     return replace(rule, prospects=prospects, stages=facts(through))
 
@@ -139,25 +182,28 @@ def facts(through: Sequence[Passage]) -> dict[str, StageFacts]:
     return stages
 
 
-def end(passage: Passage, rule: Calibration) -> Point:
+def end(replayed: Replayed, rule: Calibration) -> Point:
     """Where a question ends under a rule."""
-    points = follow(passage, rule)
-    ahead = [point.stage for point in points]
-    for number, point in enumerate(points, start=1):
-        if point.standing is None:
-            continue
+    visited: list[str] = []
+    while True:
+        point = replayed.after(visited)
+        answered = point.standing is not None
+        ahead = [Ahead(key, key) for key in replayed.ahead(visited)]
         decision = decide(
             rule,
-            point.standing.probability,
-            point.standing.signals,
-            kind(passage.item.asked.question.text),
-            ahead[number:],
-            stop_at=rule.stop_at,
-            least_gain=rule.least_gain,
+            point.standing.probability if point.standing is not None else 0.0,
+            replayed.signals(point),
+            replayed.kind,
+            ahead,
+            stop_at=rule.stop_at if answered else 1.0,
+            least_gain=rule.least_gain if answered else 0.0,
         )
-        if decision.stop:
+        following = decision.next
+        if following is None and not answered and ahead:
+            following = ahead[0]
+        if following is None:
             return point
-    return points[-1]
+        visited.append(following.key)
 
 
 def choose(through: Sequence[Passage]) -> tuple[float, float]:
@@ -166,44 +212,68 @@ def choose(through: Sequence[Passage]) -> tuple[float, float]:
     right, tokens = {}, {}
     for stop_at in STOPS:
         for least_gain in GAINS:
-            ends = held_out_ends(parts, stop_at, least_gain)
+            ends = [point for part in held_out_ends(parts, stop_at, least_gain) for point in part]
             right[stop_at, least_gain] = mean([point.right for point in ends])
             tokens[stop_at, least_gain] = mean([point.tokens for point in ends])
     enough = [pair for pair in right if right[pair] >= max(right.values()) - TOLERANCE]
     return min(enough, key=lambda pair: tokens[pair])
 
 
-def held_out_ends(
-    parts: Sequence[tuple[Calibration, Sequence[Passage]]], stop_at: float, least_gain: float
-) -> list[Point]:
-    """Where questions end under rules that were fitted without their films."""
+Part: TypeAlias = tuple[Calibration, Sequence[Replayed]]
+"""A rule that was fitted without some films, and the questions about those films."""
+
+
+def held_out_ends(parts: Sequence[Part], stop_at: float, least_gain: float) -> list[list[Point]]:
+    """Where questions end under rules that were fitted without their films, part by part."""
     ends = []
     for fitted, held_out in parts:
         rule = replace(fitted, stop_at=stop_at, least_gain=least_gain)
-        ends += [end(passage, rule) for passage in held_out]
+        ends.append([end(replayed, rule) for replayed in held_out])
     return ends
 
 
-def folds(through: Sequence[Passage]) -> list[tuple[Calibration, Sequence[Passage]]]:
+def folds(through: Sequence[Passage]) -> list[Part]:
     """Rules fitted without some films, with the questions about those films."""
     videos = sorted({passage.item.asked.video for passage in through})
-    parts: list[tuple[Calibration, Sequence[Passage]]] = []
+    parts: list[Part] = []
     for fold in range(min(FOLDS, len(videos))):
         out = set(videos[fold::FOLDS])
         held_out = [passage for passage in through if passage.item.asked.video in out]
         kept = [passage for passage in through if passage.item.asked.video not in out]
         rule = Calibration(methods=fit_methods(by_stage(kept)))
-        parts.append((fit_rule(rule, kept or held_out), held_out))
+        rule = fit_rule(rule, kept or held_out)
+        parts.append((rule, [Replayed(passage, rule) for passage in held_out]))
     return parts
+
+
+def fit_final(ends: Sequence[Point]) -> dict[str, float]:
+    """Weights that correct the probability of what leads in the end, where there is enough."""
+    led = [(point.standing.probability, point.right) for point in ends if point.standing]
+    if len(led) < LEAST:
+        return {}
+    return logistic([{"odds": log_odds(chance)} for chance, _ in led], [right for _, right in led])
+
+
+def held_out_final(ends: Sequence[Sequence[Point]]) -> list[tuple[float, bool]]:
+    """The stated probability of each question that was answered, corrected by the other parts."""
+    stated = []
+    for number, part in enumerate(ends):
+        others = [point for own in (*ends[:number], *ends[number + 1 :]) for point in own]
+        rule = Calibration(final=fit_final(others))
+        for point in part:
+            if point.standing is not None:
+                chance = rule.final_probability(point.standing.probability)
+                stated.append((chance, point.right))
+    return stated
 
 
 def with_odds(stages: Mapping[str, StageFacts], ends: Sequence[Point]) -> dict[str, StageFacts]:
     """The stages with how often a question reaches them and ends there."""
-    left, told = 1.0, {}
+    told = {}
     for key, known in stages.items():
-        stopped = mean([point.stage == key for point in ends])
-        told[key] = replace(known, reached=round(left, 4), stopped=round(stopped, 4))
-        left -= stopped
+        reached = mean([key in point.visited for point in ends])
+        stopped = mean([point.visited[-1:] == (key,) for point in ends])
+        told[key] = replace(known, reached=reached, stopped=stopped)
     return told
 
 

@@ -89,6 +89,11 @@ class Composed(Protocol):
         """The stages that the calibration knows, with their odds."""
 
 
+def name_of(stage: str) -> str:
+    """The method behind a stage: ``uniform`` of ``uniform@480``, ``notes`` of ``notes#2``."""
+    return stage.partition("#")[0].partition("@")[0]
+
+
 M = TypeVar("M", bound=Method)
 
 

@@ -21,6 +21,7 @@ from longtake.methods.base import (
     checks_itself,
     configure,
     fields_of,
+    name_of,
     verifies,
 )
 from longtake.models.budget import Ledger
@@ -72,9 +73,9 @@ class Session:
         if isinstance(method, Composed):
             fields = {}
             for stage in dict.fromkeys(method.stages):
-                if stage in registry.methods:
+                if name_of(stage) in registry.methods:
                     under = method.stage_defaults.get(stage)
-                    fields[stage] = fields_of(self.method(stage, meet=meet, under=under))
+                    fields[stage] = fields_of(self.method(name_of(stage), meet=meet, under=under))
             rule = self.calibration
             method = method.composed(fields, {} if rule is None else rule.plain())
         return method

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from longtake.algorithms.calibration import probability
+from longtake.algorithms.calibration import log_odds, probability
 from longtake.errors import ConfigError
 
 FILE = "calibration.json"
@@ -44,9 +44,11 @@ class Calibration:
     """Weights of the signals of each method's answers."""
     pool: Mapping[str, float] = field(default_factory=dict)
     """Weights of what several stages say together."""
+    final: Mapping[str, float] = field(default_factory=dict)
+    """Weights that correct the probability with which ``auto`` stops, where it does stop."""
     prospects: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """For each stage: weights of the probability that what leads after it is right, as seen from
-    an earlier stage."""
+    before it."""
     stop_at: float = 0.8
     """Probability at which ``auto`` stops."""
     least_gain: float = 0.0
@@ -59,6 +61,12 @@ class Calibration:
         """The probability that an answer is right; ``None`` for a method without weights."""
         weights = self.methods.get(method)
         return None if weights is None else round(probability(weights, signals), 4)
+
+    def final_probability(self, chance: float) -> float:
+        """The probability to state for the leader that ``auto`` ends with."""
+        if not self.final:
+            return chance
+        return round(probability(self.final, {"odds": log_odds(chance)}), 4)
 
     def plain(self) -> dict[str, Any]:
         """As it is written to a file."""

@@ -8,7 +8,7 @@ import pytest
 from support.footages import TestFootage
 
 from longtake.evals.calibrating import fit_runs
-from longtake.evals.cascade import end
+from longtake.evals.cascade import Replayed, end
 from longtake.evals.cascade import passages as through
 from longtake.evals.items import Asked, Item
 from longtake.evals.runner import Scored
@@ -43,8 +43,8 @@ def scored():
 
 def test_auto_learns_to_stop_where_the_cheap_stage_finds_support(scored):
     rule = fit_runs([("auto", scored)], {"benchmark": "made up"})
-    ends = [end(passage, rule) for passage in through(scored)]
-    assert [point.stage for point in ends[:4]] == ["cheap", "dear", "cheap", "dear"]
+    ends = [end(Replayed(passage, rule), rule) for passage in through(scored)]
+    assert [point.visited[-1] for point in ends[:4]] == ["cheap", "dear", "cheap", "dear"]
     assert rule.stages["cheap"].stopped == pytest.approx(0.5)
     assert rule.stages["dear"].reached == pytest.approx(0.5)
     assert rule.provenance["auto"]["accuracy"] > 0.9

@@ -3,8 +3,8 @@
 ::
 
     1  plan ← the stages that can run, from roles, models, footage and film length
-    2  for each stage of the plan that the rest of the budget pays for
-    3      answer ← the stage's method, with the notes of earlier stages where it answers from them
+    2  while some stage of the plan is worth its cost and the rest of the budget pays for it
+    3      answer ← the stage that gains most per token, with what earlier stages noted
     4      check the answer against the film, unless the same answer was supported before
     5      p ← probability that the answer is right, from its signals
     6      leader ← the answer for which most speaks, with the probability that it is right
@@ -13,8 +13,9 @@
 
 The probabilities come from a calibration (``longtake calibrate``); the one that is shipped was
 fitted on development seeds of the laboratory and says so. Stages are taken from the registry, so
-any installed method can be one. The stage ``notes`` is no method: it puts the question once more,
-with everything that models told about pictures so far, which costs one short prompt.
+any installed method can be one; ``uniform@480`` is ``uniform`` with up to 480 frames. Two stages
+are no methods: ``search`` shows the moments that the index finds for the question, and ``notes``
+puts the question once more, with everything that models told about pictures so far.
 """
 
 from __future__ import annotations
@@ -30,17 +31,18 @@ from longtake.errors import check_least
 from longtake.events import note
 from longtake.footage.protocol import Footage
 from longtake.methods.auto.planning import NOTES, Needs, Plan, Situation, plan
+from longtake.methods.auto.searching import Search
 from longtake.methods.auto.stages import Hunt
-from longtake.methods.auto.stopping import keys, usual
-from longtake.methods.base import Bounds, Method, StageOdds, bounds_of, configure
+from longtake.methods.auto.stopping import frames_of, keys, usual
+from longtake.methods.base import Bounds, Method, StageOdds, bounds_of, configure, name_of
 from longtake.steps import calibration
 from longtake.steps.calibration import Calibration
 from longtake.steps.run import Run
 from longtake.types import Answer, Question
 
 SHIPPED = "calibration.json"
-DENSE = 10.0
-"""Seconds between evenly spaced frames up to which they show most of what happens."""
+STEPS: Mapping[str, type[Method]] = {Search.name: Search}
+"""Stages that are no methods by themselves."""
 
 
 @dataclass(frozen=True)
@@ -71,15 +73,19 @@ class Auto:
 
     stages: tuple[str, ...] = (
         "lookup",
-        "uniform",
+        "search@16",
         "videoagent",
+        "search@64",
+        "search@256",
         "videodetective",
         "notes",
+        "uniform@480",
+        "search@480",
         "a4vl",
         "symphony",
         "notes",
     )
-    """Methods by growing cost; ``notes`` answers from what was seen so far."""
+    """Methods by growing cost, some with the most frames that they may show."""
     stop_at: float | None = None
     """Probability at which to stop; unset: the calibration's."""
     least_gain: float | None = None
@@ -120,34 +126,30 @@ class Auto:
     def plan(self, footage: Footage, question: Question, run: Run) -> Plan:
         """The stages for this question, with reasons for those left out."""
         needs = {}
-        for name in dict.fromkeys(self.stages):
-            if name != NOTES:
-                needs[name] = self.needs(name, footage.duration, question, run)
-        situation = situate(footage, run, self.frame_gap(footage))
-        return plan(self.stages, needs, situation)
+        for stage in dict.fromkeys(self.stages):
+            if name_of(stage) != NOTES:
+                needs[stage] = self.needs(stage, footage.duration, question, run)
+        return plan(self.stages, needs, situate(footage, run))
 
-    def needs(self, name: str, duration: float, question: Question, run: Run) -> Needs:
+    def needs(self, stage: str, duration: float, question: Question, run: Run) -> Needs:
         """What a stage needs of the models."""
-        method = self.method(name)
+        method = self.method(stage)
         most = bounds_of(method, duration, question)
-        if most is None or most.calls != 1:
-            return Needs(method.roles)  # its calls are fitted to the context one by one
+        # frames that can be chosen, and the calls of longer methods, are fitted to the context
+        if most is None or most.calls != 1 or frames_of(stage) is not None:
+            return Needs(method.roles)
         picture = max((chat.card.picture_tokens or 0 for chat in run.chats), default=0)
         return Needs(method.roles, most.frames * picture + most.prompt_words)
 
-    def frame_gap(self, footage: Footage) -> float:
-        """Seconds between the frames of the stage ``uniform``."""
-        frames = getattr(self.method("uniform"), "frames", 1) if "uniform" in self.stages else 1
-        return footage.duration / max(1, frames)
-
-    def method(self, name: str) -> Method:
-        """A stage's method with its fields."""
-        method: Method = configure(
-            registry.methods.get(name),
-            self.stage_fields.get(name, {}),
-            under=self.stage_defaults.get(name),
-        )
-        return method
+    def method(self, key: str, frames: int | None = None) -> Method:
+        """A stage's method with its fields; ``frames`` replaces those that the key asks for."""
+        name, stage = name_of(key), key.partition("#")[0]
+        kind: type[Method] = STEPS[name] if name in STEPS else registry.methods.get(name)
+        fields = dict(self.stage_fields.get(stage, self.stage_fields.get(name, {})))
+        shown = frames_of(key) if frames is None else frames
+        if shown is not None:
+            fields["frames"] = shown
+        return configure(kind, fields, under=self.stage_defaults.get(stage))
 
     @property
     def calibration(self) -> Calibration:
@@ -167,10 +169,10 @@ class Auto:
     def bounds(self, duration: float, question: Question) -> Bounds:
         """Every stage runs."""
         total = Bounds(0, 0, 0, 0, 0)
-        for name in self.stages:
+        for stage in self.stages:
             own = Bounds(1, 0, 40 * self.max_notes, 120, 1)
-            if name != NOTES:
-                own = bounds_of(self.method(name), duration, question) or own
+            if name_of(stage) != NOTES:
+                own = bounds_of(self.method(stage), duration, question) or own
             total = Bounds(
                 total.calls + own.calls,
                 total.frames + own.frames,
@@ -181,7 +183,7 @@ class Auto:
         return total
 
 
-def situate(footage: Footage, run: Run, frame_gap: float) -> Situation:
+def situate(footage: Footage, run: Run) -> Situation:
     """What footage and models offer."""
     roles = {role for role in ("llm", "vlm", "captioner") if role in run}
     captions = "captions" in footage.has
@@ -191,7 +193,6 @@ def situate(footage: Footage, run: Run, frame_gap: float) -> Situation:
         roles=frozenset(roles | ({"team"} if run.team else set())),
         sees=sees,
         context=min(contexts, default=None),
-        dense=frame_gap <= DENSE,
     )
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from longtake.footage.protocol import Footage
+from longtake.methods.auto.searching import in_turns
 from longtake.timecode import parse_time
 from longtake.types import Line, Question, Segment
 
@@ -56,10 +57,4 @@ def relevant(footage: Footage, question: Question, lines: Sequence[Line], most: 
     queries = [question.text, *(f"{question.text} {option}" for option in question.options)]
     rows = footage.meanings([*queries, *(line.text for line in lines)])
     closeness = rows[: len(queries)] @ rows[len(queries) :].T
-    ranks = (-closeness).argsort(axis=1, kind="stable")
-    chosen: dict[int, None] = {}
-    for column in ranks.T.tolist():
-        chosen.update(dict.fromkeys(column))
-        if len(chosen) >= most:
-            break
-    return [lines[index] for index in sorted(list(chosen)[:most])]
+    return [lines[index] for index in sorted(in_turns(closeness, most))]

@@ -30,8 +30,6 @@ class Situation:
     """Roles that have a model; ``team`` if a team was given."""
     sees: bool = True
     """Whether a model can be shown pictures, or captions take their place."""
-    dense: bool = True
-    """Whether evenly spaced frames are close enough to show most of what happens."""
     context: int | None = None
     """Tokens that the smallest model takes; ``None``: unknown."""
 
@@ -49,7 +47,7 @@ def plan(stages: Sequence[str], needs: Mapping[str, Needs], situation: Situation
     kept: list[str] = []
     skipped = {}
     for name in stages:
-        why = obstacle(name, needs.get(name, Needs()), situation)
+        why = obstacle(needs.get(name, Needs()), situation)
         if why:
             skipped[name] = why
         else:
@@ -60,13 +58,11 @@ def plan(stages: Sequence[str], needs: Mapping[str, Needs], situation: Situation
     return Plan(tuple(kept), skipped)
 
 
-def obstacle(name: str, needs: Needs, situation: Situation) -> str:
+def obstacle(needs: Needs, situation: Situation) -> str:
     """Why a stage cannot run; empty if it can."""
     missing = [role for role in needs.roles if role not in situation.roles]
     if missing:
         return f"no model in the role {missing[0]}" if missing[0] != "team" else "no team was given"
-    if name == "uniform" and not situation.dense:
-        return "the film is too long for evenly spaced frames"
     if "vlm" in needs.roles and not situation.sees:
         return "the model cannot be shown pictures"
     if situation.context is not None and needs.prompt_tokens > situation.context:

@@ -10,11 +10,21 @@ from longtake.algorithms.asking import kind
 from longtake.errors import BudgetSpent, LongtakeError
 from longtake.events import STAGE, note, step
 from longtake.footage.protocol import Footage
+from longtake.methods.auto.fitting import frames_that_fit
 from longtake.methods.auto.notes import merged, relevant, split
 from longtake.methods.auto.planning import NOTES, unaffordable
-from longtake.methods.auto.stopping import Decision, decide, keys, name_of, usual
-from longtake.methods.auto.voices import Standing, Voice, same_vote, standing
-from longtake.methods.base import checks_itself
+from longtake.methods.auto.stopping import (
+    NOTHING,
+    Ahead,
+    Decision,
+    decide,
+    follows,
+    frames_of,
+    keys,
+    usual,
+)
+from longtake.methods.auto.voices import LENGTH, Standing, Voice, doublings, same_vote, standing
+from longtake.methods.base import checks_itself, name_of
 from longtake.models.replies.letters import plain
 from longtake.steps.answer import guess
 from longtake.steps.calibration import StageFacts
@@ -27,6 +37,13 @@ from longtake.types import Answer, Line, Question, Usage
 
 if TYPE_CHECKING:
     from longtake.methods.auto.method import Auto
+
+LEAST = 4
+"""Frames with which a call is worth making."""
+MORE = 1.5
+"""How many times the frames shown before a further look at more of them shows, at least."""
+NEARLY = 1.1
+"""How many times its frames a stage may be meant to show and still be rated as that stage."""
 
 
 class Hunt:
@@ -41,56 +58,103 @@ class Hunt:
         self.standing: Standing | None = None
         self.refused: Answer | None = None
         self.failure: LongtakeError | None = None
+        self.length = {LENGTH: doublings(footage.duration)}
+        self.left: list[str] = []
+        self.after: dict[str, str] = {}
+        self.shown: dict[str, int] = {}
+        """The most frames that stages of a name were asked to show."""
 
     def through(self, stages: Sequence[str]) -> Answer:
         """Lines 2 to 8."""
-        named = keys(stages)
-        for number, key in enumerate(named, start=1):
-            why = self.too_dear(key)  # 2
-            if why and self.standing is not None:
-                note("stage_skipped", stage=key, why=why)
-                continue
+        self.left = keys(stages)
+        self.after = follows(self.left)
+        turn = self.choose().next  # 2
+        number = 0
+        while turn is not None:
+            self.left.remove(turn.key)
+            number += 1
             try:
-                with step("stage", method=key, number=number):
-                    self.enter(key)  # 3 to 6
+                with step("stage", method=turn.key, number=number):
+                    self.enter(turn)  # 3 to 6
             except BudgetSpent as spent:
                 if self.standing is None:
                     raise
                 # the leader was complete, and checked, before this stage began
-                note("stage_cut", stage=key, why=str(spent))
+                note("stage_cut", stage=turn.key, why=str(spent))
                 break
             except LongtakeError as error:
-                note("stage_failed", stage=key, why=str(error))
+                note("stage_failed", stage=turn.key, why=str(error))
                 self.failure = error
+                turn = self.choose().next
                 continue
-            if self.enough(key, named[number:]):  # 7
-                break
+            turn = self.go_on(turn.key)  # 7
         return self.conclude()  # 8
 
-    def too_dear(self, key: str) -> str:
+    def ahead(self) -> list[Ahead]:
+        """The stages that can come next; those that the budget does not pay for are dropped."""
+        possible = []
+        for key in list(self.left):
+            if self.after.get(key) in self.left:
+                continue  # notes follow the stage before them
+            each = self.fitted(key)
+            # even a stage that is too dear is tried if there is no answer otherwise
+            why = self.too_dear(each) if isinstance(each, Ahead) else each
+            if not why and isinstance(each, Ahead):
+                possible.append(each)
+            elif self.standing is not None:
+                note("stage_skipped", stage=key, why=why)
+                self.left.remove(key)
+        if not possible and self.standing is None:
+            possible = [Ahead(key, key) for key in self.left if self.after.get(key) is None][:1]
+        return possible
+
+    def fitted(self, key: str) -> Ahead | str:
+        """A stage with as many frames as fit; or why it is not worth a call."""
+        wanted = frames_of(key)
+        if wanted is None or "vlm" not in self.run:
+            return Ahead(key, key)
+        frames = min(wanted, frames_that_fit(self.run["vlm"], self.run))
+        name = name_of(key)
+        if frames < max(LEAST, MORE * self.shown.get(name, 0)):
+            return f"{frames} frames fit, hardly more than were shown"
+        if frames * NEARLY >= wanted or self.settings.stop == "never":
+            return Ahead(key, key, frames)
+        # fewer frames tell as much as the next smaller stage that the calibration knows
+        sizes = [frames_of(known) or 0 for known in self.rule.stages if name_of(known) == name]
+        smaller = [size for size in sizes if size <= NEARLY * frames] or sizes[:1] or [wanted]
+        return Ahead(key, f"{name}@{max(smaller)}", frames)
+
+    def too_dear(self, ahead: Ahead) -> str:
         """Why the rest of the budget does not pay for a stage; empty if it does, or may."""
-        facts = usual(self.rule.stages.get(key, StageFacts()), kind(self.question.text))
+        facts = usual(self.rule.stages.get(ahead.rated, StageFacts()), kind(self.question.text))
+        if ahead.frames is not None:
+            # its frames were fitted to these limits
+            facts = replace(facts, tokens=0.0, cost=0.0, frames=0.0)
         return unaffordable(facts, self.run.ledger.limits, self.run.usage)
 
-    def enter(self, key: str) -> None:
+    def enter(self, turn: Ahead) -> None:
         """Run a stage and hear its answer."""
         before = self.run.usage
         stage = StageRun(self.run, self.notebook, self.suggest)
-        name = name_of(key)
-        answer = self.settle(stage) if name == NOTES else self.ask(name, stage)
+        settles = name_of(turn.key) == NOTES
+        answer = self.settle(stage) if settles else self.ask(turn, stage)
         voice = None
         if answer is not None and is_given(answer):
-            voice = self.heard(key, answer, stage)
+            voice = self.heard(turn, answer, stage)
             self.voices.append(voice)
             self.standing = standing(self.voices, self.question, self.rule.pool)
             self.run.propose(self.leading())
         elif answer is not None:
             self.refused = answer
-        self.tell(key, voice, subtract(self.run.usage, before))
+        self.tell(turn.rated, voice, subtract(self.run.usage, before))
 
-    def ask(self, name: str, stage: StageRun) -> Answer:
+    def ask(self, turn: Ahead, stage: StageRun) -> Answer:
         """The answer of a stage's method."""
-        return self.settings.method(name).answer(self.footage, self.question, stage)
+        if turn.frames is not None:
+            name = name_of(turn.key)
+            self.shown[name] = max(turn.frames, self.shown.get(name, 0))
+        method = self.settings.method(turn.key, turn.frames)
+        return method.answer(self.footage, self.question, stage)
 
     def settle(self, stage: StageRun) -> Answer | None:
         """The question once more, with everything noted; ``None`` if that adds nothing."""
@@ -112,12 +176,12 @@ class Hunt:
         lines = merged(statement for line in noted for statement in split(line))
         return relevant(self.footage, self.question, lines, self.settings.max_notes)
 
-    def heard(self, key: str, answer: Answer, stage: StageRun) -> Voice:
+    def heard(self, turn: Ahead, answer: Answer, stage: StageRun) -> Voice:
         """An answer with its check and its probability (lines 4 and 5)."""
-        name = name_of(key)
-        method = None if name == NOTES else self.settings.method(name)
+        key = turn.rated
+        method = None if name_of(key) == NOTES else self.settings.method(key)
         checked = self.check(answer, stage, itself=method is not None and checks_itself(method))
-        found = signals(answer, checked, self.question)
+        found = signals(answer, checked, self.question) | self.length
         chance = self.rule.confidence(key, found)
         if self.settings.stop == "stated" or chance is None:
             chance = answer.confidence if answer.confidence is not None else 0.5
@@ -140,38 +204,41 @@ class Hunt:
         if self.standing is None:
             self.run.propose(answer)
 
-    def enough(self, key: str, ahead: Sequence[str]) -> bool:
-        """Whether to stop after a stage; the decision is an event."""
+    def go_on(self, key: str) -> Ahead | None:
+        """The stage after this one, ``None`` to stop; the decision is an event."""
+        decision = self.choose(key)
         if self.standing is None:
-            note("decided", stage=key, stop=False, why="no answer yet")
-            return False
-        decision = self.decision(key, self.standing, ahead)
-        chance = self.standing.probability
-        note("decided", stage=key, stop=decision.stop, probability=chance, why=decision.why)
-        return decision.stop
+            note("decided", stage=key, stop=decision.next is None, why="no answer yet")
+            return decision.next
+        chance, stops = self.standing.probability, decision.next is None
+        note("decided", stage=key, stop=stops, probability=chance, why=decision.why)
+        return decision.next
 
-    def decision(self, key: str, standing: Standing, ahead: Sequence[str]) -> Decision:
+    def choose(self, key: str = "") -> Decision:
         """The rule in force, or what replaces it in comparisons."""
         settings, rule = self.settings, self.rule
+        ahead = self.ahead()
+        following = ahead[0] if ahead else None
         stop_at = rule.stop_at if settings.stop_at is None else settings.stop_at
+        least = rule.least_gain if settings.least_gain is None else settings.least_gain
+        asked = kind(self.question.text)
+        if self.standing is None:
+            limits = {"stop_at": 1.0, "least_gain": 0.0}
+            first = Decision(following, "the first stage")
+            if settings.stop == "calibrated":
+                first = decide(rule, 0.0, {NOTHING: 1.0, **self.length}, asked, ahead, **limits)
+            return first if first.next else Decision(following, "no answer yet")
+        chance = self.standing.probability
         if settings.stop == "never":
-            return Decision(False, "all stages were asked for")
+            return Decision(following, "all stages were asked for")
         if settings.stop == "random":
             drawn = self.run.random("stop", self.question.text, key).random()
-            return Decision(drawn < settings.stop_chance, "by chance")
+            return Decision(None if drawn < settings.stop_chance else following, "by chance")
         if settings.stop == "stated":
-            told = f"the stages state {standing.probability:.2f}"
-            return Decision(standing.probability >= stop_at, told)
-        least = rule.least_gain if settings.least_gain is None else settings.least_gain
-        return decide(
-            rule,
-            standing.probability,
-            standing.signals,
-            kind(self.question.text),
-            ahead,
-            stop_at=stop_at,
-            least_gain=least,
-        )
+            told = f"the stages state {chance:.2f}"
+            return Decision(None if chance >= stop_at else following, told)
+        signals = self.standing.signals
+        return decide(rule, chance, signals, asked, ahead, stop_at=stop_at, least_gain=least)
 
     def tell(self, key: str, voice: Voice | None, used: Usage) -> None:
         """The event that a calibration is fitted from; it holds no label."""
@@ -199,7 +266,10 @@ class Hunt:
     def leading(self) -> Answer:
         """The leader with its probability as confidence."""
         assert self.standing is not None
-        return replace(self.standing.voice.answer, confidence=self.standing.probability)
+        chance = self.standing.probability
+        if self.settings.stop != "stated":
+            chance = self.rule.final_probability(chance)
+        return replace(self.standing.voice.answer, confidence=chance)
 
     def conclude(self) -> Answer:
         """The leader; without one, the last abstention, or else the last error."""

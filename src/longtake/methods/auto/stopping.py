@@ -1,23 +1,39 @@
-"""When to stop: the leader is likely enough, or what lies ahead gains too little for its cost."""
+"""What comes next: the stage that gains most for its tokens, or nothing if none gains enough."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from longtake.algorithms.calibration import probability
+from longtake.methods.auto.planning import NOTES
+from longtake.methods.base import name_of
 from longtake.steps.calibration import Calibration, StageFacts
 
 UNIT = 100_000
 """Tokens that a gain is worth one ``least_gain`` for."""
+NOTHING = "nothing"
+"""The signal that no stage has answered yet."""
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """A stage that can come next."""
+
+    key: str
+    rated: str
+    """The stage whose figures hold for it; another one if it shows fewer frames than usual."""
+    frames: int | None = None
+    """Frames that it shows, if that can be chosen."""
 
 
 @dataclass(frozen=True)
 class Decision:
-    """Whether to stop, and why."""
+    """The stage that comes next, ``None`` to stop, and why."""
 
-    stop: bool
+    next: Ahead | None
     why: str
 
 
@@ -31,9 +47,16 @@ def keys(stages: Sequence[str]) -> list[str]:
     return named
 
 
-def name_of(key: str) -> str:
-    """The stage that a key stands for."""
-    return key.partition("#")[0]
+def frames_of(key: str) -> int | None:
+    """The frames that a key asks for: 480 of ``uniform@480``."""
+    number = key.partition("#")[0].partition("@")[2]
+    return int(number) if number.isdecimal() else None
+
+
+def follows(keys: Sequence[str]) -> dict[str, str]:
+    """For each key of ``notes`` the key before it: there is nothing new to note earlier."""
+    pairs = pairwise(keys)
+    return {key: before for before, key in pairs if name_of(key) == NOTES}
 
 
 def usual(facts: StageFacts, kind: str) -> StageFacts:
@@ -51,43 +74,33 @@ def usual(facts: StageFacts, kind: str) -> StageFacts:
     )
 
 
-def outlook(
-    rule: Calibration, signals: Mapping[str, float], kind: str, ahead: Sequence[str]
-) -> list[tuple[str, float, float]]:
-    """For each stage ahead: its key, the probability that what leads then is right, and the tokens
-    until then. Stages that the calibration does not know are passed over.
-    """
-    expected = []
-    tokens = 0.0
-    for key in ahead:
-        tokens += usual(rule.stages.get(key, StageFacts()), kind).tokens
-        weights = rule.prospects.get(key)
-        if weights is not None:
-            expected.append((key, probability(weights, {**signals, kind: 1.0}), tokens))
-    return expected
-
-
 def decide(
     rule: Calibration,
     chance: float,
     signals: Mapping[str, float],
     kind: str,
-    ahead: Sequence[str],
+    ahead: Sequence[Ahead],
     *,
     stop_at: float,
     least_gain: float,
 ) -> Decision:
     """Stop if the leader is likely enough, or if no stage ahead is worth its tokens.
 
-    A stage is worth its tokens if it raises the probability by ``least_gain`` per 100,000 of them.
+    Of those that raise the probability by ``least_gain`` per 100,000 tokens, the one that raises it
+    most per token comes next. Stages that the calibration does not know come last, in order.
     """
     if chance >= stop_at:
-        return Decision(True, f"probability {chance:.2f} is at least {stop_at:.2f}")
-    expected = outlook(rule, signals, kind, ahead)
-    if not expected:
-        return Decision(False, f"probability {chance:.2f} is below {stop_at:.2f}")
-    worth = [after - chance - least_gain * tokens / UNIT for _, after, tokens in expected]
-    best = worth.index(max(worth))
-    key, after, tokens = expected[best]
-    told = f"{key} would raise {chance:.2f} to {after:.2f} for {tokens:,.0f} tokens"
-    return Decision(worth[best] <= 0, told)
+        return Decision(None, f"probability {chance:.2f} is at least {stop_at:.2f}")
+    known = [each for each in ahead if each.rated in rule.prospects]
+    best, told = None, f"probability {chance:.2f}, and nothing ahead raises it enough"
+    steepest = 0.0
+    for each in known:
+        after = probability(rule.prospects[each.rated], {**signals, kind: 1.0})
+        tokens = max(1.0, usual(rule.stages.get(each.rated, StageFacts()), kind).tokens)
+        gain = after - chance
+        if gain > least_gain * tokens / UNIT and gain / tokens > steepest:
+            best, steepest = each, gain / tokens
+            told = f"{each.key} would raise {chance:.2f} to {after:.2f} for {tokens:,.0f} tokens"
+    if best is None and not known and ahead:
+        return Decision(ahead[0], f"probability {chance:.2f} is below {stop_at:.2f}")
+    return Decision(best, told)

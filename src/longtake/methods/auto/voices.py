@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,10 @@ SAME = 0.8
 """Share of an answer in words that another must hold to count as the same."""
 OPEN_ANSWERS = 12
 """Answers among which a wrong one is drawn, for questions without options."""
+LENGTH = "length"
+"""The signal of how long a film is: doublings of an hour."""
+SHORTEST, LONGEST = -2.0, 1.5
+"""Doublings beyond which a film counts as no shorter, or longer: nothing else was calibrated."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,11 @@ class Standing:
     signals: Mapping[str, float]
     agreeing: int
     """Stages that say the same."""
+
+
+def doublings(duration: float) -> float:
+    """The length of a film as a signal."""
+    return round(min(LONGEST, max(SHORTEST, math.log2(max(1.0, duration) / 3600))), 4)
 
 
 def votes(voices: Sequence[Voice]) -> list[str]:
@@ -89,6 +99,7 @@ def standing(voices: Sequence[Voice], question: Question, weights: Mapping[str, 
         "against": float(len(voices) - len(behind)),
         "supported": float(best.checked.supports > 0),
         "open": float(not question.options),
+        LENGTH: best.signals.get(LENGTH, 0.0),
     }
     found = {name: round(value, 4) for name, value in found.items() if value}
     chance = probability(weights or {"odds": 1.0}, found)
