@@ -14,7 +14,7 @@ from longtake.evals.items import Item
 from longtake.evals.probabilities import FOLDS, LEAST, Sample, fit_methods
 from longtake.evals.runner import Scored
 from longtake.evals.scoring import sound
-from longtake.methods.auto.stopping import NOTHING, Ahead, decide, follows
+from longtake.methods.auto.stopping import NOTHING, UNIT, Ahead, decide, follows
 from longtake.methods.auto.voices import LENGTH, Standing, Voice, standing
 from longtake.steps.calibration import Calibration, StageFacts
 from longtake.steps.verify import Checked
@@ -23,12 +23,12 @@ from longtake.types import Answer
 USAGE = ("tokens", "seconds", "cost", "frames", "calls")
 STOPS = (0.85, 0.9, 0.95, 0.98, 0.99)
 """Probabilities to stop at that are tried."""
-GAINS = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5)
+GAINS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.65)
 """Least gains per 100,000 tokens that are tried."""
 SUBSETS = 12
 """Random sets of stages after which the prospects of the others are learned."""
-TOLERANCE = 0.01
-"""Accuracy that may be given up for fewer tokens when both are chosen."""
+WORTH = 0.15
+"""Accuracy that 100,000 tokens are worth when both are chosen."""
 LEAST_OF_KIND = 5
 """Questions of a kind without which its own cost is not told apart."""
 
@@ -207,16 +207,16 @@ def end(replayed: Replayed, rule: Calibration) -> Point:
 
 
 def choose(through: Sequence[Passage]) -> tuple[float, float]:
-    """When to stop: the fewest tokens at nearly the best accuracy, on films held out in turn."""
+    """When to stop: the best accuracy for its tokens, on films held out in turn."""
     parts = folds(through)
-    right, tokens = {}, {}
+    worth = {}
     for stop_at in STOPS:
         for least_gain in GAINS:
             ends = [point for part in held_out_ends(parts, stop_at, least_gain) for point in part]
-            right[stop_at, least_gain] = mean([point.right for point in ends])
-            tokens[stop_at, least_gain] = mean([point.tokens for point in ends])
-    enough = [pair for pair in right if right[pair] >= max(right.values()) - TOLERANCE]
-    return min(enough, key=lambda pair: tokens[pair])
+            tokens = mean([point.tokens for point in ends])
+            right = mean([point.right for point in ends])
+            worth[stop_at, least_gain] = right - WORTH * tokens / UNIT
+    return max(worth, key=worth.__getitem__)
 
 
 Part: TypeAlias = tuple[Calibration, Sequence[Replayed]]
