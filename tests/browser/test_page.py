@@ -10,9 +10,30 @@ import re
 from pathlib import Path
 
 import pytest
+from films import Recipe, x264
 
 AXE = Path(__file__).parent / "axe.min.js"
 WAIT = 30_000
+SOUGHT = """() => {
+  // where players arrive, and the number that the picture shows there
+  window.sought = [];
+  document.addEventListener("seeked", ({ target }) => {
+    const canvas = document.createElement("canvas");
+    [canvas.width, canvas.height] = [target.videoWidth, target.videoHeight];
+    const ink = canvas.getContext("2d");
+    ink.drawImage(target, 0, 0);
+    const lit = (bit) => ink.getImageData((bit % 6) * 16 + 8, bit < 6 ? 8 : 24, 1, 1).data[0] > 128;
+    const number = [...Array(12).keys()].reduce((sum, bit) => 2 * sum + lit(bit), 0);
+    sought.push({ time: target.currentTime, number });
+  }, true);
+}"""
+FORMATS = {
+    "remux": Recipe("repacked.mkv", count=60),
+    "transcode": Recipe(
+        "encoded.avi", x264(codec="mpeg4", options={"bf": "2", "b": "3000000"}, gop=12), count=60
+    ),
+}
+"""Films that browsers cannot play as they are; their pictures show their own number."""
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +63,17 @@ def question(served):
 
 def state(page):
     return page.locator(".run").get_attribute("data-state")
+
+
+def until(page, condition):
+    """Wait until something holds in the page, whose policy forbids Playwright's own way."""
+    page.evaluate(
+        f"""() => new Promise((done, fail) => {{
+            setTimeout(() => fail(new Error("waited in vain")), {WAIT});
+            const look = () => (({condition}) ? done() : requestAnimationFrame(look));
+            look();
+        }})"""
+    )
 
 
 def ask(page, question, method):
@@ -168,6 +200,41 @@ def test_methods_are_compared_side_by_side(page, question):
     assert page.locator(".track.ticks").count() >= 5
 
 
+def test_all_films_are_searched_and_a_moment_plays_where_it_was_found(page, served):
+    page.get_by_role("link", name="Library").click()
+    page.locator(".folders", has_text="0 of 2 films").wait_for()
+    page.get_by_role("button", name="Watch these folders").click()
+    page.locator(".folders", has_text="2 of 2 films").wait_for()
+    page.locator(".folders", has_text="as they appear").wait_for()
+    page.get_by_role("button", name="Stop watching").click()
+    page.get_by_role("button", name="Watch these folders").wait_for()
+    page.fill("#search", "the harbour")
+    page.keyboard.press("Enter")
+    hit = page.locator(".hit").first
+    start = float(hit.get_attribute("data-time"))
+    page.evaluate(SOUGHT)
+    hit.click()
+    until(page, "sought.length && !longtakePlayer.paused")
+    assert page.evaluate("sought[0].time") == pytest.approx(start, abs=0.1)
+    assert page.url == f"{served.home}/library?q=the%20harbour"
+
+
+def test_all_films_are_asked_and_citations_name_their_film(page, question):
+    ask(page, question, "videodetective")
+    assert page.get_by_role("button", name="Compare all methods").count() == 0
+    page.get_by_role("button", name="Ask", exact=True).click()
+    page.locator(".run[data-state=done]").wait_for()
+    page.locator(".answer", has_text="films searched").wait_for()
+    card = page.locator(".card").first
+    assert "harbour" in card.locator(".card-film").inner_text()
+    page.evaluate(SOUGHT)
+    card.click()
+    until(page, "sought.length")
+    start = float(card.get_attribute("data-start"))
+    assert page.evaluate("sought[0].time") == pytest.approx(start, abs=0.1)
+    page.locator(".history a").first.wait_for(state="detached")
+
+
 def test_a_run_survives_a_reload_and_can_be_cancelled(page, served, question):
     page.goto(served.home)
     page.get_by_role("heading", name="copy of harbour.mp4").click()
@@ -193,7 +260,7 @@ def test_the_address_is_restored_after_signing_out(page, served):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("view", ["/", "run", "compare", "/replay"])
+@pytest.mark.parametrize("view", ["/", "/library?q=harbour", "run", "asked", "compare", "/replay"])
 def test_axe_finds_nothing_serious(page, served, view, scheme):
     if not AXE.exists():
         pytest.skip("axe-core is missing: make browser fetches it")
@@ -211,12 +278,13 @@ def test_axe_finds_nothing_serious(page, served, view, scheme):
 
 
 def newest(page, served, view):
-    """The address of the newest finished run, or of the newest comparison."""
+    """The address of the newest answer about a film or all films, or of the newest comparison."""
     runs = page.request.get(f"{served.home}/api/v1/runs?limit=60").json()["runs"]
     for each in (each["run"] for each in runs):
         if view == "compare" and each["group"]:
             return f"/compare/{each['group']}"
-        if view == "run" and not each["group"] and each["state"] == "done" and each["answer"]:
+        answered = each["state"] == "done" and each["answer"] and not each["group"]
+        if answered and each["kind"] == {"run": "ask", "asked": "library"}.get(view):
             return f"/run/{each['id']}"
     raise AssertionError(f"no {view}")
 
@@ -224,7 +292,8 @@ def newest(page, served, view):
 @pytest.mark.parametrize("width", [360, 1280, 3840])
 def test_no_width_scrolls_sideways(page, served, width):
     page.set_viewport_size({"width": width, "height": 800})
-    for view in ("/", newest(page, served, "run"), newest(page, served, "compare")):
+    made = [newest(page, served, view) for view in ("run", "asked", "compare")]
+    for view in ("/", "/library?q=harbour", *made):
         page.goto(f"{served.home}{view}")
         page.locator("h1").first.wait_for()
         page.wait_for_timeout(300)
@@ -247,6 +316,30 @@ def test_a_trace_is_replayed_and_its_text_is_not_interpreted(page, served, tmp_p
     page.locator("input[type=range]").fill("3")
     assert page.locator("[role=treeitem]").count() <= 3
     assert page.title() != "pwned"
+
+
+@pytest.mark.parametrize("mode", FORMATS)
+def test_a_film_of_any_format_plays_from_where_it_is_clicked(page, served, tmp_path, mode):
+    recipe = FORMATS[mode]
+    content = recipe.make(tmp_path).read_bytes()
+    address = f"{served.home}/api/v1/films/upload?name={recipe.name}"
+    headers = {"Content-Type": "application/octet-stream", "Origin": served.home}
+    film = page.request.post(address, data=content, headers=headers).json()["id"]
+    page.goto(f"{served.home}/film/{film}")
+    ruler = page.locator(".track.ruler canvas")
+    box = ruler.bounding_box()
+    for share in (0.62, 0.21, 0.8):  # forth, back, and within what was fetched
+        page.evaluate(SOUGHT)
+        ruler.click(position={"x": box["width"] * share, "y": 4})
+        until(page, "sought.length")
+        arrived = page.evaluate("sought[0]")
+        # a frame lasts 0.1 s
+        assert arrived["time"] == pytest.approx(6.0 * share, abs=0.05)
+        assert arrived["number"] == int(arrived["time"] * 10)
+    assert page.evaluate("longtakePlayer.mode") == mode
+    page.locator("h1").first.click()
+    page.keyboard.press("Space")
+    until(page, f"longtakePlayer.time > {arrived['time'] + 0.2}")
 
 
 def test_the_console_stayed_silent(page):

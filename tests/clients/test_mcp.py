@@ -10,7 +10,9 @@ import re
 import sys
 
 import httpx2
+import pytest
 from clients.conftest import TOKEN, WORLD
+from mcp import MCPError
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
@@ -60,6 +62,7 @@ async def asked(client, film):
     )
     done = waited.structured_content
     assert (done["state"], done["status"]) == ("done", "answered")
+    assert (done["film"], done["film_name"]) == (film, "film.mp4")
     assert done["choice"] in "ABCDE"
     again = await client.call_tool("cancel", {"handle": handle})
     assert again.structured_content["state"] == "done"
@@ -93,6 +96,25 @@ async def refused(client, film):
         assert re.search(words, result.content[0].text), result.content[0].text
 
 
+async def answer_page(client, film):
+    """A host that shows pages finds the page of the answer, and the clips that it plays."""
+    tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+    uri = tools["wait"].meta["ui"]["resourceUri"]
+    (listed,) = [each for each in (await client.list_resources()).resources if each.uri == uri]
+    assert (listed.mime_type, uri[:5]) == ("text/html;profile=mcp-app", "ui://")
+    (page,) = (await client.read_resource(uri)).contents
+    assert page.mime_type == "text/html;profile=mcp-app"
+    assert page.text.startswith("<!doctype html>")
+    # it works without any network
+    assert "http" not in page.text.replace("http-equiv", "")
+    assert client.server_capabilities.extensions == {"io.modelcontextprotocol/ui": {}}
+    clip = (await client.read_resource(f"film://{film}/clip/3/6")).contents[0]
+    assert (clip.mime_type, base64.b64decode(clip.blob)[4:8]) == ("video/mp4", b"ftyp")
+    for wrong in ("3/99", "6/3", "-1/2", "nan/2", "x/2"):
+        with pytest.raises(MCPError):
+            await client.read_resource(f"film://{film}/clip/{wrong}")
+
+
 def http_client(address):
     http = httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}, timeout=60)
     return Client(streamable_http_client(f"{address}/mcp", http_client=http))
@@ -104,6 +126,7 @@ def test_over_http(address, films):
             film = await exercise(client, films)
             await asked(client, film)
             await refused(client, film)
+            await answer_page(client, film)
             text = await client.read_resource(f"film://{film}/transcript")
             assert text.contents[0].text.startswith("<material")
             frame = await client.read_resource(f"film://{film}/frame/12.5")

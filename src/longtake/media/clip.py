@@ -28,10 +28,10 @@ LEAST = 0.1
 """Shortest clip in seconds; a shorter stretch is a moment, and a player would show nothing."""
 
 
-def cut(video: Video, stretch: Segment, path: Path) -> Segment:
+def cut(video: Video, stretch: Segment, path: Path, *, width: int | None = None) -> Segment:
     """Write the frames and the sound of a stretch to an MP4 file; return the stretch written.
 
-    The stretch is cut to the film's end.
+    The stretch is cut to the film's end; pictures are at most ``width`` pixels wide.
     """
     if not stretch.start < video.duration:  # NaN fails too
         asked, last = clock(stretch.start), clock(video.duration)
@@ -45,7 +45,7 @@ def cut(video: Video, stretch: Segment, path: Path) -> Segment:
     with replacing(path) as draft:
         write_film(
             draft,
-            _even(video, times),
+            _even(video, times, width),
             Encoding(fps=rate, gop=250, options=QUALITY, audio_rate=RATE),
             times=[time - stretch.start for time in times],
             sound=_sound(video, written),
@@ -53,11 +53,11 @@ def cut(video: Video, stretch: Segment, path: Path) -> Segment:
     return written
 
 
-def clip_bytes(video: Video, stretch: Segment) -> bytes:
-    """A stretch as the content of an MP4 file."""
+def clip_bytes(video: Video, stretch: Segment, *, width: int | None = None) -> bytes:
+    """A stretch as the content of an MP4 file, at most ``width`` pixels wide."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "clip.mp4"
-        cut(video, stretch, path)
+        cut(video, stretch, path, width=width)
         return path.read_bytes()
 
 
@@ -75,12 +75,12 @@ def write_subtitles(lines: Sequence[Line], stretch: Segment, path: Path) -> int:
     return len(said)
 
 
-def _even(video: Video, times: Sequence[float]) -> Iterator[Pixels]:
+def _even(video: Video, times: Sequence[float], width: int | None) -> Iterator[Pixels]:
     """The frames at given times, without the last row or column where their number is odd."""
-    for frame in video.frames(times):
-        height, width = frame.pixels.shape[:2]
+    for frame in video.frames(times, width=width):
+        rows, columns = frame.pixels.shape[:2]
         # H.264 stores colour for two by two pixels
-        yield frame.pixels[: max(2, height - height % 2), : max(2, width - width % 2)]
+        yield frame.pixels[: max(2, rows - rows % 2), : max(2, columns - columns % 2)]
 
 
 def _sound(video: Video, stretch: Segment) -> NDArray[np.float32] | None:

@@ -61,6 +61,12 @@ class ServedLibrary:
                     break
         return shown
 
+    def known(self) -> int:
+        """How many of the server's files are films of the library; copies count each."""
+        listed = {file.id for file in self._shelf.films()}
+        entries = self.library.entries()
+        return len(listed & {film_id(path.resolve()) for each in entries for path in each.paths})
+
     def open(self, entry: Entry) -> Footage:
         """A film to be asked, from where this server may open it."""
         for path in entry.paths:

@@ -26,7 +26,7 @@ def stranger(options, keys):
 
 
 def test_everything_about_films_needs_the_token(stranger):
-    paths = ["films", "runs", "about", "openapi.json", "pictures/" + "a" * 32]
+    paths = ["films", "runs", "about", "openapi.json", "library", "pictures/" + "a" * 32]
     assert {stranger.get(f"/api/v1/{path}").status_code for path in paths} == {401}
     assert stranger.get("/metrics").status_code == 401
     assert stranger.get("/healthz").text == "ok\n"

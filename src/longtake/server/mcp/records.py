@@ -89,6 +89,9 @@ class Progress(BaseModel):
     """Where work stands, and its answer once it is done."""
 
     handle: str
+    film: str = ""
+    """The film's id."""
+    film_name: str = ""
     state: str
     """``queued``, ``running``, ``done``, ``failed``, ``cancelled`` or ``broken``."""
     position: int = 0
@@ -113,7 +116,14 @@ def spoken(lines: list[Line]) -> str:
 
 def standing(record: RunRecord, run: Run | None, steps: int) -> Progress:
     """Where a run stands."""
-    found = Progress(handle=record.id, state=record.state, steps=steps, error=record.error)
+    found = Progress(
+        handle=record.id,
+        film=record.ask.film,
+        film_name=record.film_name,
+        state=record.state,
+        steps=steps,
+        error=record.error,
+    )
     if run is not None:
         found.position, found.progress = run.position, dict(run.progress)
     answer = record.answer

@@ -55,9 +55,9 @@ class LibraryState(BaseModel):
     """What the library knows of the films below the server's folders."""
 
     films: int
-    """Films that can be searched and asked."""
+    """Files that can be searched and asked."""
     listed: int
-    """Films below the folders."""
+    """Files below the folders."""
     seconds: float
     folders: list[str]
     watching: bool
@@ -125,7 +125,7 @@ def ask(wanted: LibraryAsk, state: Shared) -> Handle:
 def _state(state: State) -> LibraryState:
     shown, watcher = state.library.films(), state.watcher
     return LibraryState(
-        films=len(shown),
+        films=state.library.known(),
         listed=len(state.shelf.films()),
         seconds=sum(film.duration for film in shown.values()),
         folders=state.shelf.folder_names(),

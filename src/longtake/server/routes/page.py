@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
+import hashlib
+from functools import lru_cache
 from pathlib import Path
+from typing import Annotated, NamedTuple
 
-from fastapi import APIRouter, HTTPException
-from starlette.responses import FileResponse, PlainTextResponse, Response
+from fastapi import APIRouter, Header, HTTPException
+from starlette.responses import PlainTextResponse, Response
 
 from longtake.server.state import Shared
 
@@ -27,15 +31,46 @@ def health() -> PlainTextResponse:
     return PlainTextResponse("ok\n")
 
 
+class Asset(NamedTuple):
+    """A file of the page, ready to be sent."""
+
+    plain: bytes
+    packed: bytes
+    """The same, compressed with gzip."""
+    tag: str
+
+
 @router.get("/assets/{name:path}")
-def asset(name: str) -> Response:
+def asset(
+    name: str,
+    accept_encoding: Annotated[str, Header()] = "",
+    if_none_match: Annotated[str, Header()] = "",
+) -> Response:
     """A file of the page."""
     path = (PAGE / name).resolve()
     if not path.is_relative_to(PAGE) or not path.is_file() or path.suffix not in KINDS:
         raise HTTPException(404, "no such file")
+    return _sent(path, accept_encoding, if_none_match)
+
+
+def _sent(path: Path, accepted: str, known: str) -> Response:
+    """A file, compressed where the browser takes that, or that it has not changed."""
+    file = _asset(path, path.stat().st_mtime_ns)
     # checked with the server each time: a new version must not meet old scripts
-    headers = {"Cache-Control": "no-cache"}
-    return FileResponse(path, media_type=KINDS[path.suffix], headers=headers)
+    headers = {"Cache-Control": "no-cache", "ETag": file.tag, "Vary": "Accept-Encoding"}
+    if file.tag in known:
+        return Response(status_code=304, headers=headers)
+    if "gzip" not in accepted:
+        return Response(file.plain, media_type=KINDS[path.suffix], headers=headers)
+    headers["Content-Encoding"] = "gzip"
+    return Response(file.packed, media_type=KINDS[path.suffix], headers=headers)
+
+
+@lru_cache(maxsize=64)
+def _asset(path: Path, changed: int) -> Asset:  # noqa: ARG001 - a changed file is read again
+    plain = path.read_bytes()
+    digest = hashlib.blake2b(plain, digest_size=8).hexdigest()
+    return Asset(plain, gzip.compress(plain, mtime=0), f'"{digest}"')
 
 
 @router.get("/metrics")
@@ -58,9 +93,12 @@ def metrics(state: Shared) -> PlainTextResponse:
 
 
 @router.get("/{path:path}")
-def page(path: str) -> FileResponse:
+def page(
+    path: str,
+    accept_encoding: Annotated[str, Header()] = "",
+    if_none_match: Annotated[str, Header()] = "",
+) -> Response:
     """The page itself, at each of its addresses."""
     if path.startswith(("api/", "v1/")):
         raise HTTPException(404, "no such address")
-    headers = {"Cache-Control": "no-cache"}
-    return FileResponse(PAGE / "index.html", media_type=KINDS[".html"], headers=headers)
+    return _sent(PAGE / "index.html", accept_encoding, if_none_match)

@@ -158,7 +158,9 @@ function Folders() {
       const now = await get("/library").catch((error) => { setProblem(error.message); });
       if (gone) return;
       if (now) setState(now);
-      timer = setTimeout(poll, now && now.doing ? OFTEN : SELDOM);
+      const busy = now && now.watching
+        && (now.doing || now.films + Object.keys(now.failed).length < now.listed);
+      timer = setTimeout(poll, busy ? OFTEN : SELDOM);
     };
     poll();
     return () => { gone = true; clearTimeout(timer); };

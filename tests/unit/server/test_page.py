@@ -1,0 +1,38 @@
+"""The files of the page: small, sent once, and all named in advance."""
+
+from __future__ import annotations
+
+import re
+
+from longtake.server.routes.page import PAGE
+
+
+def files():
+    """Addresses of the page's scripts and styles."""
+    found = [path for ending in ("js", "css") for path in PAGE.rglob(f"*.{ending}")]
+    return [f"/assets/{path.relative_to(PAGE).as_posix()}" for path in found]
+
+
+def test_the_page_is_light(client):
+    weight = 0
+    for address in ["/", *files()]:
+        answer = client.get(address, headers={"Accept-Encoding": "gzip"})
+        assert answer.headers["content-encoding"] == "gzip"
+        weight += int(answer.headers["content-length"])
+    assert weight < 60_000
+
+
+def test_a_file_is_sent_again_only_if_it_changed(client):
+    first = client.get("/assets/style.css", headers={"Accept-Encoding": "identity"})
+    assert "content-encoding" not in first.headers
+    assert first.content == (PAGE / "style.css").read_bytes()
+    again = client.get("/assets/style.css", headers={"If-None-Match": first.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+
+
+def test_every_script_is_asked_for_at_once(client):
+    # imports of imports would cost a round trip each
+    named = re.findall(
+        r'(?:modulepreload" href|script type="module" src)="([^"]+)"', client.get("/").text
+    )
+    assert sorted(named) == sorted(name for name in files() if name.endswith(".js"))
