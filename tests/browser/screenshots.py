@@ -120,6 +120,23 @@ def take(browser: Browser, enter: str, question: LabQuestion) -> None:
     page.get_by_role("button", name="Compare all methods").click()
     page.locator(".agreement", has_text="agree").wait_for()
     shoot(page, "compare")
+    take_library(page, question)
+
+
+def take_library(page: Page, question: LabQuestion) -> None:
+    """All films: what a search finds, and an answer that names its film."""
+    page.get_by_role("link", name="Library").click()
+    page.get_by_role("button", name="Watch these folders").click()
+    page.locator(".folders", has_text="2 of 2 films").wait_for()
+    page.locator(".folders", has_text="as they appear").wait_for()
+    ask(page, question, "videodetective")
+    page.get_by_role("button", name="Ask", exact=True).click()
+    page.locator(".run[data-state=done]").wait_for()
+    page.fill("#search", "a person in a green coat")
+    page.keyboard.press("Enter")
+    page.locator(".hit").first.wait_for()
+    page.locator(".card").first.click()
+    shoot(page, "library")
 
 
 def main() -> None:
@@ -134,6 +151,9 @@ def main() -> None:
         write_world(world, films)
         (films / "film.mp4").rename(films / "harbour.mp4")
         (films / "film.srt").rename(films / "harbour.srt")
+        write_world(make_world(seed=9, minutes=1), films / "2026")
+        for ending in (".mp4", ".srt"):
+            (films / "2026" / f"film{ending}").rename(films / "2026" / f"quay{ending}")
         question = next(each for each in world.questions if each.kind == "needle")
         with server(films, Path(folder) / "cache") as enter, sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])

@@ -164,7 +164,9 @@ class Playback:
     def _transcoded(self) -> Iterator[bytes]:
         video, pipe = self._video, _Pipe()
         rate = min(FASTEST, video.info.fps or FASTEST)
-        times = video.grid(rate, Segment(self.start, max(video.duration, self.start + 0.04)))
+        grid = video.grid(rate, Segment(self.start, max(video.duration, self.start + 0.04)))
+        # the frame on screen at the start appeared before the first time of the grid
+        times = [self.start, *(float(time) for time in grid if time > self.start)]
         with _fragmented(pipe) as out:
             stream: VideoStream | None = None
             sound = _SoundTrack(video, out, Segment(self.start, max(self.start, video.duration)))
@@ -172,9 +174,9 @@ class Playback:
                 pixels = np.ascontiguousarray(_even(frame.pixels))
                 stream = stream or _x264(out, pixels, rate)
                 picture = VideoFrame.from_ndarray(pixels, format="rgb24")
-                picture.pts = round((float(time) - self.start) * 90_000)
+                picture.pts = round((time - self.start) * 90_000)
                 picture.time_base = Fraction(1, 90_000)
-                yield from sound.until(float(time) - self.start, pipe)
+                yield from sound.until(time - self.start, pipe)
                 out.mux(stream.encode(picture))
                 yield pipe.take()
             if stream is not None:

@@ -8,14 +8,17 @@ import { STATUS } from "./parts.js";
 export function Answer({ answer, film, sources = [], scope, run, cited, onCite, onFollowUp }) {
   if (!answer) return null;
   const said = answer.choice ? `${answer.choice}. ${answer.text}` : answer.text;
+  const facts = [
+    answer.confidence != null && `Confidence ${share(answer.confidence)}`,
+    scope && `${scope.searched} films searched, ${scope.candidates} candidates, ${scope.looked_at} looked at`,
+  ].filter(Boolean);
   return html`
     <section class="answer" aria-label="Answer" aria-live="polite">
       <p class="answer-text">${said || (scope ? "In no film" : "No answer")}</p>
       ${STATUS[answer.status] && !(scope && answer.status === "abstained")
         && html`<p class="note">${STATUS[answer.status]}</p>`}
       ${answer.reason && html`<p class="reason">${answer.reason}</p>`}
-      <p class="muted small">Confidence ${share(answer.confidence)}${scope && ` · ${scope.searched} films
-        searched, ${scope.candidates} candidates, ${scope.looked_at} looked at`}</p>
+      ${facts.length > 0 && html`<p class="muted small">${facts.join(" · ")}</p>`}
       ${answer.evidence.length > 0 && html`
         <h3>Citations</h3>
         <ol class="cards">

@@ -72,7 +72,7 @@ export function ComparePage({ group, go }) {
         ${running.length > 0 && html`<button class="quiet" onClick=${() =>
           running.forEach((each) => post(`/runs/${each.run.id}/cancel`))}>Cancel all</button>`}</div>
       ${ask.options.length > 0 && html`<p class="muted">${ask.options.map((option, n) =>
-        `${String.fromCharCode(65 + n)}. ${option}`).join("   ")}</p>`}
+        `${String.fromCharCode(65 + n)}. ${option}`).join(" · ")}</p>`}
       <p class="agreement" role="status">${running.length
         ? `${runs.length - running.length} of ${runs.length} methods have ended`
         : votes.text}</p>
@@ -102,7 +102,7 @@ function Line({ each, go, votes }) {
     <td class="said">${run.answer && !said ? html`<span class="muted">no answer</span>` : said ? html`<span class=${votes.best && said === votes.best ? "agrees" : ""}>
       ${said}</span>` : html`<span class=${`pill ${run.state}`}>${state}</span>
       ${run.error && run.state === "failed" && html`<span class="muted small"> ${run.error}</span>`}`}</td>
-    <td>${run.answer ? share(run.answer.confidence) : ""}</td>
+    <td>${run.answer && run.answer.confidence != null ? share(run.answer.confidence) : "–"}</td>
     <td>${run.answer ? run.answer.evidence.length : ""}</td>
     <td>${count(used.frames)}</td><td>${count(used.calls)}</td>
     <td>${count(used.tokens_in + used.tokens_out)}</td><td>${money(used.cost)}</td>

@@ -37,7 +37,7 @@ export function duration(seconds) {
   return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
 }
 
-export const share = (value) => (value == null ? "unknown" : `${Math.round(value * 100)} %`);
+export const share = (value) => `${Math.round(value * 100)} %`;
 
 export function ago(unix) {
   const seconds = Date.now() / 1000 - unix;

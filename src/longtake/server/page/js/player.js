@@ -102,7 +102,9 @@ export class Player {
     this.video.src = this.objectURL;
     await event(source, "sourceopen");
     const buffer = source.addSourceBuffer(this.codecs);
-    const address = url(`/films/${this.film}/stream?from=${time.toFixed(3)}&viewer=${VIEWER}`);
+    // rounded down: the stream must not begin after the wanted time
+    const from = (Math.floor(time * 1000) / 1000).toFixed(3);
+    const address = url(`/films/${this.film}/stream?from=${from}&viewer=${VIEWER}`);
     const response = await fetch(address, { signal: stopping.signal });
     if (!response.ok) {
       this.fail("The film cannot be streamed.");
