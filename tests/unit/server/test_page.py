@@ -30,9 +30,16 @@ def test_a_file_is_sent_again_only_if_it_changed(client):
     assert (again.status_code, again.content) == (304, b"")
 
 
-def test_every_script_is_asked_for_at_once(client):
+def test_what_the_list_of_films_needs_is_asked_for_at_once(client):
     # imports of imports would cost a round trip each
-    named = re.findall(
-        r'(?:modulepreload" href|script type="module" src)="([^"]+)"', client.get("/").text
-    )
-    assert sorted(named) == sorted(name for name in files() if name.endswith(".js"))
+    text = client.get("/").text
+    named = re.findall(r'(?:modulepreload" href|script type="module" src)="([^"]+)"', text)
+    assert sorted(named) == sorted(f"/assets/{path}" for path in imported(PAGE / "js" / "app.js"))
+
+
+def imported(script):
+    """A script and everything that it imports before it begins."""
+    found = {script.relative_to(PAGE).as_posix()}
+    for name in re.findall(r'^(?:import|export)[^;(]* from "([^"]+)";', script.read_text(), re.M):
+        found |= imported((script.parent / name).resolve())
+    return found

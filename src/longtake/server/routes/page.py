@@ -40,8 +40,9 @@ class Asset(NamedTuple):
     tag: str
 
 
+# coroutines, because these files are in memory and a thread would cost more than sending them
 @router.get("/assets/{name:path}")
-def asset(
+async def asset(
     name: str,
     accept_encoding: Annotated[str, Header()] = "",
     if_none_match: Annotated[str, Header()] = "",
@@ -93,7 +94,7 @@ def metrics(state: Shared) -> PlainTextResponse:
 
 
 @router.get("/{path:path}")
-def page(
+async def page(
     path: str,
     accept_encoding: Annotated[str, Header()] = "",
     if_none_match: Annotated[str, Header()] = "",

@@ -2,7 +2,7 @@
 
 import { html } from "../vendor/preact-htm.js";
 import { frameURL, url } from "./api.js";
-import { clock, share } from "./format.js";
+import { clock, plural, share } from "./format.js";
 import { STATUS } from "./parts.js";
 
 export function Answer({ answer, film, sources = [], scope, run, cited, onCite, onFollowUp }) {
@@ -10,7 +10,7 @@ export function Answer({ answer, film, sources = [], scope, run, cited, onCite, 
   const said = answer.choice ? `${answer.choice}. ${answer.text}` : answer.text;
   const facts = [
     answer.confidence != null && `Confidence ${share(answer.confidence)}`,
-    scope && `${scope.searched} films searched, ${scope.candidates} candidates, ${scope.looked_at} looked at`,
+    scope && `${plural(scope.searched, "film")} searched, ${scope.looked_at} looked at`,
   ].filter(Boolean);
   return html`
     <section class="answer" aria-label="Answer" aria-live="polite">

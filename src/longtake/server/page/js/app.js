@@ -2,12 +2,19 @@
 
 import { html, render, useEffect, useErrorBoundary, useState } from "../vendor/preact-htm.js";
 import { get, signIn } from "./api.js";
-import { ComparePage } from "./compare.js";
-import { FilmPage } from "./film.js";
 import { Films } from "./films.js";
-import { LibraryPage } from "./library.js";
 import { Dialog, Loading, Trouble, useAsync } from "./parts.js";
-import { ReplayPage } from "./replay.js";
+
+// loaded when they are shown: the list of films must not wait for them
+const later = (load, name) => (props) => {
+  const part = useAsync(load, []);
+  if (part.error) return html`<main class="page"><${Trouble} error=${part.error} /></main>`;
+  return part.data ? html`<${part.data[name]} ...${props} />` : null;
+};
+const ComparePage = later(() => import("./compare.js"), "ComparePage");
+const FilmPage = later(() => import("./film.js"), "FilmPage");
+const LibraryPage = later(() => import("./library.js"), "LibraryPage");
+const ReplayPage = later(() => import("./replay.js"), "ReplayPage");
 
 const KEYS = [["space", "play or pause"], ["← →", "five seconds back or forth (shift: a frame)"],
   ["/", "search"], ["a", "ask"], ["+ −", "zoom the timeline, when it has the focus"],

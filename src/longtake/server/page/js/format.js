@@ -48,3 +48,4 @@ export function ago(unix) {
 }
 
 export const words = (name) => name.replaceAll("_", " ");
+export const plural = (n, word) => `${count(n)} ${word}${n === 1 ? "" : "s"}`;

@@ -3,7 +3,7 @@
 import { html, useEffect, useRef, useState } from "../vendor/preact-htm.js";
 import { frameURL, get, post } from "./api.js";
 import { AskBox } from "./ask.js";
-import { clock, duration } from "./format.js";
+import { clock, duration, plural } from "./format.js";
 import { Bar, Loading, Trouble, useAsync, useModel } from "./parts.js";
 import { Screen, usePlayer } from "./screen.js";
 import { History, Watched, followUpOf, useWatched } from "./watched.js";
@@ -93,7 +93,7 @@ function Search({ query, where, onWhere, onPlay, go }) {
     </form>
     ${problem && html`<p class="problem" role="alert">${problem}</p>`}
     ${found && html`<section class="found" aria-label="Search results">
-      <p class="muted small" role="status">${found.searched} films searched</p>
+      <p class="muted small" role="status">${plural(found.searched, "film")} searched</p>
       ${found.films.length === 0 && html`<p class="empty">Nothing fits.</p>`}
       ${found.films.map(({ film, moments }) => html`<${Group} key=${film.id} film=${film}
         moments=${moments} onPlay=${onPlay} go=${go} />`)}</section>`}`;
@@ -176,7 +176,7 @@ function Folders() {
         <span class="muted small">${state.folders.join(", ")}</span><span class="spacer"></span>
         ${state.watching ? html`<button class="quiet" onClick=${() => watch(false)}>Stop watching</button>`
           : html`<button onClick=${() => watch(true)}>Watch these folders</button>`}</div>
-      <p role="status">${state.films} of ${state.listed} films are in the library
+      <p role="status">${state.films} of ${plural(state.listed, "film")} in the library
         ${state.films > 0 && html`<span class="muted"> · ${clock(state.seconds)}</span>`}</p>
       ${doing ? html`<p class="muted small">${doing.film}: ${doing.part}, ${doing.job} of ${doing.jobs}
           ${doing.left != null && ` · about ${duration(doing.left)} left`}</p>
