@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from longtake.display import visible
 
@@ -13,6 +14,8 @@ LEFT, BOTTOM, TOP, RIGHT = 46, 36, 12, 30
 COLOURS = ("#2b6cb0", "#c05621", "#2f855a", "#6b46c1", "#b83280", "#4a5568", "#975a16", "#0987a0")
 """One per run; no two differ only in red and green."""
 
+MARGIN = 1.2
+"""Factor by which the axis of a curve goes beyond its ends."""
 ROW, GAP = 16, 10
 """Height of a bar with its space, and the space between groups of bars."""
 BARS_WIDTH = WIDTH * 1.5
@@ -57,23 +60,35 @@ def scatter(marks: Sequence[Mark], *, x_name: str, x_max: float, diagonal: bool 
     """
     # all values can be 0: a method that uses no frames
     x_max = x_max or 1.0
-    parts = [_axes(x_name, x_max)]
+    parts = [_axes(x_name, [0.0, x_max / 2, x_max])]
     if diagonal:
         x0, y0 = _place(0, 0)
         x1, y1 = _place(1, 1)
         ends = f'x1="{x0:.1f}" y1="{y0:.1f}" x2="{x1:.1f}" y2="{y1:.1f}"'
         parts.append(f'<line {ends} class="guide"/>')
-    for mark in marks:
-        x, y = _place(mark.x / x_max, mark.y)
-        _, low = _place(0, mark.low)
-        _, high = _place(0, mark.high)
-        ends = f'x1="{x:.1f}" y1="{low:.1f}" x2="{x:.1f}" y2="{high:.1f}"'
-        parts.append(
-            f"<g><title>{shown(mark.name)}: {mark.interval} at {mark.x:.4g}</title>"
-            f'<line {ends} stroke="{mark.colour}"/>'
-            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="{mark.colour}"/></g>'
-        )
+    parts += [_point(mark, x_max) for mark in marks]
     return _svg(HEIGHT, parts, f"accuracy against {x_name}")
+
+
+def curves(lines: Sequence[Sequence[Mark]], *, x_name: str) -> str:
+    """Proportions against a quantity; the marks of a line are joined, and its end bears its name.
+
+    The quantity is drawn by its logarithm: budgets differ by factors.
+    """
+    values = [mark.x for line in lines for mark in line]
+    low, high = min(values) / MARGIN, max(values) * MARGIN
+    span = math.log(high / low)
+    parts = [_axes(x_name, [low * (high / low) ** share for share in (0.0, 0.5, 1.0)])]
+    for line in lines:
+        placed = [replace(mark, x=math.log(mark.x / low) / span) for mark in line]
+        ends = [_place(mark.x, mark.y) for mark in placed]
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in ends)
+        parts.append(f'<polyline points="{path}" fill="none" stroke="{line[0].colour}"/>')
+        for mark, own in zip(placed, line, strict=True):
+            parts.append(_point(mark, 1.0, f"{own.x:.4g}"))
+        x, y = ends[-1]
+        parts.append(_text(x - 8, y - 8, line[-1].name[:LONGEST_NAME], anchor="end"))
+    return _svg(HEIGHT, parts, f"accuracy, {x_name}")
 
 
 def bars(groups: Sequence[tuple[str, Sequence[Mark]]]) -> str:
@@ -103,6 +118,19 @@ def as_file(drawn: str) -> str:
     return f"{opening.replace('<svg', namespace, 1)}><style>{STYLE}</style>{backdrop}{rest}\n"
 
 
+def _point(mark: Mark, x_max: float, told: str = "") -> str:
+    """A mark with its interval; ``told`` is its quantity in words."""
+    x, y = _place(mark.x / x_max, mark.y)
+    _, low = _place(0, mark.low)
+    _, high = _place(0, mark.high)
+    ends = f'x1="{x:.1f}" y1="{low:.1f}" x2="{x:.1f}" y2="{high:.1f}"'
+    title = f"{shown(mark.name)}: {mark.interval} at {told or f'{mark.x:.4g}'}"
+    return (
+        f'<g><title>{title}</title><line {ends} stroke="{mark.colour}"/>'
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="{mark.colour}"/></g>'
+    )
+
+
 def _bar(mark: Mark, group: str, y: float) -> str:
     # a bar of no length would be invisible
     length = max(1.0, _along(mark.y) - BARS_LEFT)
@@ -128,16 +156,17 @@ def _place(across: float, up: float) -> tuple[float, float]:
     return x, y
 
 
-def _axes(x_name: str, x_max: float) -> str:
+def _axes(x_name: str, x_values: Sequence[float]) -> str:
+    """Both axes; the values stand at the beginning, the middle and the end of the x axis."""
     base, end = HEIGHT - BOTTOM, WIDTH - RIGHT
     parts = [f'<path d="M{LEFT} {TOP}V{base}H{end}" class="axis"/>']
     for share in (0.0, 0.25, 0.5, 0.75, 1.0):
         _, y = _place(0, share)
         parts.append(_text(LEFT - 6, y + 4, f"{share:.0%}", anchor="end"))
         parts.append(f'<line x1="{LEFT}" x2="{end}" y1="{y:.1f}" y2="{y:.1f}" class="grid"/>')
-    for share in (0.0, 0.5, 1.0):
+    for share, value in zip((0.0, 0.5, 1.0), x_values, strict=True):
         x, _ = _place(share, 0)
-        parts.append(_text(x, base + 15, f"{share * x_max:.4g}", anchor="middle"))
+        parts.append(_text(x, base + 15, f"{value:.4g}", anchor="middle"))
     parts.append(_text((LEFT + end) / 2, HEIGHT - 5, x_name, anchor="middle"))
     return "".join(parts)
 

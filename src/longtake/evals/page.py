@@ -18,7 +18,7 @@ from longtake.evals.drawing import COLOURS, Mark, shown
 from longtake.evals.items import Item
 from longtake.evals.outcomes import in_text
 from longtake.evals.presets import Published
-from longtake.evals.report import Report, differences
+from longtake.evals.report import Report, by_budget, differences
 from longtake.evals.scoring import Rate
 from longtake.evals.solving import file_name
 from longtake.timecode import clock
@@ -60,6 +60,8 @@ COLUMNS = (
     "cost, all",
     "s",
 )
+LIMITS = {"cost": "US$"}
+"""What limits are measured in, where that is not their name."""
 LEGEND = (
     "Measured here. Frames (pictures sent, repeats included), seen (distinct frames, shown or read "
     "as captions), rounds, calls, tokens and seconds are means per question. Abstentions, "
@@ -79,6 +81,7 @@ def page(
         _summary(reports, colours),
         _published(published),
         _against_cost(reports, colours),
+        _against_budget(reports),
         _by_tag(reports, colours),
         _calibration(reports, colours),
         _differences(reports),
@@ -161,6 +164,18 @@ def _against_cost(reports: Sequence[Report], colours: Mapping[str, str]) -> str:
             x_max = 1.1 * max(mark.x for mark in marks)
             plots.append(drawing.scatter(marks, x_name=name, x_max=x_max))
     return "<h2>Accuracy against usage</h2>" + "".join(plots) if plots else ""
+
+
+def _against_budget(reports: Sequence[Report]) -> str:
+    """What a budget buys: one curve for each method that was run under several limits."""
+    plots = []
+    for name, methods in by_budget(reports).items():
+        lines = []
+        for number, (told, runs) in enumerate(methods.items()):
+            colour = COLOURS[number % len(COLOURS)]
+            lines.append([_mark(x, run.scored.accuracy, told, colour) for x, run in runs])
+        plots.append(drawing.curves(lines, x_name=f"at most so many {LIMITS.get(name, name)}"))
+    return "<h2>Accuracy against budget</h2>" + "".join(plots) if plots else ""
 
 
 def _by_tag(reports: Sequence[Report], colours: Mapping[str, str]) -> str:

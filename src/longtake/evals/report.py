@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -20,6 +21,7 @@ from longtake.types import GIVEN
 
 SINGLE = 12
 """Different confidences up to which each is a point of its own: methods that vote state few."""
+_LIMIT = re.compile(r"(\w+)=(\d[\d.e+-]*)")
 MEANS = ("frames", "calls", "tokens_in", "tokens_out", "seconds")
 """Usage figures whose means are part of the JSON output."""
 
@@ -67,6 +69,13 @@ class Report:
         roles = dict(self.spec["models"])
         members = [member["model"] for member in roles.pop("team", [])]
         return ", ".join(dict.fromkeys([*roles.values(), *members]))
+
+    @property
+    def limits(self) -> dict[str, float]:
+        """The budget of each question, without limits that were not set."""
+        # a spec holds the settings as they print
+        set_ = _LIMIT.findall(str(self.spec.get("budget", "")))
+        return {name: float(value) for name, value in set_}
 
     @property
     def total(self) -> int:
@@ -211,6 +220,27 @@ def differences(reports: Sequence[Report]) -> list[tuple[str, Difference]]:
         for other in others:
             pairs.append((f"{first.name} − {other.name}", compare(first, other)))
     return pairs
+
+
+def by_budget(reports: Sequence[Report]) -> dict[str, dict[str, list[tuple[float, Report]]]]:
+    """For each kind of limit: the runs of each method under it, by growing limit.
+
+    Only methods that were run under several limits of the kind on one benchmark are included.
+    """
+    curves: dict[str, dict[str, list[tuple[float, Report]]]] = {}
+    for report in reports:
+        # under two limits at once neither is what a run could spend
+        if report.scored.items and len(report.limits) == 1:
+            ((name, limit),) = report.limits.items()
+            told = f"{report.method}, {report.benchmark}"
+            curves.setdefault(name, {}).setdefault(told, []).append((limit, report))
+    kept: dict[str, dict[str, list[tuple[float, Report]]]] = {}
+    for name, methods in curves.items():
+        for told, runs in methods.items():
+            if len({limit for limit, _ in runs}) > 1:
+                ordered = sorted(runs, key=lambda pair: pair[0])
+                kept.setdefault(name, {})[told] = ordered
+    return kept
 
 
 def plain(reports: Sequence[Report]) -> list[dict[str, Any]]:

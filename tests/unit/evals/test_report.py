@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -156,6 +157,26 @@ def test_marks_are_drawn_in_the_right_place():
     middle = drawing.LEFT + (drawing.WIDTH - drawing.LEFT - drawing.RIGHT) / 2
     assert f'cx="{middle:.1f}" cy="{drawing.TOP:.1f}"' in text
     assert 'width="1.0"' in drawing.bars([("kind", [drawing.Mark(0, 0.0, 0, 0, "m", "#000")])])
+
+
+def test_runs_under_several_budgets_are_a_curve(tmp_path):
+    runs = []
+    for name, choices, limit in (
+        ("much", "AAAA", 90000),
+        ("little", "ABBB", 1000),
+        ("free", "AB", 0),
+    ):
+        run = made(tmp_path / name, choices)
+        budget = f"BudgetSettings(cost=None, tokens={limit or None}, frames=None)"
+        runs.append(replace(run, spec={**run.spec, "budget": budget}))
+    ((limit, methods),) = report.by_budget(runs).items()
+    assert limit == "tokens"
+    ((_, curve),) = methods.items()
+    assert [(x, run.name) for x, run in curve] == [(1000.0, "little"), (90000.0, "much")]
+    text = page(runs, beside=tmp_path, published={})
+    assert "Accuracy against budget" in text
+    assert "<polyline" in text
+    assert "Accuracy against budget" not in page(runs[:1], beside=tmp_path, published={})
 
 
 def test_errors_are_listed_by_frequency_and_the_rest_counted(tmp_path):
