@@ -47,13 +47,12 @@ class Search:
         said = guess(run["vlm"], "auto/search", question, lines=lines, **shown_to(footage, look))
         return said.as_answer(evidence=_shown(look))
 
-    def bounds(self, duration: float, question: Question) -> Bounds:  # noqa: ARG002
-        """One call."""
+    def bounds(self, duration: float, question: Question) -> Bounds:
+        """One call, with no more moments than a film has at this distance."""
         asked = words([question.text, *question.options])
+        frames = min(self.frames, int(duration / max(1.0, self.apart)) + 1)
         prompt_words = asked + 120 + 20 * self.lines
-        return Bounds(
-            calls=1, frames=self.frames, prompt_words=prompt_words, reply_words=120, steps=1
-        )
+        return Bounds(calls=1, frames=frames, prompt_words=prompt_words, reply_words=120, steps=1)
 
 
 def closest_moments(footage: Footage, queries: Sequence[str], most: int, apart: float) -> list[int]:
