@@ -8,9 +8,10 @@
 
 Each thumbnail is reduced to the mean colours of its tiles. Moving pictures are compared by large
 tiles, which change little when things move a little. Still pictures are compared by small tiles,
-because there a line of text may be the only thing that changes. In between, where only part of
-a picture moves, the small tiles that stand still decide: a sign or a caption appears, stays for
-some seconds and disappears, whatever happens around it.
+because there a line of text may be the only thing that changes, and by single pixels, because small
+print hardly changes the mean of a tile. In between, where only part of a picture moves, the small
+tiles that stand still decide: a sign or a caption appears, stays for some seconds and disappears,
+whatever happens around it.
 """
 
 from __future__ import annotations
@@ -32,6 +33,12 @@ TILE_CHANGE = 90.0
 """Difference of the most changed large tile from which two moving pictures are distinct."""
 CARD_CHANGE = 12.0
 """Difference of the most changed small tile from which two still pictures are distinct."""
+PRINT_CHANGE = 15.0
+"""Mean difference of the most changed pixels of two still thumbnails from which they show different
+print. Cards of small print that follow each other differ by 17 and more, a moved pointer by 11, the
+same card by up to 3."""
+PRINT_PIXELS = 8
+"""Number of the most changed pixels: fewer than a short name in small print covers."""
 STILL = 5.0
 """Difference of the most changed small tile below which a picture stands still."""
 LONGEST = 10
@@ -70,6 +77,14 @@ def still_distance(some: Floats, others: Floats) -> Floats:
     return np.asarray(_by_tile(some, others).max(axis=(-2, -1)), np.float32)
 
 
+def print_distance(some: NDArray[np.uint8], others: NDArray[np.uint8]) -> Floats:
+    """Return the mean difference of the most changed pixels of thumbnails, 0 to 255."""
+    gap = np.abs(some.astype(np.int16) - others).mean(axis=-1, dtype=np.float32)
+    flat = gap.reshape(*gap.shape[:-2], -1)
+    most = np.partition(flat, -PRINT_PIXELS, axis=-1)[..., -PRINT_PIXELS:]
+    return np.asarray(most.mean(axis=-1), np.float32)
+
+
 def still(tiles: Floats) -> Bools:
     """Mark pictures that stand still: they hardly differ from the one before or the one after."""
     if len(tiles) < 2:
@@ -101,14 +116,18 @@ def lasting_change(tiles: Floats, resting: Bools) -> Bools:
     return np.asarray(lasting.any(axis=(-2, -1)), np.bool_)
 
 
-def runs(tiles: Floats, *, longest: int = LONGEST) -> list[tuple[int, int]]:
+def runs(thumbnails: NDArray[np.uint8], *, longest: int = LONGEST) -> list[tuple[int, int]]:
     """Group consecutive frames that look alike into half-open ranges of at most ``longest``."""
-    if len(tiles) == 0:
+    if len(thumbnails) == 0:
         return []
+    tiles = tile_colours(thumbnails)
     calm = still(tiles)
     moved = moving_distance(tiles[1:], tiles[:-1]) >= 1
     turned = (still_distance(tiles[1:], tiles[:-1]) >= CARD_CHANGE) & (calm[1:] | calm[:-1])
     turned |= lasting_change(tiles, steady(tiles))
+    for before in np.flatnonzero(calm[1:] & calm[:-1] & ~turned):
+        # one pair at a time, since a long film has many pixels
+        turned[before] = print_distance(*thumbnails[before : before + 2]) >= PRINT_CHANGE
     cuts = [0, *(np.flatnonzero(moved | turned) + 1).tolist(), len(tiles)]
     ranges: list[tuple[int, int]] = []
     for begin, end in pairwise(cuts):
@@ -153,10 +172,13 @@ def survey(thumbnails: NDArray[np.uint8], *, longest: int = LONGEST) -> Survey:
     calm, resting = still(tiles), steady(tiles)
     chosen: list[int] = []
     stands = np.zeros(len(tiles), np.int64)
-    for begin, end in runs(tiles, longest=longest):
+    for begin, end in runs(thumbnails, longest=longest):
         frame = begin + _settled(tiles[begin:end])
         known = chosen[-MEMORY:]
         alike = np.flatnonzero(_alike(tiles, calm, resting, known, frame))
+        if calm[frame] and len(alike):
+            shown = [known[place] for place in alike]
+            alike = alike[print_distance(thumbnails[shown], thumbnails[frame]) < PRINT_CHANGE]
         if len(alike):
             stands[begin:end] = known[alike[-1]]
         else:

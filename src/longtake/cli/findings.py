@@ -19,6 +19,11 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome", "firefox"
 GPU_SECONDS = 5.0
 EXTRAS = {"speech": "moonshine_voice", "serve": "uvicorn", "plot": "matplotlib", "gpu": "torch"}
 """A package of each extra, by whose presence the extra is recognised."""
+LLAMA_CPP = "llamacpp/"
+NATIVE = (
+    "a llama.cpp compiled on its own machine read prompts 1.4 times as fast as the built-in runtime"
+)
+"""Measured with the same model on 2 x86-64 cores: 61 against 44 tokens a second."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +107,8 @@ def advise(found: Findings) -> list[Advice]:
             *(f"${key.variable}" for key in found.keys),
         ]
         why = f"{', '.join(what)} found, and no model is chosen: a larger model answers better"
+        if any(each.begins == LLAMA_CPP for each in found.servers):
+            why += f"; {NATIVE}"
         advice.append(Advice(why, "longtake setup"))
     elif not found.model and not found.has_weights:
         why = "no language model is ready: questions cannot be answered yet"

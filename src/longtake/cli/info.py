@@ -53,7 +53,7 @@ def info(path: Path, full_hash: bool, settings: Settings, as_json: bool) -> None
 
 def _costs(film: Film) -> str:
     costs = known_costs(film.folder)
-    parts = [f"{name} {seconds:.1f} s" for name, seconds in costs.items()]
+    parts = [f"{name} {cost.seconds:.1f} s" for name, cost in costs.items()]
     return ", ".join(parts) or "not recorded; 'longtake index' records it"
 
 
@@ -98,7 +98,7 @@ def _facts(film: Film) -> dict[str, object]:
         "keyframe_seconds": _keyframe_seconds(video),
         **stream,
         "subtitle_file": str(film.subtitle_file) if film.subtitle_file else None,
-        "index_seconds": known_costs(film.folder),
+        "index_seconds": {name: cost.seconds for name, cost in known_costs(film.folder).items()},
     }
 
 

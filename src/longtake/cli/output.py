@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import click
 
 from longtake.display import visible
+from longtake.index.pace import seconds_left
 
 SCHEMA = 1
 """Version of the ``--json`` output."""
@@ -98,25 +100,25 @@ def progress(what: str) -> Iterator[Callable[[float], None]]:
         return
     # imported late: rich is slow to import, and most commands do not need it
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         TextColumn("{task.percentage:>3.0f}%"),
         TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
+        # of all that is done so far: the last steps alone may have been quick or slow ones
+        TextColumn("left {task.fields[left]}"),
     )
+    began = time.perf_counter()
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        task = bars.add_task(visible(what), total=1.0)
-        yield lambda share: bars.update(task, completed=share)
+        task = bars.add_task(visible(what), total=1.0, left="")
+
+        def show(share: float) -> None:
+            left = seconds_left(time.perf_counter() - began, share)
+            bars.update(task, completed=share, left="" if left is None else human_seconds(left))
+
+        yield show
 
 
 def human_bytes(count: float) -> str:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from longtake.algorithms.coverage import coverage
 from longtake.algorithms.shots import Survey, survey
 from longtake.index.layers import Advance, ignore
+from longtake.index.pace import Pace, passes
 from longtake.index.source import Source
 from longtake.index.store import LayerKey
 from longtake.perception.protocols import Reader
@@ -33,8 +34,8 @@ class OnscreenLayer:
         few = len(self._times) < 2
         self._step = source.video.duration if few else float(self._times[1] - self._times[0])
         params = {"reader": reader.key, "step": self._step, "width": WIDTH}
-        # version 2: signs that appear beside movement count as shots of their own
-        self.key = LayerKey("onscreen", 2, params)
+        # version 3: cards of small print that follow each other are told apart
+        self.key = LayerKey("onscreen", 3, params)
         self.exact_key = LayerKey("onscreen_exact", 1, params)
 
     @cached_property
@@ -49,6 +50,10 @@ class OnscreenLayer:
         wanted = np.unique(self._survey.stands[inside])
         known = self._text.covered(self.key)
         return [int(row) for row in wanted if coverage(known, self._moment(row)) < 1.0]
+
+    def share_missing(self) -> float:
+        """The share of the shots that have not been read."""
+        return len(self.missing()) / max(1, len(self._survey.chosen))
 
     def build(self, within: Segment | None = None, advance: Advance = ignore) -> None:
         """Read the frames that are missing; each is stored as soon as it is read."""
@@ -81,6 +86,8 @@ class OnscreenLayer:
 
     def texts(self, rows: Sequence[int]) -> Iterator[tuple[int, list[str]]]:
         """Each row with what can be read in its frame; nothing is stored."""
+        if not rows:
+            return
         frames = self._source.video.frames(self._times[list(rows)], width=WIDTH)
         for row, frame in zip(rows, frames, strict=True):
             yield row, self._read(frame)
@@ -92,9 +99,12 @@ class OnscreenLayer:
 
     def _read_all(self, within: Segment | None, advance: Advance) -> None:
         rows = self.missing(within)
-        for done, (row, texts) in enumerate(self.texts(rows), start=1):
-            self.keep(row, texts)
-            advance(done / len(rows))
+        pace = Pace(len(rows))
+        for numbers in passes(len(rows)):
+            read = self.texts([rows[number] for number in numbers])
+            for number, (row, texts) in zip(numbers, read, strict=True):
+                self.keep(row, texts)
+                advance(pace.finished(number))
 
     def _read_exactly(self, row: int, moment: Segment) -> None:
         (frame,) = self._source.video.at([float(self._times[row])], width=WIDTH)

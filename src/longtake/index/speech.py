@@ -14,11 +14,13 @@ long film.
 from __future__ import annotations
 
 import math
+from itertools import chain
 
 import numpy as np
 
 from longtake.algorithms.coverage import coverage
 from longtake.index.layers import Advance, ignore
+from longtake.index.pace import Pace, passes
 from longtake.index.source import Source
 from longtake.index.store import LayerKey
 from longtake.media.audio import listen
@@ -64,9 +66,10 @@ class SpeechLayer:
     def transcribe(self, within: Segment | None = None, advance: Advance = ignore) -> None:
         """The same; call while the folder is ``building``, from any thread."""
         tiles = self.missing(within)
-        for done, tile in enumerate(tiles, start=1):
-            self.keep(tile, self.hear(tile))
-            advance(done / len(tiles))
+        pace = Pace(len(tiles))
+        for number in chain.from_iterable(passes(len(tiles))):
+            self.keep(tiles[number], self.hear(tiles[number]))
+            advance(pace.finished(number))
 
     def hear(self, tile: Segment) -> Heard:
         """What is said in a tile and its margins; nothing is stored."""

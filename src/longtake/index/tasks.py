@@ -8,10 +8,13 @@ from typing import Protocol
 
 from longtake.index.film import Film
 from longtake.index.layers import Advance, FrameLayer, Glimpses, share_built, width_for
+from longtake.index.onscreen import OnscreenLayer
 from longtake.types import Segment
 
 PROBE_SECONDS = 8.0
 """Length of the stretch in the middle of the film on which speed is measured."""
+PROBES = 5
+"""Shots from all over the film that are read to measure speed."""
 TASKS = ("subtitles", "frames", "speech", "onscreen")
 """Names of the tasks, cheapest first."""
 
@@ -26,6 +29,9 @@ class Task(Protocol):
 
     def done(self) -> bool:
         """Whether nothing is left to do."""
+
+    def left(self) -> float:
+        """The share of the film that is missing."""
 
     def estimate(self) -> float | None:
         """Seconds it will take on this machine, which may be measured; ``None``: not known yet."""
@@ -63,6 +69,10 @@ class SubtitleTask:
         """Whether they are stored."""
         key = self._subtitles.key()
         return key is None or self._film.source.text.has(key)
+
+    def left(self) -> float:
+        """All or nothing."""
+        return 0.0 if self.done() else 1.0
 
     def estimate(self) -> float:
         """A file is read at once; a stream costs about one pass over the film."""
@@ -102,14 +112,19 @@ class FrameTask:
         for layer in missing:
             layer.rows(frames)
         per_frame = (time.perf_counter() - began) / len(frames)
-        count = len(film.times)
-        # layers share the pass, so the least complete one decides
-        built = min(share_built(film.folder, layer, fps, count) for layer in missing)
-        return per_frame * count * (1 - built)
+        return per_frame * len(film.times) * self.left()
+
+    def left(self) -> float:
+        """By the parts that exist; layers share the pass, so the least complete one decides."""
+        fps, count = self._film.source.fps, len(self._film.times)
+        built = [share_built(self._film.folder, layer, fps, count) for layer in self._missing()]
+        return 1 - min(built, default=1.0)
 
     def build(self, advance: Advance) -> None:
         """Compute the layers that are missing."""
         self._film.pictures.build(self._layers, advance)
+        # text comes next, and its networks need the memory
+        self._film.senses.free_pictures()
 
     def _missing(self) -> list[FrameLayer]:
         return [layer for layer in self._layers if not self._film.pictures.has(layer)]
@@ -139,6 +154,13 @@ class SpeechTask:
         """Whether all of the film has been transcribed, or cannot be."""
         layer = self._words.recognised
         return layer is None or not layer.missing()
+
+    def left(self) -> float:
+        """By the tiles that are not transcribed."""
+        layer = self._words.recognised
+        if layer is None:
+            return 0.0
+        return sum(tile.duration for tile in layer.missing()) / self._film.duration
 
     def estimate(self) -> float:
         """Measured on one tile from the middle, which is then done."""
@@ -189,17 +211,29 @@ class OnscreenTask:
         layer = self._words.readable
         return layer is None or not layer.missing()
 
+    def left(self) -> float:
+        """By the shots that are not read."""
+        layer = self._words.readable
+        return 0.0 if layer is None else layer.share_missing()
+
     def estimate(self) -> float | None:
-        """Measured on one shot, which is then done; unknown until the thumbnails are there."""
+        """Measured on some shots, which are then done; unknown until the thumbnails are there."""
         if not self._has_glimpses():
             return None
         layer = self._words.readable
         assert layer is not None
         left = layer.missing()
-        moment = float(self._film.times[left[len(left) // 2]])
+        # the first one loads the models, which is no part of what the others will take
+        took = [self._read(layer, row) for row in left[:: max(1, len(left) // PROBES)][:PROBES]]
+        usual = took[1:] or took
+        return sum(usual) / len(usual) * (len(left) - len(took))
+
+    def _read(self, layer: OnscreenLayer, row: int) -> float:
+        """Seconds that it takes to read one shot."""
+        moment = float(self._film.times[row])
         began = time.perf_counter()
         layer.build(Segment(moment, moment + 0.01))
-        return (time.perf_counter() - began) * (len(left) - 1)
+        return time.perf_counter() - began
 
     def build(self, advance: Advance) -> None:
         """Read what is missing."""

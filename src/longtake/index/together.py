@@ -35,12 +35,12 @@ def build_together(film: Film, parts: Sequence[Task], show: Show) -> dict[str, C
         return costs
     film.video  # noqa: B018 - creates the folder that the lock is in
     speech = next((part for part in parts if isinstance(part, SpeechTask)), None)
-    beside = _Beside(speech) if speech is not None and len(parts) > 1 else None
+    beside = _Beside(film, speech) if speech is not None and len(parts) > 1 else None
     with film.folder.building():
         try:
             for part in parts:
                 if beside is None or part is not speech:
-                    costs[part.name] = _timed(part, show)
+                    costs[part.name] = _timed(film, part, show, beside)
             if beside is not None and speech is not None:
                 with show(speech) as advance:
                     costs[speech.name] = beside.finish(advance)
@@ -50,18 +50,25 @@ def build_together(film: Film, parts: Sequence[Task], show: Show) -> dict[str, C
     return costs
 
 
-def _timed(part: Task, show: Show) -> Cost:
-    wall, cpu = time.perf_counter(), time.process_time()
+def _timed(film: Film, part: Task, show: Show, beside: _Beside | None) -> Cost:
+    def own_cpu() -> float:
+        return time.process_time() - (beside.cpu if beside is not None else 0.0)
+
+    missing = part.left() * film.duration
+    wall, cpu = time.perf_counter(), own_cpu()
     with show(part) as advance:
         part.build(advance)
-    return Cost(time.perf_counter() - wall, time.process_time() - cpu)
+    return Cost(time.perf_counter() - wall, own_cpu() - cpu, missing)
 
 
 class _Beside:
     """Speech recognition in another thread, while this one holds the build lock."""
 
-    def __init__(self, part: SpeechTask) -> None:
+    def __init__(self, film: Film, part: SpeechTask) -> None:
         self._part, self._share = part, 0.0
+        self.cpu = 0.0
+        """CPU seconds of the thread so far; the recogniser uses no others of its own."""
+        self._missing = part.left() * film.duration
         self._stop = Stop(stopping.get())
         self._failure: BaseException | None = None
         self._cost = Cost(0.0, None)
@@ -77,11 +84,12 @@ class _Beside:
                 self._part.build_held(self._advance)
         except BaseException as error:  # noqa: BLE001 - raised again by ``finish``
             self._failure = error
-        # other threads work meanwhile, so the CPU time of speech alone is not known
-        self._cost = Cost(time.perf_counter() - began, None)
+        self.cpu = time.thread_time()
+        self._cost = Cost(time.perf_counter() - began, self.cpu, self._missing)
 
     def _advance(self, share: float) -> None:
         self._share = share
+        self.cpu = time.thread_time()
 
     def finish(self, advance: Advance) -> Cost:
         """Wait until the speech is recognised."""

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import metadata
 from pathlib import Path
@@ -143,8 +143,10 @@ class Recogniser:
     """Decodes speech, and tells how sure the model is of it."""
 
     def __init__(self, folder: Path, compute: Compute) -> None:
-        self._encoder = Session(folder / "encoder_model.ort", compute)
-        self._decoder = Session(folder / "decoder_model_merged.ort", compute)
+        # one thread: a second gains little on a network this small, and pictures need the core
+        alone = replace(compute, threads=compute.threads or 1)
+        self._encoder = Session(folder / "encoder_model.ort", alone)
+        self._decoder = Session(folder / "decoder_model_merged.ort", alone)
         self._vocabulary = vocabulary((folder / "tokenizer.bin").read_bytes())
         self._past = [name for name in self._decoder.inputs if name.startswith("past_key_values.")]
         self._present = [name.replace("past_key_values.", "present.") for name in self._past]

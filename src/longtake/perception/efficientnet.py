@@ -201,6 +201,10 @@ class EfficientNetLite2:
         self._session = Session(model, compute or Compute())
         self.key = f"{self.name}:{digest[:16]}:{self._pixels.key}"
 
+    def unload(self) -> None:
+        """Free the memory of the network; it is loaded again on use."""
+        self._session.unload()
+
     @property
     def size(self) -> int:
         """Shorter side in pixels that frames need."""

@@ -1,11 +1,11 @@
-"""On-screen text by RapidOCR (PP-OCRv6 small, weights inside its wheel).
+"""On-screen text by the models of RapidOCR (PP-OCRv6 small, weights inside its wheel).
 
 It reads Chinese, English and other languages in Latin script, and needs neither network nor
-display. Text is looked for in a small copy of a frame and read in the frame itself; only where the
-copy shows small print is the whole frame searched, which takes more than a second of one core.
-What looks the same at the same place as in the last frame is not read again.
-:mod:`longtake.algorithms.shots` decides which frames to read. Spaces are dropped in small print, so
-:mod:`longtake.algorithms.phrases` matches without spaces.
+display. Black borders are cut off first. Text is looked for in a small copy of what is left and
+read in the frame itself; only where the copy shows small print is all of it searched at full size,
+which takes more than a second of one core. What looks the same at the same place as in the last
+frame is not read again. :mod:`longtake.algorithms.shots` decides which frames to read. Spaces are
+dropped in small print, so :mod:`longtake.algorithms.phrases` matches without spaces.
 """
 
 from __future__ import annotations
@@ -15,18 +15,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from longtake.perception.protocols import TextBox
-from longtake.perception.runtime import Compute, batches
+from longtake.perception.runtime import Compute, batches, load_network
 from longtake.types import Frame
 
 SCORE = 0.5
 """Text with a lower score is left out (RapidOCR's own default)."""
-
-
 COPY = 640
 """Longer side of the copy, in pixels; ``benchmarks/onscreen.py`` measures what is missed."""
 SMALL = 30
@@ -43,51 +42,66 @@ MOVED = 3.0
 """Pixels that a box may move between two frames and still be compared."""
 
 
+BLACK = 32
+"""Brightness (0 to 255) up to which pixels count as black; compression leaves up to 20."""
+MARGIN = 16
+"""Pixels around what is not black that are searched as well: text at an edge needs some room."""
+LEAST = 64
+"""Pixels that are searched at least in both directions."""
+WHOLE = 736
+"""Pixels of a frame's shorter side in a search at full size, to which smaller frames are enlarged
+(RapidOCR's own default)."""
+
+
 class RapidReader:
     """The built-in reader."""
 
     def __init__(self, *, compute: Compute | None = None, score: float = SCORE) -> None:
-        self._threads = (compute or Compute()).threads
+        self._compute = compute or Compute()
         self._score = score
-        self._lock = threading.Lock()  # the engine keeps the scale of the last picture as state
+        self._lock = threading.Lock()  # the detector keeps its scale as state
         self._last: list[_Read] = []
-        self.key = f"rapidocr-{metadata.version('rapidocr')}:{score}:copy{COPY}"
+        self.key = f"rapidocr-{metadata.version('rapidocr')}:{score}:copy{COPY}:trimmed"
 
     @cached_property
-    def _thorough(self) -> Any:
-        """Searches the whole frame; loaded on first use, because it takes a second."""
-        return self._open()
-
-    @cached_property
-    def _quick(self) -> Any:
-        """Searches the small copy, and reads."""
-        return self._open({"Det.limit_type": "max", "Det.limit_side_len": COPY})
-
-    def _open(self, params: dict[str, Any] | None = None) -> Any:
-        from rapidocr import RapidOCR
-
-        common = {
-            "Global.log_level": "critical",
-            "Global.use_cls": False,  # film text is upright
-            "Global.use_rec": False,  # :meth:`_recognise` reads, and only what is new
-            "EngineConfig.onnxruntime.intra_op_num_threads": self._threads or -1,
-        }
-        return RapidOCR(params=common | (params or {}))
+    def _models(self) -> _Models:
+        """Loaded on first use, because it takes a second."""
+        return _Models(self._compute)
 
     def read(self, frame: Frame) -> list[TextBox]:
         """The text in a frame, top to bottom, then left to right."""
         height, width = frame.pixels.shape[:2]
         picture = np.ascontiguousarray(frame.pixels[:, :, ::-1])  # BGR, as OpenCV orders channels
+        area = _lit(picture)
+        if area is None:
+            return []
         with self._lock:
-            corners = _corners(self._quick(picture))
-            if self._small_print(picture, corners):
-                corners = _corners(self._thorough(picture))
-            read = self._recognise(picture, corners)
+            read = self._recognise(picture, self._search(picture, area))
             self._last = read
         legible = [each for each in read if each.score >= self._score and each.text.strip()]
         boxes = [TextBox(e.text, _share(e.corners, width, height), e.score) for e in legible]
-        # the engine promises no order
+        # the detector promises no order
         return sorted(boxes, key=lambda box: (box.box[1], box.box[0]))
+
+    def _search(self, picture: Any, area: tuple[slice, slice]) -> list[Any]:
+        """The corners of each box with text."""
+        lit = picture[area]
+        copied = min(1.0, COPY / max(lit.shape[:2]))
+        corners = self._detect(picture, area, copied)
+        whole = self._scale(picture)
+        # where a copy would be as large as the original, it has shown everything
+        if whole > copied * 1.1 and self._small_print(picture, corners):
+            corners = self._detect(picture, area, whole)
+        return corners
+
+    def _scale(self, picture: Any) -> float:
+        """The factor at which a picture is searched for small print."""
+        return max(1.0, WHOLE / min(picture.shape[:2]))
+
+    def _detect(self, picture: Any, area: tuple[slice, slice], scale: float) -> list[Any]:
+        found = self._models.boxes(picture[area], scale)
+        rows, columns = area
+        return [each + np.float32([columns.start, rows.start]) for each in found]
 
     def _small_print(self, picture: Any, corners: Sequence[Any]) -> bool:
         """Whether a low box holds text; most that do not are textures."""
@@ -114,11 +128,79 @@ class RapidReader:
                 crops.append(crop)
                 places.append(place)
         if crops:
-            result = self._quick.recognize_txt(crops)
-            for place, text, score in zip(places, result.txts, result.scores, strict=True):
+            for place, (text, score) in zip(places, self._models.texts(crops), strict=True):
                 blank = read[place]
-                read[place] = _Read(blank.corners, blank.patch, text, float(score))
+                read[place] = _Read(blank.corners, blank.patch, text, score)
         return read
+
+
+class _Models:
+    """RapidOCR's detector and recogniser, on sessions that leave the other cores alone."""
+
+    def __init__(self, compute: Compute) -> None:
+        import rapidocr
+        from rapidocr.ch_ppocr_det import TextDetector
+        from rapidocr.ch_ppocr_rec import TextRecognizer
+        from rapidocr.utils.log import logger
+
+        logger.setLevel("CRITICAL")  # it would announce every model on standard error
+        folder = Path(rapidocr.__file__).parent / "models"
+        # frames and lines differ in size: memory that is kept for each size would add up
+        detector, recogniser = (
+            load_network(folder / f"PP-OCRv6_{task}_small.onnx", compute, arena=False)
+            for task in ("det", "rec")
+        )
+        self._detector = TextDetector(_config("Det", detector))
+        self._recogniser = TextRecognizer(_config("Rec", recogniser))
+
+    def boxes(self, picture: Any, scale: float) -> list[Any]:
+        """The corners of each box with text in a picture that is searched at a scale."""
+        if scale > 1:
+            self._detector.limit_type = "min"
+            self._detector.limit_side_len = round(min(picture.shape[:2]) * scale)
+        else:
+            self._detector.limit_type = "max"
+            self._detector.limit_side_len = round(max(picture.shape[:2]) * scale)
+        found = self._detector(picture).boxes
+        return [] if found is None else [np.asarray(box, np.float32) for box in found]
+
+    def texts(self, crops: Sequence[Any]) -> list[tuple[str, float]]:
+        """Text and score of each line."""
+        from rapidocr.ch_ppocr_rec import TextRecInput
+
+        read = self._recogniser(TextRecInput(img=list(crops), return_word_box=False))
+        return [(text, float(score)) for text, score in zip(read.txts, read.scores, strict=True)]
+
+
+def _config(part: str, session: Any) -> Any:
+    """RapidOCR's own settings for one of its models, with a session of ours."""
+    import rapidocr
+    from rapidocr.utils.parse_parameters import ParseParams
+
+    settings = ParseParams.load(Path(rapidocr.__file__).parent / "config.yaml")[part]
+    return _Settings({**settings, "session": session, "font_path": None})
+
+
+class _Settings(dict[str, Any]):
+    """Settings whose entries are attributes, too."""
+
+    def __getattr__(self, name: str) -> Any:
+        return self[name]
+
+
+def _lit(picture: Any) -> tuple[slice, slice] | None:
+    """The rows and columns of a picture that are not black, with a margin; ``None``: all black."""
+    bright = picture.max(axis=2) > BLACK
+    rows, columns = np.flatnonzero(bright.any(axis=1)), np.flatnonzero(bright.any(axis=0))
+    if len(rows) == 0:
+        return None
+    return _widened(rows, len(bright)), _widened(columns, bright.shape[1])
+
+
+def _widened(lit: Any, most: int) -> slice:
+    begin, end = int(lit[0]) - MARGIN, int(lit[-1]) + 1 + MARGIN
+    short = max(0, LEAST - (end - begin))
+    return slice(max(0, begin - short // 2), min(most, end + short - short // 2))
 
 
 @dataclass(frozen=True)
@@ -149,12 +231,6 @@ def _patch(crop: Any) -> Any:
     across = max(1, round(width / height * 2)) * PATCH // 2
     small = cv2.resize(crop, (across, PATCH), interpolation=cv2.INTER_AREA)
     return small.mean(axis=2, dtype=np.float32)
-
-
-def _corners(result: Any) -> list[Any]:
-    # without any text, the engine returns an object that has no boxes
-    found = getattr(result, "boxes", None)
-    return [] if found is None else [np.asarray(box, np.float32) for box in found]
 
 
 def _rise(corners: Any, height: int) -> float:

@@ -58,8 +58,13 @@ class Session:
         # two threads must not load the same model twice
         with self._loading:
             if self._loaded is None:
-                self._loaded = _load(self._model, self._compute, optimised=self._optimised)
+                self._loaded = load_network(self._model, self._compute, optimised=self._optimised)
             return self._loaded
+
+    def unload(self) -> None:
+        """Free the memory; the model is loaded again if it is used again."""
+        with self._loading:
+            self._loaded = None
 
     @cached_property
     def inputs(self) -> dict[str, Any]:
@@ -86,7 +91,14 @@ class Session:
         return list(self._session.run(list(outputs), feed))
 
 
-def _load(model: Path, compute: Compute, *, optimised: bool) -> Any:
+def load_network(
+    model: Path, compute: Compute, *, optimised: bool = True, arena: bool = True
+) -> Any:
+    """An ONNX Runtime session.
+
+    Without an ``arena`` memory is returned after each run, which costs some time, but inputs of
+    ever different sizes do not make it grow.
+    """
     import onnxruntime
 
     # the GPU build warns on stderr about every node it leaves to the CPU; errors are raised anyway
@@ -94,6 +106,7 @@ def _load(model: Path, compute: Compute, *, optimised: bool) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = compute.threads or min(os.cpu_count() or 1, 8)
     options.log_severity_level = 3
+    options.enable_cpu_mem_arena = arena
     if not optimised:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     # a decoder works beside the encoder, and spinning threads would take its cores

@@ -36,6 +36,10 @@ class Senses:
         """Tags of pictures; always the built-in network."""
         return self._builtins.tagger
 
+    def free_pictures(self) -> None:
+        """Free the memory of the built-in network for pictures; it is loaded again on use."""
+        self._builtins.tagger.unload()
+
     @property
     def sentences(self) -> MiniLM:
         """Sentence embeddings."""

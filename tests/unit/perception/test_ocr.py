@@ -45,17 +45,40 @@ def test_threads_may_share_a_reader(reader):
         assert [boxes[0].text for boxes in pool.map(reader.read, frames)] == words
 
 
-def test_the_whole_frame_is_searched_only_beside_small_print(monkeypatch):
+def test_the_whole_frame_is_searched_only_beside_small_print():
     reader = RapidReader()
-
-    def refuse(picture):
-        raise AssertionError("the whole frame was searched")
-
-    monkeypatch.setattr(reader, "_thorough", refuse)
+    scales = []
+    boxes = reader._models.boxes
+    reader._models.boxes = lambda picture, scale: scales.append(scale) or boxes(picture, scale)
     assert reader.read(as_frame(card())) == []
     assert reader.read(as_frame(card("THE LAST TRAIN")))
-    small = np.full((720, 1280, 3), 230, np.uint8)
-    picture = Image.fromarray(small)
-    ImageDraw.Draw(picture).text((300, 300), "terms apply", 0, ImageFont.load_default(11))
-    with pytest.raises(AssertionError, match="the whole frame"):
-        reader.read(as_frame(picture))
+    assert max(scales) <= 1
+    reader.read(as_frame(small_print("terms apply", 230)))
+    assert scales[-1] > 1
+
+
+def small_print(text: str, ground: int) -> Image.Image:
+    picture = Image.fromarray(np.full((720, 1280, 3), ground, np.uint8))
+    ink = 0 if ground > 127 else 255
+    ImageDraw.Draw(picture).text((300, 300), text, ink, ImageFont.load_default(11))
+    return picture
+
+
+def test_black_borders_are_not_searched():
+    reader = RapidReader()
+    searched = []
+    boxes = reader._models.boxes
+    reader._models.boxes = lambda picture, scale: (
+        searched.append((picture.shape[:2], scale)) or boxes(picture, scale)
+    )
+    (box,) = reader.read(as_frame(small_print("terms apply", 0)))
+    # one search, at full size, of hardly more than the words
+    ((height, width), scale), *more = searched
+    assert (height, width) < (70, 120)
+    assert scale == 1
+    assert more == []
+    assert match("terms apply", box.text) == 1
+    left, top, right, bottom = box.box
+    assert 290 < left * 1280 < right * 1280 < 380
+    assert 290 < top * 720 < bottom * 720 < 330
+    assert reader.read(as_frame(Image.new("RGB", (1280, 720)))) == []

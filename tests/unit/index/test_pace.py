@@ -1,0 +1,68 @@
+"""How long work still takes, and what it has cost."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from longtake.index.costs import Cost, add_costs, known_costs, usual_costs
+from longtake.index.pace import Pace, passes, seconds_left
+from longtake.index.store import Store
+
+
+def remaining(costs: list[float]) -> list[tuple[float, float, float]]:
+    """Time over, time left as told, time left in truth, after each step."""
+    clock = [0.0]
+    pace = Pace(len(costs), now=lambda: clock[0])
+    told = []
+    for some in passes(len(costs)):
+        for number in some:
+            clock[0] += costs[number]
+            share = pace.finished(number)
+            told.append((clock[0], seconds_left(clock[0], share), sum(costs) - clock[0]))
+    return told
+
+
+EMPTY, FULL = 0.2, 2.0
+FILMS = {
+    "all alike": [1.0] * 60,
+    "text at the end": [EMPTY] * 90 + [FULL] * 90,
+    "text at the beginning": [FULL] * 40 + [EMPTY] * 160,
+    "text here and there": ([EMPTY] * 15 + [FULL] * 15) * 6,
+    "noise": np.random.default_rng(1).gamma(2.0, 0.5, 300).tolist(),
+}
+
+
+@pytest.mark.parametrize("name", FILMS)
+def test_the_time_left_holds_from_a_tenth_of_the_way_on(name):
+    total = sum(FILMS[name])
+    for over, told, truth in remaining(FILMS[name]):
+        # near the end, a second more or less is many per cent of what is left
+        if over >= 0.1 * total:
+            assert told == pytest.approx(truth, rel=0.3, abs=0.03 * total)
+
+
+def test_every_step_is_taken_once_and_ends_at_all():
+    for count in (0, 1, 2, 9, 10, 137):
+        steps = [number for some in passes(count) for number in some]
+        assert sorted(steps) == list(range(count))
+    assert remaining([3.0])[-1] == (3.0, 0.0, 0.0)
+    assert seconds_left(5.0, 0.0) is None
+
+
+def test_costs_of_all_films_give_a_rate_per_minute(tmp_path):
+    store = Store(tmp_path)
+    for number, length in (("a", 60.0), ("b", 180.0)):
+        folder = store.film(number)
+        folder.path.mkdir(parents=True)
+        add_costs(folder, {"speech": Cost(9.0, 2.0, length / 2)})
+        add_costs(folder, {"speech": Cost(9.0, 2.0, length / 2), "frames": Cost(1.0, None, 1.0)})
+        assert known_costs(folder)["speech"] == Cost(18.0, 4.0, length)
+    # what an earlier version recorded is shown, but says nothing about the processor
+    old = store.film("c")
+    old.path.mkdir()
+    (old.path / "costs.json").write_text(json.dumps({"onscreen": 7.5}))
+    assert known_costs(old) == {"onscreen": Cost(7.5, None)}
+    assert usual_costs(store) == {"speech": 2.0}
