@@ -17,12 +17,16 @@ from longtake.cluster.engines import Where
 from longtake.cluster.indexing import Indexed
 from longtake.config import Settings
 from longtake.errors import LongtakeError, MediaError, RunError
-from longtake.index.costs import add_costs
+from longtake.index.costs import Cost, add_costs
 from longtake.index.film import Film
 from longtake.index.tasks import TASKS, Task, tasks
 from longtake.index.together import build_together
+from longtake.methods.lookup.searching import prepare
 from longtake.session.films import open_film, open_store
 from longtake.timecode import clock
+
+MEANINGS = "meanings"
+"""What the last step is called; it is no part that can be chosen, because it takes seconds."""
 
 
 @click.command()
@@ -144,7 +148,10 @@ def _indexed(film: Film, only: Sequence[str]) -> dict[str, object]:
             yield advance
 
     cpu = time.process_time()
-    costs = build_together(film, [task for task, was_done, _ in announced if not was_done], show)
+    missing = [task for task, was_done, _ in announced if not was_done]
+    costs = build_together(film, missing, show)
+    if missing and not only:
+        costs[MEANINGS] = _prepared(film)
     add_costs(film.folder, costs)
     layers = []
     for task, was_done, _ in announced:
@@ -162,6 +169,14 @@ def _indexed(film: Film, only: Sequence[str]) -> dict[str, object]:
         "cpu_seconds": round(time.process_time() - cpu, 3),
         "layers": layers,
     }
+
+
+def _prepared(film: Film) -> Cost:
+    """Compute the meanings of what is said and shown: the first question would wait for it."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    with progress(MEANINGS):
+        prepare(film)
+    return Cost(time.perf_counter() - wall, time.process_time() - cpu, film.duration)
 
 
 def _announce(task: Task) -> tuple[bool, bool]:

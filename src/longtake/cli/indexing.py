@@ -8,7 +8,19 @@ from contextlib import contextmanager
 from longtake.cli.output import progress, say
 from longtake.events import Stream
 from longtake.index.film import Film
+from longtake.index.search import covered
 from longtake.sinks.notes import NoteSink
+
+LONG = 300.0
+"""Seconds of film from which reading all of it takes too long for a first answer."""
+
+
+def is_unread(film: Film) -> bool:
+    """Whether a film is long, and what is said and shown in it is not all known."""
+    if film.duration < LONG:
+        return False
+    known = covered(film)
+    return min(known["speech"] if film.video.info.audio else 1.0, known["onscreen"]) < 1.0
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from longtake.cli.asking import Asked, Manner, ask_film
-from longtake.cli.indexing import show_notes
+from longtake.cli.indexing import is_unread, show_notes
 from longtake.cli.output import say
 from longtake.index.film import Film
 from longtake.index.glance import SECONDS, glance
@@ -11,18 +11,12 @@ from longtake.index.search import covered
 from longtake.methods.lookup.method import Lookup
 from longtake.types import Question
 
-LONG = 300.0
-"""Seconds of film from which reading all of it takes too long for a first answer."""
-
 
 def suits(manner: Manner, film: Film) -> bool:
     """Whether a first look comes first: the method only reads, and most is not read yet."""
-    if manner.method != Lookup.name or film.duration < LONG:
+    if manner.method != Lookup.name or manner.session.settings.budget.seconds is not None:
         return False
-    if manner.session.settings.budget.seconds is not None:
-        return False
-    known = covered(film)
-    return min(known["speech"] if film.video.info.audio else 1.0, known["onscreen"]) < 1.0
+    return is_unread(film)
 
 
 def ask(manner: Manner, film: Film, question: Question) -> Asked | None:

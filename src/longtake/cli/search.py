@@ -7,17 +7,20 @@ from typing import Any
 
 import click
 
-from longtake.cli.indexing import look_through, show_notes
+from longtake.cli.indexing import is_unread, look_through, show_notes
 from longtake.cli.options import COUNT, PATH, common
 from longtake.cli.output import emit_json, say
 from longtake.config import Settings
 from longtake.display import visible
+from longtake.index.film import Film
+from longtake.index.glance import SECONDS, glance
+from longtake.index.layers import Glimpses
 from longtake.index.search import Hit, Search, check_text, stretch_of
 from longtake.index.search import search as find
 from longtake.session.films import open_film
 from longtake.timecode import clock, parse_range
 
-WORDS = {"speech": "speech", "onscreen": "on-screen text"}
+SOURCES = {"speech": "speech", "onscreen": "on-screen text", "image": "pictures"}
 """The sources that 'longtake index' reads, as they are called."""
 
 
@@ -41,9 +44,11 @@ def search(
 ) -> None:
     """Find moments by words: in pictures, on-screen text and speech.
 
-    A film that is not indexed yet has its pictures indexed first. Speech and on-screen text are
-    searched as far as 'longtake index' has got; the first line says what has not been read yet. A
-    star marks hits that a source is sure of; the others are the nearest that there is.
+    A long film that is new gets a first look of some seconds at what is said and shown. If that
+    does not find the words, its pictures are indexed, which is kept if you interrupt it. Speech and
+    on-screen text are searched as far as 'longtake index' has got; the first line says what has not
+    been read yet. A star marks hits that a source is sure of; the others are the nearest that there
+    is.
 
     \b
     Example:
@@ -57,8 +62,10 @@ def search(
         with show_notes():
             # rejects a part outside the film before the film is indexed
             stretch_of(film, stretch)
-            look_through(film)
-            result = find(film, text, within=stretch, top=top)
+            result = _glanced(film, text, top) if stretch is None else None
+            if result is None:
+                look_through(film)
+                result = find(film, text, within=stretch, top=top)
         hits = [_plain(hit) for hit in result.hits]
         reports.append({"film": str(path), "hits": hits, "covered": result.covered})
         # each film is shown as soon as it is searched: the next may take minutes to index
@@ -66,6 +73,18 @@ def search(
             _show(path, result, several=len(paths) > 1)
     if as_json:
         emit_json({"text": text, "films": reports})
+
+
+def _glanced(film: Film, text: str, top: int) -> Search | None:
+    """What a first look at a long new film finds; ``None`` if nothing for sure, or not needed."""
+    if not is_unread(film) or film.pictures.has(Glimpses()):
+        return None
+    glance(film)
+    result = find(film, text, top=top, glanced=True)
+    if any(hit.sure for hit in result.hits):
+        return result
+    say(f"not found in a first look of {SECONDS:.0f} s; now indexing the film's pictures")
+    return None
 
 
 def _plain(hit: Hit) -> dict[str, Any]:
@@ -85,11 +104,11 @@ def _show(path: Path, result: Search, *, several: bool) -> None:
         click.echo(visible(f"{path}:"))
     unread = [
         f"{name} ({result.covered[source]:.0%} known)"
-        for source, name in WORDS.items()
+        for source, name in SOURCES.items()
         if result.covered[source] < 1
     ]
     if unread:
-        say(f"not fully read yet: {' and '.join(unread)}; 'longtake index {path}' reads the rest")
+        say(f"not fully read yet: {', '.join(unread)}; 'longtake index {path}' reads the rest")
     # said before the list: what comes nearest may be far
     if not any(hit.sure for hit in result.hits):
         say("nothing found with confidence" + ("; the nearest are:" if result.hits else ""))

@@ -89,20 +89,28 @@ def stretch_of(film: Film, within: Segment | None) -> Segment:
     return Segment(within.start, min(within.end, film.duration))
 
 
-def search(film: Film, text: str, *, within: Segment | None = None, top: int = 10) -> Search:
-    """The moments that fit ``text`` best, among what has been indexed."""
+def search(
+    film: Film, text: str, *, within: Segment | None = None, top: int = 10, glanced: bool = False
+) -> Search:
+    """The moments that fit ``text`` best, among what has been indexed.
+
+    With ``glanced``, among the words of a first look alone: pictures are not indexed for it.
+    """
     check_text(text)
     stretch = stretch_of(film, within)
     speech, onscreen = _line_layers(film)
+    if glanced and film.words.readable is not None:
+        onscreen = film.words.readable.exact_key
     found = {
-        "image": _images(film, text, stretch),
+        "image": [] if glanced else _images(film, text, stretch),
         "speech": _lines(film, text, speech, stretch),
         "onscreen": _lines(film, text, onscreen, stretch),
     }
     # what one source is unsure of must not outvote what another is sure of
     sure = _fuse({source: [hit for hit in hits if hit.sure] for source, hits in found.items()})
     rest = [hit for hit in _fuse(found) if _apart(hit, sure)]
-    return Search([*sure, *rest][:top], covered(film, stretch))
+    known = covered(film, stretch) | ({"image": 0.0} if glanced else {})
+    return Search([*sure, *rest][:top], known)
 
 
 def covered(film: Film, within: Segment | None = None) -> dict[str, float]:
@@ -214,6 +222,6 @@ def _lines(film: Film, text: str, key: LayerKey | None, stretch: Segment) -> lis
 
 def _moment(line: Line, text: str, key: LayerKey) -> float:
     """When the words are said, judging by their place in the line; signs show from the start."""
-    if key.name == "onscreen":
+    if key.name.startswith("onscreen"):
         return line.segment.start
     return phrases.said_at(text, line)

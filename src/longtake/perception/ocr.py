@@ -33,6 +33,11 @@ SMALL = 30
 the copy are generous: letters of 8 to 16 pixels have boxes of 21 to 30."""
 FEW = 3
 """Low boxes that are read at once to see whether there is small print."""
+SHORT_LINE = 320 / 48
+"""Length of a line, in multiples of its height, to which the recogniser pads shorter ones."""
+AT_ONCE = 6 * SHORT_LINE
+"""Length of all lines that are recognised at once: the network gives 18,000 numbers for every few
+pixels of them, and six long lines would take half a gigabyte."""
 PATCH = 24
 """Height in pixels at which two crops of a text are compared."""
 SAME = 3.0
@@ -96,12 +101,12 @@ class RapidReader:
 
     def _scale(self, picture: Any) -> float:
         """The factor at which a picture is searched for small print."""
-        return max(1.0, WHOLE / min(picture.shape[:2]))
+        return max(1.0, WHOLE / float(min(picture.shape[:2])))
 
     def _detect(self, picture: Any, area: tuple[slice, slice], scale: float) -> list[Any]:
         found = self._models.boxes(picture[area], scale)
         rows, columns = area
-        return [each + np.float32([columns.start, rows.start]) for each in found]
+        return [each + np.array([columns.start, rows.start], np.float32) for each in found]
 
     def _small_print(self, picture: Any, corners: Sequence[Any]) -> bool:
         """Whether a low box holds text; most that do not are textures."""
@@ -168,8 +173,25 @@ class _Models:
         """Text and score of each line."""
         from rapidocr.ch_ppocr_rec import TextRecInput
 
-        read = self._recogniser(TextRecInput(img=list(crops), return_word_box=False))
-        return [(text, float(score)) for text, score in zip(read.txts, read.scores, strict=True)]
+        read = [("", 0.0)] * len(crops)
+        for some in _of_similar_length([crop.shape[1] / crop.shape[0] for crop in crops]):
+            found = self._recogniser(TextRecInput(img=[crops[k] for k in some]))
+            for place, text, score in zip(some, found.txts or (), found.scores, strict=True):
+                read[place] = (text, float(score))
+        return read
+
+
+def _of_similar_length(lengths: Sequence[float]) -> list[list[int]]:
+    """The numbers of lines that are recognised at once: as many as :data:`AT_ONCE` allows."""
+    groups: list[list[int]] = []
+    for number in sorted(range(len(lengths)), key=lambda number: lengths[number]):
+        # all lines of a group are padded to the longest, which comes last
+        padded = max(SHORT_LINE, lengths[number])
+        if groups and (len(groups[-1]) + 1) * padded <= AT_ONCE:
+            groups[-1].append(number)
+        else:
+            groups.append([number])
+    return groups
 
 
 def _config(part: str, session: Any) -> Any:

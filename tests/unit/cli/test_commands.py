@@ -84,6 +84,26 @@ def test_search_says_first_what_was_not_read_and_that_nothing_is_sure(run, film)
     assert "*" not in out
 
 
+def test_a_long_new_film_is_searched_by_a_first_look(run, subtitled, monkeypatch):
+    monkeypatch.setattr("longtake.cli.indexing.LONG", 1.0)
+    looks = []
+    monkeypatch.setattr("longtake.cli.search.glance", looks.append)
+    code, out, err = run("search", subtitled, "hello")
+    assert code == 0
+    assert out.startswith("* [00:00:01]  speech 1.00")
+    assert "pictures (0% known)" in err.splitlines()[0]
+    report = json.loads(ok(run("search", subtitled, "hello", "--json")))["films"][0]
+    assert report["covered"] == {"image": 0.0, "speech": 1.0, "onscreen": 0.0}
+    assert len(looks) == 2
+    # what a first look does not find is worth the pictures; after that there is no first look
+    _, out, err = run("search", subtitled, "an accordion")
+    assert "not found in a first look" in err
+    assert "nothing found with confidence" in err
+    assert "*" not in out
+    run("search", subtitled, "an accordion")
+    assert len(looks) == 3
+
+
 def test_alone_it_says_what_to_type(run):
     out = ok(run())
     assert "longtake ask" in out
@@ -141,10 +161,13 @@ def test_index_says_what_is_damaged_and_builds_it_again(run, film):
 
 
 def test_two_films_are_searched_with_models_loaded_once(run, film, film_folder, monkeypatch):
-    loaded, load = [], runtime._load
-    monkeypatch.setattr(
-        runtime, "_load", lambda model, compute: loaded.append(model.name) or load(model, compute)
-    )
+    loaded, load = [], runtime.load_network
+
+    def counted(model, compute, **options):
+        loaded.append(model.name)
+        return load(model, compute, **options)
+
+    monkeypatch.setattr(runtime, "load_network", counted)
     other = FILMS[1].make(film_folder)
     ok(run("search", film, other, "a number"))
     assert len(loaded) == len(set(loaded)) == 2

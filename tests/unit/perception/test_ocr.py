@@ -10,7 +10,7 @@ from drawings import as_frame, card, noise
 from PIL import Image, ImageDraw, ImageFont
 
 from longtake.algorithms.phrases import match
-from longtake.perception.ocr import RapidReader
+from longtake.perception.ocr import RapidReader, _of_similar_length
 from longtake.perception.protocols import Reader
 
 
@@ -82,3 +82,9 @@ def test_black_borders_are_not_searched():
     assert 290 < left * 1280 < right * 1280 < 380
     assert 290 < top * 720 < bottom * 720 < 330
     assert reader.read(as_frame(Image.new("RGB", (1280, 720)))) == []
+
+
+def test_long_lines_are_recognised_few_at_once():
+    groups = _of_similar_length([2.0, 60.0, 3.0, 15.0, 1.0, 20.0, 60.0])
+    assert groups == [[4, 0, 2], [3, 5], [1], [6]]
+    assert _of_similar_length([]) == []

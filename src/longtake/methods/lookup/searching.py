@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from longtake.algorithms import lexical
 from longtake.algorithms import passages as ranking
 from longtake.footage.protocol import Footage
-from longtake.methods.lookup.reading import Passage
+from longtake.methods.lookup.reading import Passage, read
 from longtake.types import Line
 
 BEARS = 0.35
@@ -32,9 +32,7 @@ def bearing(
     texts = [passage.text for passage in passages]
     by_words = ranking.by_words(queries, texts).max(axis=0)
     kept = np.argsort(-by_words, kind="stable")[:most]
-    parts: dict[str, None] = {}
-    for number in kept:
-        parts |= dict.fromkeys([texts[number], *(line.text for line in passages[number].lines)])
+    parts = compared([passages[number] for number in kept])
     rows = footage.meanings([*queries, *parts])
     closest = (rows[: len(queries)] @ rows[len(queries) :].T).max(axis=0)
     closeness = dict(zip(parts, closest.tolist(), strict=True))
@@ -44,6 +42,19 @@ def bearing(
         meaning = max(closeness[texts[number]], *own)
         scores[number] = meaning + WORD_WEIGHT * by_words[number]
     return scores
+
+
+def compared(passages: Sequence[Passage]) -> list[str]:
+    """The texts of passages whose meaning is compared: each as a whole, and each of its lines."""
+    texts: dict[str, None] = {}
+    for passage in passages:
+        texts |= dict.fromkeys([passage.text, *(line.text for line in passage.lines)])
+    return list(texts)
+
+
+def prepare(footage: Footage) -> None:
+    """Have the meanings of everything said and shown computed, so that no question waits for it."""
+    footage.meanings(compared(read(footage, None)))
 
 
 def choose(
