@@ -32,7 +32,7 @@ class Search:
     frames: int = 64
     """Moments shown, at most."""
     apart: float = 4.0
-    """Seconds between two of them, at least."""
+    """Seconds between two of them, at least; fewer in films too short for that many moments."""
     lines: int = 6
     """Lines that are said or written, at most."""
 
@@ -42,17 +42,19 @@ class Search:
     def answer(self, footage: Footage, question: Question, run: Run) -> Answer:
         """One search, one look, one answer."""
         queries = [question.text, *(f"{question.text} {option}" for option in question.options)]
-        look = look_at(footage, closest_moments(footage, queries, self.frames, self.apart))
+        apart = min(self.apart, footage.duration / self.frames)
+        look = look_at(footage, closest_moments(footage, queries, self.frames, apart))
         lines = closest_lines(footage, queries, self.lines) or phrase("auto", "no_lines")
         said = guess(run["vlm"], "auto/search", question, lines=lines, **shown_to(footage, look))
         return said.as_answer(evidence=_shown(look))
 
-    def bounds(self, duration: float, question: Question) -> Bounds:
-        """One call, with no more moments than a film has at this distance."""
+    def bounds(self, duration: float, question: Question) -> Bounds:  # noqa: ARG002
+        """One call."""
         asked = words([question.text, *question.options])
-        frames = min(self.frames, int(duration / max(1.0, self.apart)) + 1)
         prompt_words = asked + 120 + 20 * self.lines
-        return Bounds(calls=1, frames=frames, prompt_words=prompt_words, reply_words=120, steps=1)
+        return Bounds(
+            calls=1, frames=self.frames, prompt_words=prompt_words, reply_words=120, steps=1
+        )
 
 
 def closest_moments(footage: Footage, queries: Sequence[str], most: int, apart: float) -> list[int]:

@@ -24,7 +24,7 @@ from longtake.methods.auto.stopping import (
     usual,
 )
 from longtake.methods.auto.voices import LENGTH, Standing, Voice, doublings, same_vote, standing
-from longtake.methods.base import bounds_of, checks_itself, name_of
+from longtake.methods.base import checks_itself, name_of
 from longtake.models.replies.letters import plain
 from longtake.steps.answer import guess
 from longtake.steps.calibration import StageFacts
@@ -114,9 +114,6 @@ class Hunt:
         if wanted is None or "vlm" not in self.run:
             return Ahead(key, key)
         frames = min(wanted, frames_that_fit(self.run["vlm"], self.run), len(self.footage.times))
-        most = bounds_of(self.settings.method(key), self.footage.duration, self.question)
-        if most is not None:
-            frames = min(frames, most.frames)
         name = name_of(key)
         if frames < max(LEAST, MORE * self.shown.get(name, 0)):
             return f"{frames} frames fit, hardly more than were shown"
