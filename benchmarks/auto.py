@@ -154,14 +154,16 @@ def singles(minutes: int, acuity: float, **more: Any) -> list[Cell]:
 
 def stop_chance(tokens: float) -> float:
     """The chance to stop after each stage at which random escalation costs as much as auto."""
-    stages = shipped().stages
+    rule = shipped()
+    told = rule.provenance["calibration_error"]
+    asked = rule.provenance["questions"]
 
     def cost(chance: float) -> float:
         total, left = 0.0, 1.0
-        for key, facts in stages.items():
+        # stages run in the order of the list; without an answer nothing stops
+        for key, facts in rule.stages.items():
             total += left * facts.tokens
-            # stages run in the order of the list; lookup seldom answers, so it seldom stops
-            left *= 1 - chance if key != "lookup" else 1.0
+            left *= 1 - chance * told.get(key, {"answers": 0})["answers"] / asked
         return total
 
     low, high = 0.0, 1.0
