@@ -9,6 +9,7 @@ from support.footages import TestFootage
 from longtake.config import BudgetSettings
 from longtake.errors import ConfigError
 from longtake.events import Stream
+from longtake.methods.auto.fitting import Room, fitted
 from longtake.methods.auto.method import Auto, shipped
 from longtake.methods.auto.notes import merged, relevant, split
 from longtake.methods.auto.planning import Needs, Situation, plan, unaffordable
@@ -211,9 +212,21 @@ def test_as_many_frames_are_shown_as_fit_the_context_and_the_budget():
     limited = frames_shown(seeing(context=100_000), stages, BudgetSettings(tokens=20_000))
     assert limited[0] == 40
     assert 60 < limited[1] < 160
-    # the second look would show hardly more than the first
-    assert frames_shown(seeing(context=100_000), stages, BudgetSettings(frames=95)) == [40]
+    # what the first look leaves would be too little for a second
+    assert frames_shown(seeing(context=100_000), stages, BudgetSettings(frames=95)) == [86]
     assert frames_shown(seeing(context=100_000, small="told"), stages) == [32]
+
+
+def test_a_stage_is_rated_by_what_it_shows_and_a_small_budget_is_spent_on_one_look():
+    sizes = [16, 64, 256]
+    assert fitted("search@64", Room(477), sizes) == Ahead("search@64", "search@64", 64)
+    assert fitted("search@256", Room(240), sizes) == Ahead("search@256", "search@256", 240)
+    assert fitted("search@256", Room(100), sizes) == Ahead("search@256", "search@64", 100)
+    assert fitted("search@16", Room(34, limited=True), sizes) == Ahead("search@16", "search@16", 34)
+    assert fitted("search@16", Room(34), sizes) == Ahead("search@16", "search@16", 16)
+    assert isinstance(fitted("search@64", Room(20, shown=16), sizes), str)
+    assert isinstance(fitted("uniform@480", Room(20), [480]), str)
+    assert fitted("uniform@480", Room(20), []) == Ahead("uniform@480", "uniform@480", 20)
 
 
 def test_the_search_shows_what_is_closest_to_the_question_and_each_option_in_turns():

@@ -10,7 +10,7 @@ from longtake.algorithms.asking import kind
 from longtake.errors import BudgetSpent, LongtakeError
 from longtake.events import STAGE, note, step
 from longtake.footage.protocol import Footage
-from longtake.methods.auto.fitting import frames_that_fit
+from longtake.methods.auto.fitting import LEAST, Room, fitted, frames_that_fit, limits_frames
 from longtake.methods.auto.notes import merged, relevant, split
 from longtake.methods.auto.planning import NOTES, unaffordable
 from longtake.methods.auto.stopping import (
@@ -38,13 +38,6 @@ from longtake.types import Answer, Line, Question, Usage
 if TYPE_CHECKING:
     from longtake.methods.auto.method import Auto
 
-LEAST = 4
-"""Frames with which a call is worth making."""
-MORE = 1.5
-"""How many times the frames shown before a further look at more of them shows, at least."""
-NEARLY = 1.1
-"""How many times its frames a stage may be meant to show and still be rated as that stage."""
-
 
 class Hunt:
     """One question on its way through the stages."""
@@ -61,6 +54,7 @@ class Hunt:
         self.length = {LENGTH: doublings(footage.duration)}
         self.left: list[str] = []
         self.after: dict[str, str] = {}
+        self.ran: set[str] = set()
         self.shown: dict[str, int] = {}
         """The most frames that stages of a name were asked to show."""
 
@@ -72,6 +66,7 @@ class Hunt:
         number = 0
         while turn is not None:
             self.left.remove(turn.key)
+            self.ran.add(turn.key)
             number += 1
             try:
                 with step("stage", method=turn.key, number=number):
@@ -94,35 +89,35 @@ class Hunt:
         """The stages that can come next; those that the budget does not pay for are dropped."""
         possible = []
         for key in list(self.left):
-            if self.after.get(key) in self.left:
+            before = self.after.get(key)
+            if before in self.left:
                 continue  # notes follow the stage before them
-            each = self.fitted(key)
-            # even a stage that is too dear is tried if there is no answer otherwise
+            each = self.fitted(key) if before is None or before in self.ran else "nothing to note"
             why = self.too_dear(each) if isinstance(each, Ahead) else each
             if not why and isinstance(each, Ahead):
                 possible.append(each)
             elif self.standing is not None:
                 note("stage_skipped", stage=key, why=why)
                 self.left.remove(key)
-        if not possible and self.standing is None:
-            possible = [Ahead(key, key) for key in self.left if self.after.get(key) is None][:1]
-        return possible
+        if possible or self.standing is not None:
+            return possible
+        # even a stage that is too dear is tried if there is no answer otherwise
+        first = [key for key in self.left if key not in self.after][:1]
+        return [Ahead(key, key, LEAST if frames_of(key) else None) for key in first]
 
     def fitted(self, key: str) -> Ahead | str:
         """A stage with as many frames as fit; or why it is not worth a call."""
-        wanted = frames_of(key)
-        if wanted is None or "vlm" not in self.run:
-            return Ahead(key, key)
-        frames = min(wanted, frames_that_fit(self.run["vlm"], self.run), len(self.footage.times))
         name = name_of(key)
-        if frames < max(LEAST, MORE * self.shown.get(name, 0)):
-            return f"{frames} frames fit, hardly more than were shown"
-        if frames * NEARLY >= wanted or self.settings.stop == "never":
-            return Ahead(key, key, frames)
-        # fewer frames tell as much as the next smaller stage that the calibration knows
-        sizes = [frames_of(known) or 0 for known in self.rule.stages if name_of(known) == name]
-        smaller = [size for size in sizes if size <= NEARLY * frames] or sizes[:1] or [wanted]
-        return Ahead(key, f"{name}@{max(smaller)}", frames)
+        if frames_of(key) is None or "vlm" not in self.run:
+            return Ahead(key, key)
+        # all stages are compared by what they are meant to show
+        known = [] if self.settings.stop == "never" else list(self.rule.stages)
+        room = Room(
+            min(frames_that_fit(self.run["vlm"], self.run), len(self.footage.times)),
+            self.shown.get(name, 0),
+            limited=limits_frames(self.run.ledger.limits),
+        )
+        return fitted(key, room, [frames_of(each) or 0 for each in known if name_of(each) == name])
 
     def too_dear(self, ahead: Ahead) -> str:
         """Why the rest of the budget does not pay for a stage; empty if it does, or may."""
