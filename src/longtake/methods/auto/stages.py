@@ -110,7 +110,7 @@ class Hunt:
         name = name_of(key)
         if frames_of(key) is None or "vlm" not in self.run:
             return Ahead(key, key)
-        # all stages are compared by what they are meant to show
+        # for a calibration each stage is rated as itself, whatever the old one knows
         known = [] if self.settings.stop == "never" else list(self.rule.stages)
         room = Room(
             min(frames_that_fit(self.run["vlm"], self.run), len(self.footage.times)),
