@@ -64,9 +64,10 @@ def fit(
     if not through:
         return rule
     rule = fit_rule(rule, through)
-    stop_at, least_gain = choose(through)
+    held_out = folds(through)
+    stop_at, least_gain = choose(held_out)
     rule = replace(rule, stop_at=stop_at, least_gain=least_gain)
-    parts = held_out_ends(folds(through), stop_at, least_gain)
+    parts = held_out_ends(held_out, stop_at, least_gain)
     ends = [point for part in parts for point in part]
     stated = held_out_final(parts)
     error = expected_error([chance for chance, _ in stated], [right for _, right in stated])

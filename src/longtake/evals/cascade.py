@@ -143,6 +143,10 @@ def _voice(stage: Mapping[str, Any], rule: Calibration) -> Voice:
     return Voice(stage["stage"], checked, 0.5 if chance is None else chance, found)
 
 
+Part: TypeAlias = tuple[Calibration, Sequence[Replayed]]
+"""A rule that was fitted without some films, and the questions about those films."""
+
+
 def fit_rule(rule: Calibration, through: Sequence[Passage]) -> Calibration:
     """The rule of ``auto`` for given probabilities of its stages: pool, prospects and facts."""
     points = []
@@ -206,9 +210,8 @@ def end(replayed: Replayed, rule: Calibration) -> Point:
         visited.append(following.key)
 
 
-def choose(through: Sequence[Passage]) -> tuple[float, float]:
+def choose(parts: Sequence[Part]) -> tuple[float, float]:
     """When to stop: the best accuracy for its tokens, on films held out in turn."""
-    parts = folds(through)
     worth = {}
     for stop_at in STOPS:
         for least_gain in GAINS:
@@ -217,10 +220,6 @@ def choose(through: Sequence[Passage]) -> tuple[float, float]:
             right = mean([point.right for point in ends])
             worth[stop_at, least_gain] = right - WORTH * tokens / UNIT
     return max(worth, key=worth.__getitem__)
-
-
-Part: TypeAlias = tuple[Calibration, Sequence[Replayed]]
-"""A rule that was fitted without some films, and the questions about those films."""
 
 
 def held_out_ends(parts: Sequence[Part], stop_at: float, least_gain: float) -> list[list[Point]]:
