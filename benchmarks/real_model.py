@@ -1,7 +1,7 @@
 """Methods with a real language model on real captions: accuracy, letters, citations, cost.
 
     python benchmarks/real_model.py http://127.0.0.1:9001/v1#qwen [--bench ../shared/bench]
-        [--out runs/real] [--runs nextqa/blind …] [--workers 24] [--parallel 6] [--limit N]
+        [--out runs/real] [--runs nextqa/blind …] [--workers 12] [--parallel 4] [--limit N]
 
 Each run is a ``longtake eval`` in a process of its own and can be resumed; the table is printed
 from what the run folders hold. ``benchmarks/llm_server.py`` serves a GGUF model on a GPU without
@@ -17,6 +17,7 @@ import sys
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -57,15 +58,17 @@ def main() -> None:
     parser.add_argument(
         "--runs", nargs="+", choices=sorted(RUNS), default=list(RUNS), metavar="RUN"
     )
-    parser.add_argument("--workers", type=int, default=24, help="questions at once in each run")
-    parser.add_argument("--parallel", type=int, default=6, help="runs at once")
+    parser.add_argument("--workers", type=int, default=12, help="processes of each run")
+    parser.add_argument("--parallel", type=int, default=4, help="runs at once")
     parser.add_argument("--limit", type=int, help="questions per run")
+    parser.add_argument("--page-only", action="store_true", help="print what is there so far")
     parser.add_argument("--seconds", type=float, default=3600, help="stop each run after this long")
     args = parser.parse_args()
     if not args.bench.is_dir():
         sys.exit(f"no benchmarks in {args.bench}; name their folder with --bench")
-    with ThreadPoolExecutor(args.parallel) as pool:
-        list(pool.map(lambda name: evaluate(name, args), args.runs))
+    if not args.page_only:
+        with ThreadPoolExecutor(args.parallel) as pool:
+            list(pool.map(lambda name: evaluate(name, args), args.runs))
     heads = ["run", "questions", "accuracy (95 %)", "letters (%)", "tokens", "calls"]
     heads += ["precision", "mIoU", "mIoP", "Acc@GQA"]
     print(f"\n| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
@@ -81,7 +84,8 @@ def evaluate(name: str, args: argparse.Namespace) -> None:
     data = data_folder(benchmark, args)
     command = [sys.executable, "-m", "longtake", "eval", benchmark, "--data", str(data)]
     command += ["--method", method, "--model", args.model, "--workers", str(args.workers)]
-    command += ["--out", str(out), *extra]
+    # many processes share the cores; each would start as many threads as there are
+    command += ["--out", str(out), *extra, "--set", "perception.threads=1"]
     if args.limit:
         command += ["--limit", str(args.limit)]
     if (out / "results.jsonl").exists():
@@ -107,7 +111,7 @@ def data_folder(benchmark: str, args: argparse.Namespace) -> Path:
     joined.mkdir(parents=True, exist_ok=True)
     captions = (args.bench / "nextqa_dev" / "captions_1fps.json").resolve()
     for file in (*source.iterdir(), captions):
-        if not (joined / file.name).exists():
+        with suppress(FileExistsError):  # runs begin at the same time
             (joined / file.name).symlink_to(file)
     return joined
 
