@@ -118,9 +118,14 @@ def _pictures(reader: Reader, run: Run, shape: FrameShape, waiting: int) -> Iter
 
     def convert(skip: bool) -> Iterator[Picture]:
         for position, frame in reader.frames(run, skip=skip):
-            pixels = to_pixels(
-                frame, width=shape.width, rotation=shape.rotation, aspect=shape.aspect
-            )
+            try:
+                pixels = to_pixels(
+                    frame, width=shape.width, rotation=shape.rotation, aspect=shape.aspect
+                )
+            except av.error.FFmpegError:
+                # decoded from damaged data, with a format or a size that cannot be converted:
+                # left out, as a picture that cannot be decoded is
+                continue
             yield position, pixels
 
     if len(run.wanted) > waiting:  # too many to collect before the first is passed on
