@@ -18,6 +18,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
 
+import av
+
 from longtake.config import MediaSettings
 from longtake.events import note
 from longtake.media import nvdec
