@@ -45,6 +45,7 @@ LONGEST = 10
 """Frames after which a run is looked at again: pans and rolling credits change without a cut."""
 MEMORY = 200
 """Number of chosen frames that a new one is compared with; older ones may be chosen again."""
+_AT_ONCE = 256
 _ROWS, _COLUMNS = 9, 16  # small tiles; a large tile is 3 × 2 of them
 
 
@@ -58,9 +59,13 @@ def tile_colours(thumbnails: NDArray[np.uint8]) -> Floats:
             f"thumbnails of {width}×{height} are too small; the minimum is {_COLUMNS}×{_ROWS}"
         )
     high, wide = height // _ROWS, width // _COLUMNS
-    trimmed = thumbnails[:, : high * _ROWS, : wide * _COLUMNS].astype(np.float32)
-    tiled = trimmed.reshape(count, _ROWS, high, _COLUMNS, wide, 3)
-    return np.asarray(tiled.mean(axis=(2, 4)), np.float32)
+    tiles = np.empty((count, _ROWS, _COLUMNS, 3), np.float32)
+    # some at a time: as float numbers, the thumbnails of an hour take 100 MB
+    for start in range(0, count, _AT_ONCE):
+        some = thumbnails[start : start + _AT_ONCE, : high * _ROWS, : wide * _COLUMNS]
+        tiled = some.astype(np.float32).reshape(len(some), _ROWS, high, _COLUMNS, wide, 3)
+        tiles[start : start + _AT_ONCE] = tiled.mean(axis=(2, 4))
+    return tiles
 
 
 def moving_distance(some: Floats, others: Floats) -> Floats:

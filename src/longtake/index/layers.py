@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from longtake.index.pace import Pace
 from longtake.index.store import FilmFolder, LayerKey
 from longtake.media.video import Video
 from longtake.perception.protocols import FrameNetwork, ImageEncoder
@@ -149,12 +150,13 @@ def build_parts(
         moments = np.concatenate([times[chunks[number]] for number in wanted])
         width = width_for(video, [each.layer for each in unfinished])
         frames = video.frames(moments, width=width)
-    for done, number in enumerate(wanted, start=1):
+    pace = Pace(len(wanted))
+    for place, number in enumerate(wanted):
         waiting = [each for each in unfinished if number in each.chunks]
         parts = rows_of([each.layer for each in waiting], islice(frames, len(chunks[number])))
         for each, rows in zip(waiting, parts, strict=True):
             folder.write_part(each.key, number, rows)
-        advance(done / len(wanted))
+        advance(pace.finished(place))
     return [each.key for each in unfinished]
 
 

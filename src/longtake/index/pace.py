@@ -47,12 +47,15 @@ class Pace:
         self._now = now
         self._last = now()
         self._costs = np.full(count, np.nan)
+        self._first: int | None = None
 
     def finished(self, number: int) -> float:
         """Note that a step has just been finished; return the share of the work that is done."""
         now = self._now()
         self._costs[number] = now - self._last
         self._last = now
+        if self._first is None:
+            self._first = number
         spent = float(np.nansum(self._costs))
         left = self._expected()
         # a clock that stands still says nothing: then steps are counted
@@ -64,6 +67,8 @@ class Pace:
         """Seconds that the steps to do are expected to take."""
         done = np.flatnonzero(np.isfinite(self._costs))
         to_do = np.flatnonzero(np.isnan(self._costs))
+        # the first step also loads the models
+        done = done[done != self._first] if len(done) > 1 else done
         if len(to_do) == 0:
             return 0.0
         window = min(NEAREST, len(done))

@@ -184,6 +184,7 @@ class SpeechTask:
         layer = self._words.recognised
         if layer is not None:
             layer.transcribe(advance=advance)
+            self._film.senses.free_listener()
 
 
 class OnscreenTask:

@@ -84,6 +84,11 @@ class MoonshineListener:
             raise ModelError("moonshine-voice", "unavailable", detail)
         return folder, Recogniser(folder, self._compute)
 
+    def unload(self) -> None:
+        """Free the memory of the models; they are loaded again on use."""
+        with self._lock:
+            self.__dict__.pop("_loaded", None)
+
     def listen(self, samples: Samples, start: float = 0.0) -> Heard:
         """English lines with film times; other speech is reported, not transcribed."""
         # callers may pass views and other types of float

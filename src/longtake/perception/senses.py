@@ -40,6 +40,11 @@ class Senses:
         """Free the memory of the built-in network for pictures; it is loaded again on use."""
         self._builtins.tagger.unload()
 
+    def free_listener(self) -> None:
+        """The same for the built-in speech recogniser."""
+        if isinstance(self.listener, MoonshineListener):
+            self.listener.unload()
+
     @property
     def sentences(self) -> MiniLM:
         """Sentence embeddings."""

@@ -14,6 +14,7 @@ from longtake.index.fingerprint import PIECE, fingerprint
 from longtake.index.layers import CHUNK, Glimpses
 from longtake.index.packets import load_video
 from longtake.index.store import LayerKey, Store
+from longtake.index.tasks import tasks
 from longtake.media import decode
 from longtake.sinks.recorder import Recorder
 from longtake.types import Segment
@@ -211,3 +212,14 @@ def test_the_meaning_of_a_text_is_computed_once(footage, monkeypatch):
     assert np.array_equal(footage.meanings(texts), first)
     with pytest.raises(AssertionError, match="a boat"):
         footage.meanings(["a red house", "a boat"])
+
+
+def test_the_network_for_pictures_leaves_memory_to_what_comes_next(store, film_folder):
+    film = Film(FILMS[0].make(film_folder), store)
+    (frames,) = [task for task in tasks(film) if task.name == "frames"]
+    assert frames.left() == 1
+    frames.build(lambda share: None)
+    assert frames.left() == 0
+    assert film.senses.tagger._session._loaded is None
+    # it is loaded again when it is used again
+    assert film.senses.tagger.outputs(film.uniform(1)).shape[0] == 1
