@@ -7,6 +7,7 @@ sides are reduced to letters and digits, and the best-matching part of the text 
 from __future__ import annotations
 
 import unicodedata
+from functools import lru_cache
 from typing import NamedTuple
 
 from longtake.types import Line
@@ -19,6 +20,7 @@ SHORTEST = 3
 """A phrase with fewer letters must match a whole word: two letters occur almost everywhere."""
 
 
+@lru_cache(maxsize=65536)
 def squeeze(text: str) -> str:
     """Reduce to lower-case letters and digits without accents: ``Café №7`` becomes ``cafeno7``."""
     # NFKD splits accents from their letters; isalnum() then drops them

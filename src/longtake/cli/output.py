@@ -13,7 +13,6 @@ from typing import Any
 import click
 
 from longtake.display import visible
-from longtake.index.pace import seconds_left
 
 SCHEMA = 1
 """Version of the ``--json`` output."""
@@ -119,6 +118,11 @@ def progress(what: str) -> Iterator[Callable[[float], None]]:
             bars.update(task, completed=share, left="" if left is None else human_seconds(left))
 
         yield show
+
+
+def seconds_left(elapsed: float, share: float) -> float | None:
+    """The time that the rest takes at the same pace; ``None`` before anything is done."""
+    return elapsed * (1 - share) / share if share > 0 else None
 
 
 def human_bytes(count: float) -> str:

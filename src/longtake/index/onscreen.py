@@ -45,10 +45,13 @@ class OnscreenLayer:
     def missing(self, within: Segment | None = None) -> list[int]:
         """Frames that represent a shot inside ``within`` and have not been read."""
         within = within or Segment(0.0, self._source.video.duration)
+        known = self._text.covered(self.key)
+        # choosing shots takes seconds for a long film, and every question asks what is missing
+        if coverage(known, within) >= 1.0:
+            return []
         inside = (self._times < within.end) & (self._times + self._step > within.start)
         # a shot is represented by one frame, which may lie outside ``within``
         wanted = np.unique(self._survey.stands[inside])
-        known = self._text.covered(self.key)
         return [int(row) for row in wanted if coverage(known, self._moment(row)) < 1.0]
 
     def share_missing(self) -> float:

@@ -76,8 +76,3 @@ class Pace:
         begin = np.clip(np.searchsorted(done, to_do) - window // 2, 0, len(done) - window)
         total = np.concatenate(([0.0], np.cumsum(self._costs[done])))
         return float(((total[begin + window] - total[begin]) / window).sum())
-
-
-def seconds_left(elapsed: float, share: float) -> float | None:
-    """The time that the rest takes at the same pace; ``None`` before anything is done."""
-    return elapsed * (1 - share) / share if share > 0 else None

@@ -7,8 +7,9 @@ import json
 import numpy as np
 import pytest
 
+from longtake.cli.output import seconds_left
 from longtake.index.costs import Cost, add_costs, known_costs, usual_costs
-from longtake.index.pace import Pace, passes, seconds_left
+from longtake.index.pace import Pace, passes
 from longtake.index.store import Store
 
 

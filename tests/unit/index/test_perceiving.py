@@ -107,6 +107,18 @@ def test_one_frame_is_read_for_each_distinct_shot_and_stands_for_all_of_it(film)
     assert covered(film)["onscreen"] == 1.0
 
 
+def test_shots_are_not_chosen_again_once_all_of_them_are_read(film, monkeypatch):
+    lines = film.onscreen()
+    del film.words.__dict__["readable"]
+
+    def refuse(thumbnails):
+        raise AssertionError("chose shots")
+
+    monkeypatch.setattr("longtake.index.onscreen.survey", refuse)
+    assert film.onscreen() == lines
+    assert film.onscreen(Segment(20, 30)) == lines[:1]
+
+
 def test_a_moment_that_is_asked_for_is_read_itself_even_where_another_stands_for_it(film):
     film.onscreen()
     assert [line.text for line in film.words.onscreen_at(70.0)] == ["SIGN70"]
