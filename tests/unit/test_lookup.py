@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 from support.footages import TestFootage
 
 from longtake.methods.lookup.method import NOT_FOUND, Lookup
-from longtake.methods.lookup.reading import Passage, read, screens
-from longtake.methods.lookup.searching import holding
+from longtake.methods.lookup.reading import Passage, is_misread, read, screens
+from longtake.methods.lookup.searching import KIND_WEIGHT, bearing, choose, excerpt, holding
 from longtake.models.backends.scripted import ScriptedChat
 from longtake.session.asking import solve
 from longtake.steps.run import Run
@@ -138,6 +139,68 @@ def test_speech_that_is_cut_in_mid_sentence_is_read_as_one():
     other = Passage("speech", (Line(Segment(2, 4), "Meadow Maryland"),))
     ((both, share),) = holding("Green Meadow", "Where?", [one, other])
     assert (both.segment, share) == (Segment(0, 4), 1.0)
+
+
+def test_the_best_passage_stands_right_above_the_question(footage):
+    _, prompts = asked("sold", Question("To whom was the compass sold?"), footage)
+    listed = [line for line in prompts[0].splitlines() if "speech:" in line]
+    assert "sold to Leo" in listed[-1]
+
+
+@pytest.mark.parametrize(
+    ("question", "reply"),
+    [
+        ("What colour is the compass?", "golden compass"),
+        ("How many harbours are there?", "harbour"),
+    ],
+)
+def test_an_answer_is_of_the_kind_that_was_asked_for(question, reply):
+    plain = TestFootage(100, lines=[Line(Segment(10, 12), "welcome to the compass harbours")])
+    answer, prompts = asked(reply, Question(question), plain)
+    assert (answer.status, prompts) == ("abstained", [])
+
+
+def test_once_a_passage_bears_on_the_question_weaker_ones_are_read_too():
+    lines = [
+        Line(Segment(0, 2), "get a license"),
+        Line(Segment(50, 52), "a license is totally free"),
+    ]
+    scores = np.array([0.7, 0.3])
+    passages = [Passage("speech", (line,)) for line in lines]
+    assert choose(scores, passages, most=4, neighbours=0) == [0, 1]
+    assert choose(scores - 0.4, passages, most=4, neighbours=0) == []
+
+
+def test_a_passage_with_a_name_is_preferred_where_a_name_is_asked_for(footage):
+    passages = [
+        Passage("onscreen", (Line(Segment(0, 1), "Tiffany Antopolski"),)),
+        Passage("onscreen", (Line(Segment(1, 2), "Close Window"),)),
+    ]
+    named, other = bearing(footage, ["What is the user's name?"], passages, 10, kind="name")
+    assert (named - other) == pytest.approx(KIND_WEIGHT, abs=1e-6)
+
+
+def test_of_small_print_only_what_is_around_the_closest_line_is_read(footage):
+    texts = [f"terms number {n}" for n in range(20)]
+    texts[12] = "the fee is nine crowns"
+    screen = Passage("onscreen", tuple(Line(Segment(0, 2), text) for text in texts))
+    part = excerpt(footage, "what is the fee", screen)
+    assert [line.text for line in part.lines] == texts[10:15]
+
+
+def test_misread_small_print_is_left_out():
+    blurred = ["connt mesning", "pradition emheaced", "sopyvighi law", "woeld befoey", "bestheos"]
+    clear = ["the terms apply", "no claims", "all rights", "made here", "in two parts"]
+    pages = [[*lines, "by law"] for lines in (blurred, clear)]
+    screens = [Passage("onscreen", tuple(Line(Segment(0, 1), t) for t in page)) for page in pages]
+    assert [is_misread(screen) for screen in screens] == [True, False]
+
+
+def test_a_passage_that_holds_the_answer_to_another_question_is_not_cited():
+    said = ["The paper anchor belongs to Mona.", "The golden anchor belongs to Mona."]
+    passages = [Passage("speech", (Line(Segment(n, n + 1), t),)) for n, t in enumerate(said)]
+    ((cited, share),) = holding("Mona", "Who owns the golden anchor?", passages)
+    assert (cited.text, share) == (said[1], 1.0)
 
 
 def test_speech_and_text_never_share_a_passage(footage):

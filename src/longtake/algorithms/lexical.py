@@ -107,6 +107,14 @@ def lemma(word: str) -> str:
 
 
 @lru_cache(maxsize=65536)
+def is_known(word: str) -> bool:
+    """Whether an English text may hold the word; few names are known, and few misreadings."""
+    from wordfreq import zipf_frequency  # late: loads 60 MB
+
+    return float(zipf_frequency(word, "en")) > 0
+
+
+@lru_cache(maxsize=65536)
 def idf(word: str) -> float:
     """IDF(t) = clip((9 − zipf(t)) / 4, 0, 2), or 1.5 for unknown words.
 

@@ -231,4 +231,9 @@ def in_words(question: Question, choice: str | None, text: str) -> str:
     """An answer as it is put to the next step."""
     if choice is None:
         return text
-    return f"{choice}. {question.options[question.letters.index(choice)]}"
+    return f"{choice}. {option(question, choice)}"
+
+
+def option(question: Question, choice: str | None) -> str:
+    """The text of the chosen option; empty if none is chosen."""
+    return question.options[question.letters.index(choice)] if choice else ""

@@ -6,8 +6,9 @@
     2  queries ← the question, its options, and a few rephrasings
     3  passages ← everything said, shown and described in the stretch
     4  rank the passages by meaning and by the words that they share with a query
-    5  nothing bears on the question: say so (an abstention), without asking a model
-    6  answer from the best passages and their neighbours, in one short prompt
+    5  nothing bears on the question, or holds the kind of thing that it asks for: say so
+       (an abstention), without asking a model
+    6  answer from the best passages and their neighbours, in one short prompt, the best one last
     7  not told: say so
     8  cite the passages that hold the words of the answer; an answer that none holds is not given
 
@@ -24,19 +25,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from pydantic import BaseModel, Field
 
+from longtake.algorithms.expected import CERTAIN, Kind, expected, holds
 from longtake.algorithms.scope import scope
 from longtake.errors import check_least
 from longtake.events import note, step
 from longtake.footage.protocol import Footage
 from longtake.methods.base import Bounds, words
 from longtake.methods.lookup.reading import Passage, read
-from longtake.methods.lookup.searching import adds_nothing, bearing, choose, holding
-from longtake.steps.answer import Choice
+from longtake.methods.lookup.searching import adds_nothing, bearing, choose, excerpt, holding
+from longtake.steps.answer import Choice, option
 from longtake.steps.ask import ask
 from longtake.steps.run import Run
 from longtake.steps.showing import length
@@ -97,9 +99,9 @@ class Lookup:
         with step("search"):
             queries = [question.text, *question.options, *self.rephrase(question, run)]  # 2
             passages = read(footage, stretch)  # 3
-            found = self.search(footage, queries, passages)  # 4
+            found = self.search(footage, queries, passages, asked_for(question))  # 4
         note("looked_up", lines=len(passages), passages=len(found), stretch=_told(stretch))
-        if not found:  # 5
+        if not found or not may_tell(question, [passage.text for passage in found]):  # 5
             return not_found()
         with step("answer"):
             return self.conclude(footage, question, found, run)
@@ -119,14 +121,22 @@ class Lookup:
         return said.queries[: self.rephrasings]
 
     def search(
-        self, footage: Footage, queries: Sequence[str], passages: Sequence[Passage]
+        self,
+        footage: Footage,
+        queries: Sequence[str],
+        passages: Sequence[Passage],
+        kind: Kind | None = None,
     ) -> list[Passage]:
         """The passages that bear on the queries, with neighbours, in time order."""
         if not passages:
             return []
-        scores = bearing(footage, queries, passages, self.max_passages_read)
+        scores = bearing(footage, queries, passages, self.max_passages_read, kind)
         numbers = choose(scores, passages, self.max_passages, self.neighbours)
-        return [passages[number] for number in numbers]
+        found = []
+        for number in numbers:
+            passage = excerpt(footage, queries[0], passages[number])
+            found.append(replace(passage, bearing=float(scores[number])))
+        return found
 
     def conclude(
         self, footage: Footage, question: Question, found: Sequence[Passage], run: Run
@@ -135,7 +145,8 @@ class Lookup:
         slots: dict[str, Any] = {
             "question": question,
             "length": length(footage),
-            "passages": numbered(found),
+            # a small model reads best what stands right above the question
+            "passages": numbered(sorted(found, key=lambda passage: passage.bearing)),
         }
         choice, text = self.propose(question, slots, run)  # 6
         if choice is None and (not text or _NOT_TOLD.search(text)):
@@ -146,6 +157,9 @@ class Lookup:
             return not_found()
         if text and adds_nothing(text, question.text):
             text = holders[0][0].text  # the line itself says more
+        if text and not may_tell(question, [text]):
+            note("not_what_was_asked", answer=text)
+            return not_found()
         evidence = [cite(passage, share) for passage, share in holders[: self.max_citations]]
         return Answer(choice, text, evidence=tuple(evidence))
 
@@ -182,9 +196,17 @@ def numbered(passages: Sequence[Passage]) -> list[str]:
     ]
 
 
-def option(question: Question, choice: str | None) -> str:
-    """The text of the chosen option; empty if none is chosen."""
-    return question.options[question.letters.index(choice)] if choice else ""
+def may_tell(question: Question, texts: Sequence[str]) -> bool:
+    """Whether some text holds the kind of thing that the question asks for, where that is sure."""
+    kind = asked_for(question)
+    if kind not in CERTAIN:
+        return True
+    return any(holds(kind, text) for text in texts)
+
+
+def asked_for(question: Question) -> Kind | None:
+    """The kind of thing that an open question asks for; options tell more than their kind."""
+    return None if question.options else expected(question.text)
 
 
 def cite(passage: Passage, share: float) -> Evidence:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from longtake.algorithms import lexical
 from longtake.algorithms.phrases import squeeze
 from longtake.footage.protocol import Footage
 from longtake.types import Line, Segment
@@ -15,6 +16,11 @@ SHORT_SCREEN = 5
 SHORTEST_LINE = 2
 """Letters of a line worth reading: single ones are misread shapes."""
 
+MISREAD = 1 / 3
+"""Share of unknown words from which a long screen counts as misread, as blurred print is."""
+LONG_WORD = 4
+"""Letters of a word that counts for this: shorter ones are often abbreviations."""
+
 
 @dataclass(frozen=True)
 class Passage:
@@ -22,6 +28,8 @@ class Passage:
 
     source: str
     lines: tuple[Line, ...]
+    bearing: float = 0.0
+    """How much it has to do with the question."""
 
     @property
     def segment(self) -> Segment:
@@ -42,7 +50,8 @@ def read(footage: Footage, stretch: Segment | None) -> list[Passage]:
         lines = [Line(Segment(time, time + 1), text) for time, text in captions]
         return [Passage("caption", (line,)) for line in lines]
     spoken = [Passage("speech", (line,)) for line in footage.speech(stretch)]
-    return spoken + screens(footage.onscreen(stretch))
+    shown = screens(footage.onscreen(stretch))
+    return spoken + [passage for passage in shown if not is_misread(passage)]
 
 
 def screens(lines: Sequence[Line]) -> list[Passage]:
@@ -65,6 +74,15 @@ def screens(lines: Sequence[Line]) -> list[Passage]:
             kept = screen if len(screen) <= SHORT_SCREEN else new
             shown.append(Passage("onscreen", tuple(kept)))
     return shown
+
+
+def is_misread(passage: Passage) -> bool:
+    """Whether a long screen consists of words that no English text holds."""
+    if len(passage.lines) <= SHORT_SCREEN:
+        return False
+    words = [word for word in lexical.content_words(passage.text) if len(word) >= LONG_WORD]
+    unknown = [word for word in words if word.isascii() and not lexical.is_known(word)]
+    return len(unknown) > MISREAD * len(words)
 
 
 def _prolonged(passage: Passage, screen: Sequence[Line]) -> Passage:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -10,22 +11,34 @@ from numpy.typing import NDArray
 
 from longtake.algorithms import lexical
 from longtake.algorithms import passages as ranking
+from longtake.algorithms.expected import Kind, holds
 from longtake.footage.protocol import Footage
-from longtake.methods.lookup.reading import Passage, read
+from longtake.methods.lookup.reading import SHORT_SCREEN, Passage, read
 from longtake.types import Line
 
 BEARS = 0.35
 """Bearing from which a passage has to do with a question, measured by
 ``benchmarks/lookup_thresholds.py`` on the development half of the benchmark ``films``."""
+MAY_BEAR = 0.25
+"""Bearing from which a passage is read as well, once another one clears :data:`BEARS`."""
 WORD_WEIGHT = 0.1
 """What the weight of the shared words adds to the closeness in meaning."""
+AS_GOOD = 0.9
+"""Share of the best passage's words of question and answer that another cited one must hold."""
+KIND_WEIGHT = 0.2
+"""What it adds if a passage holds the kind of thing that is asked for, such as a name."""
 
 
 def bearing(
-    footage: Footage, queries: Sequence[str], passages: Sequence[Passage], most: int
+    footage: Footage,
+    queries: Sequence[str],
+    passages: Sequence[Passage],
+    most: int,
+    kind: Kind | None = None,
 ) -> NDArray[np.float64]:
-    """How much each passage has to do with the closest query: meaning, plus the shared words.
+    """How much each passage has to do with the closest query.
 
+    Meaning, plus the shared words, plus whether it holds the kind of thing that is asked for.
     Meaning is compared for the ``most`` passages that share the most words; of a screen, the
     closest line counts, since the others may be about something else.
     """
@@ -41,6 +54,8 @@ def bearing(
         own = [closeness[line.text] for line in passages[number].lines]
         meaning = max(closeness[texts[number]], *own)
         scores[number] = meaning + WORD_WEIGHT * by_words[number]
+        if kind is not None and holds(kind, texts[number]):
+            scores[number] += KIND_WEIGHT
     return scores
 
 
@@ -60,9 +75,14 @@ def prepare(footage: Footage) -> None:
 def choose(
     scores: NDArray[np.float64], passages: Sequence[Passage], most: int, neighbours: int
 ) -> list[int]:
-    """The passages that bear on the question with their neighbours, in time order."""
+    """The passages that bear on the question with their neighbours, in time order.
+
+    None if no passage clears :data:`BEARS`. Below that, a passage is too weak to ask a model, but
+    may still tell what the others only announce.
+    """
     order = np.argsort(-scores, kind="stable")[:most]
-    best = [int(number) for number in order if scores[number] >= BEARS]
+    bears = scores.size > 0 and scores[order[0]] >= BEARS
+    best = [int(number) for number in order if bears and scores[number] >= MAY_BEAR]
     lines = [Line(passage.segment, passage.text) for passage in passages]
     chosen = set(best)
     for source in {passages[number].source for number in best}:
@@ -74,11 +94,26 @@ def choose(
     return sorted(chosen, key=lambda number: passages[number].segment)
 
 
+def excerpt(footage: Footage, question: str, passage: Passage) -> Passage:
+    """The part of a long screen around the line that is closest to the question.
+
+    A page of small print would fill the prompt, and a small model loses the rest among it.
+    """
+    if passage.source != "onscreen" or len(passage.lines) <= SHORT_SCREEN:
+        return passage
+    rows = footage.meanings([question, *(line.text for line in passage.lines)])
+    closest = int(np.argmax(rows[1:] @ rows[0]))
+    first = min(max(0, closest - SHORT_SCREEN // 2), len(passage.lines) - SHORT_SCREEN)
+    return replace(passage, lines=passage.lines[first : first + SHORT_SCREEN])
+
+
 def holding(answer: str, question: str, passages: Sequence[Passage]) -> list[tuple[Passage, float]]:
     """The passages that hold the words of an answer, with the share they hold, best first.
 
     Words of the question do not count unless the answer has no others. Where no single passage
-    holds the answer, two that follow each other may: speech is cut in mid-sentence.
+    holds the answer, two that follow each other may: speech is cut in mid-sentence. Of several,
+    only those are kept that also hold about as much of the question as the best one: a price is
+    named for many things.
     """
     asked, said = lexical.lemmas([question]), lexical.lemmas([answer])
     wanted = said - asked or said
@@ -90,7 +125,10 @@ def holding(answer: str, question: str, passages: Sequence[Passage]) -> list[tup
         shares = [(each, ranking.held(answer, wanted, each.text)) for each in candidates]
         enough = [each for each in shares if each[1] >= ranking.HELD]
         if enough:
-            return sorted(enough, key=lambda each: -each[1])
+            strength = [ranking.held("", asked | said, passage.text) for passage, _ in enough]
+            order = sorted(range(len(enough)), key=lambda place: -strength[place])
+            least = AS_GOOD * max(strength)
+            return [enough[place] for place in order if strength[place] >= least]
     return []
 
 
