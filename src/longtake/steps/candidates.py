@@ -10,6 +10,9 @@ from itertools import zip_longest
 import numpy as np
 from numpy.typing import NDArray
 
+from longtake.algorithms import phrases
+from longtake.algorithms.phrases import SURE
+from longtake.algorithms.scope import scope
 from longtake.footage.protocol import Footage
 from longtake.models.chat import Card, Chat, Image
 from longtake.models.tokens import estimate, estimate_image
@@ -50,19 +53,37 @@ class Candidate:
         return Line(self.evidence.segment, self.evidence.text or phrase("shared", "picture_below"))
 
 
+@dataclass(frozen=True)
+class Proposal:
+    """A question with the answer to be checked."""
+
+    question: str
+    answer: str
+
+    @property
+    def text(self) -> str:
+        """Both in a row."""
+        return f"{self.question} {self.answer}"
+
+
 def gather(
-    answer: Answer, footage: Footage, about: str, lines: Sequence[Evidence], *, pictures: bool
+    answer: Answer,
+    footage: Footage,
+    proposal: Proposal,
+    lines: Sequence[Evidence],
+    *,
+    pictures: bool,
 ) -> list[Candidate]:
     """Candidates by promise, each moment once.
 
     Moments that the reason names, cited moments, lines and pictures take turns.
     """
-    cited = sorted(answer.evidence, key=lambda each: -_closeness(each, footage, about))
+    cited = sorted(answer.evidence, key=lambda each: -_closeness(each, footage, proposal.text))
     sources = [
         named_in(answer.reason, footage),
         cited,
         lines[:FROM_LINES],
-        close_pictures(footage, about),
+        close_pictures(footage, proposal),
     ]
     in_turn = [each for rank in zip_longest(*sources) for each in rank if each is not None]
     chosen: list[Candidate] = []
@@ -70,7 +91,7 @@ def gather(
         moment = evidence.segment.middle
         if any(abs(moment - each.evidence.segment.middle) < APART for each in chosen):
             continue
-        candidate = _candidate(evidence, footage, pictures)
+        candidate = _candidate(evidence, footage, pictures, proposal)
         if candidate is not None:
             chosen.append(candidate)
         if len(chosen) == MOST:
@@ -106,16 +127,19 @@ def ranked_lines(footage: Footage, about: str) -> list[Evidence]:
     return evidence
 
 
-def close_pictures(footage: Footage, about: str) -> list[Evidence]:
-    """The moments whose pictures are closest to a text."""
+def close_pictures(footage: Footage, proposal: Proposal) -> list[Evidence]:
+    """The moments whose pictures are closest to question and answer, together and each alone.
+
+    A question about two events is answered at two moments, of which each resembles one half. Where
+    the question names a part of the film, only that part is searched.
+    """
     if "pictures" not in footage.has:
         return []
-    cosines = footage.embeddings() @ footage.encode([about])[0]
-    evidence = []
-    for row in _peaks(cosines, footage):
-        time = float(footage.times[row])
-        evidence.append(Evidence(Segment(time, time), "frame", "", round(float(cosines[row]), 4)))
-    return evidence
+    texts = [proposal.text, proposal.question, proposal.answer]
+    cosines = footage.encode(texts) @ footage.embeddings().T
+    stretch = scope(proposal.question, footage.duration)
+    ranked = [_peaks(row, footage, stretch) for row in cosines]
+    return [each for rank in zip_longest(*ranked) for each in rank if each is not None]
 
 
 def sourced_lines(footage: Footage) -> list[tuple[str, Line]]:
@@ -164,10 +188,15 @@ def numbered(candidates: Sequence[Candidate]) -> list[str]:
     ]
 
 
-def _candidate(evidence: Evidence, footage: Footage, pictures: bool) -> Candidate | None:
-    if evidence.text:
+def _candidate(
+    evidence: Evidence, footage: Footage, pictures: bool, proposal: Proposal
+) -> Candidate | None:
+    sees = pictures and "pictures" in footage.has
+    # what a sign says is told by its text; on what it stands, only by the picture
+    quoted = evidence.source == "onscreen" and phrases.match(proposal.answer, evidence.text) >= SURE
+    if evidence.text and not (sees and quoted):
         return Candidate(evidence)
-    if not pictures or "pictures" not in footage.has:
+    if not sees:
         return None  # nothing to judge it by
     (frame,) = footage.at([evidence.segment.middle])
     return Candidate(evidence, frame)
@@ -179,12 +208,17 @@ def _closeness(evidence: Evidence, footage: Footage, about: str) -> float:
     return float(footage.embeddings()[row] @ footage.encode([about])[0])
 
 
-def _peaks(cosines: NDArray[np.float32], footage: Footage) -> list[int]:
-    """The rows that stand out most, none within :data:`APART` seconds of a better one."""
-    peaks: list[int] = []
+def _peaks(
+    cosines: NDArray[np.float32], footage: Footage, stretch: Segment | None
+) -> list[Evidence]:
+    """The moments that stand out most, none within :data:`APART` seconds of a better one."""
+    peaks: list[Evidence] = []
     for row in np.argsort(-cosines, kind="stable").tolist():
-        if all(abs(footage.times[row] - footage.times[peak]) >= APART for peak in peaks):
-            peaks.append(row)
+        time = float(footage.times[row])
+        inside = stretch is None or stretch.start <= time <= stretch.end
+        if inside and all(abs(time - peak.segment.start) >= APART for peak in peaks):
+            score = round(float(cosines[row]), 4)
+            peaks.append(Evidence(Segment(time, time), "frame", "", score))
             if len(peaks) == FROM_PICTURES:
                 break
     return peaks

@@ -22,15 +22,23 @@ from dataclasses import dataclass, replace
 
 from pydantic import BaseModel, Field
 
-from longtake.algorithms import phrases
+from longtake.algorithms import lexical, phrases
 from longtake.errors import BudgetSpent, ModelError
 from longtake.events import note, step
 from longtake.footage.protocol import Footage
 from longtake.models.chat import Chat
 from longtake.prompts import Plain, phrase
-from longtake.steps.answer import guess, in_words
+from longtake.steps.answer import guess, in_words, option
 from longtake.steps.ask import ask
-from longtake.steps.candidates import Candidate, affordable, decoy, gather, numbered, ranked_lines
+from longtake.steps.candidates import (
+    Candidate,
+    Proposal,
+    affordable,
+    decoy,
+    gather,
+    numbered,
+    ranked_lines,
+)
 from longtake.steps.extent import with_extent
 from longtake.steps.run import Run
 from longtake.timecode import clock
@@ -84,10 +92,10 @@ def check(answer: Answer, footage: Footage, question: Question, run: Run) -> Che
 
 def _checked(answer: Answer, footage: Footage, question: Question, run: Run) -> Checked:
     proposed = in_words(question, answer.choice, answer.text)
-    about = f"{question.text} {proposed}"
+    proposal = Proposal(question.text, option(question, answer.choice) or answer.text)
     chat, sees = verifier(run)
-    lines = ranked_lines(footage, about)
-    candidates = gather(answer, footage, about, lines, pictures=sees)  # 1
+    lines = ranked_lines(footage, proposal.text)
+    candidates = gather(answer, footage, proposal, lines, pictures=sees)  # 1
     candidates = affordable(candidates, chat, run)
     if not candidates:
         return Checked(unsupported(answer), done=True)
@@ -100,6 +108,8 @@ def _checked(answer: Answer, footage: Footage, question: Question, run: Run) -> 
     if marks is None:
         note("verified_by_overlap", candidates=len(candidates))
         marks = by_overlap(answer.text or proposed, candidates)
+    elif not (marks.supports or marks.contradicts):
+        marks = Marks(supports=stating(proposal, candidates), contradicts=[])
     supporting = _numbered(candidates, marks.supports)
     against = _numbered(candidates, [n for n in marks.contradicts if n not in marks.supports])
     note("verified", candidates=len(candidates), supports=len(supporting), contradicts=len(against))
@@ -174,6 +184,21 @@ def by_overlap(proposed: str, candidates: Sequence[Candidate]) -> Marks:
         if phrases.match(proposed, candidate.evidence.text) >= OVERLAP:
             supports.append(number)
     return Marks(supports=supports, contradicts=[])
+
+
+def stating(proposal: Proposal, candidates: Sequence[Candidate]) -> list[int]:
+    """The candidates whose text plainly states the answer to the question.
+
+    A model that is shown many moments overlooks some. A line needs no judgement if it holds the
+    whole answer and every word of the question that any of the candidates holds.
+    """
+    texts = [lexical.lemmas([candidate.evidence.text]) for candidate in candidates]
+    answer = lexical.lemmas([proposal.answer])
+    asked = lexical.lemmas([proposal.question]) - answer
+    asked &= frozenset().union(*texts)
+    if not answer or not asked:
+        return []  # a line that only holds the answer may be about something else
+    return [number for number, text in enumerate(texts, start=1) if answer | asked <= text]
 
 
 def unsupported(answer: Answer) -> Answer:

@@ -6,15 +6,24 @@ import json
 from dataclasses import replace
 
 import pytest
+from support.footages import TestFootage
 from support.talking import TalkingFootage
 
 from longtake.config import BudgetSettings
 from longtake.errors import ModelError
 from longtake.models.backends.scripted import ScriptedChat
 from longtake.models.chat import Reply
-from longtake.steps.candidates import APART, Candidate, affordable, gather, ranked_lines
+from longtake.steps.candidates import (
+    APART,
+    Candidate,
+    Proposal,
+    affordable,
+    close_pictures,
+    gather,
+    ranked_lines,
+)
 from longtake.steps.run import Run
-from longtake.steps.verify import by_overlap, verify
+from longtake.steps.verify import by_overlap, stating, verify
 from longtake.types import Answer, Evidence, Question, Segment, Usage
 
 QUESTION = Question("Which animal comes last?", ("the cat", "the dog"))
@@ -33,7 +42,8 @@ def marks(supports=(), contradicts=()):
 
 
 def found(answer, footage, about):
-    return gather(answer, footage, about, ranked_lines(footage, about), pictures=False)
+    lines = ranked_lines(footage, about)
+    return gather(answer, footage, Proposal(about, ""), lines, pictures=False)
 
 
 def number_of(messages, what):
@@ -146,3 +156,35 @@ def test_overlap_without_a_model():
         Candidate(Evidence(Segment(0, 1), "speech", "something else")),
     ]
     assert by_overlap("all rights reserved", lines).supports == [1]
+
+
+def test_a_line_that_plainly_states_the_answer_needs_no_judgement(footage):
+    said = [
+        "The painted dragon costs sixteen coins.",
+        "The tiny dragon costs sixteen coins.",
+        "The painted dragon costs twenty coins.",
+    ]
+    candidates = [Candidate(Evidence(Segment(n, n + 1), "speech", t)) for n, t in enumerate(said)]
+    proposal = Proposal("What does the painted dragon cost?", "sixteen coins")
+    # the others speak of another dragon, or of another price
+    assert stating(proposal, candidates) == [1]
+    assert stating(Proposal("What?", ""), candidates) == []
+
+
+def test_each_half_of_a_question_is_searched_in_the_part_that_it_names():
+    question, answer = "What follows the parade at the end of the film?", "a picnic"
+    words = {f"{question} {answer}": [2], question: [90], answer: [4, 95]}
+    moments = close_pictures(TestFootage(100, words), Proposal(question, answer))
+    times = [each.segment.start for each in moments]
+    assert {90.0, 95.0} <= set(times[:3])
+    assert min(times[:3]) >= 75.0
+
+
+def test_what_is_written_is_shown_with_what_it_is_written_on():
+    sign = Evidence(Segment(10, 12), "onscreen", "WINTER MEADOW 47")
+    other = Evidence(Segment(20, 22), "onscreen", "SOUTH GATE")
+    proposal = Proposal("What does the yellow sign say?", "winter meadow 47")
+    first = gather(Answer("A"), TestFootage(30), proposal, [sign, other], pictures=True)[0]
+    assert (first.evidence, first.frame.time) == (sign, 11.0)
+    shown = gather(Answer("A"), TestFootage(30), proposal, [other], pictures=True)[0]
+    assert shown.frame is None
