@@ -48,6 +48,11 @@ class Candidate:
             return estimate(self.evidence.text)
         return estimate_image(Image(self.frame, card.max_pixels, card.picture_tokens))
 
+    def repeats(self, other: Candidate) -> bool:
+        """Whether both show the same moment; a picture does not tell what is said meanwhile."""
+        gap = abs(self.evidence.segment.middle - other.evidence.segment.middle)
+        return gap < APART and (self.frame is None) == (other.frame is None)
+
     def line(self) -> Line:
         """How the model reads about it."""
         return Line(self.evidence.segment, self.evidence.text or phrase("shared", "picture_below"))
@@ -74,7 +79,7 @@ def gather(
     *,
     pictures: bool,
 ) -> list[Candidate]:
-    """Candidates by promise, each moment once.
+    """Candidates by promise, each line and each picture of a moment once.
 
     Moments that the reason names, cited moments, lines and pictures take turns.
     """
@@ -88,11 +93,8 @@ def gather(
     in_turn = [each for rank in zip_longest(*sources) for each in rank if each is not None]
     chosen: list[Candidate] = []
     for evidence in in_turn:
-        moment = evidence.segment.middle
-        if any(abs(moment - each.evidence.segment.middle) < APART for each in chosen):
-            continue
         candidate = _candidate(evidence, footage, pictures, proposal)
-        if candidate is not None:
+        if candidate is not None and not any(candidate.repeats(each) for each in chosen):
             chosen.append(candidate)
         if len(chosen) == MOST:
             break

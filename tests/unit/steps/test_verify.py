@@ -188,3 +188,10 @@ def test_what_is_written_is_shown_with_what_it_is_written_on():
     assert (first.evidence, first.frame.time) == (sign, 11.0)
     shown = gather(Answer("A"), TestFootage(30), proposal, [other], pictures=True)[0]
     assert shown.frame is None
+
+
+def test_what_is_said_is_listed_beside_the_picture_of_the_same_moment():
+    cited = Answer("A", evidence=(Evidence(Segment(11, 11), "frame"),))
+    said = Evidence(Segment(10, 12), "speech", "It costs sixteen coins.")
+    listed = gather(cited, TestFootage(30), Proposal("What?", ""), [said], pictures=True)
+    assert said in [each.evidence for each in listed]
