@@ -106,12 +106,10 @@ def lemma(word: str) -> str:
     return form
 
 
-@lru_cache(maxsize=65536)
 def is_known(word: str) -> bool:
     """Whether an English text may hold the word; few names are known, and few misreadings."""
-    from wordfreq import zipf_frequency  # late: loads 60 MB
-
-    return float(zipf_frequency(word, "en")) > 0
+    # a known word has that very weight once in a hundred times, which no caller notices
+    return idf(word) != UNKNOWN_IDF
 
 
 @lru_cache(maxsize=65536)
