@@ -48,6 +48,15 @@ TEXTS: Mapping[str, Mapping[str, Any]] = {
     "all texts of a scene": {"package_texts": "all"},
     "all texts, no on-screen text": {"package_texts": "all", "looking": {"onscreen": False}},
 }
+WIDTHS: Mapping[str, Mapping[str, Any]] = {
+    "close in time (τ 5 s)": {"graph": {"tau": 5.0}},
+    "far in time (τ 120 s)": {"graph": {"tau": 120.0}},
+    "two edges (k 2)": {"graph": {"top": 2}},
+    "by sight alone (α 1)": {"graph": {"alpha": 1.0}},
+    "little from neighbours (β 0.2)": {"graph": {"beta": 0.2}},
+    "one step (T 1)": {"graph": {"iterations": 1}},
+}
+"""How far belief spreads; only run where ``--only`` names them."""
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     name: {"preset": name} for name in VideoDetective.presets
 }
@@ -183,11 +192,12 @@ def main() -> None:
     contenders: dict[str, Method] = {"uniform": Uniform(frames=VideoDetective().frames)}
     contenders |= {
         name: configure(VideoDetective, values)
-        for name, values in {**TABLE_3, **CHANNELS, **TEXTS, **PRESETS}.items()
+        for name, values in {**TABLE_3, **CHANNELS, **TEXTS, **WIDTHS, **PRESETS}.items()
     }
     rates = {FULL: full}
     for name, method in contenders.items():
-        if options.only is None or name in options.only:
+        wanted = name not in WIDTHS if options.only is None else name in options.only
+        if wanted:
             played = play(method, benchmark, model)
             rates[name] = played.right
             lead = paired(full, played.right, videos)

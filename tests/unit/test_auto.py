@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from support.footages import TestFootage
 
+from longtake.algorithms.asking import KINDS
 from longtake.config import BudgetSettings
 from longtake.errors import ConfigError
 from longtake.events import Stream
@@ -14,9 +15,9 @@ from longtake.methods.auto.method import Auto, shipped
 from longtake.methods.auto.notes import merged, relevant, split
 from longtake.methods.auto.planning import Needs, Situation, plan, unaffordable
 from longtake.methods.auto.searching import closest_moments, in_turns
-from longtake.methods.auto.stopping import Ahead, decide, follows, frames_of, keys
+from longtake.methods.auto.stopping import NOTHING, Ahead, decide, follows, frames_of, keys
 from longtake.methods.auto.voices import Voice, standing
-from longtake.methods.base import name_of
+from longtake.methods.base import FULL, configure, name_of
 from longtake.models.backends.scripted import ScriptedChat
 from longtake.models.chat import Card
 from longtake.session.asking import Session, solve
@@ -266,6 +267,25 @@ def test_the_shipped_calibration_says_where_it_comes_from():
 
 def test_stages_take_the_settings_of_their_own_sections():
     session = Session().with_fields("symphony", {"max_steps": 3, "grounding": {"scored_frames": 7}})
+    session = session.with_fields("auto", {"preset": FULL})
     fields = session.method("auto").stage_fields["symphony"]
     assert (fields["max_steps"], fields["grounding"]["scored_frames"]) == (3, 7)
     assert fields["grounding"]["max_scorings"] == 1  # what auto itself sets
+
+
+def test_with_a_small_model_it_goes_on_only_where_nothing_was_found():
+    small = configure(Auto, {}, small=True)
+    assert small.stages == ("lookup", "videoagent")
+    fields = {"stop_at": small.stop_at, "least_gain": small.least_gain}
+    answer, notes, _ = cascade("Unsure", "Sure", **fields)
+    assert (answer.choice, len(told(notes, "stage"))) == ("B", 1)
+    answer, notes, _ = cascade("Silent", "Sure", **fields)
+    assert (answer.choice, len(told(notes, "stage"))) == ("A", 2)
+
+
+@pytest.mark.parametrize("asked", [*KINDS, "plain"])
+def test_the_shipped_rule_looks_things_up_before_it_looks(asked):
+    ahead = [Ahead("videoagent", "videoagent"), Ahead("lookup", "lookup")]
+    first = decide(shipped(), 0.0, {NOTHING: 1.0}, asked, ahead, stop_at=1.0, least_gain=0.0)
+    assert first.next is not None
+    assert first.next.key == "lookup"

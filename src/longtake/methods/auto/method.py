@@ -34,7 +34,7 @@ from longtake.methods.auto.planning import NOTES, Needs, Plan, Situation, plan
 from longtake.methods.auto.searching import Search
 from longtake.methods.auto.stages import Hunt
 from longtake.methods.auto.stopping import frames_of, keys, usual
-from longtake.methods.base import Bounds, Method, StageOdds, bounds_of, configure, name_of
+from longtake.methods.base import SMALL, Bounds, Method, StageOdds, bounds_of, configure, name_of
 from longtake.steps import calibration
 from longtake.steps.calibration import Calibration
 from longtake.steps.run import Run
@@ -54,7 +54,11 @@ class Auto:
     roles: ClassVar[tuple[str, ...]] = ("llm", "vlm", "captioner")
     optional_roles: ClassVar[tuple[str, ...]] = ("team",)
     """Filled only if the user gives a team."""
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        # the shipped rule was fitted to models that see; with a small one, further stages were
+        # measured on real captions to cost tokens and gain nothing once `lookup` has answered
+        SMALL: {"stages": ("lookup", "videoagent"), "stop_at": 0.0, "least_gain": 0.0}
+    }
     verifies: ClassVar[bool] = True
     """Each stage is checked, so that the final answer need not be."""
 
