@@ -85,7 +85,7 @@ def take(browser: Browser, enter: str, question: LabQuestion) -> None:
     home = enter.partition("/enter")[0]
     context = browser.new_context(viewport={"width": 1360, "height": 850})
     page = context.new_page()
-    page.set_default_timeout(120_000)
+    page.set_default_timeout(60_000)
     page.goto(enter)
     page.get_by_role("heading", name="harbour.mp4").wait_for()
     open_film(page, home)
@@ -120,16 +120,19 @@ def take(browser: Browser, enter: str, question: LabQuestion) -> None:
     page.get_by_role("button", name="Compare all methods").click()
     page.locator(".agreement", has_text="agree").wait_for()
     shoot(page, "compare")
-    take_library(page, question)
 
 
-def take_library(page: Page, question: LabQuestion) -> None:
+def take_library(browser: Browser, enter: str, question: LabQuestion) -> None:
     """All films: what a search finds, and an answer that names its film."""
+    context = browser.new_context(viewport={"width": 1360, "height": 850})
+    page = context.new_page()
+    page.set_default_timeout(60_000)
+    page.goto(enter)
     page.get_by_role("link", name="Library").click()
     page.get_by_role("button", name="Watch these folders").click()
+    page.locator(".folders", has_text="Films are added as they appear").wait_for()
     page.locator(".folders", has_text="2 of 2 films").wait_for()
-    page.locator(".folders", has_text="as they appear").wait_for()
-    ask(page, question, "videodetective")
+    ask(page, question, "uniform", "lab/acuity=1,hallucination=0")
     page.get_by_role("button", name="Ask", exact=True).click()
     page.locator(".run[data-state=done]").wait_for()
     page.fill("#search", "a person in a green coat")
@@ -137,10 +140,19 @@ def take_library(page: Page, question: LabQuestion) -> None:
     page.locator(".hit").first.wait_for()
     page.locator(".card").first.click()
     shoot(page, "library")
+    phone = browser.new_context(
+        viewport={"width": 360, "height": 740},
+        device_scale_factor=2,
+        storage_state=context.storage_state(),
+    ).new_page()
+    phone.goto(f"{enter.partition('/enter')[0]}/library?q=a%20person%20in%20a%20green%20coat")
+    phone.locator(".hit").first.wait_for()
+    shoot(phone, "library-phone")
 
 
 def main() -> None:
-    """Make the film, start the server, take the pictures."""
+    """Make the films, start the server, take the pictures; all of them, or those that are named."""
+    acts = {"film": take, "library": take_library}
     chromium = shutil.which("chromium")
     if chromium is None:
         sys.exit("Chromium is missing: make browser installs it")
@@ -155,10 +167,13 @@ def main() -> None:
         for ending in (".mp4", ".srt"):
             (films / "2026" / f"film{ending}").rename(films / "2026" / f"quay{ending}")
         question = next(each for each in world.questions if each.kind == "needle")
-        with server(films, Path(folder) / "cache") as enter, sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-            take(browser, enter, question)
-            browser.close()
+        for name in sys.argv[1:] or acts:
+            # each with a link of its own, which works once
+            with server(films, Path(folder) / "cache") as enter, sync_playwright() as playwright:
+                options = {"executable_path": chromium, "args": ["--no-sandbox"]}
+                browser = playwright.chromium.launch(**options)
+                acts[name](browser, enter, question)
+                browser.close()
 
 
 if __name__ == "__main__":

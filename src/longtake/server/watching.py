@@ -39,8 +39,10 @@ class Watcher:
         self._library, self._shelf, self._every = library, shelf, every
         self._lock = threading.Lock()
         self._stop: Stop | None = None
+        self.busy = False
+        """Whether films are being looked for or indexed, rather than awaited."""
         self.doing: Doing | None = None
-        """What is being indexed; ``None`` if everything is."""
+        """What is being indexed."""
         self.failed: dict[str, str] = {}
         """Names of the films that could not be added, and why."""
         self.problem = ""
@@ -57,7 +59,7 @@ class Watcher:
             if self._stop is not None:
                 return
             self._stop = stop = Stop()
-            self.problem = ""
+            self.busy, self.problem = True, ""
         thread = threading.Thread(target=self._run, args=[stop], name="watcher", daemon=True)
         # it may be decoding when the process ends
         leave_behind(thread)
@@ -67,7 +69,7 @@ class Watcher:
         """End it, at once for whoever asks; what is being decoded ends at its next check."""
         with self._lock:
             stop, self._stop = self._stop, None
-        self.doing = None
+            self.busy, self.doing = False, None
         if stop is not None:
             stop.set()
 
@@ -92,12 +94,14 @@ class Watcher:
     def _end(self, stop: Stop, problem: str) -> None:
         with self._lock:
             if self._stop is stop:
-                self._stop, self.problem, self.doing = None, problem, None
+                self._stop, self.problem = None, problem
+                self.busy, self.doing = False, None
 
     def _add(self, stop: Stop) -> Report:
         def surveyed(_: Surveyed | MediaError) -> None:
             stop.check()
 
+        self.busy = True
         adder = Adder(
             self._library(),
             allowed=self._shelf.allowed,
@@ -107,7 +111,7 @@ class Watcher:
         # a drive that is not mounted now may be there in the next round
         report = adder.add([folder for folder in self._shelf.folders() if folder.exists()])
         self.failed = {path.name: why for path, why in report.failed}
-        self.doing = None
+        self.busy, self.doing = False, None
         self._shelf.refresh()
         return report
 

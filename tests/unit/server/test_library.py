@@ -115,10 +115,10 @@ def test_watched_folders_are_added_as_films_appear(client, state, library, optio
     assert (before["films"], before["listed"], before["watching"]) == (0, 1, False)
     assert before["folders"] == ["films", "uploads"]
     client.post("/api/v1/library/watch", json={"on": True})
-    now = wait_until(client, lambda state: state["films"] == 1 and not state["doing"])
+    now = wait_until(client, lambda state: state["films"] == 1 and not state["busy"])
     assert now["watching"]
     make_film(served, "new.mp4", film_folder, "a heron", "x", frames=50)
-    wait_until(client, lambda state: state["films"] == 2 and not state["doing"])
+    wait_until(client, lambda state: state["films"] == 2 and not state["busy"])
     assert len(library.entries()) == 2
     stopped = client.post("/api/v1/library/watch", json={"on": False}).json()
     assert not stopped["watching"]

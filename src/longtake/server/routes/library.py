@@ -61,6 +61,8 @@ class LibraryState(BaseModel):
     seconds: float
     folders: list[str]
     watching: bool
+    busy: bool
+    """Whether films are being looked for or indexed, rather than awaited."""
     doing: Doing | None
     """What is being indexed."""
     failed: dict[str, str]
@@ -130,6 +132,7 @@ def _state(state: State) -> LibraryState:
         seconds=sum(film.duration for film in shown.values()),
         folders=state.shelf.folder_names(),
         watching=watcher.on,
+        busy=watcher.busy,
         doing=watcher.doing,
         failed=watcher.failed,
         problem=watcher.problem,

@@ -85,7 +85,7 @@ function App() {
     <a class="skip" href="#main">Skip to content</a>
     <header class="top">
       <a class="brand" href="/" onClick=${(event) => { event.preventDefault(); go("/"); }}>
-        <img src="/assets/icon.svg" alt="" width="22" height="22" /> longtake</a>
+        <img src="/assets/icon.svg" alt="" width="22" height="22" /> <span>longtake</span></a>
       <nav aria-label="Main"><a href="/" aria-current=${now.view === "" ? "page" : undefined}
           onClick=${(event) => { event.preventDefault(); go("/"); }}>Films</a>
         <a href="/library" aria-current=${now.view === "library" ? "page" : undefined}
@@ -114,21 +114,18 @@ function focus(event, selector) {
 function View({ now, go, about }) {
   const { view, id, query } = now;
   const number = (name) => (query.has(name) ? Number(query.get(name)) : null);
-  if (view === "film" || view === "run") {
-    const [film, run] = view === "film" ? [id, null] : [null, id];
-    return html`<${Watch} film=${film} run=${run} at=${number("t")} cited=${number("c")} go=${go}
-      about=${about} />`;
+  if (view === "film" || view === "run" || view === "library") {
+    const film = view === "film" ? id : view === "library" ? ALL : null;
+    return html`<${Watch} film=${film} run=${view === "run" ? id : null} at=${number("t")}
+      cited=${number("c")} query=${query.get("q")} go=${go} about=${about} />`;
   }
   if (view === "compare") return html`<${ComparePage} key=${id} group=${id} go=${go} />`;
   if (view === "replay") return html`<${ReplayPage} />`;
-  if (view === "library") {
-    return html`<${LibraryPage} query=${query.get("q")} go=${go} about=${about} />`;
-  }
   return html`<${Films} go=${go} about=${about} />`;
 }
 
-// a run knows its film, or that it asks all of them; the player stays when another run is opened
-function Watch({ film, run, at, cited, go, about }) {
+// a run knows its film, or that it asks all of them; what is shown stays when another run is opened
+function Watch({ film, run, at, cited, query, go, about }) {
   const [known, setKnown] = useState(film);
   const [error, setError] = useState(null);
   useEffect(() => {
@@ -140,11 +137,12 @@ function Watch({ film, run, at, cited, go, about }) {
     }
   }, [film, run]);
   if (error) return html`<main class="page"><${Trouble} error=${error} title="No such run" /></main>`;
-  if (!known) return html`<main class="page"><${Loading} what="Opening the run…" /></main>`;
-  if (!film && known === ALL) {
-    return html`<${LibraryPage} run=${run} cited=${cited} go=${go} about=${about} />`;
+  const shown = film || known;
+  if (!shown) return html`<main class="page"><${Loading} what="Opening the run…" /></main>`;
+  if (shown === ALL) {
+    return html`<${LibraryPage} run=${run} cited=${cited} query=${query} go=${go} about=${about} />`;
   }
-  return html`<${FilmPage} film=${film || known} run=${run} at=${at} cited=${cited} go=${go}
+  return html`<${FilmPage} film=${shown} run=${run} at=${at} cited=${cited} go=${go}
     about=${about} />`;
 }
 

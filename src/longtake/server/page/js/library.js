@@ -44,7 +44,7 @@ export function LibraryPage({ run, cited, query, go, about }) {
     <main class="page film across">
       <div class="watch">
         <div class="page-head"><h1>Library</h1></div>
-        <${Search} query=${query} where=${where} onWhere=${setWhere} onPlay=${play} go=${go} />
+        <${Search} query=${query} run=${run} where=${where} onWhere=${setWhere} onPlay=${play} go=${go} />
         ${playing && html`<${Playing} key=${playing.film} moment=${playing} go=${go} />`}
         <${Folders} />
       </div>
@@ -57,7 +57,7 @@ export function LibraryPage({ run, cited, query, go, about }) {
     </main>`;
 }
 
-function Search({ query, where, onWhere, onPlay, go }) {
+function Search({ query, run, where, onWhere, onPlay, go }) {
   const [text, setText] = useState(query || "");
   const [found, setFound] = useState(null);
   const [problem, setProblem] = useState("");
@@ -79,7 +79,8 @@ function Search({ query, where, onWhere, onPlay, go }) {
   const submit = (event) => {
     event.preventDefault();
     look();
-    if (text.trim()) go(`/library?q=${encodeURIComponent(text)}`, { replace: true });
+    // beside a run, the address stays that of the run
+    if (text.trim() && !run) go(`/library?q=${encodeURIComponent(text)}`, { replace: true });
   };
   return html`
     <form class="search" role="search" onSubmit=${submit}>
@@ -147,6 +148,12 @@ function Played({ facts, moment, go }) {
 const OFTEN = 1000; // milliseconds between looks at what is being indexed
 const SELDOM = 6000;
 
+const IDLE = {
+  busy: "Looking through the folders…",
+  true: "Films are added as they appear.",
+  false: "Watching adds these films, and others as they appear.",
+};
+
 // Which films the library knows, and the watching of the folders.
 function Folders() {
   const [state, setState] = useState(null);
@@ -158,9 +165,7 @@ function Folders() {
       const now = await get("/library").catch((error) => { setProblem(error.message); });
       if (gone) return;
       if (now) setState(now);
-      const busy = now && now.watching
-        && (now.doing || now.films + Object.keys(now.failed).length < now.listed);
-      timer = setTimeout(poll, busy ? OFTEN : SELDOM);
+      timer = setTimeout(poll, now && now.busy ? OFTEN : SELDOM);
     };
     poll();
     return () => { gone = true; clearTimeout(timer); };
@@ -170,8 +175,7 @@ function Folders() {
   if (!state) return problem && html`<p class="problem" role="alert">${problem}</p>`;
   const { doing, failed } = state;
   return html`
-    <section class="layers folders" aria-label="Folders" data-watching=${state.watching}
-      data-films=${state.films}>
+    <section class="layers folders" aria-label="Folders" data-busy=${state.busy}>
       <div class="page-head"><h2>Folders</h2>
         <span class="muted small">${state.folders.join(", ")}</span><span class="spacer"></span>
         ${state.watching ? html`<button class="quiet" onClick=${() => watch(false)}>Stop watching</button>`
@@ -181,8 +185,7 @@ function Folders() {
       ${doing ? html`<p class="muted small">${doing.film}: ${doing.part}, ${doing.job} of ${doing.jobs}
           ${doing.left != null && ` · about ${duration(doing.left)} left`}</p>
           <${Bar} value=${(doing.job - 1 + doing.share) / doing.jobs} label="Indexing" />`
-        : html`<p class="muted small">${state.watching
-          ? "Films are added as they appear." : "Watching adds these films, and others as they appear."}</p>`}
+        : html`<p class="muted small">${IDLE[state.busy ? "busy" : state.watching]}</p>`}
       ${Object.entries(failed).map(([name, why]) => html`<p class="problem">${name}: ${why}</p>`)}
       ${(problem || state.problem) && html`<p class="problem" role="alert">${problem || state.problem}</p>`}
     </section>`;
