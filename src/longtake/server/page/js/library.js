@@ -44,8 +44,9 @@ export function LibraryPage({ run, cited, query, go, about }) {
     <main class="page film across">
       <div class="watch">
         <div class="page-head"><h1>Library</h1></div>
-        <${Search} query=${query} run=${run} where=${where} onWhere=${setWhere} onPlay=${play} go=${go} />
-        ${playing && html`<${Playing} key=${playing.film} moment=${playing} go=${go} />`}
+        <${Search} query=${query} run=${run} where=${where} onWhere=${setWhere} onPlay=${play} go=${go}>
+          ${playing && html`<${Playing} key=${playing.film} moment=${playing} go=${go} />`}
+        </${Search}>
         <${Folders} />
       </div>
       <div class="work">
@@ -57,7 +58,7 @@ export function LibraryPage({ run, cited, query, go, about }) {
     </main>`;
 }
 
-function Search({ query, run, where, onWhere, onPlay, go }) {
+function Search({ query, run, where, onWhere, onPlay, go, children }) {
   const [text, setText] = useState(query || "");
   const [found, setFound] = useState(null);
   const [problem, setProblem] = useState("");
@@ -88,11 +89,12 @@ function Search({ query, run, where, onWhere, onPlay, go }) {
       <input id="search" type="search" data-search placeholder="Search all films  /" value=${text}
         onInput=${(event) => setText(event.target.value)} />
       <label class="hidden" for="where">Only films for which this holds</label>
-      <input id="where" class="where" placeholder="tag=lecture and year>=2025" value=${where}
+      <input id="where" class="where" placeholder="Filter: year>=2025" value=${where}
         spellcheck="false" onInput=${(event) => onWhere(event.target.value)} />
       <button disabled=${busy}>${busy ? "Searching…" : "Search"}</button>
     </form>
     ${problem && html`<p class="problem" role="alert">${problem}</p>`}
+    ${children}
     ${found && html`<section class="found" aria-label="Search results">
       <p class="muted small" role="status">${plural(found.searched, "film")} searched</p>
       ${found.films.length === 0 && html`<p class="empty">Nothing fits.</p>`}
@@ -131,7 +133,9 @@ function Played({ facts, moment, go }) {
   const video = useRef(null);
   const player = usePlayer(video, facts.id, facts.duration);
   useEffect(() => {
-    if (player) player.seek(moment.start, { play: true, until: moment.until });
+    if (!player) return;
+    player.seek(moment.start, { play: true, until: moment.until });
+    video.current.scrollIntoView({ block: "nearest" });
   }, [player, moment]);
   const address = `/film/${facts.id}?t=${moment.start.toFixed(2)}`;
   const open = (event) => {
