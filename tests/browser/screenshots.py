@@ -124,8 +124,7 @@ def take(browser: Browser, enter: str, question: LabQuestion) -> None:
 
 def take_library(browser: Browser, enter: str, question: LabQuestion) -> None:
     """All films: what a search finds, and an answer that names its film."""
-    context = browser.new_context(viewport={"width": 1360, "height": 850})
-    page = context.new_page()
+    page = browser.new_page(viewport={"width": 1360, "height": 850})
     page.set_default_timeout(60_000)
     page.goto(enter)
     page.get_by_role("link", name="Library").click()
@@ -140,14 +139,6 @@ def take_library(browser: Browser, enter: str, question: LabQuestion) -> None:
     page.locator(".hit").first.wait_for()
     page.locator(".card").first.click()
     shoot(page, "library")
-    phone = browser.new_context(
-        viewport={"width": 360, "height": 740},
-        device_scale_factor=2,
-        storage_state=context.storage_state(),
-    ).new_page()
-    phone.goto(f"{enter.partition('/enter')[0]}/library?q=a%20person%20in%20a%20green%20coat")
-    phone.locator(".hit").first.wait_for()
-    shoot(phone, "library-phone")
 
 
 def main() -> None:
