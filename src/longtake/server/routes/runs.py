@@ -133,8 +133,9 @@ def delete(run: str, state: Shared) -> None:
     state.journal.delete(run)
 
 
+# a coroutine: many viewers who come at once must not wait for one another's threads
 @router.get("/runs/{run}/events")
-def watch(
+async def watch(
     run: str,
     state: Shared,
     brief: bool = False,
