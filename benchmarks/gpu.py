@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import shutil
 import subprocess
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from fractions import Fraction
 from itertools import islice
@@ -47,6 +48,7 @@ def main() -> None:
     parser.add_argument("--part", choices=sorted(PARTS), action="append", help="default: all")
     parser.add_argument("--minutes", type=float, default=60, help="length of the joined film")
     parser.add_argument("--films", type=int, default=16, help="films at once")
+    parser.add_argument("--processes", type=int, default=4, help="processes for the films")
     parser.add_argument("--sessions", type=int, default=0, help="decoders per film; 0: default")
     parser.add_argument("--folder", type=Path, help="where films and the encoder are kept")
     args = parser.parse_args()
@@ -251,20 +253,44 @@ def one_film(args: argparse.Namespace) -> None:
 
 
 def many_films(args: argparse.Namespace) -> None:
-    """Films at once, each with few decoders, sharing one encoder."""
-    encoder = open_encoder(args, compiled=True)
-    films = [args.film] * args.films
-    with busy() as shares, ThreadPoolExecutor(args.films) as pool:
-        began = time.perf_counter()
-        rows = sum(
-            count
-            for _, count in pool.map(lambda film: embed(film, encoder, args.sessions or 1), films)
-        )
-        seconds = time.perf_counter() - began
+    """Films at once, each with few decoders; processes share the GPU, threads also an encoder."""
+    each = [len(some) for some in np.array_split(np.arange(args.films), args.processes)]
+    context = multiprocessing.get_context("spawn")
+    ready = context.Barrier(args.processes + 1)
+    parts = [(args.film, args.encoder, count, args.sessions or 1) for count in each]
+    with ProcessPoolExecutor(
+        args.processes, mp_context=context, initializer=_meet_at, initargs=(ready,)
+    ) as pool:
+        futures = [pool.submit(some_films, *part) for part in parts]
+        ready.wait()  # encoders are compiled by now
+        with busy() as shares:
+            began = time.perf_counter()
+            rows = sum(future.result() for future in futures)
+            seconds = time.perf_counter() - began
+            told = shares()
     print(
-        f"{args.films} films, {rows / 3600:.2f} film-hours in {seconds:.1f} s: "
-        f"{rows / seconds:.0f} film-hours per hour; {shares()}"
+        f"{args.films} films in {args.processes} processes, {rows / 3600:.2f} film-hours in "
+        f"{seconds:.1f} s: {rows / seconds:.0f} film-hours per hour; {told}"
     )
+
+
+_ready: threading.Barrier | None = None
+
+
+def _meet_at(barrier: threading.Barrier) -> None:
+    global _ready
+    _ready = barrier
+
+
+def some_films(film: Path, folder: Path, count: int, sessions: int) -> int:
+    """Embed a film so many times at once, with one encoder; gives the rows."""
+    compute = Compute(compiled=True, batch=64)
+    encoder = TorchImageEncoder(folder, name="so400m-shape", compute=compute)
+    assert _ready is not None
+    _ready.wait()
+    with ThreadPoolExecutor(count) as pool:
+        done = pool.map(lambda _: embed(film, encoder, sessions), range(count))
+        return sum(rows for _, rows in done)
 
 
 def open_encoder(args: argparse.Namespace, *, compiled: bool, batch: int = 64) -> TorchImageEncoder:
