@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import socket
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -20,9 +21,15 @@ BACKLOG = 128
 """Connections that may wait while the server starts."""
 
 
+SWITCH = 0.0005
+"""Seconds after which a busy thread lets another run. Each answer to a viewer waits for its turn
+behind the threads of all runs, and Python's own 5 ms add up to a visible delay."""
+
+
 def serve(options: ServeOptions, ready: Callable[[str, Path | None], None]) -> None:
     """Bind, tell ``ready`` the one-time URL and the token's file, and serve."""
     _log_as_json()
+    sys.setswitchinterval(SWITCH)
     listener = _bind(options)
     options = replace(options, port=listener.getsockname()[1])
     keys = open_keys(options)
