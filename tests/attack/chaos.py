@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent.parent / "src"), str(HERE)]
 
 from chaos_serve import answers_of, disturbed_answers  # noqa: E402 - needs the path
