@@ -21,7 +21,6 @@ from longtake.config import load
 from longtake.evals.benchmarks import films
 from longtake.evals.items import NOT_TOLD, Item
 from longtake.footage.protocol import Footage
-from longtake.methods.lookup.method import asked_for
 from longtake.methods.lookup.reading import Passage, read
 from longtake.methods.lookup.searching import bearing
 from longtake.session.films import open_film
@@ -44,9 +43,7 @@ def main(folder: Path) -> None:
         film, passages = opened[video]
         scores = np.full(len(passages) or 1, -1.0)
         if passages:
-            asked = item.asked.question
-            kind = asked_for(asked)
-            scores = bearing(film, [asked.text], passages, len(passages), kind)
+            scores = bearing(film, [item.asked.question.text], passages, len(passages))
         if item.label == NOT_TOLD:
             untold.append(float(scores.max()))
             continue

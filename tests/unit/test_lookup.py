@@ -10,7 +10,7 @@ from support.footages import TestFootage
 
 from longtake.methods.lookup.method import NOT_FOUND, Lookup
 from longtake.methods.lookup.reading import Passage, is_misread, read, screens
-from longtake.methods.lookup.searching import KIND_WEIGHT, bearing, choose, excerpt, holding
+from longtake.methods.lookup.searching import BEARS, KIND_WEIGHT, choose, excerpt, holding, promise
 from longtake.models.backends.scripted import ScriptedChat
 from longtake.session.asking import solve
 from longtake.steps.run import Run
@@ -176,8 +176,15 @@ def test_a_passage_with_a_name_is_preferred_where_a_name_is_asked_for(footage):
         Passage("onscreen", (Line(Segment(0, 1), "Tiffany Antopolski"),)),
         Passage("onscreen", (Line(Segment(1, 2), "Close Window"),)),
     ]
-    named, other = bearing(footage, ["What is the user's name?"], passages, 10, kind="name")
-    assert (named - other) == pytest.approx(KIND_WEIGHT, abs=1e-6)
+    named, other = promise(np.array([0.4, 0.4]), passages, "name")
+    assert (named - other) == pytest.approx(KIND_WEIGHT)
+
+
+def test_the_kind_of_thing_alone_does_not_make_a_passage_bear_on_the_question():
+    passages = [Passage("speech", (Line(Segment(0, 2), "it hangs behind the red curtain"),))]
+    weak = np.array([BEARS - 0.1])
+    assert promise(weak, passages, "colour")[0] > BEARS
+    assert choose(weak, passages, most=4, neighbours=0, kind="colour") == []
 
 
 def test_of_small_print_only_what_is_around_the_closest_line_is_read(footage):

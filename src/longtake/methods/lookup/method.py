@@ -37,7 +37,14 @@ from longtake.events import note, step
 from longtake.footage.protocol import Footage
 from longtake.methods.base import Bounds, words
 from longtake.methods.lookup.reading import Passage, read
-from longtake.methods.lookup.searching import adds_nothing, bearing, choose, excerpt, holding
+from longtake.methods.lookup.searching import (
+    adds_nothing,
+    bearing,
+    choose,
+    excerpt,
+    holding,
+    promise,
+)
 from longtake.steps.answer import Choice, option
 from longtake.steps.ask import ask
 from longtake.steps.run import Run
@@ -130,12 +137,13 @@ class Lookup:
         """The passages that bear on the queries, with neighbours, in time order."""
         if not passages:
             return []
-        scores = bearing(footage, queries, passages, self.max_passages_read, kind)
-        numbers = choose(scores, passages, self.max_passages, self.neighbours)
+        scores = bearing(footage, queries, passages, self.max_passages_read)
+        numbers = choose(scores, passages, self.max_passages, self.neighbours, kind)
+        promising = promise(scores, passages, kind)
         found = []
         for number in numbers:
             passage = excerpt(footage, queries[0], passages[number])
-            found.append(replace(passage, bearing=float(scores[number])))
+            found.append(replace(passage, bearing=float(promising[number])))
         return found
 
     def conclude(

@@ -26,19 +26,15 @@ WORD_WEIGHT = 0.1
 AS_GOOD = 0.9
 """Share of the best passage's words of question and answer that another cited one must hold."""
 KIND_WEIGHT = 0.2
-"""What it adds if a passage holds the kind of thing that is asked for, such as a name."""
+"""What it adds to a passage's rank if it holds the kind of thing that is asked for, such as a
+name."""
 
 
 def bearing(
-    footage: Footage,
-    queries: Sequence[str],
-    passages: Sequence[Passage],
-    most: int,
-    kind: Kind | None = None,
+    footage: Footage, queries: Sequence[str], passages: Sequence[Passage], most: int
 ) -> NDArray[np.float64]:
-    """How much each passage has to do with the closest query.
+    """How much each passage has to do with the closest query: meaning, plus the shared words.
 
-    Meaning, plus the shared words, plus whether it holds the kind of thing that is asked for.
     Meaning is compared for the ``most`` passages that share the most words; of a screen, the
     closest line counts, since the others may be about something else.
     """
@@ -54,9 +50,17 @@ def bearing(
         own = [closeness[line.text] for line in passages[number].lines]
         meaning = max(closeness[texts[number]], *own)
         scores[number] = meaning + WORD_WEIGHT * by_words[number]
-        if kind is not None and holds(kind, texts[number]):
-            scores[number] += KIND_WEIGHT
     return scores
+
+
+def promise(
+    scores: NDArray[np.float64], passages: Sequence[Passage], kind: Kind | None
+) -> NDArray[np.float64]:
+    """The bearing of each passage, and more if it holds the kind of thing that is asked for."""
+    if kind is None:
+        return scores
+    held = [holds(kind, passage.text) for passage in passages]
+    return scores + KIND_WEIGHT * np.array(held, np.float64)
 
 
 def compared(passages: Sequence[Passage]) -> list[str]:
@@ -73,16 +77,23 @@ def prepare(footage: Footage) -> None:
 
 
 def choose(
-    scores: NDArray[np.float64], passages: Sequence[Passage], most: int, neighbours: int
+    scores: NDArray[np.float64],
+    passages: Sequence[Passage],
+    most: int,
+    neighbours: int,
+    kind: Kind | None = None,
 ) -> list[int]:
-    """The passages that bear on the question with their neighbours, in time order.
+    """The most promising passages with their neighbours, in time order.
 
-    None if no passage clears :data:`BEARS`. Below that, a passage is too weak to ask a model, but
-    may still tell what the others only announce.
+    None if no passage clears :data:`BEARS` by itself: that a curtain is red does not make it bear
+    on the colour of a hat. Below that, a passage is too weak to ask a model, but may still tell
+    what the others only announce.
     """
-    order = np.argsort(-scores, kind="stable")[:most]
-    bears = scores.size > 0 and scores[order[0]] >= BEARS
-    best = [int(number) for number in order if bears and scores[number] >= MAY_BEAR]
+    if scores.size == 0 or scores.max() < BEARS:
+        return []
+    promising = promise(scores, passages, kind)
+    order = np.argsort(-promising, kind="stable")[:most]
+    best = [int(number) for number in order if promising[number] >= MAY_BEAR]
     lines = [Line(passage.segment, passage.text) for passage in passages]
     chosen = set(best)
     for source in {passages[number].source for number in best}:
