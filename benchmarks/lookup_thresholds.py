@@ -16,13 +16,15 @@ from pathlib import Path
 import numpy as np
 
 from longtake.algorithms import lexical, phrases
+from longtake.algorithms.expected import CERTAIN
 from longtake.algorithms.passages import held
 from longtake.config import load
 from longtake.evals.benchmarks import films
 from longtake.evals.items import NOT_TOLD, Item
 from longtake.footage.protocol import Footage
+from longtake.methods.lookup.method import asked_for
 from longtake.methods.lookup.reading import Passage, read
-from longtake.methods.lookup.searching import bearing
+from longtake.methods.lookup.searching import bearing, promise
 from longtake.session.films import open_film
 from longtake.types import Segment
 
@@ -43,7 +45,10 @@ def main(folder: Path) -> None:
         film, passages = opened[video]
         scores = np.full(len(passages) or 1, -1.0)
         if passages:
-            scores = bearing(film, [item.asked.question.text], passages, len(passages))
+            asked = item.asked.question
+            kind = asked_for(asked)
+            scores = bearing(film, [asked.text], passages, len(passages))
+            scores = promise(scores, passages, None if kind in CERTAIN else kind)
         if item.label == NOT_TOLD:
             untold.append(float(scores.max()))
             continue

@@ -180,11 +180,21 @@ def test_a_passage_with_a_name_is_preferred_where_a_name_is_asked_for(footage):
     assert (named - other) == pytest.approx(KIND_WEIGHT)
 
 
-def test_the_kind_of_thing_alone_does_not_make_a_passage_bear_on_the_question():
-    passages = [Passage("speech", (Line(Segment(0, 2), "it hangs behind the red curtain"),))]
+@pytest.mark.parametrize(
+    ("kind", "text", "chosen"),
+    [
+        ("colour", "it hangs behind the red curtain", []),
+        ("number", "the tour takes two hours", []),
+        ("name", "Tiffany Antopolski", [0]),
+    ],
+)
+def test_a_name_makes_a_passage_bear_on_the_question_a_colour_or_a_number_does_not(
+    kind, text, chosen
+):
+    passages = [Passage("onscreen", (Line(Segment(0, 2), text),))]
     weak = np.array([BEARS - 0.1])
-    assert promise(weak, passages, "colour")[0] > BEARS
-    assert choose(weak, passages, most=4, neighbours=0, kind="colour") == []
+    assert promise(weak, passages, kind)[0] > BEARS
+    assert choose(weak, passages, most=4, neighbours=0, kind=kind) == chosen
 
 
 def test_of_small_print_only_what_is_around_the_closest_line_is_read(footage):

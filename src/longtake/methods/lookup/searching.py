@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from longtake.algorithms import lexical
 from longtake.algorithms import passages as ranking
-from longtake.algorithms.expected import Kind, holds
+from longtake.algorithms.expected import CERTAIN, Kind, holds
 from longtake.footage.protocol import Footage
 from longtake.methods.lookup.reading import SHORT_SCREEN, Passage, read
 from longtake.types import Line
@@ -85,11 +85,13 @@ def choose(
 ) -> list[int]:
     """The most promising passages with their neighbours, in time order.
 
-    None if no passage clears :data:`BEARS` by itself: that a curtain is red does not make it bear
-    on the colour of a hat. Below that, a passage is too weak to ask a model, but may still tell
-    what the others only announce.
+    None if no passage clears :data:`BEARS`. A name counts for that; a colour or a number does not,
+    since many lines hold one: that a curtain is red does not make it bear on the colour of a hat.
+    Below that, a passage is too weak to ask a model, but may still tell what the others only
+    announce.
     """
-    if scores.size == 0 or scores.max() < BEARS:
+    telling = promise(scores, passages, None if kind in CERTAIN else kind)
+    if telling.size == 0 or telling.max() < BEARS:
         return []
     promising = promise(scores, passages, kind)
     order = np.argsort(-promising, kind="stable")[:most]
