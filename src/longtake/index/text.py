@@ -12,6 +12,7 @@ from pathlib import Path
 
 from longtake.algorithms.coverage import union
 from longtake.errors import RunError
+from longtake.events import note_once
 from longtake.index.store import LayerKey
 from longtake.types import Line, Segment
 
@@ -138,11 +139,15 @@ class TextStore:
         return known
 
     def add_meanings(self, encoder: str, vectors: Mapping[str, bytes]) -> None:
-        """Store the vectors of texts."""
+        """Store the vectors of texts; where that fails, they are computed again."""
         rows = [(encoder, text, vector) for text, vector in vectors.items()]
-        with self._open() as base, base:
-            base.execute("BEGIN IMMEDIATE")
-            base.executemany("INSERT OR REPLACE INTO meanings VALUES (?, ?, ?)", rows)
+        try:
+            with self._open() as base, base:
+                base.execute("BEGIN IMMEDIATE")
+                base.executemany("INSERT OR REPLACE INTO meanings VALUES (?, ?, ?)", rows)
+        except sqlite3.OperationalError as error:
+            # a full or read-only disk: no reason to leave a question unanswered
+            note_once("not_kept", file=str(self._path), why=str(error))
 
     @staticmethod
     def _covered(base: sqlite3.Connection, key: LayerKey) -> list[Segment]:

@@ -64,10 +64,8 @@ class WordBook:
 
     def is_empty(self) -> bool:
         """Whether no base form was ever kept."""
-        with self._lock:
-            if self._base is None or self._forms:
-                return False
-            return self._base.execute("SELECT 1 FROM forms LIMIT 1").fetchone() is None
+        kept = "SELECT EXISTS (SELECT 1 FROM forms WHERE word != ?)"
+        return not self._forms and self._get(kept, "") == 0
 
     def save(self) -> None:
         """Write what is waiting."""

@@ -36,16 +36,14 @@ _ID = re.compile(r"\d{8}T\d{6}-[0-9a-f]{12}")
 _DIGEST = re.compile(r"[0-9a-f]{16,128}")
 
 
-class Ask(BaseModel):
-    """A question about a film, or about all of them, and how to answer it."""
+class Asking(BaseModel):
+    """A question, and how to answer it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    film: str = Field(max_length=64)
-    """The film's id; empty if the library is asked."""
+    question: str = Field(min_length=1, max_length=8000)
     where: str = Field(default="", max_length=1000)
     """Which films of the library are asked, as ``library ask --where`` takes it; empty: all."""
-    question: str = Field(min_length=1, max_length=8000)
     options: tuple[str, ...] = Field(default=(), max_length=26)
     method: str = DEFAULT_METHOD
     models: tuple[str, ...] = ()
@@ -54,10 +52,17 @@ class Ask(BaseModel):
     seed: int = 0
     fresh: bool = False
     """Do not reuse earlier replies."""
-    index_first: bool = True
-    """Index the film's pictures before the question, with progress, if that was not done yet."""
     carried: str = Field(default="", max_length=20_000)
     """What earlier questions and answers say that this one refers to."""
+
+
+class Ask(Asking):
+    """A question about a film, or about all of them."""
+
+    film: str = Field(max_length=64)
+    """The film's id; empty if the library is asked."""
+    index_first: bool = True
+    """Index the film's pictures before the question, with progress, if that was not done yet."""
 
 
 class Source(BaseModel):

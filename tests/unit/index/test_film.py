@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sqlite3
 from fractions import Fraction
 
 import numpy as np
@@ -197,6 +198,22 @@ def test_subtitles_that_were_asked_for_must_be_usable(store, tmp_path, film_fold
     film = Film(FILMS[0].make(film_folder), store, subtitles=given)
     with pytest.raises(MediaError, match="contains no subtitles"):
         film.words.subtitles.lines()
+
+
+def test_meanings_are_known_where_they_cannot_be_kept(footage, monkeypatch):
+    footage.meanings(["a red house"])
+    file = footage.source.text._path
+
+    def read_only(path, **options):
+        return connect(f"file:{path}?mode=ro", uri=True, **options)
+
+    connect = sqlite3.connect
+    monkeypatch.setattr("longtake.index.text.sqlite3.connect", read_only)
+    recorder = Recorder()
+    with Stream(recorder).active():
+        assert footage.meanings(["a red house", "a boat"]).shape == (2, 384)
+    (noted,) = [event for event in recorder.trace.events if event.kind == "noted"]
+    assert (noted.label, noted.data["file"]) == ("not_kept", str(file))
 
 
 def test_the_meaning_of_a_text_is_computed_once(footage, monkeypatch):

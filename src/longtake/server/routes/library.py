@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Query
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
-from longtake.config import BudgetSettings
 from longtake.library import Moment
-from longtake.server.journal import Ask
+from longtake.server.journal import Ask, Asking
 from longtake.server.library import LibraryFilm
 from longtake.server.routes.runs import Handle, handle
 from longtake.server.state import Shared, State
 from longtake.server.watching import Doing
-from longtake.session.casting import DEFAULT_METHOD
 
 router = APIRouter(tags=["library"])
 Where = Annotated[str, Query(max_length=1000)]
@@ -32,23 +30,6 @@ class LibraryFound(BaseModel):
 
     searched: int
     films: list[LibraryHits]
-
-
-class LibraryAsk(BaseModel):
-    """A question to all films, and how to answer it."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    question: str = Field(min_length=1, max_length=8000)
-    where: str = Field(default="", max_length=1000)
-    """Only these films, as in ``tag=lecture and year>=2025``."""
-    options: tuple[str, ...] = Field(default=(), max_length=26)
-    method: str = DEFAULT_METHOD
-    models: tuple[str, ...] = ()
-    budget: BudgetSettings = BudgetSettings()
-    seed: int = 0
-    fresh: bool = False
-    carried: str = Field(default="", max_length=20_000)
 
 
 class LibraryState(BaseModel):
@@ -118,9 +99,9 @@ def search(
 
 
 @router.post("/library/ask", status_code=202)
-def ask(wanted: LibraryAsk, state: Shared) -> Handle:
+def ask(wanted: Asking, state: Shared) -> Handle:
     """Ask all films; the answer's citations name their films in ``sources``."""
-    asked = Ask(film="", **{name: getattr(wanted, name) for name in LibraryAsk.model_fields})
+    asked = Ask(film="", **{name: getattr(wanted, name) for name in Asking.model_fields})
     return handle(state.pool.start(asked, kind="library"))
 
 
