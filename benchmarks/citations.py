@@ -1,0 +1,99 @@
+"""Citations of every method in the lab, without and with the check of answers: one table.
+
+    python benchmarks/citations.py --out build/citations --workers 10 --parallel 2
+    python benchmarks/citations.py --out build/citations --page-only    # from what is there so far
+    python benchmarks/citations.py --out build/dev --first-seed 60 --worlds 6   # other films
+
+Lab-2, 60 minutes, the films and questions of ``benchmarks/lab2.py``. Each cell is a run folder that
+is resumed, so the command may be stopped and started again at any time. No GPU is used; the imports
+are those of ``longtake`` without extras.
+"""
+
+from __future__ import annotations
+
+import argparse
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from lab2 import CHECKED_HEAD, FIRST_SEED, QUESTIONS, WORLDS, Cell, unsupported, verification
+
+from longtake.evals.items import Benchmark
+from longtake.evals.lab import lab
+from longtake.evals.markdown import table
+from longtake.evals.runner import Scored, score
+from longtake.lab.profile import LAB_2
+from longtake.types import GIVEN
+
+MINUTES = 60
+# the costly ones first, so that none is left alone at the end
+METHODS = (
+    "symphony",
+    "auto",
+    "videodetective",
+    "lvagent",
+    "a4vl",
+    "videoagent",
+    "uniform",
+    "lookup",
+)
+HEAD = (*CHECKED_HEAD, "wrong ÷ right", "given without → with", "questions")
+
+
+def cells(options: argparse.Namespace) -> list[tuple[Cell, Cell]]:
+    """Each method without and with the check."""
+    pairs = []
+    for method in options.methods:
+        plain = Cell(options.out, LAB_2, MINUTES, method, verify=False)
+        pairs.append((plain, Cell(options.out, LAB_2, MINUTES, method)))
+    return pairs
+
+
+def line(method: str, plain: Scored, verified: Scored) -> list[str]:
+    """One row of the table."""
+    wrong, right = (float(unsupported(verified, hit).rstrip("%–") or 0) for hit in (False, True))
+    ratio = f"{wrong / right:.1f}" if right else "–"
+    given = f"{_given(plain)} → {_given(verified)}"
+    return [method, *verification(verified, plain), ratio, given, str(len(verified.items))]
+
+
+def write(options: argparse.Namespace, benchmark: Benchmark) -> None:
+    """Print the table of what is complete, and write it to ``citations.md``."""
+    lines = []
+    for plain, verified in cells(options):
+        scored = [score(benchmark, cell.folder.results()) for cell in (plain, verified)]
+        if all(len(each.rows) == len(benchmark.items) for each in scored):
+            lines.append(line(plain.method, *scored))
+    page = table(HEAD, lines)
+    options.out.mkdir(parents=True, exist_ok=True)
+    (options.out / "citations.md").write_text(page + "\n", encoding="utf-8")
+    print(page)
+
+
+def main() -> None:
+    """Run what is missing, then print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--workers", type=int, default=1, help="processes of each cell")
+    parser.add_argument("--parallel", type=int, default=1, help="cells at once")
+    parser.add_argument("--methods", nargs="+", default=METHODS)
+    parser.add_argument("--worlds", type=int, default=WORLDS)
+    parser.add_argument("--questions", type=int, default=QUESTIONS, help="about each world")
+    parser.add_argument("--first-seed", type=int, default=FIRST_SEED + 5 * MINUTES)
+    parser.add_argument("--page-only", action="store_true")
+    options = parser.parse_args()
+    seeds = range(options.first_seed, options.first_seed + options.worlds)
+    benchmark = lab(seeds, MINUTES, options.questions, profile=LAB_2)
+    if not options.page_only:
+        todo = [cell for pair in cells(options) for cell in pair]
+        with ThreadPoolExecutor(options.parallel) as pool:
+            list(pool.map(lambda cell: cell.run(benchmark, options.workers), todo))
+    write(options, benchmark)
+
+
+def _given(scored: Scored) -> int:
+    """How many questions got an answer."""
+    return sum(row["status"] in GIVEN for row in scored.rows)
+
+
+if __name__ == "__main__":
+    main()
