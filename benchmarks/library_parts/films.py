@@ -1,0 +1,116 @@
+"""Lab films as a library, and how figures are told."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import numpy as np
+
+from longtake.config import Settings
+from longtake.evals.lab import LabSource
+from longtake.lab.encoder import LabEncoder
+from longtake.lab.eyes import Eyes
+from longtake.lab.footage import LabFootage
+from longtake.lab.library import captions
+from longtake.lab.world import make_script
+from longtake.library import Entry, Library
+from longtake.library.entries import Facts
+from longtake.library.segment_index import FilmRows
+from longtake.library.segments import Row, material_of_footage, rows_of
+from longtake.media.container import NO_FILE
+from longtake.perception.senses import Senses
+from longtake.types import Line
+
+SCRIPT = Path(__file__).parent.parent / "library.py"
+"""The benchmark itself, for parts that start processes."""
+MINUTES = 10
+STEP = 5
+"""Seconds between the moments that are embedded and captioned."""
+ENCODER = LabEncoder()
+DIMS = {"picture": ENCODER.dim, "meaning": ENCODER.dim}
+
+
+class Captioned(LabFootage):
+    """A script with the captions of a captioner of acuity 0.8."""
+
+    has = frozenset({"pictures", "captions"})
+
+    def __init__(self, script) -> None:
+        super().__init__(script, encoder=ENCODER, fps=1 / STEP)
+        lines: list[Line] = captions(script, Eyes(seed=7), step=STEP)
+        self._texts = [line.text for line in lines]
+
+    def captions(self, times):
+        return [self._texts[int(time) // STEP] for time in times]
+
+
+def lab_rows(seed: int, minutes: int = MINUTES) -> list[Row]:
+    return rows_of(material_of_footage(Captioned(make_script(seed, minutes))), ENCODER)
+
+
+def tell(**figures) -> None:
+    print(json.dumps(figures), flush=True)
+
+
+def milliseconds(seconds: list[float], name: str = "") -> dict[str, float]:
+    """The median and the 95th percentile."""
+    p50, p95 = np.percentile(seconds, [50, 95]) * 1000
+    return {f"{name}p50_ms": round(float(p50), 1), f"{name}p95_ms": round(float(p95), 1)}
+
+
+def memory() -> dict[str, float]:
+    """Megabytes of this process: its own, and of mapped files, which the system may take back."""
+    status = Path("/proc/self/status").read_text()
+    fields = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
+    return {
+        "own_mb": int(fields["RssAnon"].split()[0]) // 1000,
+        "mapped_mb": int(fields["RssFile"].split()[0]) // 1000,
+    }
+
+
+def lab_library(folder: Path, backend: str = "embedded") -> Library:
+    settings = Settings()
+    senses = Senses(settings.perception, folder / "cache", images=ENCODER)
+    source = LabSource()
+    return Library(
+        folder / "library",
+        settings,
+        backend=backend,
+        senses=senses,
+        sentences=ENCODER,
+        opener=lambda entry: source.footage(entry.name),
+    )
+
+
+def enter(library: Library, seed: int, minutes: int = MINUTES) -> Entry:
+    mark, name = f"lab{seed:08d}", f"{seed}:{minutes}"
+    library.catalogue.describe(mark, Facts(name, minutes * 60.0, tags=("lab",)))
+    library.catalogue.place(library.folder / name, mark, NO_FILE)
+    return Entry(mark, name, minutes * 60.0)
+
+
+def fill(library: Library, seeds, *, batch: int = 20) -> None:
+    """Add lab films, some at a time."""
+    waiting = []
+    for seed in seeds:
+        entry = enter(library, seed)
+        waiting.append(FilmRows(entry.fingerprint, {"rows": "1"}, lab_rows(seed)))
+        if len(waiting) == batch:
+            library.index.replace(waiting)
+            waiting = []
+    library.index.replace(waiting)
+
+
+def queries(count: int, films: int, seed: int = 5) -> list[str]:
+    """What is said, shown or done in some film, as one would search for it."""
+    rng = random.Random(seed)
+    texts = []
+    while len(texts) < count:
+        script = make_script(rng.randrange(films), MINUTES)
+        said = [line.text for line in script.subtitles()]
+        shown = [line.text for line in script.readings()]
+        asked = [str(deed.fact).lower() for deed in script.deeds]
+        texts.append(rng.choice(rng.choice([said, shown or said, asked])))
+    return texts
