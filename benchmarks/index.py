@@ -2,15 +2,13 @@
 
     python benchmarks/index.py CLIP … [--minutes 60] [--before CHECKOUT] [--sides naive before now]
 
-Joins the clips, again and again, into one 720p film of the given length; each time round they are
-placed, scaled and lit differently, so that no two passes look alike. Every side indexes that film
-in processes of its own. The tables show wall time, CPU time and peak memory, and how many of the
-known phrases, on-screen words and pictures each side finds (``TRUTH`` lists them for the clips that
-it names). The film and what was found stay in ``build/index``.
+Joins the clips, again and again, into one 720p film of the given length (``joined_film.py``). Every
+side indexes that film in processes of its own. The tables show wall time, CPU time and peak memory,
+and how many known phrases, on-screen words and pictures each side finds (``index_truth.py``).
+The film and the results stay in ``build/index``: parts that are finished are not run again, so that
+a long run can be done in pieces. Delete a side's JSON file to measure it again.
 
-The naive script is what one would write in an afternoon: OpenCV decodes every frame, one in a
-second is encoded by EfficientNet-Lite2 and read by RapidOCR with its defaults, and Moonshine
-transcribes the whole sound.
+The naive script is what one would write in an afternoon (``naive_index.py``).
 """
 
 from __future__ import annotations
@@ -23,164 +21,17 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from PIL import Image, ImageEnhance
-
-from longtake.algorithms import phrases
-from longtake.media.audio import listen
-from longtake.media.video import Video
-from longtake.media.writer import Encoding, write_film
+import index_truth
+from joined_film import Placed, join, timeline
 
 ROOT = Path(__file__).parent.parent
 WORK = ROOT / "build" / "index"
-WIDTH, HEIGHT, FPS, RATE = 1280, 720, 24, 16_000
 PARTS = ("frames", "speech", "onscreen")
-TRUTH: dict[str, dict[str, list[str]]] = {
-    "openboard_wannaworktogether": {
-        "speech": [
-            "share your creativity",
-            "be inspired by it",
-            "take the teacher",
-            "bits and pieces",
-            "richer, better, more vibrant culture",
-            "all rights reserved copyright",
-            "millions and millions of people",
-            "luckily there's an answer",
-            "we provide free copyright licenses",
-            "it's totally free",
-            "just come to our website",
-            "you don't give up your copyright",
-            "just a few years ago",
-        ],
-        "onscreen": [
-            "all rights reserved",
-            "except fair use",
-            "it only takes a minute",
-            "allow commercial uses of your work",
-            "yes, as long as others share alike",
-            "get a license",
-            "refine the rules",
-            "remix",
-            "reuse",
-            "Ryan Junell",
-            "Sara Kraft",
-            "Eric Steuer",
-            "MacArthur Foundation",
-            "Hewlett Foundation",
-            "redhat.com",
-            "Omidyar Network",
-            "Stanford Law School",
-            "Public Domain",
-        ],
-    },
-    "moviepy_trailer_bbb": {
-        "onscreen": [
-            "The Blender Foundation",
-            "An unlucky bird",
-            "slightly overweight bunny",
-            "three rodent pests",
-            "Revenge is coming",
-            "Made with",
-        ],
-        "pictures": ["rabbit", "butterfly"],
-    },
-    "gnome_dual_monitors": {
-        "onscreen": [
-            "Tiffany Antopolski",
-            "Mirror displays",
-            "Detect Displays",
-            "System Settings",
-            "Acer Technologies",
-            "Rotation",
-            "Type to search",
-            "Applications",
-        ],
-        "pictures": ["computer monitor"],
-    },
-    "yuefan_kitchen": {"pictures": ["refrigerator", "microwave oven"]},
-    "bikes": {"pictures": ["bicycle"]},
-    "torchcodec_nasa": {
-        "speech": ["largest cleanrooms in the world", "Goddard Space Flight Center"]
-    },
-}
-"""What is said and shown in the clips, heard and read by people."""
-
-
-@dataclass(frozen=True)
-class Placed:
-    """A clip's place in the joined film."""
-
-    clip: Path
-    number: int
-    """How many clips came before it, which decides how it is varied."""
-    start: float
-    end: float
-
-
-# -- the film
-
-
-def timeline(clips: Sequence[Path], seconds: float) -> list[Placed]:
-    """The clips one after another until the film is long enough."""
-    lengths = {clip: Video(clip).duration for clip in clips}
-    placed: list[Placed] = []
-    start = 0.0
-    while start < seconds:
-        clip = clips[len(placed) % len(clips)]
-        # whole seconds keep sound and pictures together
-        end = start + max(1.0, float(int(lengths[clip])))
-        placed.append(Placed(clip, len(placed) // len(clips), start, end))
-        start = end
-    return placed
-
-
-def join(placed: Sequence[Placed], path: Path) -> None:
-    """Write the film."""
-    sound = np.zeros(round(placed[-1].end * RATE), np.float32)
-    for place in placed:
-        video = Video(place.clip)
-        if video.info.audio:
-            pieces = [part.samples for part in listen(place.clip, origin=video.origin)]
-            samples = np.concatenate([np.zeros(0, np.float32), *pieces])
-            first = round(place.start * RATE)
-            samples = samples[: round((place.end - place.start) * RATE)]
-            sound[first : first + len(samples)] = samples
-    encoding = Encoding(fps=Fraction(FPS), gop=120, options={"preset": "veryfast", "crf": "23"})
-    part = path.with_suffix(".part.mp4")
-    write_film(part, _pictures(placed), encoding, sound=sound)
-    part.rename(path)
-
-
-def _pictures(placed: Sequence[Placed]) -> Iterator[Any]:
-    for place in placed:
-        print(f"joining {place.clip.name} at {place.start:.0f} s", file=sys.stderr)
-        video = Video(place.clip)
-        times = np.arange(round((place.end - place.start) * FPS)) / FPS
-        times = np.minimum(times, video.duration - 1e-3)
-        for frame in video.frames(times, width=WIDTH):
-            yield _varied(frame.pixels, place.number)
-
-
-def _varied(pixels: Any, number: int) -> Any:
-    """A picture that fills the frame, another place, size and light for each number."""
-    picture = Image.fromarray(pixels)
-    # a little smaller each time round, so that passes differ; small print must stay legible
-    factor = min(WIDTH / picture.width, HEIGHT / picture.height)
-    factor *= (1.0, 0.93, 0.87, 0.97, 0.9, 0.83)[number % 6]
-    size = (round(picture.width * factor), round(picture.height * factor))
-    picture = picture.resize(size, Image.Resampling.BILINEAR)
-    picture = ImageEnhance.Brightness(picture).enhance((1.0, 0.9, 1.05, 0.95, 0.85)[number % 5])
-    canvas = Image.new("RGB", (WIDTH, HEIGHT))
-    across, down = ((1, 1), (0, 0), (2, 2), (2, 0), (0, 2))[number % 5]
-    canvas.paste(picture, ((WIDTH - size[0]) * across // 2, (HEIGHT - size[1]) * down // 2))
-    return np.asarray(canvas)
 
 
 # -- the sides
@@ -204,28 +55,71 @@ def measured(command: Sequence[str], **environment: str) -> tuple[str, dict[str,
     }
 
 
-def checkout(root: Path, film: Path, cache: Path, queries: Sequence[str]) -> dict[str, Any]:
-    """Index the film with one checkout, part by part and, if it reports costs, all at once."""
-    shutil.rmtree(cache, ignore_errors=True)
-    environment = {"PYTHONPATH": str(root / "src"), "LONGTAKE_CACHE": str(cache)}
-    program = [sys.executable, "-m", "longtake"]
-    costs = {}
-    for part in PARTS:
-        command = [*program, "index", str(film), "--only", part]
-        costs[part] = measured(command, **environment)[1]
-    found = _stored(cache) | {"pictures": {}}
-    for query in queries:
-        said, _ = measured([*program, "search", str(film), query, "--json"], **environment)
-        hits = json.loads(said)["films"][0]["hits"]
-        found["pictures"][query] = [hit["time"] for hit in hits if "image" in hit["sources"]]
-    return {"costs": costs, "found": found}
+@dataclass
+class Side:
+    """One way to index the film, and what is known of it so far."""
+
+    name: str
+    film: Path
+    queries: Sequence[str]
+    root: Path
+    """The checkout; the naive script ignores it."""
+
+    def __post_init__(self) -> None:
+        self._kept = WORK / f"{self.film.stem}-{self.name}.json"
+        self.result: dict[str, Any] = {"costs": {}, "found": {}}
+        if self._kept.exists():
+            self.result = json.loads(self._kept.read_text())
+
+    def run(self) -> None:
+        """Measure what was not measured before."""
+        if self.name == "naive":
+            if not self.result["found"]:
+                self._naive()
+            return
+        cache = WORK / f"cache-{self.film.stem}-{self.name}"
+        if not self.result["costs"]:
+            shutil.rmtree(cache, ignore_errors=True)
+        for part in PARTS:
+            self._index(part, cache, "--only", part)
+        if not self.result["found"]:
+            self.result["found"] = _stored(cache) | {"pictures": self._searched(cache)}
+            self._keep()
+        if self.name != "before":
+            self._index("all at once", cache.with_name(f"{cache.name}-all"))
+
+    def _keep(self) -> None:
+        self._kept.write_text(json.dumps(self.result))
+
+    def _naive(self) -> None:
+        script = str(Path(__file__).with_name("naive_index.py"))
+        said, cost = measured([sys.executable, script, str(self.film), *self.queries])
+        self.result = json.loads(said)
+        self.result["costs"]["all at once"] = cost
+        self._keep()
+
+    def _index(self, part: str, cache: Path, *options: str) -> None:
+        if part not in self.result["costs"]:
+            _, cost = self._longtake(cache, "index", str(self.film), *options)
+            self.result["costs"][part] = cost
+            self._keep()
+
+    def _searched(self, cache: Path) -> dict[str, list[float]]:
+        times = {}
+        for query in self.queries:
+            said, _ = self._longtake(cache, "search", str(self.film), query, "--json")
+            hits = json.loads(said)["films"][0]["hits"]
+            times[query] = [hit["time"] for hit in hits if "image" in hit["sources"]]
+        return times
+
+    def _longtake(self, cache: Path, *arguments: str) -> tuple[str, dict[str, float]]:
+        environment = {"PYTHONPATH": _path(self.root / "src"), "LONGTAKE_CACHE": str(cache)}
+        return measured([sys.executable, "-m", "longtake", *arguments], **environment)
 
 
-def at_once(root: Path, film: Path, cache: Path) -> dict[str, float]:
-    """Cost of one command that indexes everything."""
-    shutil.rmtree(cache, ignore_errors=True)
-    environment = {"PYTHONPATH": str(root / "src"), "LONGTAKE_CACHE": str(cache)}
-    return measured([sys.executable, "-m", "longtake", "index", str(film)], **environment)[1]
+def _path(source: Path) -> str:
+    """``PYTHONPATH`` with a checkout's package before everything else."""
+    return os.pathsep.join(filter(None, [str(source), os.environ.get("PYTHONPATH", "")]))
 
 
 def _stored(cache: Path) -> dict[str, Any]:
@@ -239,130 +133,32 @@ def _stored(cache: Path) -> dict[str, Any]:
     return lines
 
 
-def naive(film: Path, queries: Sequence[str]) -> dict[str, Any]:
-    """Every second through every model, and the whole sound through the recogniser."""
-    import cv2
-    from rapidocr import RapidOCR
-
-    from longtake.perception.catalogue import BuiltIns, open_image_text_encoder
-    from longtake.perception.runtime import Compute
-    from longtake.types import Frame
-
-    encoder = open_image_text_encoder("conse", BuiltIns(WORK / "models", Compute()))
-    reader = RapidOCR(params={"Global.log_level": "critical"})
-    costs, clock = {part: [0.0, 0.0] for part in PARTS}, _Clock()
-    capture = cv2.VideoCapture(str(film))
-    fps, number, vectors = capture.get(cv2.CAP_PROP_FPS), 0, []
-    lines: dict[str, Any] = {"speech": [], "onscreen": []}
-    while capture.grab():
-        if number / fps >= len(vectors):
-            second = float(len(vectors))
-            _, picture = capture.retrieve()
-            frame = Frame(second, cv2.cvtColor(picture, cv2.COLOR_BGR2RGB))
-            vectors.append(encoder.images([frame])[0])
-            clock.lap(costs["frames"])
-            texts = reader(picture).txts or ()
-            lines["onscreen"] += [(second, second + 1, text) for text in texts]
-            clock.lap(costs["onscreen"])
-        number += 1
-    clock.lap(costs["frames"])
-    lines["speech"] = _transcribed(film)
-    clock.lap(costs["speech"])
-    scores = encoder.texts(queries) @ np.stack(vectors).T
-    best = {query: _peaks(row) for query, row in zip(queries, scores, strict=True)}
-    table = {part: {"seconds": took[0], "cpu": took[1]} for part, took in costs.items()}
-    return {"costs": table, "found": lines | {"pictures": best}}
-
-
-def _transcribed(film: Path) -> list[tuple[float, float, str]]:
-    import moonshine_voice
-    from moonshine_voice import ModelArch
-    from moonshine_voice.transcriber import Transcriber
-
-    folder = Path(moonshine_voice.__file__).parent / "assets" / "tiny-en"
-    samples = np.concatenate([part.samples for part in listen(film, origin=0.0)])
-    said = Transcriber(folder, ModelArch.TINY).transcribe_without_streaming(samples.tolist(), RATE)
-    return [(line.start_time, line.start_time + line.duration, line.text) for line in said.lines]
-
-
-def _peaks(scores: Any, count: int = 10, apart: int = 3) -> list[float]:
-    chosen: list[int] = []
-    for second in np.argsort(-scores).tolist():
-        if all(abs(second - other) > apart for other in chosen):
-            chosen.append(second)
-    return [float(second) for second in chosen[:count]]
-
-
-class _Clock:
-    def __init__(self) -> None:
-        self._last = time.perf_counter(), time.process_time()
-
-    def lap(self, total: list[float]) -> None:
-        """Add what has passed since the last lap, wall and CPU time."""
-        now = time.perf_counter(), time.process_time()
-        for which in (0, 1):
-            total[which] += now[which] - self._last[which]
-        self._last = now
-
-
-# -- what was found
-
-
-def recall(
-    found: dict[str, Any], placed: Sequence[Placed]
-) -> dict[str, tuple[int, int, list[str]]]:
-    """By kind: how many known things were found where they are, of how many, and what was not."""
-    table = {}
-    for kind in ("speech", "onscreen"):
-        wanted = [(place, text) for place in placed for text in _truth(place, kind)]
-        missed = [text for place, text in wanted if not _said(found[kind], place, text)]
-        table[kind] = (len(wanted) - len(missed), len(wanted), sorted(set(missed)))
-    queries = sorted({text for place in placed for text in _truth(place, "pictures")})
-    missed = []
-    for query in queries:
-        places = [place for place in placed if query in _truth(place, "pictures")]
-        times = found["pictures"][query][:5]
-        if not any(place.start <= t < place.end for place in places for t in times):
-            missed.append(query)
-    table["pictures"] = (len(queries) - len(missed), len(queries), missed)
-    return table
-
-
-def _truth(place: Placed, kind: str) -> list[str]:
-    return TRUTH.get(place.clip.stem, {}).get(kind, [])
-
-
-def _said(lines: Sequence[Any], place: Placed, text: str) -> bool:
-    nearby = sorted(line for line in lines if line[0] < place.end and line[1] > place.start)
-    # a phrase may be cut between two lines of speech, or stand on two lines of a screen
-    together = [f"{one[2]} {two[2]}" for one, two in pairwise(nearby)]
-    candidates = {line[2] for line in nearby} | set(together)
-    return any(phrases.match(text, line) >= phrases.SURE for line in candidates)
-
-
 # -- the tables
 
 
-def report(results: dict[str, Any], placed: Sequence[Placed], threads: int) -> None:
+def report(sides: Sequence[Side], placed: Sequence[Placed], threads: int) -> None:
     """Print what each side cost and found."""
     minutes = placed[-1].end / 60
     print(f"\n{minutes:.1f} minutes of film, {len(placed)} clips, {threads} cores\n")
     print("| side | part | wall s | CPU s | CPU s per minute of film | peak MB |")
     print("|---|---|---|---|---|---|")
-    for side, result in results.items():
+    for side in sides:
         total = {"seconds": 0.0, "cpu": 0.0}
-        for part, cost in result["costs"].items():
-            print(_row(side, part, cost, minutes))
+        for part, cost in side.result["costs"].items():
+            print(_row(side.name, part, cost, minutes))
             for name in total:
                 total[name] += cost[name] if part in PARTS else 0.0
-        print(_row(side, "sum of the parts", total, minutes))
+        print(_row(side.name, "sum of the parts", total, minutes))
     print("\n| side | spoken phrases | on-screen words | pictures in the first 5 | missed |")
     print("|---|---|---|---|---|")
-    for side, result in results.items():
-        found = recall(result["found"], placed)
+    for side in sides:
+        if not side.result["found"]:
+            print(f"| {side.name} | not finished | | | |")
+            continue
+        found = index_truth.recall(side.result["found"], placed)
         cells = [f"{right} of {wanted}" for right, wanted, _ in found.values()]
         missed = ", ".join(text for *_, texts in found.values() for text in texts)
-        print(f"| {side} | {' | '.join(cells)} | {missed or 'none'} |")
+        print(f"| {side.name} | {' | '.join(cells)} | {missed or 'none'} |")
 
 
 def _row(side: str, part: str, cost: dict[str, float], minutes: float) -> str:
@@ -377,42 +173,23 @@ def main() -> None:
     parser.add_argument("clips", type=Path, nargs="+")
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--before", type=Path, help="an earlier checkout")
-    parser.add_argument("--sides", nargs="+", default=["naive", "before", "now"])
-    parser.add_argument("--as-naive", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--sides", nargs="*", default=["naive", "before", "now"])
+    parser.add_argument("--report", action="store_true", help="print what is known, run nothing")
     args = parser.parse_args()
     placed = timeline(args.clips, 60 * args.minutes)
-    queries = sorted({text for place in placed for text in _truth(place, "pictures")})
-    if args.as_naive:
-        print(json.dumps(naive(args.as_naive, queries)))
-        return
     WORK.mkdir(parents=True, exist_ok=True)
     film = WORK / f"joined-{args.minutes:g}-{len(args.clips)}.mp4"
-    if not film.exists():
+    if not film.exists() and not args.report:
         join(placed, film)
-    results = {}
-    for side in args.sides:
-        kept = WORK / f"{film.stem}-{side}.json"
-        # finished sides are kept, so that a long run can be done in pieces; delete to measure again
-        if not kept.exists():
-            if side == "before" and args.before is None:
-                continue
-            kept.write_text(json.dumps(_measure(side, args, film, queries)))
-        results[side] = json.loads(kept.read_text())
-    report(results, placed, len(os.sched_getaffinity(0)))
-
-
-def _measure(side: str, args: argparse.Namespace, film: Path, queries: list[str]) -> dict[str, Any]:
-    if side == "naive":
-        command = [sys.executable, __file__, *map(str, args.clips), "--as-naive", str(film)]
-        said, cost = measured([*command, "--minutes", str(args.minutes)])
-        result: dict[str, Any] = json.loads(said)
-        result["costs"]["all at once"] = cost
-        return result
-    root = args.before if side == "before" else ROOT
-    result = checkout(root, film, WORK / f"cache-{side}", queries)
-    if side != "before":
-        result["costs"]["all at once"] = at_once(root, film, WORK / f"cache-{side}-all")
-    return result
+    names = [name for name in args.sides if name != "before" or args.before or args.report]
+    queries = index_truth.queries(placed)
+    sides = []
+    for name in names:
+        side = Side(name, film, queries, args.before if name == "before" else ROOT)
+        if not args.report:
+            side.run()
+        sides.append(side)
+    report(sides, placed, len(os.sched_getaffinity(0)))
 
 
 if __name__ == "__main__":
