@@ -8,7 +8,7 @@ import tinymodels
 
 from longtake.errors import MissingExtra, ModelError
 from longtake.perception.catalogue import image_encoder
-from longtake.perception.torchencoder import preprocessing
+from longtake.perception.torchencoder import ALIGNED, align, preprocessing
 from longtake.types import Frame
 
 SQUASH = {
@@ -104,3 +104,16 @@ def test_other_weights_have_another_key(folder, tmp_path):
     model.save_pretrained(other)
     first = image_encoder("transformers", tmp_path, folder=folder)
     assert first.key != image_encoder("transformers", tmp_path, folder=other).key
+
+
+def test_wider_layers_give_the_same_vectors(folder, tmp_path):
+    encoder = image_encoder("transformers", tmp_path, folder=folder)
+    before = encoder.images(pictures(3))
+    narrow = {name: part.shape for name, part in encoder._model.named_parameters()}
+    align(encoder._model)
+    wide = {name: part.shape for name, part in encoder._model.named_parameters()}
+    changed = [name for name in wide if wide[name] != narrow[name]]
+    assert any("fc1.weight" in name for name in changed)
+    assert all(".fc1." in name or ".fc2." in name for name in changed)
+    assert {wide[name][0] % ALIGNED for name in changed if "fc1.weight" in name} == {0}
+    assert np.allclose(encoder.images(pictures(3)), before, atol=1e-5)
