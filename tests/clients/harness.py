@@ -177,10 +177,21 @@ def inspect_ai(python: Path, folder: Path, _address: str, method: str) -> float:
 
 
 def vlmevalkit(python: Path, folder: Path, address: str, method: str) -> float:
-    command = [python, HERE / "vlmevalkit.py", folder, address, method, TOKEN]
-    own = {**environment(), "PYTHONPATH": str(SOURCE), "LMUData": str(BUILD / "LMUData")}
-    run = subprocess.run(command, env=own, check=True, stdout=subprocess.PIPE, text=True)
-    return float(run.stdout.split()[-1])
+    """Its own ``run.py`` on its own Video-MME, whose questions and film are the lab's."""
+    cache = BUILD / "huggingface"
+    subprocess.run([python, HERE / "vlmevalkit.py", folder, cache], check=True)
+    command = [python, SOURCE / "run.py", "--data", "Video-MME_8frame", "--model", method]
+    command += ["--base-url", f"{address}/v1", "--key", TOKEN, "--video-llm", "--local-media"]
+    command += ["--judge", "exact_matching", "--api-nproc", "2", "--work-dir", BUILD / "vlmevalkit"]
+    own = {"HF_HOME": str(cache), "HF_HUB_OFFLINE": "1", "LMUData": str(BUILD / "LMUData")}
+    run = subprocess.run(
+        command, env={**environment(), **own, "PYTHONPATH": ""}, capture_output=True, text=True
+    )
+    printed = run.stdout + run.stderr
+    match = re.search(r"Overall Score\s+([\d.]+)", printed)
+    if match is None:
+        raise SystemExit(f"VLMEvalKit printed no accuracy:\n{printed[-6000:]}")
+    return float(match[1]) / 100
 
 
 def script(client: str):
