@@ -1,7 +1,7 @@
 """Cuts a stretch out of a film, to the frame, with its sound and subtitles.
 
-Every frame is encoded again: the stretches that answers cite last seconds, and a copy could only
-begin at a keyframe.
+What lies between keyframes is copied where the film allows it (:mod:`longtake.media.splice`);
+otherwise every frame is encoded again, as for most of the short stretches that answers cite.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from longtake.errors import MediaError
 from longtake.media.audio import RATE, listen
+from longtake.media.splice import splice
 from longtake.media.subtitle_files import TimedText, srt
 from longtake.media.video import Video
 from longtake.media.writer import Encoding, write_film
@@ -38,17 +39,21 @@ def cut(video: Video, stretch: Segment, path: Path, *, width: int | None = None)
         raise MediaError(video.path, "out_of_range", f"{asked} is outside the film (0 to {last})")
     end = min(max(stretch.end, stretch.start + LEAST), video.duration)
     written = Segment(stretch.start, end)
+    sound = _sound(video, written)
+    # the frame on screen at the start belongs to the clip, although it appeared earlier; of frames
+    # within one millisecond, the last is kept
     inside = [float(time) for time in video.table.times if stretch.start < time < end]
-    # the frame on screen at the start belongs to the clip, although it appeared earlier
-    times = [stretch.start, *inside]
+    times = {round(1000 * (time - stretch.start)): time for time in (stretch.start, *inside)}
     rate = Fraction(video.info.fps or 25).limit_denominator(1001)
     with replacing(path) as draft:
+        if width is None and splice(video, written, draft, sound, RATE):
+            return written
         write_film(
             draft,
-            _even(video, times, width),
+            _even(video, list(times.values()), width),
             Encoding(fps=rate, gop=250, options=QUALITY, audio_rate=RATE),
-            times=[time - stretch.start for time in times],
-            sound=_sound(video, written),
+            times=[stamp / 1000 for stamp in times],
+            sound=sound,
         )
     return written
 

@@ -58,7 +58,9 @@ def write_film(
     stamps = iter(times) if times is not None else None
     with av.open(str(path), "w", options=dict(encoding.container)) as file:
         stream: VideoStream | None = None
-        voice = _add_sound(file, encoding) if sound is not None else None
+        voice = None
+        if sound is not None:
+            voice = add_sound(file, encoding.audio_codec, encoding.audio_rate)
         for number, pixels in enumerate(pictures):
             stream = stream or _add_picture(file, encoding, pixels, tick)  # now the size is known
             frame = VideoFrame.from_ndarray(np.ascontiguousarray(pixels), format="rgb24")
@@ -68,7 +70,7 @@ def write_film(
         if stream is not None:
             file.mux(stream.encode(None))  # flush the encoder
         if voice is not None and sound is not None:
-            _mux_sound(file, voice, sound, encoding.audio_rate, audio_start)
+            mux_sound(file, voice, sound, encoding.audio_rate, audio_start)
 
 
 def _add_picture(
@@ -90,16 +92,18 @@ def _add_picture(
     return stream
 
 
-def _add_sound(file: OutputContainer, encoding: Encoding) -> AudioStream:
-    stream = file.add_stream(encoding.audio_codec, rate=encoding.audio_rate)
+def add_sound(file: OutputContainer, codec: str, rate: int) -> AudioStream:
+    """Add a track for mono sound."""
+    stream = file.add_stream(codec, rate=rate)
     assert isinstance(stream, AudioStream)
     stream.layout = "mono"
     return stream
 
 
-def _mux_sound(
+def mux_sound(
     file: OutputContainer, stream: AudioStream, sound: NDArray[np.float32], rate: int, start: float
 ) -> None:
+    """Write samples from −1 to 1 that begin at ``start`` seconds."""
     size = stream.frame_size or 1024
     for begin in range(0, len(sound), size):
         piece = np.clip(sound[begin : begin + size], -1, 1)

@@ -35,6 +35,14 @@ def test_a_clip_starts_between_keyframes_and_between_frames(film, tmp_path):
     assert clip.duration == pytest.approx(1.25, abs=0.15)
 
 
+def test_a_clip_may_start_with_a_frame(film, tmp_path):
+    # in binary, the frame at 1.2 appears a little later than 1.2
+    cut(Video(film), Segment(1.2, 2.0), tmp_path / "clip.mp4")
+    clip = Video(tmp_path / "clip.mp4")
+    assert [read_number(frame.pixels) for frame in clip.at([0.0, 0.1])] == [12, 13]
+    assert len(clip.table) == 8
+
+
 def test_the_sound_comes_along_in_time(film, tmp_path):
     out = tmp_path / "clip.mp4"
     cut(Video(film), Segment(1.5, 2.5), out)
