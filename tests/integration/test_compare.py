@@ -13,7 +13,9 @@ from longtake.registry import methods
 
 # simulated models see the pictures themselves; reading and listening would take longer than they do
 SENSES = ("--set", "perception.reader=false", "--set", "perception.listener=none")
-SIMULATED = ("--model", "lab/acuity=1", "--no-verify", *SENSES)
+# enough to part two minutes into blocks
+FEW = ("--set", "a4vl.events.max_feature_frames=40")
+SIMULATED = ("--model", "lab/acuity=1", "--no-verify", *SENSES, *FEW)
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from longtake.index.film import Film
 from longtake.index.store import Store
 
 FILM = Recipe(
-    "two_minutes.mp4", x264(fps=Fraction(5), gop=10, options={"preset": "ultrafast"}), count=5 * 120
+    "a_minute.mp4", x264(fps=Fraction(5), gop=10, options={"preset": "ultrafast"}), count=5 * 60
 )
 
 
@@ -84,7 +84,7 @@ def test_index_killed_at_random_moments(film, unbroken, cache):
     for _ in range(6):
         process = index(film, cache)
         try:
-            process.communicate(timeout=rng.uniform(0.2, 4.0))
+            process.communicate(timeout=rng.uniform(0.2, 3.0))
             # it finished before it could be killed: start over
             Store(cache).clear(Film(film, Store(cache)).fingerprint)
         except subprocess.TimeoutExpired:
