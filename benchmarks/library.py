@@ -38,7 +38,6 @@ def main() -> None:
     parser.add_argument("--films", type=int, default=2000)
     parser.add_argument("--most", type=int, default=10**9, help="films added in one call")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="segments of `million`")
-    parser.add_argument("--only", default="", help="one backend of `million`")
     parser.add_argument("--libraries", type=int, nargs="+", default=[20, 200], help="of `needle`")
     parser.add_argument("--method", default="videoagent")
     parser.add_argument("--questions", type=int, default=60)

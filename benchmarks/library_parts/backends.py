@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from longtake.library.embedded import EmbeddedIndex
 from longtake.library.lance import LanceIndex
 from longtake.library.searching import Query, make_query, search
 from longtake.library.segment_index import FilmRows, Hit, SegmentIndex
-from longtake.library.segments import Row, Vectors
+from longtake.library.segments import Vectors
 
 SCRIPTS = 200
 """Lab films whose rows are repeated, with noise."""
@@ -28,24 +28,31 @@ NOISE = 0.4
 
 
 def million(args) -> None:
-    """Both backends on the same rows up to a million, and both searched after each step."""
+    """Both backends on the same rows up to a million, searched in turn at each size.
+
+    What the folder holds already is kept, so that a long run can be made in pieces.
+    """
     indexes: dict[str, SegmentIndex] = {
         "embedded": EmbeddedIndex(args.folder / "embedded", DIMS),
         "lancedb": LanceIndex(args.folder / "lance", DIMS),
     }
-    if args.only:
-        indexes = {args.only: indexes[args.only]}
     made = Noisy()
-    size = 0
-    for goal in args.sizes:
-        seconds = dict.fromkeys(indexes, 0.0)
-        for films in made.films(size, goal):
-            for name, index in indexes.items():
-                began = time.perf_counter()
-                index.replace(films)
-                seconds[name] += time.perf_counter() - began
-        size = goal
-        compare(indexes, size, seconds)
+    for size in args.sizes:
+        rates = {name: write(index, made, size) for name, index in indexes.items()}
+        compare(indexes, size, rates)
+
+
+def write(index: SegmentIndex, made: Noisy, size: int) -> float | None:
+    """Write what is missing; returns how many rows a second, or nothing if none was."""
+    held = index.films()
+    missing = [number for number in range(size // SEGMENTS) if f"film{number:06d}" not in held]
+    seconds = 0.0
+    for start in range(0, len(missing), BATCH):
+        films = [made.film(number) for number in missing[start : start + BATCH]]
+        began = time.perf_counter()
+        index.replace(films)
+        seconds += time.perf_counter() - began
+    return round(len(missing) * SEGMENTS / seconds) if missing else None
 
 
 class Noisy:
@@ -56,42 +63,33 @@ class Noisy:
         self.base = [row for row in rows if row.picture is not None and row.meaning is not None]
         self.pictures = np.stack([row.picture for row in self.base])
         self.meanings = np.stack([row.meaning for row in self.base])
-        self.rng = np.random.default_rng(1)
 
-    def films(self, size: int, goal: int) -> Iterator[list[FilmRows]]:
-        """Films from one size of the index to another, in batches."""
-        batch: list[FilmRows] = []
-        while size < goal:
-            count = min(SEGMENTS, goal - size)
-            batch.append(FilmRows(f"film{size:08d}", {}, self.rows(count)))
-            size += count
-            if len(batch) == BATCH or size == goal:
-                yield batch
-                batch = []
-
-    def rows(self, count: int) -> list[Row]:
-        chosen = self.rng.integers(0, len(self.base), count)
-        pictures, meanings = self.moved(self.pictures[chosen]), self.moved(self.meanings[chosen])
-        return [
-            replace(self.base[number], prints=b"", picture=picture, meaning=meaning)
-            for number, picture, meaning in zip(chosen, pictures, meanings, strict=True)
+    def film(self, number: int) -> FilmRows:
+        rng = np.random.default_rng([1, number])
+        chosen = rng.integers(0, len(self.base), SEGMENTS)
+        pictures = moved(self.pictures[chosen], rng)
+        meanings = moved(self.meanings[chosen], rng)
+        rows = [
+            replace(self.base[place], prints=b"", picture=picture, meaning=meaning)
+            for place, picture, meaning in zip(chosen, pictures, meanings, strict=True)
         ]
-
-    def moved(self, vectors: Vectors) -> Vectors:
-        noise = self.rng.normal(size=vectors.shape).astype(np.float32)
-        moved = vectors + NOISE * noise / np.sqrt(vectors.shape[1])
-        return moved / np.linalg.norm(moved, axis=1, keepdims=True)
+        return FilmRows(f"film{number:06d}", {}, rows)
 
 
-def compare(indexes: dict[str, SegmentIndex], size: int, seconds: dict[str, float]) -> None:
+def moved(vectors: Vectors, rng: np.random.Generator) -> Vectors:
+    noise = rng.standard_normal(vectors.shape, np.float32)
+    new = vectors + NOISE * noise / np.float32(vectors.shape[1] ** 0.5)
+    return new / np.linalg.norm(new, axis=1, keepdims=True)
+
+
+def compare(indexes: dict[str, SegmentIndex], size: int, rates: dict[str, float | None]) -> None:
     made = [make_query(text, ENCODER, ENCODER) for text in queries(30, SCRIPTS)]
-    entries = {film: Entry(film, film, 1.0) for film in next(iter(indexes.values())).films()}
     truth: list[list[Hit]] | None = None
     for name, index in indexes.items():
         began = time.perf_counter()
         index.compact()
         compacted = time.perf_counter() - began
-        took, worked = searched(index, made, entries)
+        took, worked = searched(index, made)
         near = [index.nearest(query.vectors["picture"], "picture", 10) for query in made]
         # the embedded index comes first and compares every vector
         truth = truth or near
@@ -103,26 +101,28 @@ def compare(indexes: dict[str, SegmentIndex], size: int, seconds: dict[str, floa
             **milliseconds(took),
             **milliseconds(worked, "cpu_"),
             vector_recall_at_10=round(float(np.mean(recalls)), 3),
-            write_s=round(seconds[name], 1),
+            rows_written_per_s=rates[name],
             compact_s=round(compacted, 1),
             disk_mb=sum(f.stat().st_size for f in index.folder.rglob("*") if f.is_file()) // 10**6,
             **memory(),
         )
 
 
-def searched(
-    index: SegmentIndex, made: list[Query], entries: dict[str, Entry]
-) -> tuple[list[float], list[float]]:
+def searched(index: SegmentIndex, made: list[Query]) -> tuple[list[float], list[float]]:
     """Seconds and processor seconds of each search, after three to warm up."""
     for query in made[:3]:
-        search(index, query, entries)
+        search(index, query, named)
     took, worked = [], []
     for query in made:
         began, busy = time.perf_counter(), time.process_time()
-        search(index, query, entries)
+        search(index, query, named)
         took.append(time.perf_counter() - began)
         worked.append(time.process_time() - busy)
     return took, worked
+
+
+def named(films: Collection[str]) -> dict[str, Entry]:
+    return {film: Entry(film, film, 1.0) for film in films}
 
 
 def recall(hits: list[Hit], exact: list[Hit]) -> float:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import random
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 
 from longtake.config import Settings
 from longtake.evals.lab import LabSource
+from longtake.footage.protocol import Footage
 from longtake.lab.encoder import LabEncoder
 from longtake.lab.eyes import Eyes
 from longtake.lab.footage import LabFootage
+from longtake.lab.grammar import sentence
 from longtake.lab.library import captions
 from longtake.lab.world import make_script
 from longtake.library import Entry, Library
@@ -20,7 +23,9 @@ from longtake.library.entries import Facts
 from longtake.library.segment_index import FilmRows
 from longtake.library.segments import Row, material_of_footage, rows_of
 from longtake.media.container import NO_FILE
+from longtake.media.writer import Encoding, write_film
 from longtake.perception.senses import Senses
+from longtake.session.films import open_film
 from longtake.types import Line
 
 SCRIPT = Path(__file__).parent.parent / "library.py"
@@ -28,6 +33,8 @@ SCRIPT = Path(__file__).parent.parent / "library.py"
 MINUTES = 10
 STEP = 5
 """Seconds between the moments that are embedded and captioned."""
+MARK = "lab"
+"""Begins the fingerprint of a film that is a script alone."""
 ENCODER = LabEncoder()
 DIMS = {"picture": ENCODER.dim, "meaning": ENCODER.dim}
 
@@ -74,18 +81,24 @@ def lab_library(folder: Path, backend: str = "embedded") -> Library:
     settings = Settings()
     senses = Senses(settings.perception, folder / "cache", images=ENCODER)
     source = LabSource()
+
+    def opened(entry: Entry) -> Footage:
+        if entry.fingerprint.startswith(MARK):
+            return source.footage(entry.name)
+        return open_film(entry.path, settings, senses=senses)
+
     return Library(
         folder / "library",
         settings,
         backend=backend,
         senses=senses,
         sentences=ENCODER,
-        opener=lambda entry: source.footage(entry.name),
+        opener=opened,
     )
 
 
 def enter(library: Library, seed: int, minutes: int = MINUTES) -> Entry:
-    mark, name = f"lab{seed:08d}", f"{seed}:{minutes}"
+    mark, name = f"{MARK}{seed:08d}", f"{seed}:{minutes}"
     library.catalogue.describe(mark, Facts(name, minutes * 60.0, tags=("lab",)))
     library.catalogue.place(library.folder / name, mark, NO_FILE)
     return Entry(mark, name, minutes * 60.0)
@@ -111,6 +124,20 @@ def queries(count: int, films: int, seed: int = 5) -> list[str]:
         script = make_script(rng.randrange(films), MINUTES)
         said = [line.text for line in script.subtitles()]
         shown = [line.text for line in script.readings()]
-        asked = [str(deed.fact).lower() for deed in script.deeds]
-        texts.append(rng.choice(rng.choice([said, shown or said, asked])))
+        done = [sentence(deed.fact) for deed in script.deeds]
+        texts.append(rng.choice(rng.choice([said, shown or said, done])))
     return texts
+
+
+def write_files(folder: Path, seeds) -> list[Path]:
+    """Lab films of a minute as files, one picture a second."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for seed in seeds:
+        path = folder / f"film-{seed}.mp4"
+        footage = LabFootage(make_script(seed, 1))
+        if not path.exists():
+            pictures = (frame.pixels for frame in footage.at(footage.times.tolist()))
+            write_film(path, pictures, Encoding(fps=Fraction(1), gop=10))
+        paths.append(path)
+    return paths

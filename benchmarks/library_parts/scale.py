@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -13,7 +14,7 @@ import numpy as np
 
 from library_parts.films import (
     DIMS,
-    ENCODER,
+    MARK,
     SCRIPT,
     fill,
     lab_library,
@@ -21,17 +22,23 @@ from library_parts.films import (
     milliseconds,
     queries,
     tell,
+    write_files,
 )
-from longtake.library import Library
-from longtake.library.embedded import EmbeddedIndex
-from longtake.library.searching import Found, make_query, search
+from longtake.algorithms.lexical import STOP
+from longtake.lab.world import make_script
+from longtake.library import Adder, Library
+from longtake.library.embedded import GENERATION, EmbeddedIndex
+from longtake.library.searching import Found
+from longtake.library.segment_index import Hit
 
 QUERIES = 200
+FILES = 3
+"""Films that are added as real files."""
 
 
 def scale(args) -> None:
     library = lab_library(args.folder)
-    have = len(library.index.films())
+    have = sum(film.startswith(MARK) for film in library.index.films())
     until = min(args.films, have + args.most)
     began = time.perf_counter()
     fill(library, range(have, until))
@@ -39,13 +46,26 @@ def scale(args) -> None:
         rate = (until - have) / (time.perf_counter() - began)
         tell(part="scale", added=until - have, films=until, films_per_s=round(rate, 1), **memory())
     if until == args.films:
+        add_files(library, args.folder / "files", range(args.films, args.films + FILES))
         measure(library, args.folder, args.films)
 
 
+def add_files(library: Library, folder: Path, seeds: range) -> None:
+    """Real files beside the scripts: each must be the first film for a sign that it shows."""
+    paths = write_files(folder, seeds)
+    began = time.perf_counter()
+    Adder(library).add(paths)
+    seconds = time.perf_counter() - began
+    found = 0
+    for path, seed in zip(paths, seeds, strict=True):
+        sign = make_script(seed, 1).readings()[0].text
+        found += library.search(sign).films[0].entry.path == path
+    tell(part="scale", files=len(paths), seconds=round(seconds, 1), found_by_a_sign=found)
+
+
 def measure(library: Library, folder: Path, films: int) -> None:
-    """Search as often as it takes, and beside it with every word, however common."""
+    """Search, and beside it with the scores of SQLite's own full-text search."""
     texts = queries(QUERIES, films)
-    entries = {entry.fingerprint: entry for entry in library.catalogue.entries()}
     segments = sum(holding.rows for holding in library.index.films().values())
     first = subprocess.run(
         [sys.executable, SCRIPT, "cold", "--folder", folder],
@@ -54,14 +74,15 @@ def measure(library: Library, folder: Path, films: int) -> None:
         check=True,
     )
     library.search(texts[0])
-    exact = EmbeddedIndex(library.index.folder, DIMS, common=float("inf"))
+    exact = lab_library(folder)
+    vars(exact)["index"] = BySqlite(library.index.folder, DIMS)
     took, worked, recalls = [], [], []
     for text in texts:
         began, busy = time.perf_counter(), time.process_time()
         found = library.search(text)
         took.append(time.perf_counter() - began)
         worked.append(time.process_time() - busy)
-        wanted = top(search(exact, make_query(text, ENCODER, ENCODER), entries, moments=3))
+        wanted = top(exact.search(text))
         recalls.append(len(set(top(found)) & set(wanted)) / max(1, len(wanted)))
     tell(
         part="scale",
@@ -73,6 +94,22 @@ def measure(library: Library, folder: Path, films: int) -> None:
         recall_at_10=round(float(np.mean(recalls)), 4),
         **memory(),
     )
+
+
+class BySqlite(EmbeddedIndex):
+    """Ranks words by FTS5's own BM25, over all films: slower, and exact."""
+
+    def words(self, text: str, source: str, limit: int, *_: object) -> list[Hit]:
+        found = re.findall(r"\w+", text.casefold())
+        words = [word for word in found if word not in STOP] or found
+        pattern = " OR ".join(f'"{word}"' for word in dict.fromkeys(words))
+        table = f"{source}_words"
+        query = (
+            f"SELECT rowid, rank FROM {table} WHERE {table} MATCH ? ORDER BY rank, rowid LIMIT ?"
+        )
+        with self._reading() as base:
+            first = self._written(base)[1] * GENERATION
+            return [Hit(first + row, -rank) for row, rank in base.execute(query, (pattern, limit))]
 
 
 def top(found: Found, count: int = 10) -> list[tuple[str, float]]:

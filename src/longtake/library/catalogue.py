@@ -6,9 +6,10 @@ change is one transaction; several processes may add at once, and a killed one l
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,25 +61,31 @@ class Catalogue:
         """Whether anything was ever added."""
         return self._path.exists()
 
-    def entries(self) -> list[Entry]:
-        """Every film, by name."""
+    def entries(self, fingerprints: Collection[str] | None = None) -> list[Entry]:
+        """Films by name: all of them, or those with some fingerprints."""
+        which, values = "", []
+        if fingerprints is not None:
+            which = "WHERE fingerprint IN (SELECT value FROM json_each(?))"
+            values = [json.dumps(list(fingerprints))]
         with self._open() as base:
-            paths = _grouped(base, "SELECT fingerprint, path FROM files ORDER BY seen DESC, path")
-            tags = _grouped(base, "SELECT fingerprint, tag FROM tags ORDER BY tag")
-            rows = base.execute(f"SELECT {_FILM} FROM films ORDER BY name, fingerprint")
+            placed = f"SELECT fingerprint, path FROM files {which} ORDER BY seen DESC, path"
+            paths = _grouped(base, placed, values)
+            tagged = f"SELECT fingerprint, tag FROM tags {which} ORDER BY tag"
+            tags = _grouped(base, tagged, values)
+            rows = base.execute(
+                f"SELECT {_FILM} FROM films {which} ORDER BY name, fingerprint", values
+            )
             return [_entry(row, paths.get(row[0], []), tags.get(row[0], [])) for row in rows]
+
+    def count(self) -> int:
+        """How many films there are."""
+        with self._open() as base:
+            return int(base.execute("SELECT count(*) FROM films").fetchone()[0])
 
     def entry(self, fingerprint: str) -> Entry | None:
         """One film; ``None`` if it is not in the library."""
-        which = "WHERE fingerprint = ?"
-        with self._open() as base:
-            row = base.execute(f"SELECT {_FILM} FROM films {which}", (fingerprint,)).fetchone()
-            if row is None:
-                return None
-            order = "ORDER BY seen DESC, path"
-            paths = base.execute(f"SELECT path FROM files {which} {order}", (fingerprint,))
-            tags = base.execute(f"SELECT tag FROM tags {which} ORDER BY tag", (fingerprint,))
-            return _entry(row, [each[0] for each in paths], [each[0] for each in tags])
+        found = self.entries([fingerprint])
+        return found[0] if found else None
 
     def files(self) -> dict[Path, KnownFile]:
         """Every known file, by path."""
@@ -216,9 +223,9 @@ def _add_tags(
     )
 
 
-def _grouped(base: sqlite3.Connection, query: str) -> dict[str, list[str]]:
+def _grouped(base: sqlite3.Connection, query: str, values: Sequence[str]) -> dict[str, list[str]]:
     groups: dict[str, list[str]] = {}
-    for key, value in base.execute(query):
+    for key, value in base.execute(query, values):
         groups.setdefault(key, []).append(value)
     return groups
 

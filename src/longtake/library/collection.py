@@ -115,19 +115,24 @@ class Library:
         among: Collection[str] | None = None,
     ) -> Found:
         """The films and the moments in them that fit a text best; only films of ``among``."""
-        entries = {entry.fingerprint: entry for entry in self.entries(where)}
-        if among is not None:
-            entries = {mark: entry for mark, entry in entries.items() if mark in among}
-        limited = among is not None or bool(where.strip())
-        return search(
+        entries: Collection[Entry] | None = None
+        if among is not None or where.strip():
+            chosen = self.entries(where)
+            entries = [each for each in chosen if among is None or each.fingerprint in among]
+        hits = search(
             self.index,
             make_query(text, self.images, self.sentences),
-            entries,
+            self._lookup,
             images=self.images,
-            among=entries if limited else None,
+            among=None if entries is None else [entry.fingerprint for entry in entries],
             films=films,
             moments=moments,
         )
+        return Found(hits, self.catalogue.count() if entries is None else len(entries))
+
+    def _lookup(self, fingerprints: Collection[str]) -> dict[str, Entry]:
+        # not the whole catalogue: to read it would take longer than the search
+        return {entry.fingerprint: entry for entry in self.catalogue.entries(fingerprints)}
 
     def footage(self, entry: Entry) -> Footage:
         """The film itself, to be asked."""

@@ -17,7 +17,6 @@ that is handed out contains its generation, so that one from before is never tak
 from __future__ import annotations
 
 import json
-import re
 import sqlite3
 import threading
 from collections.abc import Collection, Iterator, Sequence
@@ -29,10 +28,10 @@ import numpy as np
 from filelock import FileLock
 from numpy.typing import NDArray
 
-from longtake.algorithms.lexical import STOP
 from longtake.errors import RunError
 from longtake.index.store import private_folder
 from longtake.library.catalogue import prepare
+from longtake.library.postings import TOKENIZE, Postings
 from longtake.library.segment_index import (
     KINDS,
     FilmRows,
@@ -62,7 +61,7 @@ INSERT INTO written SELECT 0, 1 WHERE NOT EXISTS (SELECT 1 FROM written);
 _WORDS = """
 CREATE VIRTUAL TABLE IF NOT EXISTS {source}_words USING fts5 (
     {source}, content='segments', content_rowid='id',
-    tokenize='porter unicode61 remove_diacritics 2'
+    tokenize='{tokenize}'
 );
 CREATE TRIGGER IF NOT EXISTS {source}_added AFTER INSERT ON segments WHEN new.{source} != '' BEGIN
     INSERT INTO {source}_words (rowid, {source}) VALUES (new.id, new.{source});
@@ -75,11 +74,6 @@ END;
 _MADE = 1
 BLOCK = 65536
 """Rows compared at once, which bounds memory."""
-COMMON = 20_000
-"""Rows that are ranked at most: the rarest words of a text are searched for until they have so
-many. Common words hardly count in BM25, and ranking their rows takes most of the time."""
-FEWEST = 2
-"""Words that are searched for however common they are."""
 GENERATION = 2**40
 """The number of a row that is handed out is its own plus this times its generation."""
 
@@ -89,12 +83,13 @@ class EmbeddedIndex:
 
     name = "embedded"
 
-    def __init__(self, folder: Path, dims: dict[str, int], *, common: float = COMMON) -> None:
+    def __init__(self, folder: Path, dims: dict[str, int]) -> None:
         self.folder = private_folder(folder)
-        self._dims, self._common = dims, common
+        self._dims = dims
         self._local = threading.local()
         self._lock = FileLock(folder / "write.lock", mode=0o600)
-        self._counts: dict[tuple[str, str], int] = {}
+        self._postings = Postings()
+        self._maps: dict[str, tuple[tuple[int, int], NDArray[Any]]] = {}
 
     def replace(self, films: Sequence[FilmRows]) -> None:
         """Write the rows of some films in place of those they had."""
@@ -147,26 +142,17 @@ class EmbeddedIndex:
     ) -> list[Hit]:
         """Rows in which words of a text occur in one source, best first, by BM25."""
         with self._reading() as base:
-            terms = self._searched(base, source, text)
-            if not terms:
+            count, generation = self._written(base)
+            if not count:
                 return []
-            # quoted, so that no word is taken for an operator of the query language
-            pattern = " OR ".join(f'"{term}"' for term in terms)
-            table = f"{source}_words"
-            if films is None:
-                query = f"SELECT rowid, rank FROM {table} WHERE {table} MATCH ?"
-                rows = base.execute(f"{query} ORDER BY rank LIMIT ?", (pattern, limit))
-            else:
-                numbers = json.dumps(self._numbers(base, films))
-                rows = base.execute(
-                    f"SELECT segments.id, {table}.rank FROM {table}"
-                    f" JOIN segments ON segments.id = {table}.rowid WHERE {table} MATCH ?"
-                    " AND segments.film IN (SELECT value FROM json_each(?))"
-                    f" ORDER BY {table}.rank LIMIT ?",
-                    (pattern, numbers, limit),
-                )
-            offset = self._written(base)[1] * GENERATION
-            return [Hit(offset + row, -rank) for row, rank in rows]
+            scores = self._postings.scores(base, self._state(base), source, text, count)
+            if films is not None:
+                *_, owners = self._vectors(base, KINDS[0])
+                wanted = np.isin(owners, self._numbers(base, films))
+                scores[1:] = np.where(wanted[:count], scores[1:], 0)
+        first = generation * GENERATION
+        best = _largest(scores, limit)
+        return [Hit(first + int(row), float(scores[row])) for row in best if scores[row] > 0]
 
     def nearest(
         self, vector: Vectors, kind: str, limit: int, films: Collection[str] | None = None
@@ -217,6 +203,9 @@ class EmbeddedIndex:
         with self._writing() as base:
             count, old = self._written(base)
             rows = base.execute("SELECT id FROM segments ORDER BY id").fetchall()
+            if len(rows) == count:
+                self._merge(base)
+                return
             kept = np.array(rows, np.int64).reshape(-1)
             for what in ("film", *KINDS) if count else ():
                 values = self._mapped(what, old, count)
@@ -235,9 +224,16 @@ class EmbeddedIndex:
 
     def close(self) -> None:
         """Release this thread's connection; the index may be used again afterwards."""
+        self._maps.clear()
         base = self._local.__dict__.pop("base", None)
         if base is not None:
             base.close()
+
+    def _merge(self, base: sqlite3.Connection) -> None:
+        """Merge the full-text indexes of many writings; no row changes its number."""
+        for source in WORDED:
+            base.execute(f"INSERT INTO {source}_words ({source}_words) VALUES ('optimize')")
+        base.execute("COMMIT")
 
     def _drop(self, base: sqlite3.Connection, films: Collection[str]) -> list[int]:
         """Delete films and their rows; returns the numbers of the rows."""
@@ -272,32 +268,6 @@ class EmbeddedIndex:
                 handle.seek((row - 1) * 4)
                 handle.write(np.int32(-1).tobytes())
 
-    def _searched(self, base: sqlite3.Connection, source: str, text: str) -> list[str]:
-        """The words to search for: none without content, and common ones only if few are rare."""
-        found = dict.fromkeys(re.findall(r"\w+", text.casefold()))
-        terms = [word for word in found if word not in STOP] or list(found)
-        if self._written(base)[0] <= self._common:
-            return terms
-        counts = {word: self._count(base, source, word) for word in terms}
-        kept: list[str] = []
-        total = 0
-        for word in sorted(terms, key=lambda word: counts[word]):
-            total += counts[word]
-            if len(kept) >= FEWEST and total > self._common:
-                break
-            kept.append(word)
-        return kept
-
-    def _count(self, base: sqlite3.Connection, source: str, word: str) -> int:
-        """Rows with a word, counted up to the bound."""
-        if (source, word) not in self._counts:
-            # not counted further than needed: the answer is only whether it is too common
-            table = f"{source}_words"
-            query = f"SELECT 1 FROM {table} WHERE {table} MATCH ? LIMIT {int(self._common)}"
-            rows = base.execute(f"SELECT count(*) FROM ({query})", (f'"{word}"',))
-            self._counts[source, word] = int(rows.fetchone()[0])
-        return self._counts[source, word]
-
     def _numbers(self, base: sqlite3.Connection, films: Collection[str]) -> list[int]:
         query = "SELECT number FROM films WHERE fingerprint IN (SELECT value FROM json_each(?))"
         return [number for (number,) in base.execute(query, (json.dumps(list(films)),))]
@@ -307,6 +277,15 @@ class EmbeddedIndex:
         """Rows that are committed, and the generation of the files they are in."""
         rows, generation = base.execute("SELECT rows, generation FROM written").fetchone()
         return rows, generation
+
+    @staticmethod
+    def _state(base: sqlite3.Connection) -> tuple[int, ...]:
+        """Something that changes with every writing: a film that is replaced has a new number."""
+        films = "(SELECT count(*) FROM films), (SELECT coalesce(max(number), 0) FROM films)"
+        state: tuple[int, ...] = base.execute(
+            f"SELECT rows, generation, {films} FROM written"
+        ).fetchone()
+        return state
 
     def _file(self, what: str, generation: int) -> Path:
         return self.folder / f"{what}-{generation}.{'i32' if what == 'film' else 'f32'}"
@@ -329,6 +308,14 @@ class EmbeddedIndex:
         return 0, generation, np.zeros((0, self._dims[kind])), np.zeros(0, np.int32)
 
     def _mapped(self, what: str, generation: int, count: int) -> NDArray[Any]:
+        # kept: mapping the pages of a file anew takes as long as reading them
+        known = self._maps.get(what)
+        if known is None or known[0] != (generation, count):
+            known = ((generation, count), self._map(what, generation, count))
+            self._maps[what] = known
+        return known[1]
+
+    def _map(self, what: str, generation: int, count: int) -> NDArray[Any]:
         file = self._file(what, generation)
         kind, width = (np.int32, 1) if what == "film" else (np.float32, self._dims[what])
         try:
@@ -346,7 +333,6 @@ class EmbeddedIndex:
                 if base.in_transaction:
                     base.execute("ROLLBACK")
                 raise
-            self._counts.clear()
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
@@ -355,7 +341,7 @@ class EmbeddedIndex:
             # kept per thread: a new connection would begin with an empty page cache
             path = self.folder / "segments.db"
             base = sqlite3.connect(path, timeout=60, isolation_level=None)
-            words = "".join(_WORDS.format(source=source) for source in WORDED)
+            words = "".join(_WORDS.format(source=source, tokenize=TOKENIZE) for source in WORDED)
             prepare(base, _SCHEMA + words, _MADE)
             self._local.base = base
         yield base
@@ -364,7 +350,11 @@ class EmbeddedIndex:
 def _largest(scores: NDArray[np.float32], count: int) -> NDArray[np.int64]:
     """Places of the largest scores, best first; ties go to the earlier row."""
     if len(scores) > count:
-        kept = np.sort(np.argpartition(-scores, count - 1)[:count])
+        least = np.partition(scores, len(scores) - count)[len(scores) - count]
+        above = np.flatnonzero(scores > least)
+        # of many rows with the same words, the earliest: any other choice would be chance
+        level = np.flatnonzero(scores == least)[: count - len(above)]
+        kept = np.sort(np.concatenate([above, level]))
     else:
         kept = np.arange(len(scores))
     return kept[np.argsort(-scores[kept], kind="stable")]

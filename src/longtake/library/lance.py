@@ -55,6 +55,8 @@ class LanceIndex:
         self.folder = private_folder(folder)
         self._dims, self._ann_from = dims, ann_from
         self._lock = FileLock(folder / "write.lock", mode=0o600)
+        self._read: dict[str, tuple[int, Any]] = {}
+        """What was read of a table, with its version then: reading it takes as long as a search."""
 
     def replace(self, films: Sequence[FilmRows]) -> None:
         """Write the rows of some films in place of those they had."""
@@ -145,6 +147,7 @@ class LanceIndex:
         """Release files; the index may be used again afterwards."""
         for opened in ("_base", "_segments", "_films"):
             self.__dict__.pop(opened, None)
+        self._read.clear()
 
     def _hits(self, query: Any, score: str, limit: int, films: Collection[str] | None) -> list[Hit]:
         current = self._current()
@@ -159,14 +162,23 @@ class LanceIndex:
         return hits[:limit]
 
     def _current(self) -> dict[str, dict[str, Any]]:
-        return {entry["film"]: entry for entry in self._films.search().to_list()}
+        version = self._films.version
+        if self._read.get("films", (None,))[0] != version:
+            entries = {entry["film"]: entry for entry in self._films.search().to_list()}
+            self._read["films"] = (version, entries)
+        current: dict[str, dict[str, Any]] = self._read["films"][1]
+        return current
 
     def _delete(self, numbers: Sequence[int]) -> None:
         if numbers:
             self._segments.delete(f"number IN ({', '.join(map(str, numbers))})")
 
     def _approximate(self) -> bool:
-        return any(index.name == "picture_idx" for index in self._segments.list_indices())
+        version = self._segments.version
+        if self._read.get("indexes", (None,))[0] != version:
+            names = {index.name for index in self._segments.list_indices()}
+            self._read["indexes"] = (version, names)
+        return "picture_idx" in self._read["indexes"][1]
 
     def _table(self, films: Sequence[FilmRows], numbers: dict[str, int]) -> Any:
         pa = _arrow()

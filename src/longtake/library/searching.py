@@ -7,7 +7,7 @@ one film.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +24,8 @@ from longtake.library.segments import SECONDS, WORDED, Sentences, Vectors
 from longtake.perception.protocols import CalibratedEncoder
 from longtake.types import Line, Segment
 
+Lookup = Callable[[Collection[str]], Mapping[str, Entry]]
+"""Gives the films with some fingerprints, as far as they are in the library."""
 KEEP = 100
 """Rows ranked per source."""
 READ = 150
@@ -111,13 +113,13 @@ def make_query(text: str, images: Any, sentences: Sentences) -> Query:
 def search(
     index: SegmentIndex,
     query: Query,
-    entries: Mapping[str, Entry],
+    lookup: Lookup,
     *,
     images: Any = None,
     among: Collection[str] | None = None,
     films: int = 10,
     moments: int = 3,
-) -> Found:
+) -> list[FilmHits]:
     """The films and moments that fit a query best; ``among`` limits it to some films."""
     rankings = {source: index.words(query.text, source, KEEP, among) for source in WORDED}
     for kind, vector in query.vectors.items():
@@ -128,10 +130,9 @@ def search(
     _judge_pictures(fused, rankings.get("picture", []), query, images)
     # what one source is unsure of must not outvote what another is sure of
     fused.sort(key=lambda each: (not each.sure, -each.score))
+    entries = lookup({each.stored.film for each in fused})
     known = [each for each in fused if each.stored.film in entries]
-    grouped = _grouped(known, entries, moments)
-    searched = len(entries) if among is None else len(set(among) & entries.keys())
-    return Found(grouped[:films], searched)
+    return _grouped(known, entries, moments)[:films]
 
 
 def _fuse(index: SegmentIndex, rankings: Mapping[str, Sequence[Hit]], most: int) -> list[_Fused]:
