@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from datetime import datetime
 from pathlib import Path
 
@@ -12,7 +13,9 @@ from longtake.cli.output import emit_json, human_bytes
 from longtake.config import Settings
 from longtake.display import visible
 from longtake.errors import ConfigError
+from longtake.evals.benchmarks.kept import FOLDER as CAPTIONS
 from longtake.index.fingerprint import fingerprint
+from longtake.index.wordbook import forget_words
 from longtake.session.films import open_store
 
 
@@ -60,7 +63,7 @@ def list_films(settings: Settings, as_json: bool) -> None:
 
 @cache.command()
 @click.argument("paths", nargs=-1, type=PATH, metavar="[FILM]...")
-@click.option("--all", "everything", is_flag=True, help="Every film.")
+@click.option("--all", "everything", is_flag=True, help="Every film, the words met in them, and the captions of benchmarks.")
 @common
 def clear(paths: tuple[Path, ...], everything: bool, settings: Settings, as_json: bool) -> None:
     """Delete everything derived from the given films (file or fingerprint), or from all.
@@ -83,7 +86,16 @@ def clear(paths: tuple[Path, ...], everything: bool, settings: Settings, as_json
             # a film may have been indexed both with and without --full-hash
             chosen |= {fingerprint(path), fingerprint(path, full=True)} & known
     freed = sum(store.clear(identity) for identity in sorted(chosen))
+    if everything:
+        freed += forget_words(store.root) + _delete(store.root / CAPTIONS)
     if as_json:
         emit_json({"cleared": sorted(chosen), "freed_bytes": freed})
     else:
         click.echo(f"cleared {len(chosen)} films, {human_bytes(freed)} freed")
+
+
+def _delete(folder: Path) -> int:
+    """Delete a folder of files; returns the bytes freed."""
+    freed = sum(file.stat().st_size for file in folder.glob("*"))
+    shutil.rmtree(folder, ignore_errors=True)
+    return freed

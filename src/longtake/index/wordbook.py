@@ -82,6 +82,11 @@ class WordBook:
             except sqlite3.Error:
                 return
 
+    def forget(self) -> None:
+        """Drop what is waiting, and let go of the file."""
+        with self._lock:
+            self._forms, self._rarities, self._opened = {}, {}, None
+
     def _get(self, query: str, word: str) -> object:
         with self._lock:
             if self._base is None:
@@ -112,6 +117,16 @@ def _forget_others(base: sqlite3.Connection) -> None:
         for table in ("forms", "rarities", "tables"):
             base.execute(f"DELETE FROM {table}")
         base.execute("INSERT INTO tables VALUES (?)", (versions,))
+
+
+def forget_words(cache: Path) -> int:
+    """Delete the words met in films; returns the bytes freed."""
+    path = cache / FILE
+    size = path.stat().st_size if path.exists() else 0
+    if _in_use is not None and _in_use.path == path:
+        _in_use.forget()
+    path.unlink(missing_ok=True)
+    return size
 
 
 _in_use: WordBook | None = None

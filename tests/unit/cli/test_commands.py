@@ -64,6 +64,17 @@ def test_index_twice_then_clear(run, film):
     assert json.loads(ok(run("cache", "list", "--json")))["films"] == []
 
 
+def test_clearing_everything_also_forgets_words_and_captions(run, film):
+    root = Path(json.loads(ok(run("cache", "list", "--json")))["folder"])
+    root.mkdir(parents=True, exist_ok=True)
+    (root / "words.db").write_bytes(b"words of films")
+    (root / "captions").mkdir()
+    (root / "captions" / "one.npy").write_bytes(b"vectors")
+    assert json.loads(ok(run("cache", "clear", "--all", "--json")))["freed_bytes"] == 21
+    assert not (root / "words.db").exists()
+    assert not (root / "captions").exists()
+
+
 def test_a_stretch_is_clipped_to_the_film(run, film, tmp_path):
     copy = tmp_path / "film.mp4"
     copy.write_bytes(film.read_bytes())

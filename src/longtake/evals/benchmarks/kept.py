@@ -14,6 +14,8 @@ from longtake.events import note_once
 from longtake.index.store import write_atomically
 from longtake.perception.minilm import MiniLM
 
+FOLDER = "captions"
+"""Where they are kept in the cache."""
 MANY = 16
 """Texts from which on vectors are kept: the captions of a film, not a question with its options."""
 

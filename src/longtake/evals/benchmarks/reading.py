@@ -14,7 +14,7 @@ from typing import Any
 
 from longtake.config import Settings, cache_folder
 from longtake.errors import ConfigError
-from longtake.evals.benchmarks.kept import KeptSentences
+from longtake.evals.benchmarks.kept import FOLDER, KeptSentences
 from longtake.footage.captioned import CaptionedFootage
 from longtake.footage.protocol import Footage
 from longtake.perception.senses import Senses
@@ -144,7 +144,7 @@ class CaptionSource:
         settings = Settings()
         folder = cache_folder(settings)
         encoder = Senses(settings.perception, folder).sentences
-        return KeptSentences(encoder, folder / "captions")
+        return KeptSentences(encoder, folder / FOLDER)
 
     def __reduce__(self) -> Any:
         # a worker loads captions and models itself: sending them would be slower
