@@ -8,15 +8,21 @@ import io
 import os
 import re
 import sys
+from dataclasses import replace
+from fractions import Fraction
 
 import httpx2
 import pytest
-from clients.conftest import TOKEN, WORLD
+from clients.conftest import TOKEN, WORLD, running
 from mcp import MCPError
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from PIL import Image
+
+from longtake.config import PerceptionSettings
+from longtake.lab.footage import LabFootage
+from longtake.media.writer import Encoding, write_film
 
 QUESTION = next(q for q in WORLD.questions if q.options)
 TOOLS = {
@@ -131,6 +137,36 @@ def test_over_http(address, films):
             assert text.contents[0].text.startswith("<material")
             frame = await client.read_resource(f"film://{film}/frame/12.5")
             assert base64.b64decode(frame.contents[0].blob).startswith(b"\xff\xd8")
+
+    asyncio.run(session())
+
+
+@pytest.fixture
+def short(options, tmp_path):
+    """A server with a film of four seconds that nobody has indexed, and only its pictures are."""
+    frames = LabFootage(WORLD.script).at([0.0, 1.0, 2.0, 3.0])
+    (tmp_path / "films").mkdir()
+    film = tmp_path / "films" / "short.mp4"
+    write_film(film, (frame.pixels for frame in frames), Encoding(fps=Fraction(1)))
+    perception = PerceptionSettings(reader=False, listener="none")
+    settings = replace(options.settings, perception=perception)
+    with running(replace(options, settings=settings, films=(film.parent,))) as address:
+        yield address
+
+
+def test_a_new_film_is_indexed_and_then_searched(short):
+    async def session():
+        async with http_client(short) as client:
+            (film,) = (await client.call_tool("list_films", {})).structured_content["result"]
+            wanted = {"film": film["id"], "text": "a person in a coat"}
+            first = (await client.call_tool("search", wanted)).structured_content
+            assert first["moments"] == []
+            waiting = {"handle": first["indexing"], "seconds": 30}
+            indexed = (await client.call_tool("wait", waiting)).structured_content
+            assert indexed["state"] == "done"
+            moments = (await client.call_tool("search", wanted)).structured_content["moments"]
+            assert moments
+            assert all(0 <= moment["time"] <= 4 for moment in moments)
 
     asyncio.run(session())
 
