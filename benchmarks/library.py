@@ -36,6 +36,7 @@ def main() -> None:
     parser.add_argument("part", choices=PARTS)
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--films", type=int, default=2000)
+    parser.add_argument("--files", type=int, default=3, help="real files added beside the scripts")
     parser.add_argument("--most", type=int, default=10**9, help="films added in one call")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="segments of `million`")
     parser.add_argument("--libraries", type=int, nargs="+", default=[20, 200], help="of `needle`")

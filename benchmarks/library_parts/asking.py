@@ -23,14 +23,19 @@ CLIPS = (
     ("all rights reserved", "openboard_wannaworktogether", 58, 75),
     ("commercial uses of your work", "openboard_wannaworktogether", 95, 120),
     ("a teacher who shapes young minds", "openboard_wannaworktogether", 8, 22),
-    ("thanks to the MacArthur Foundation", "openboard_wannaworktogether", 155, 175),
+    ("thanks to the MacArthur Foundation", "openboard_wannaworktogether", 161, 165),
+    ("an open book", "openboard_wannaworktogether", 27, 36),
+    ("the planet earth", "openboard_wannaworktogether", 36, 47),
     ("does the display look OK", "gnome_dual_monitors", 25, 37),
     ("display settings of a laptop with a second screen", "gnome_dual_monitors", 5, 37),
-    ("a refrigerator", "yuefan_kitchen", 0, 30),
+    ("mirror displays", "gnome_dual_monitors", 4, 37),
+    ("a refrigerator", "yuefan_kitchen", 16, 29),
+    ("glasses in a cupboard", "yuefan_kitchen", 2, 7),
     ("a sink in a kitchen", "yuefan_kitchen", 0, 41),
     ("people walking past a lawn", "opencv_768x576", 0, 5),
 )
-"""What to search for, the clip that shows it, and when, from stills and transcripts."""
+"""What to search for, the clip that shows or says it, and when: checked by eye on stills, in the
+transcript where it is only said."""
 
 
 def clips(args) -> None:
