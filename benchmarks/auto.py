@@ -8,20 +8,25 @@
 
 Each cell is a run folder that is resumed, so the command may be stopped and started again at any
 time, also with other parts. Questions are lab-2's on published seeds that nothing else uses;
-``auto`` was fitted on development seeds with a model of acuity 0.8 alone. Parts: ``singles``
-(every method, two lengths, two acuities), ``ablations``, ``budgets`` (tokens and money),
-``seconds`` (simulated models that really take their time; needs few cores), ``real`` (captions and
-a real model). No GPU is used; the imports are those of ``longtake`` without extras.
+``auto`` was fitted on development seeds. Parts: ``singles`` (every method, two lengths, two
+acuities), ``calibration`` (``auto`` on further films, since few questions make any calibration
+error look large), ``ablations``, ``budgets`` (tokens and money), ``seconds`` (simulated models
+that really take their time; needs few cores), ``real`` (captions and a real model). No GPU is
+used; the imports are those of ``longtake`` without extras.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from longtake.algorithms.calibration import expected_error
 from longtake.config import BudgetSettings, Settings
@@ -33,7 +38,6 @@ from longtake.evals.experiment import with_profile_model
 from longtake.evals.items import Benchmark
 from longtake.evals.lab import lab
 from longtake.evals.markdown import table
-from longtake.evals.probabilities import held_out_error
 from longtake.evals.runner import Scored, evaluate, score
 from longtake.evals.runs import RunFolder
 from longtake.evals.scoring import paired
@@ -42,20 +46,27 @@ from longtake.lab.acuity import make as make_model
 from longtake.lab.profile import LAB_2
 from longtake.methods.auto.fitting import frames_that_fit
 from longtake.methods.auto.method import Auto, shipped
+from longtake.methods.auto.stopping import keys
 from longtake.session.asking import Session
 from longtake.session.casting import Casting
+from longtake.steps.calibration import StageFacts
 from longtake.steps.run import Run
 
 FIRST_SEED = 5000  # published, and used by nothing else: from 5300 for 60 minutes, 5600 for 120
 WORLDS, QUESTIONS = 16, 20
+FURTHER = 16  # films after those of the other parts, for the calibration error alone
+DRAWS = 300  # of right and wrong answers, for the calibration error that chance alone explains
+WITHIN = 0.01  # of the best single method's accuracy …
+SHARE = 0.5  # … at this share of its tokens at most
 LENGTHS, ACUITIES = (60, 120), (0.8, 0.6)
 SINGLES = ("lookup", "uniform", "videoagent", "videodetective", "a4vl", "lvagent", "symphony")
 LEAN = "symphony-lean"  # Symphony with the settings that it has as a stage of auto
 DENSE = "uniform-dense"  # uniform with as many frames as fit one call and the budget
+RATED = {LEAN: "symphony", DENSE: "uniform@480"}  # their names in the shipped calibration
 BUDGETS = {"tokens": (10_000, 60_000, 200_000), "cost": (0.005, 0.03, 0.1)}
 SECONDS = (5.0, 15.0, 45.0)
 SECONDS_QUESTIONS = 5  # about each world: sleeping takes long
-PARTS = ("singles", "ablations", "budgets", "seconds")
+PARTS = ("singles", "calibration", "ablations", "budgets", "seconds")
 ABLATIONS: Mapping[str, Mapping[str, Any]] = {
     "auto": {},
     "no verification": {"verify": False},
@@ -76,12 +87,13 @@ class Cell:
     fields: Mapping[str, Any] = field(default_factory=dict)
     budget: Mapping[str, float] = field(default_factory=dict)
     sleeps: bool = False
+    further: bool = False
 
     @property
     def name(self) -> str:
         """The name of its folder."""
         limits = [f"{key}-{value:g}" for key, value in self.budget.items()]
-        label = self.label.replace(" ", "-")
+        label = self.label.replace(" ", "-") + ("-further" if self.further else "")
         return "_".join([f"{self.minutes}-{self.acuity:g}", label, *limits])
 
     def solver(self) -> Solver:
@@ -102,6 +114,8 @@ class Bench:
         """The questions of a cell; every length has its own films."""
         first = self.options.first_seed + 5 * cell.minutes
         seeds = range(first, first + self.options.worlds)
+        if cell.further:
+            seeds = range(first + WORLDS, first + WORLDS + self.options.further)
         questions = self.options.questions
         if cell.sleeps:
             questions = min(questions, SECONDS_QUESTIONS)
@@ -154,16 +168,15 @@ def singles(minutes: int, acuity: float, **more: Any) -> list[Cell]:
 
 def stop_chance(tokens: float) -> float:
     """The chance to stop after each stage at which random escalation costs as much as auto."""
-    rule = shipped()
-    told = rule.provenance["calibration_error"]
-    asked = rule.provenance["questions"]
+    known = shipped().stages
 
     def cost(chance: float) -> float:
         total, left = 0.0, 1.0
         # stages run in the order of the list; without an answer nothing stops
-        for key, facts in rule.stages.items():
+        for key in keys(Auto.stages):
+            facts = known.get(key, StageFacts())
             total += left * facts.tokens
-            left *= 1 - chance * told.get(key, {"answers": 0})["answers"] / asked
+            left *= 1 - chance * facts.answered
         return total
 
     low, high = 0.0, 1.0
@@ -185,16 +198,15 @@ def against(first: Scored, other: Scored) -> str:
 
 
 def errors(cell: Cell, scored: Scored) -> tuple[str, str]:
-    """Calibration error of stated confidences, and of probabilities fitted on other films."""
-    rows = zip(scored.rows, scored.right, strict=True)
-    stated = [
-        (row["confidence"], right) for row, right in rows if row.get("confidence") is not None
-    ]
-    before = "–"
-    if stated:
-        before = f"{expected_error([c for c, _ in stated], [right for _, right in stated]):.3f}"
+    """Calibration error of stated confidences, and of the shipped calibration's probabilities."""
+    stated, right = claims([(cell, scored)])
+    before = f"{expected_error(stated, right):.3f}" if stated else "–"
+    rule, key = shipped(), RATED.get(cell.label, cell.label)
     own = samples(cell.method, scored).get(cell.method, [])
-    return before, f"{held_out_error(own):.3f}" if len(own) > 50 else "–"
+    if key not in rule.methods or not own:
+        return before, "–"
+    chances = [rule.confidence(key, each.signals) or 0.0 for each in own]
+    return before, f"{expected_error(chances, [each.right for each in own]):.3f}"
 
 
 HEAD = (
@@ -205,7 +217,7 @@ HEAD = (
     "cost",
     "calls",
     "ECE stated",
-    "ECE calibrated on other films",
+    "ECE calibrated",
     "auto − method, points",
 )
 
@@ -231,6 +243,83 @@ def singles_table(found: list[tuple[Cell, Scored]]) -> str:
             ]
         )
     return table(HEAD, rows)
+
+
+CALIBRATION_HEAD = (
+    "minutes",
+    "acuity",
+    "fitted to",
+    "answers",
+    "mean stated",
+    "right",
+    "ECE",
+    "ECE by chance alone",
+)
+
+
+def verdict(found: list[tuple[Cell, Scored]]) -> Iterator[str]:
+    """Whether auto is about as good as the best single method at half of its tokens."""
+    if found[0][0].label != "auto" or len(found) < 2:
+        return
+    auto = found[0][1]
+    best, scored = max(found[1:], key=lambda pair: pair[1].accuracy.value)
+    share, behind = auto.tokens / scored.tokens, scored.accuracy.value - auto.accuracy.value
+    holds = behind <= WITHIN and share <= SHARE
+    told = "holds" if holds else "does not hold"
+    yield (
+        f"Best single method: {best.label}; auto − it: {against(auto, scored)} at {share:.0%} of "
+        f"its tokens. Within {100 * WITHIN:g} point at {SHARE:.0%}: {told}."
+    )
+
+
+def own_rule(bench: Bench, minutes: int, acuity: float, **more: Any) -> list[Cell]:
+    """Auto after ``longtake calibrate`` with the same model, where there is such a calibration."""
+    file = (bench.options.rules or Path()) / f"calibration-{acuity:g}.json"
+    fields = {"rule": json.loads(file.read_text(encoding="utf-8"))} if file.is_file() else {}
+    if not fields and not bench.options.page_only:
+        return []
+    return [Cell("calibrated", "auto", minutes, acuity, fields, **more)]
+
+
+def calibration_table(bench: Bench) -> str:
+    """The calibration error of auto by length and acuity, on all films that were asked about."""
+    rows = []
+    for minutes, acuity in product(bench.options.minutes, bench.options.acuities):
+        shipped_cells, own_cells = [], []
+        for further in (False, True):
+            shipped_cells.append(single("auto", minutes, acuity, further=further))
+            own_cells += own_rule(bench, minutes, acuity, further=further)
+        for fitted_to, cells in (("both models", shipped_cells), ("this model", own_cells)):
+            stated, right = claims(bench.measured(cells))
+            if stated:
+                where = [str(minutes), f"{acuity:g}", fitted_to]
+                rows.append([*where, *calibration_row(stated, right)])
+    return table(CALIBRATION_HEAD, rows)
+
+
+def claims(found: list[tuple[Cell, Scored]]) -> tuple[list[float], list[bool]]:
+    """The stated probabilities of all answers, and whether they are right."""
+    stated, right = [], []
+    for _, scored in found:
+        for row, is_right in zip(scored.rows, scored.right, strict=True):
+            if row.get("confidence") is not None:
+                stated.append(row["confidence"])
+                right.append(is_right)
+    return stated, right
+
+
+def calibration_row(stated: list[float], right: list[bool]) -> list[str]:
+    """Means, the error, and the error of exact probabilities with as many answers."""
+    rng = np.random.default_rng(0)
+    chances = np.asarray(stated)
+    drawn = [expected_error(stated, rng.random(len(stated)) < chances) for _ in range(DRAWS)]
+    return [
+        str(len(stated)),
+        f"{np.mean(chances):.1%}",
+        f"{np.mean(right):.1%}",
+        f"{expected_error(stated, right):.3f}",
+        f"{np.mean(drawn):.3f}",
+    ]
 
 
 def ablations(bench: Bench, minutes: int, acuity: float) -> list[tuple[Cell, Scored]]:
@@ -275,10 +364,11 @@ def budgets(bench: Bench, minutes: int, acuity: float, *, seconds: bool) -> list
         rows = []
         for cell, scored in found:
             gap = "" if scored is auto else against(auto, scored)
-            used = f"{scored.mean('seconds'):.1f} s" if seconds else f"{scored.tokens:,.0f}"
-            rows.append([cell.label, str(scored.accuracy), used, gap])
+            used = [f"{scored.tokens:,.0f}", f"${scored.mean('cost'):.4f}"]
+            used.append(f"{scored.mean('seconds'):.1f}")
+            rows.append([cell.label, str(scored.accuracy), *used, gap])
         blocks.append(f"## At most {limit:g} {name}, {minutes} minutes, acuity {acuity:g}")
-        head = ("method", "accuracy (95 %)", "used", "auto − method, points")
+        head = ("method", "accuracy (95 %)", "tokens", "cost", "seconds", "auto − method, points")
         blocks.append(table(head, rows))
         curve(bench.options.out, name, limit, found)
     return blocks
@@ -334,7 +424,11 @@ def lab_pages(bench: Bench) -> Iterator[str]:
                     asked = len(found[0][1].items)
                     yield f"## {minutes} minutes, acuity {acuity:g}, {asked} questions"
                     yield singles_table(found)
+                    yield from verdict(found)
                     frontier(options.out, f"{minutes}-{acuity:g}", found)
+    if "calibration" in options.parts:
+        yield "## Calibration error of `auto`"
+        yield calibration_table(bench)
     minutes, acuity = options.minutes[0], options.acuities[0]
     if "ablations" in options.parts:
         found = ablations(bench, minutes, acuity)
@@ -355,6 +449,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--minutes", nargs="+", type=int, default=LENGTHS)
     parser.add_argument("--acuities", nargs="+", type=float, default=ACUITIES)
     parser.add_argument("--worlds", type=int, default=WORLDS)
+    parser.add_argument("--further", type=int, default=FURTHER, help="worlds, for calibration")
+    parser.add_argument("--rules", type=Path, help="folder of calibration-ACUITY.json")
     parser.add_argument("--questions", type=int, default=QUESTIONS, help="about each world")
     parser.add_argument("--first-seed", type=int, default=FIRST_SEED)
     parser.add_argument("--page-only", action="store_true")

@@ -13,7 +13,13 @@ from longtake.events import Stream
 from longtake.methods.auto.fitting import Room, fitted
 from longtake.methods.auto.method import Auto, shipped
 from longtake.methods.auto.notes import merged, relevant, split
-from longtake.methods.auto.planning import Needs, Situation, plan, unaffordable
+from longtake.methods.auto.planning import (
+    Needs,
+    Situation,
+    only_time_is_limited,
+    plan,
+    unaffordable,
+)
 from longtake.methods.auto.searching import closest_moments, in_turns
 from longtake.methods.auto.stopping import NOTHING, Ahead, decide, follows, frames_of, keys
 from longtake.methods.auto.voices import Voice, standing
@@ -169,6 +175,50 @@ def test_the_stage_that_gains_most_per_token_comes_next_and_unknown_ones_last():
     assert following("counting", "new", "dear", "cheap") == "dear"
     assert following("plain", "new", "cheap", chance=0.6) is None
     assert following("plain", "new") == "new"
+
+
+def test_where_only_time_is_limited_the_stage_that_gains_most_per_call_comes_next():
+    rule = Calibration(
+        prospects={"dense": {"bias": 2.0}, "rounds": {"bias": 1.0}},
+        stages={
+            "dense": StageFacts(tokens=100_000, calls=1),
+            "rounds": StageFacts(tokens=8_000, calls=15),
+        },
+    )
+    limits = {"stop_at": 0.99, "least_gain": 0.0}
+    both = ahead("rounds", "dense")
+    assert decide(rule, 0.3, {}, "plain", both, **limits).next.key == "rounds"
+    assert decide(rule, 0.3, {}, "plain", both, by_calls=True, **limits).next.key == "dense"
+    assert only_time_is_limited(BudgetSettings(seconds=5))
+    assert not only_time_is_limited(BudgetSettings(seconds=5, tokens=10))
+    assert not only_time_is_limited(BudgetSettings())
+
+
+def test_a_budget_is_used_where_no_gain_would_be_worth_its_tokens_otherwise():
+    rule = {
+        "stop_at": 0.9,
+        "least_gain": 0.5,
+        "methods": {stage("Unsure"): {"bias": 0.0}, stage("Sure"): {"bias": 1.0}},
+        "prospects": {stage("Unsure"): {"bias": 0.0}, stage("Sure"): {"bias": 1.0}},
+        "stages": {stage("Unsure"): {"tokens": 1.0}, stage("Sure"): {"tokens": 90_000.0}},
+    }
+    method = Auto(stages=(stage("Unsure"), stage("Sure")), rule=rule)
+
+    def answer(budget):
+        run = Run({"llm": ScriptedChat(lambda *_: "said")}, budget=budget)
+        return solve(method, TestFootage(20), QUESTION, run, check=False).answer.choice
+
+    assert answer(None) == "B"
+    assert answer(BudgetSettings(tokens=100_000)) == "A"
+    assert answer(BudgetSettings(tokens=10_000)) == "B"
+
+
+def test_a_signal_can_mean_something_else_for_each_kind_of_question():
+    weights = {"odds": 1.0, "plain supported": 2.0, "counting supported": -2.0}
+    voices = [voice("A", 0.7, supports=1)]
+    counting = Question("How many leave?", QUESTION.options)
+    surer = standing(voices, QUESTION, weights).probability
+    assert standing(voices, counting, weights).probability < 0.7 < surer
 
 
 def test_names_of_stages():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 COUNTING = re.compile(r"\bhow many\b|\bhow often\b|\bnumber of\b|\bcount\b", re.IGNORECASE)
 ORDER = re.compile(
@@ -37,6 +38,8 @@ KINDS = {
     "nested": NESTED,
 }
 """What a question can ask for; the first that matches is its kind (:func:`kind`)."""
+PLAIN = "plain"
+"""The kind of all other questions."""
 # "which" must come first: "Why does the man not eat?" asks for what is so
 _NEGATED = re.compile(
     r"\bwhich\b[^?.]*?(?:\bnot\b|n['’]t\b|\bnever\b|\bincorrect\b|\bfalse\b|\buntrue\b)"
@@ -47,12 +50,13 @@ _NEGATED = re.compile(
 _SHOUTED = re.compile(r"\bNOT\b")
 
 
+@lru_cache(maxsize=1024)
 def kind(text: str) -> str:
-    """The kind of a question, ``plain`` if none of :data:`KINDS` matches."""
+    """The kind of a question, :data:`PLAIN` if none of :data:`KINDS` matches."""
     for name, pattern in KINDS.items():
         if pattern.search(text):
             return name
-    return "plain"
+    return PLAIN
 
 
 def negated(text: str) -> bool:

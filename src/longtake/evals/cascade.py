@@ -11,12 +11,13 @@ from typing import Any, TypeAlias
 from longtake.algorithms.asking import kind
 from longtake.algorithms.calibration import log_odds, logistic
 from longtake.evals.items import Item
-from longtake.evals.probabilities import FOLDS, LEAST, Sample, fit_methods
+from longtake.evals.probabilities import LEAST, Sample, fit_methods, held_out
 from longtake.evals.runner import Scored
 from longtake.evals.scoring import sound
 from longtake.methods.auto.stopping import NOTHING, UNIT, Ahead, decide, follows
-from longtake.methods.auto.voices import LENGTH, Standing, Voice, standing
+from longtake.methods.auto.voices import Standing, Voice, standing
 from longtake.steps.calibration import Calibration, StageFacts
+from longtake.steps.signals import LENGTH, ODDS, weighed
 from longtake.steps.verify import Checked
 from longtake.types import Answer
 
@@ -154,13 +155,15 @@ def fit_rule(rule: Calibration, through: Sequence[Passage]) -> Calibration:
         replayed = Replayed(passage, rule)
         points += [replayed.after(state) for state in replayed.states()]
     led = [(point.standing.signals, point.right) for point in points if point.standing]
-    rule = replace(rule, pool=logistic([row for row, _ in led], [right for _, right in led]))
+    rule = replace(
+        rule, pool=logistic([weighed(row) for row, _ in led], [right for _, right in led])
+    )
     rows: dict[str, list[Mapping[str, float]]] = defaultdict(list)
     right: dict[str, list[bool]] = defaultdict(list)
     for passage in through:
         replayed = Replayed(passage, rule)
         for state in replayed.states():
-            known = replayed.signals(replayed.after(state))
+            known = weighed(replayed.signals(replayed.after(state)))
             for key in replayed.ahead(state):
                 rows[key].append(known)
                 right[key].append(replayed.after((*state, key)).right)
@@ -182,7 +185,8 @@ def facts(through: Sequence[Passage]) -> dict[str, StageFacts]:
             by_kind[kind(item.asked.question.text)].append(row["tokens"])
         enough = {name: mean(own) for name, own in by_kind.items() if len(own) >= LEAST_OF_KIND}
         right = mean([is_right(item, row) for item, row in rows])
-        stages[key] = StageFacts(accuracy=right, by_kind=enough, **used)
+        answered = mean(["signals" in row for _, row in rows])
+        stages[key] = StageFacts(right, answered, by_kind=enough, **used)
     return stages
 
 
@@ -225,23 +229,21 @@ def choose(parts: Sequence[Part]) -> tuple[float, float]:
 def held_out_ends(parts: Sequence[Part], stop_at: float, least_gain: float) -> list[list[Point]]:
     """Where questions end under rules that were fitted without their films, part by part."""
     ends = []
-    for fitted, held_out in parts:
+    for fitted, about in parts:
         rule = replace(fitted, stop_at=stop_at, least_gain=least_gain)
-        ends.append([end(replayed, rule) for replayed in held_out])
+        ends.append([end(replayed, rule) for replayed in about])
     return ends
 
 
 def folds(through: Sequence[Passage]) -> list[Part]:
     """Rules fitted without some films, with the questions about those films."""
-    videos = sorted({passage.item.asked.video for passage in through})
     parts: list[Part] = []
-    for fold in range(min(FOLDS, len(videos))):
-        out = set(videos[fold::FOLDS])
-        held_out = [passage for passage in through if passage.item.asked.video in out]
+    for out in held_out(passage.item.asked.video for passage in through):
+        about = [passage for passage in through if passage.item.asked.video in out]
         kept = [passage for passage in through if passage.item.asked.video not in out]
         rule = Calibration(methods=fit_methods(by_stage(kept)))
-        rule = fit_rule(rule, kept or held_out)
-        parts.append((rule, [Replayed(passage, rule) for passage in held_out]))
+        rule = fit_rule(rule, kept or about)
+        parts.append((rule, [Replayed(passage, rule) for passage in about]))
     return parts
 
 
@@ -250,7 +252,7 @@ def fit_final(ends: Sequence[Point]) -> dict[str, float]:
     led = [(point.standing.probability, point.right) for point in ends if point.standing]
     if len(led) < LEAST:
         return {}
-    return logistic([{"odds": log_odds(chance)} for chance, _ in led], [right for _, right in led])
+    return logistic([{ODDS: log_odds(chance)} for chance, _ in led], [right for _, right in led])
 
 
 def held_out_final(ends: Sequence[Sequence[Point]]) -> list[tuple[float, bool]]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import random
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from longtake.algorithms.calibration import expected_error, logistic, probability
+from longtake.steps.signals import weighed
 
 LEAST = 20
 """Answers without which a method gets no weights."""
@@ -28,8 +30,13 @@ def fit_methods(found: Mapping[str, Sequence[Sample]]) -> dict[str, dict[str, fl
     weights = {}
     for method, own in found.items():
         if len(own) >= LEAST:
-            weights[method] = logistic([each.signals for each in own], [each.right for each in own])
+            weights[method] = fit_samples(own)
     return weights
+
+
+def fit_samples(own: Sequence[Sample]) -> dict[str, float]:
+    """Weights for the signals of answers."""
+    return logistic([weighed(each.signals) for each in own], [each.right for each in own])
 
 
 def errors(found: Mapping[str, Sequence[Sample]]) -> dict[str, dict[str, float]]:
@@ -51,16 +58,21 @@ def errors(found: Mapping[str, Sequence[Sample]]) -> dict[str, dict[str, float]]
     return measured
 
 
+def held_out(videos: Iterable[str]) -> list[set[str]]:
+    """The films of each part, in random order: names often tell of what kind a film is."""
+    names = sorted(set(videos))
+    random.Random(0).shuffle(names)
+    return [set(names[number::FOLDS]) for number in range(min(FOLDS, len(names)))]
+
+
 def held_out_error(own: Sequence[Sample]) -> float:
     """Calibration error of probabilities that were fitted without the films they are about."""
-    videos = sorted({each.video for each in own})
     chances, right = [], []
-    for fold in range(FOLDS):
-        out = set(videos[fold::FOLDS])
+    for out in held_out(each.video for each in own):
         kept = [each for each in own if each.video not in out]
-        weights = logistic([each.signals for each in kept], [each.right for each in kept])
+        weights = fit_samples(kept)
         for each in own:
             if each.video in out:
-                chances.append(probability(weights, each.signals))
+                chances.append(probability(weights, weighed(each.signals)))
                 right.append(each.right)
     return expected_error(chances, right)

@@ -297,7 +297,8 @@ def solve(
             checked = Checked(answer, done=True, supports=len(answer.evidence))
         elif check:
             checked = check_answer(answer, footage, question, run)
-        return _weighed(name, answer, checked, question, rule)
+        found = signals(answer, checked, question, footage.duration)
+        return _weighed(name, with_option_text(checked.answer, question), found, rule)
 
     try:
         answer = run.on_time(work)
@@ -312,13 +313,11 @@ def solve(
 
 
 def _weighed(
-    name: str, before: Answer, checked: Checked, question: Question, rule: Calibration | None
+    name: str, answer: Answer, found: Mapping[str, float], rule: Calibration | None
 ) -> Answer:
     """The checked answer; its confidence is a probability if there is a calibration for it."""
-    answer = with_option_text(checked.answer, question)
     if not is_given(answer):
         return answer
-    found = signals(before, checked, question)
     chance = None if rule is None else rule.confidence(name, found)
     events.note(events.SIGNALS, **found)
     if chance is None:

@@ -12,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from longtake.algorithms.calibration import log_odds, probability
 from longtake.errors import ConfigError
+from longtake.steps.signals import ODDS, weighed
 
 FILE = "calibration.json"
 """Name of the user's calibration, beside ``config.toml``."""
@@ -23,6 +24,8 @@ class StageFacts:
 
     accuracy: float = 0.0
     """Share of the questions that it answered right by itself."""
+    answered: float = 1.0
+    """Share of the questions that it answered at all."""
     tokens: float = 0.0
     seconds: float = 0.0
     cost: float = 0.0
@@ -60,13 +63,13 @@ class Calibration:
     def confidence(self, method: str, signals: Mapping[str, float]) -> float | None:
         """The probability that an answer is right; ``None`` for a method without weights."""
         weights = self.methods.get(method)
-        return None if weights is None else round(probability(weights, signals), 4)
+        return None if weights is None else round(probability(weights, weighed(signals)), 4)
 
     def final_probability(self, chance: float) -> float:
         """The probability to state for the leader that ``auto`` ends with."""
         if not self.final:
             return chance
-        return round(probability(self.final, {"odds": log_odds(chance)}), 4)
+        return round(probability(self.final, {ODDS: log_odds(chance)}), 4)
 
     def plain(self) -> dict[str, Any]:
         """As it is written to a file."""

@@ -70,6 +70,17 @@ def obstacle(needs: Needs, situation: Situation) -> str:
     return ""
 
 
+def is_limited(limits: BudgetSettings) -> bool:
+    """Whether any limit is set."""
+    return any(limit is not None for limit in vars(limits).values())
+
+
+def only_time_is_limited(limits: BudgetSettings) -> bool:
+    """Whether a stage is dear for its calls, and not for what they show."""
+    paid = (limits.tokens, limits.cost, limits.frames)
+    return is_limited(limits) and all(limit is None for limit in paid)
+
+
 def unaffordable(facts: StageFacts, limits: BudgetSettings, spent: Usage) -> str:
     """The limit that a stage would usually exceed; empty if what is left is enough."""
     usual = {

@@ -12,7 +12,7 @@ from longtake.events import STAGE, note, step
 from longtake.footage.protocol import Footage
 from longtake.methods.auto.fitting import LEAST, Room, fitted, frames_that_fit, limits_frames
 from longtake.methods.auto.notes import merged, relevant, split
-from longtake.methods.auto.planning import NOTES, unaffordable
+from longtake.methods.auto.planning import NOTES, is_limited, only_time_is_limited, unaffordable
 from longtake.methods.auto.stopping import (
     NOTHING,
     Ahead,
@@ -23,14 +23,14 @@ from longtake.methods.auto.stopping import (
     keys,
     usual,
 )
-from longtake.methods.auto.voices import LENGTH, Standing, Voice, doublings, same_vote, standing
+from longtake.methods.auto.voices import Standing, Voice, same_vote, standing
 from longtake.methods.base import checks_itself, name_of
 from longtake.models.replies.letters import plain
 from longtake.steps.answer import guess
 from longtake.steps.calibration import StageFacts
 from longtake.steps.run import Run
 from longtake.steps.showing import length
-from longtake.steps.signals import is_given, signals
+from longtake.steps.signals import LENGTH, doublings, is_given, signals
 from longtake.steps.stage import Notebook, StageRun, subtract
 from longtake.steps.verify import Checked, check
 from longtake.types import Answer, Line, Question, Usage
@@ -51,7 +51,7 @@ class Hunt:
         self.standing: Standing | None = None
         self.refused: Answer | None = None
         self.failure: LongtakeError | None = None
-        self.length = {LENGTH: doublings(footage.duration)}
+        self.length = {LENGTH: round(doublings(footage.duration), 4)}
         self.left: list[str] = []
         self.after: dict[str, str] = {}
         self.ran: set[str] = set()
@@ -176,7 +176,7 @@ class Hunt:
         key = turn.rated
         method = None if name_of(key) == NOTES else self.settings.method(key)
         checked = self.check(answer, stage, itself=method is not None and checks_itself(method))
-        found = signals(answer, checked, self.question) | self.length
+        found = signals(answer, checked, self.question, self.footage.duration)
         chance = self.rule.confidence(key, found)
         if self.settings.stop == "stated" or chance is None:
             chance = answer.confidence if answer.confidence is not None else 0.5
@@ -215,13 +215,16 @@ class Hunt:
         ahead = self.ahead()
         following = ahead[0] if ahead else None
         stop_at = rule.stop_at if settings.stop_at is None else settings.stop_at
-        least = rule.least_gain if settings.least_gain is None else settings.least_gain
+        least = self.least_gain()
+        by_calls = only_time_is_limited(self.run.ledger.limits)
         asked = kind(self.question.text)
         if self.standing is None:
-            limits = {"stop_at": 1.0, "least_gain": 0.0}
             first = Decision(following, "the first stage")
             if settings.stop == "calibrated":
-                first = decide(rule, 0.0, {NOTHING: 1.0, **self.length}, asked, ahead, **limits)
+                known = {NOTHING: 1.0, **self.length}
+                first = decide(
+                    rule, 0.0, known, asked, ahead, stop_at=1.0, least_gain=0.0, by_calls=by_calls
+                )
             return first if first.next else Decision(following, "no answer yet")
         chance = self.standing.probability
         if settings.stop == "never":
@@ -232,8 +235,16 @@ class Hunt:
         if settings.stop == "stated":
             told = f"the stages state {chance:.2f}"
             return Decision(None if chance >= stop_at else following, told)
-        signals = self.standing.signals
-        return decide(rule, chance, signals, asked, ahead, stop_at=stop_at, least_gain=least)
+        known = dict(self.standing.signals)
+        return decide(
+            rule, chance, known, asked, ahead, stop_at=stop_at, least_gain=least, by_calls=by_calls
+        )
+
+    def least_gain(self) -> float:
+        """What 100,000 more tokens must gain; under a budget anything, since it is to be used."""
+        if self.settings.least_gain is not None:
+            return self.settings.least_gain
+        return 0.0 if is_limited(self.run.ledger.limits) else self.rule.least_gain
 
     def tell(self, key: str, voice: Voice | None, used: Usage) -> None:
         """The event that a calibration is fitted from; it holds no label."""

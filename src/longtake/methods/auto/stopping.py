@@ -11,6 +11,7 @@ from longtake.algorithms.calibration import probability
 from longtake.methods.auto.planning import NOTES
 from longtake.methods.base import name_of
 from longtake.steps.calibration import Calibration, StageFacts
+from longtake.steps.signals import weighed
 
 UNIT = 100_000
 """Tokens that a gain is worth one ``least_gain`` for."""
@@ -83,23 +84,26 @@ def decide(
     *,
     stop_at: float,
     least_gain: float,
+    by_calls: bool = False,
 ) -> Decision:
     """Stop if the leader is likely enough, or if no stage ahead is worth its tokens.
 
     Of those that raise the probability by ``least_gain`` per 100,000 tokens, the one that raises it
-    most per token comes next. Stages that the calibration does not know come last, in order.
+    most per token comes next; ``by_calls``: per call, which is what takes time. Stages that the
+    calibration does not know come last, in order.
     """
     if chance >= stop_at:
         return Decision(None, f"probability {chance:.2f} is at least {stop_at:.2f}")
     known = [each for each in ahead if each.rated in rule.prospects]
     best, told = None, f"probability {chance:.2f}, and nothing ahead raises it enough"
-    steepest = 0.0
+    steepest, told_by = 0.0, weighed({**signals, kind: 1.0})
     for each in known:
-        after = probability(rule.prospects[each.rated], {**signals, kind: 1.0})
-        tokens = max(1.0, usual(rule.stages.get(each.rated, StageFacts()), kind).tokens)
-        gain = after - chance
-        if gain > least_gain * tokens / UNIT and gain / tokens > steepest:
-            best, steepest = each, gain / tokens
+        after = probability(rule.prospects[each.rated], told_by)
+        facts = usual(rule.stages.get(each.rated, StageFacts()), kind)
+        tokens, gain = max(1.0, facts.tokens), after - chance
+        slope = gain / (1 + facts.calls if by_calls else tokens)
+        if gain > least_gain * tokens / UNIT and slope > steepest:
+            best, steepest = each, slope
             told = f"{each.key} would raise {chance:.2f} to {after:.2f} for {tokens:,.0f} tokens"
     if best is None and not known and ahead:
         return Decision(ahead[0], f"probability {chance:.2f} is below {stop_at:.2f}")

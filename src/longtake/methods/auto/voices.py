@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from longtake.algorithms import phrases
+from longtake.algorithms.asking import kind
 from longtake.algorithms.calibration import log_odds, pooled, probability
 from longtake.models.replies.letters import plain
+from longtake.steps.signals import LENGTH, ODDS, SUPPORTED, weighed
 from longtake.steps.verify import Checked
 from longtake.types import Answer, Question
 
@@ -16,10 +17,6 @@ SAME = 0.8
 """Share of an answer in words that another must hold to count as the same."""
 OPEN_ANSWERS = 12
 """Answers among which a wrong one is drawn, for questions without options."""
-LENGTH = "length"
-"""The signal of how long a film is: doublings of an hour."""
-SHORTEST, LONGEST = -2.0, 1.5
-"""Doublings beyond which a film counts as no shorter, or longer: nothing else was calibrated."""
 
 
 @dataclass(frozen=True)
@@ -47,11 +44,6 @@ class Standing:
     signals: Mapping[str, float]
     agreeing: int
     """Stages that say the same."""
-
-
-def doublings(duration: float) -> float:
-    """The length of a film as a signal."""
-    return round(min(LONGEST, max(SHORTEST, math.log2(max(1.0, duration) / 3600))), 4)
 
 
 def votes(voices: Sequence[Voice]) -> list[str]:
@@ -93,14 +85,15 @@ def standing(voices: Sequence[Voice], question: Question, weights: Mapping[str, 
     behind = [voice for name, voice in zip(names, voices, strict=True) if name == leader]
     best = max(behind, key=lambda voice: (voice.checked.supports > 0, voice.probability))
     found = {
-        "odds": log_odds(chances[leader]),
+        ODDS: log_odds(chances[leader]),
         "stages": float(len(voices)),
         "agreeing": float(len(behind) - 1),
         "against": float(len(voices) - len(behind)),
-        "supported": float(best.checked.supports > 0),
+        SUPPORTED: float(best.checked.supports > 0),
         "open": float(not question.options),
         LENGTH: best.signals.get(LENGTH, 0.0),
+        kind(question.text): 1.0,
     }
     found = {name: round(value, 4) for name, value in found.items() if value}
-    chance = probability(weights or {"odds": 1.0}, found)
+    chance = probability(weights or {ODDS: 1.0}, weighed(found))
     return Standing(best, round(chance, 4), found, len(behind))
