@@ -45,7 +45,8 @@ def create_app(options: ServeOptions, keys: Keys | None = None) -> ASGIApp:
     """The whole server behind its guard, ready for an ASGI server such as uvicorn."""
     keys = keys or open_keys(options)
     app = build(options, keys)
-    return Guard(app, keys, options.names)
+    state: State = app.state.longtake
+    return Guard(app, keys, options.names, on_request=state.pool.courtesy.arrive)
 
 
 def build(options: ServeOptions, keys: Keys) -> FastAPI:

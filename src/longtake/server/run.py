@@ -32,7 +32,7 @@ class Run:
         """Share done of each part of indexing."""
         self.askers = 1
         self._pool = pool
-        self.stop = Stop()
+        self.stop = Stop(pause=pool.courtesy.pause)
         """Ends model calls and decoding in progress."""
         self._over = threading.Event()
         self._result: Result | None = None

@@ -31,6 +31,7 @@ from longtake.footage.protocol import Footage
 from longtake.index.film import Film
 from longtake.index.tasks import tasks
 from longtake.models.clock import Cancelled
+from longtake.server.courtesy import Courtesy, give_way
 from longtake.server.films import Shelf
 from longtake.server.journal import Ask, Journal, Kind, PictureSink, RunRecord, new_id
 from longtake.server.library import ServedLibrary
@@ -62,6 +63,8 @@ class RunPool:
         library: ServedLibrary | None = None,
     ) -> None:
         self.journal = journal
+        self.courtesy = Courtesy()
+        """Holds runs up for a moment while requests arrive."""
         self.spent = 0.0
         """US dollars of all runs so far."""
         self.finished: dict[str, int] = {}
@@ -161,6 +164,7 @@ class RunPool:
         return None
 
     def _serve(self) -> None:
+        give_way()
         for run in self._next():
             # a context of its own: nothing of this run reaches the next one
             contextvars.Context().run(run.work, self._act)

@@ -67,7 +67,8 @@ def open_state(options: ServeOptions, keys: Keys) -> State:
     )
 
 
-def _state(request: Request) -> State:
+# a coroutine: FastAPI calls plain functions in a thread, which waits behind the threads of runs
+async def _state(request: Request) -> State:
     state: State = request.app.state.longtake
     return state
 

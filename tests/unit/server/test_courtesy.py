@@ -1,0 +1,90 @@
+"""Runs let viewers go first, but never stop for them."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+
+import pytest
+
+from longtake.server.courtesy import HOLD, LONGEST, Courtesy, give_way
+from longtake.stopping import Stop
+
+
+class Clock:
+    """Time that passes by sleeping."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def courtesy(clock):
+    return Courtesy(clock, clock.sleep)
+
+
+def test_a_run_pauses_only_after_a_request(clock, courtesy):
+    courtesy.pause()
+    assert clock.now == 100.0
+    courtesy.arrive()
+    courtesy.pause()
+    assert clock.now == pytest.approx(100.0 + HOLD)
+
+
+def test_an_endless_flood_of_requests_costs_a_run_half_of_its_time(clock, courtesy):
+    paused = 0.0
+    while clock.now < 110.0:
+        courtesy.arrive()
+        before = clock.now
+        courtesy.pause()
+        paused += clock.now - before
+        clock.now += 0.001  # work
+    assert 0.3 < paused / 10.0 < 0.6
+    assert paused > LONGEST
+
+
+def test_work_inside_other_work_pauses_as_well():
+    pauses = []
+    outer = Stop(pause=lambda: pauses.append("now"))
+    Stop(None, Stop(outer)).check()
+    assert pauses == ["now"]
+
+
+def test_ended_work_does_not_pause():
+    stop = Stop(pause=pytest.fail)
+    stop.set()
+    with pytest.raises(Exception, match="cancelled"):
+        stop.check()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads have priorities on Linux alone")
+def test_threads_of_runs_and_their_children_give_way():
+    seen = []
+
+    def look() -> None:
+        seen.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
+
+    def run() -> None:
+        give_way()
+        child = threading.Thread(target=look)
+        child.start()
+        child.join()
+
+    before = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert seen == [min(before + 10, 19)]
+    assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) == before
