@@ -109,9 +109,9 @@ def show_asked(asked: Asked, kind: str, manner: Manner) -> None:
     told = asked.told
     if kind == "md":
         address = quote(str(asked.film.path))
-        click.echo(as_markdown(told, lambda time: f"{address}#t={time:.2f}"))
+        click.echo(as_markdown(told, lambda _, time: f"{address}#t={time:.2f}"))
     elif kind == "html":
-        click.echo(as_html(told, lambda time: _jpeg(asked.film, time)))
+        click.echo(as_html(told, lambda _, time: _jpeg(asked.film, time)))
     else:
         meter = asked.meter if manner.verbose else None
         answered = asked.result

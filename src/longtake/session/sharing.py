@@ -17,10 +17,11 @@ from longtake.steps.claims import claims
 from longtake.timecode import clock
 from longtake.types import LETTERS, Answer, Evidence, Usage
 
-Picture: TypeAlias = Callable[[float], bytes]
-"""The JPEG of the frame at a time."""
-Link: TypeAlias = Callable[[float], str]
-"""The address at which a film plays from a time."""
+Picture: TypeAlias = Callable[[int, float], bytes]
+"""The JPEG of the frame that a citation shows, by its place in the answer and its time; empty if
+its film is gone."""
+Link: TypeAlias = Callable[[int, float], str]
+"""The address at which the film of a citation plays from a time."""
 
 TAGS = LABELS[0]
 """How a sentence begins that only guesses what a picture may show, which is no evidence."""
@@ -53,6 +54,13 @@ class Told:
     """What was not looked at."""
     calibrated: bool = False
     """Whether the confidence is a measured probability rather than the method's own statement."""
+    sources: Sequence[str] = ()
+    """The film of each citation, if several films were asked."""
+
+    def where(self, place: int, cited: Evidence) -> str:
+        """The time of a citation, with its film if several were asked."""
+        times = times_of(cited)
+        return f"{self.sources[place]} @ {times}" if place < len(self.sources) else times
 
 
 def said(answer: Answer | None, *, none: str = "(no answer)") -> str:
@@ -132,11 +140,16 @@ figure{border-color:#363a3f}.meta{color:#b0b4ba}}
 """
 
 
-def as_html(told: Told, picture: Picture) -> str:
-    """One page with its pictures inside; whatever the film or a model said is text."""
+def as_html(told: Told, picture: Picture, link: Link | None = None) -> str:
+    """One page with its pictures inside; whatever the film or a model said is text.
+
+    Times are links if ``link`` is given.
+    """
     answer = told.answer
-    cited = answer.evidence if answer else ()
-    cards = "".join(_card(number, each, picture) for number, each in enumerate(cited, start=1))
+    cards = "".join(
+        _card(place, told, cited, picture, link)
+        for place, cited in enumerate(answer.evidence if answer else ())
+    )
     reason = f"<p>{_text(answer.reason)}</p>" if answer and answer.reason else ""
     listed = zip(LETTERS, told.options, strict=False)
     options = "".join(f"<li>{letter}. {_text(option)}</li>" for letter, option in listed)
@@ -164,14 +177,21 @@ def _claimed(answer: Answer | None) -> str:
     return " ".join(parts) or _text(said(answer))
 
 
-def _card(number: int, cited: Evidence, picture: Picture) -> str:
-    data = base64.b64encode(picture(cited.segment.middle)).decode()
-    words = quoted(cited)
+def _card(place: int, told: Told, cited: Evidence, picture: Picture, link: Link | None) -> str:
+    number, words = place + 1, quoted(cited)
     quote = f"<br>“{_text(words)}”" if words else ""
-    times = times_of(cited)
+    shown = f"<strong>{_text(told.where(place, cited))}</strong>"
+    if link is not None:
+        address = link(place, cited.segment.start)
+        shown = f'<a href="{_text(address)}">{shown}</a>'
+    jpeg = picture(place, cited.segment.middle)
+    frame = ""
+    if jpeg:
+        data = base64.b64encode(jpeg).decode()
+        frame = f'<img alt="Frame at {times_of(cited)}" src="data:image/jpeg;base64,{data}">'
     return (
-        f'<figure id="c{number}"><img alt="Frame at {times}" src="data:image/jpeg;base64,{data}">'
-        f"<figcaption>[{number}] <strong>{times}</strong> {_text(kind_of(cited))}{quote}"
+        f'<figure id="c{number}">{frame}'
+        f"<figcaption>[{number}] {shown} {_text(kind_of(cited))}{quote}"
         "</figcaption></figure>"
     )
 
@@ -183,11 +203,11 @@ def as_markdown(told: Told, link: Link) -> str:
     lines = [f"## {_mark(told.question)}", "", f"**{_mark(answered)}**", ""]
     if answer and answer.reason:
         lines += [_mark(answer.reason), ""]
-    for number, cited in enumerate(answer.evidence if answer else (), start=1):
+    for place, cited in enumerate(answer.evidence if answer else ()):
         words = quoted(cited)
         quote = f" “{_mark(words)}”" if words else ""
-        time = f"[{times_of(cited)}]({link(cited.segment.start)})"
-        lines.append(f"{number}. {time} {_mark(kind_of(cited))}{quote}")
+        time = f"[{_mark(told.where(place, cited))}]({link(place, cited.segment.start)})"
+        lines.append(f"{place + 1}. {time} {_mark(kind_of(cited))}{quote}")
     if told.unseen:
         lines += ["", f"Not looked at: {_mark('; '.join(told.unseen))}"]
     lines += ["", f"*{_mark(_facts(told))}*", ""]

@@ -79,7 +79,14 @@ def test_all_films_of_the_server_are_asked_and_no_other(client, film):
     assert {source["film"] for source in record["sources"]} <= {film}
     listed = client.get("/api/v1/runs", params={"kind": "library"}).json()["runs"]
     assert [each["run"]["id"] for each in listed] == [run]
-    assert client.get(f"/api/v1/runs/{run}/export.md").status_code == 404
+    # its citations name and link their films
+    markdown = client.get(f"/api/v1/runs/{run}/export.md").text
+    assert "1 of 1 films looked at" in markdown
+    assert "[plain @ 00:00" in markdown
+    assert f"/film/{film}?t=" in markdown
+    page = client.get(f"/api/v1/runs/{run}/export.html").text
+    assert f'/film/{film}?t=0.00"><strong>plain @ 00:00' in page
+    assert page.count("<img") == len(record["sources"])
 
 
 @pytest.mark.parametrize("wrong", [{"where": "colour=red"}, {"method": "os:system"}])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from longtake.session.conversation import CARRIED, carry_on, with_carried
@@ -69,7 +71,7 @@ def told():
 
 
 def test_a_page_has_its_claims_as_footnotes_and_loads_nothing():
-    page = as_html(told(), lambda time: b"\xff\xd8")
+    page = as_html(told(), lambda _, time: b"\xff\xd8")
     assert 'The dog is red.<sup><a href="#c1">[1]</a></sup>' in page
     assert 'id="c2"' in page
     assert "matchstick" not in page
@@ -79,9 +81,20 @@ def test_a_page_has_its_claims_as_footnotes_and_loads_nothing():
 
 
 def test_markdown_links_to_the_times():
-    text = as_markdown(told(), lambda time: f"film.mp4#t={time:.2f}")
+    text = as_markdown(told(), lambda _, time: f"film.mp4#t={time:.2f}")
     assert "1. [00:00:01–00:00:03](film.mp4#t=1.00) said “the dog is red”" in text
     assert "**The dog is red. \\[1\\] A cat sleeps. \\[2\\]**" in text
+
+
+def test_citations_of_several_films_name_and_link_their_films():
+    both = replace(told(), sources=["a_walk.mp4", "<b>.mp4"])
+    text = as_markdown(both, lambda place, time: f"{place}#t={time:.0f}")
+    assert "1. [a\\_walk.mp4 @ 00:00:01–00:00:03](0#t=1) said" in text
+    # the second film is gone
+    pictures = [b"\xff\xd8", b""]
+    page = as_html(both, lambda place, _: pictures[place], lambda place, time: f"/{place}?t={time}")
+    assert '<a href="/1?t=9"><strong>&lt;b&gt;.mp4 @ 00:00:09</strong></a>' in page
+    assert page.count("<img") == 1
 
 
 def test_what_is_carried_is_the_conversation_and_its_end_if_it_is_long():

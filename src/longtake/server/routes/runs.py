@@ -14,6 +14,7 @@ from starlette.responses import FileResponse, Response, StreamingResponse
 
 from longtake import registry, trace
 from longtake.server import events
+from longtake.server.films import NoSuchFilm
 from longtake.server.frames import jpeg_at
 from longtake.server.journal import Ask, RunRecord, new_id
 from longtake.server.run import Run
@@ -238,15 +239,24 @@ def _with_pictures(state: State, run: str) -> Iterator[bytes]:
 def export_answer(run: str, ending: str, state: Shared, request: Request) -> Response:
     """An answer as a self-contained HTML file, or as Markdown with links to times."""
     record = state.record(run)
-    if record.kind != "ask":
-        raise HTTPException(404, "only answers about one film are exported")
+    if record.kind == "index":
+        raise HTTPException(404, "only answers are exported")
+    told, home = _told(record), str(request.base_url).rstrip("/")
+
+    def link(place: int, time: float) -> str:
+        return f"{home}/film/{quote(_film_of(record, place))}?t={time:.2f}"
+
+    def picture(place: int, time: float) -> bytes:
+        try:
+            film = state.shelf.open(_film_of(record, place))
+        except NoSuchFilm:
+            return b""  # the answer outlives its films
+        return jpeg_at(film, time, 480)
+
     if ending == "md":
-        page = f"{str(request.base_url).rstrip('/')}/film/{quote(record.ask.film)}"
-        text = as_markdown(_told(record), lambda time: f"{page}?t={time:.2f}")
-        kind = "text/markdown"
+        text, kind = as_markdown(told, link), "text/markdown"
     elif ending == "html":
-        film = state.shelf.open(record.ask.film)
-        text, kind = as_html(_told(record), lambda time: jpeg_at(film, time, 480)), "text/html"
+        text, kind = as_html(told, picture, link), "text/html"
     else:
         raise HTTPException(404, "only .html and .md")
     name = f"answer-{record.id}.{ending}"
@@ -255,10 +265,23 @@ def export_answer(run: str, ending: str, state: Shared, request: Request) -> Res
     return Response(text, media_type=f"{kind}; charset=utf-8", headers=headers)
 
 
+def _film_of(record: RunRecord, place: int) -> str:
+    """The film that a citation is in."""
+    return record.sources[place].film if record.sources else record.ask.film
+
+
 def _told(record: RunRecord) -> Told:
-    ask = record.ask
+    ask, scope, about = record.ask, record.scope, record.film_name
+    if scope is not None:
+        about = f"{scope.looked_at} of {scope.searched} films looked at"
     return Told(
-        ask.question, record.film_name, ask.method, record.answer, record.usage, ask.options
+        ask.question,
+        about,
+        ask.method,
+        record.answer,
+        record.usage,
+        ask.options,
+        sources=[source.name for source in record.sources],
     )
 
 

@@ -29,8 +29,8 @@ export function Answer({ answer, film, sources = [], scope, run, cited, onCite, 
         </ol>`}
       ${run && html`<div class="actions">
         ${onFollowUp && html`<button onClick=${onFollowUp}>Ask a follow-up</button>`}
-        ${film && html`<a class="button quiet" href=${url(`/runs/${run}/export.html`)} download>HTML</a>
-          <a class="button quiet" href=${url(`/runs/${run}/export.md`)} download>Markdown</a>`}
+        <a class="button quiet" href=${url(`/runs/${run}/export.html`)} download>HTML</a>
+        <a class="button quiet" href=${url(`/runs/${run}/export.md`)} download>Markdown</a>
         <a class="button quiet" href=${url(`/runs/${run}/trace`)} download>Trace</a>
       </div>`}
     </section>`;
