@@ -13,6 +13,7 @@ cannot be done, nothing is written, and the caller encodes the whole stretch.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -41,6 +42,8 @@ FORMATS = ("yuv420p", "yuvj420p")
 """Pixel formats of the films that are spliced; others are rare and may not play everywhere."""
 LEAST_COPIED = 0.5
 """Share of the frames that must be copied for splicing to be worth its checks."""
+FINEST = 0.0001
+"""Seconds of a tick in clips, at most."""
 CLOSE = 0.0015
 """Seconds by which a frame of the clip may miss its time: rounding to milliseconds."""
 
@@ -97,7 +100,10 @@ class _Splicing:
 
     def __init__(self, reader: Reader, table: PacketTable, stretch: Segment) -> None:
         self.reader, self.table = reader, table
-        self.start = round(stretch.start / table.tick)
+        # some films count in whole frames, between which a clip may start
+        self.split = math.ceil(table.tick / FINEST)
+        self.tick = table.tick / self.split
+        self.start = round(stretch.start / self.tick)
         header = read_header(reader.stream.codec_context.extradata)
         if header is None or reader.stream.codec_context.pix_fmt not in FORMATS:
             raise CannotSpliceError
@@ -112,7 +118,7 @@ class _Splicing:
         with av.open(str(path), "w") as file:
             stream = file.add_stream_from_template(self.reader.stream)
             assert isinstance(stream, VideoStream)
-            stream.time_base = self.reader.stream.time_base
+            stream.time_base = self._time_base()
             voice = add_sound(file, "aac", rate) if sound is not None else None
             self._mux(file, stream, pieces)
             if voice is not None and sound is not None:
@@ -121,7 +127,7 @@ class _Splicing:
     def check(self, clip: Video) -> None:
         """Raise unless the clip has every frame at its time and its joints can be decoded."""
         positions = sorted(self.parts.all(), key=lambda each: int(self.table.pts[each]))
-        times = self._stamps(positions) * self.table.tick
+        times = self._stamps(positions) * self.tick
         if len(times) != len(clip.table) or np.abs(times - clip.table.times).max() > CLOSE:
             raise CannotSpliceError
         lengths = (len(self.parts.head), len(self.parts.copied))
@@ -143,10 +149,11 @@ class _Splicing:
         (shown,) = table.on_screen([stretch.start])
         inside = table.order[(table.times > stretch.start) & (table.times < stretch.end)]
         positions = [int(shown), *(int(each) for each in inside if each != shown)]
-        if len(positions) > 1 and table.pts[positions[1]] <= self.start:
+        if len(positions) > 1 and self.split * table.pts[positions[1]] <= self.start:
             del positions[0]  # shown for less than a tick
         keys = [each for each in positions[1:] if table.key[each]]
-        if table.key[positions[0]] and abs(int(table.pts[positions[0]]) - self.start) <= 1:
+        late = self.start - self.split * int(table.pts[positions[0]])
+        if table.key[positions[0]] and late <= 1:
             keys.insert(0, positions[0])
         # two such pictures in a row would need different numbers: no part has a single one
         if keys and positions.index(keys[0]) == 1:
@@ -207,7 +214,7 @@ class _Splicing:
             packet = av.Packet(data)
             packet.stream = stream
             packet.pts, packet.dts, packet.duration = pts, dts, duration[pts]
-            packet.time_base = self.reader.stream.time_base or Fraction(1, 1000)
+            packet.time_base = self._time_base()
             packet.is_keyframe = piece.is_key
             file.mux(packet)
 
@@ -218,12 +225,14 @@ class _Splicing:
 
     def _stamps(self, positions: Sequence[int]) -> Ticks:
         """When pictures are shown in the clip; what is on screen at its start is its first."""
-        return np.maximum(self.table.pts[list(positions)] - self.start, 0)
+        return np.maximum(self.split * self.table.pts[list(positions)] - self.start, 0)
+
+    def _time_base(self) -> Fraction:
+        return Fraction(self.reader.stream.time_base or 1) / self.split
 
     def _last_duration(self) -> int:
-        table = self.table
-        steps = np.diff(np.sort(table.pts[list(self.parts.copied)]))
-        return int(np.median(steps)) if len(steps) else round(0.04 / table.tick)
+        steps = np.diff(np.sort(self.table.pts[list(self.parts.copied)]))
+        return self.split * int(np.median(steps))
 
     def _is_idr(self, position: int) -> bool:
         kinds = [kind_of(unit) for unit in units(self._packet(position), self.header)]

@@ -23,9 +23,10 @@ FILMS = {
     "b_frames.mp4": (x264(gop=6), None),
     "no_b_frames.mkv": (x264(options={**X264, "bf": "0"}, gop=9), None),
     "variable.mp4": (x264(gop=4), jerky(60)),
+    "coarse.mp4": (x264(gop=8, container={"video_track_timescale": "10"}), None),
     "bit_rate.mp4": (x264(options=TWO_RATES, gop=15), None),
 }
-STRETCHES = [Segment(0.0, 5.0), Segment(0.31, 5.0), Segment(1.2, 4.77), Segment(1.1, 6.0)]
+STRETCHES = [Segment(0.0, 5.0), Segment(0.313, 5.0), Segment(1.2, 4.77), Segment(1.1, 6.0)]
 
 
 @pytest.fixture(scope="module")
