@@ -65,7 +65,10 @@ class _Beside:
     """Speech recognition in another thread, while this one holds the build lock."""
 
     def __init__(self, film: Film, part: SpeechTask) -> None:
-        self._part, self._share = part, 0.0
+        self._part = part
+        self._began = time.perf_counter()
+        self._told = 0.0, self._began
+        """The share of the work that was done at a certain time."""
         self.cpu = 0.0
         """CPU seconds of the thread so far; the recogniser uses no others of its own."""
         self._missing = part.left() * film.duration
@@ -88,17 +91,30 @@ class _Beside:
         self._cost = Cost(time.perf_counter() - began, self.cpu, self._missing)
 
     def _advance(self, share: float) -> None:
-        self._share = share
+        self._told = share, time.perf_counter()
         self.cpu = time.thread_time()
 
     def finish(self, advance: Advance) -> Cost:
-        """Wait until the speech is recognised."""
+        """Wait until the speech is recognised; what is shown is the share of the waiting."""
+        waiting = time.perf_counter()
         while self._thread.is_alive():
             self._thread.join(TICK)
-            advance(self._share)
+            advance(self._waited(time.perf_counter() - waiting))
         if self._failure is not None:
             raise self._failure
         return self._cost
+
+    def _waited(self, waited: float) -> float:
+        """The share of the waiting that is over, if recognition goes on at its pace so far.
+
+        Most was done before the waiting began: the share of all would promise too early an end.
+        """
+        share, told = self._told
+        if not share:
+            return 0.0
+        expected = (told - self._began) * (1 - share) / share
+        left = max(0.0, expected - (time.perf_counter() - told))
+        return waited / max(waited + left, 1e-9)
 
     def stop(self) -> None:
         """End the work at the next line, and wait for that; what was heard is kept."""

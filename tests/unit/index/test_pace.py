@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from longtake.cli.output import seconds_left
+from longtake.index import together
 from longtake.index.costs import Cost, add_costs, known_costs, usual_costs
 from longtake.index.pace import Pace, passes
 from longtake.index.store import Store
@@ -70,3 +73,28 @@ def test_costs_of_all_films_give_a_rate_per_minute(tmp_path):
     (old.path / "costs.json").write_text(json.dumps({"onscreen": 7.5}))
     assert known_costs(old) == {"onscreen": Cost(7.5, None)}
     assert usual_costs(store) == {"speech": 2.0}
+
+
+def test_speech_that_began_earlier_is_shown_as_a_share_of_the_waiting(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(together.time, "perf_counter", lambda: clock[0])
+    told, go_on = threading.Event(), threading.Event()
+
+    class Speech:
+        def left(self):
+            return 1.0
+
+        def build_held(self, advance):
+            clock[0] = 80.0
+            advance(0.8)
+            told.set()
+            go_on.wait()
+
+    beside = together._Beside(SimpleNamespace(duration=60.0), Speech())
+    told.wait()
+    # 20 seconds were left at 80; waiting began there, and 5 of them are over
+    clock[0] = 85.0
+    share = beside._waited(5.0)
+    assert seconds_left(5.0, share) == pytest.approx(15.0)
+    go_on.set()
+    assert beside.finish(lambda share: None).film_seconds == 60.0
