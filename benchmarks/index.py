@@ -83,7 +83,7 @@ class Side:
         for part in PARTS:
             self._index(part, cache, "--only", part)
         if not self.result["found"]:
-            self.result["found"] = _stored(cache) | {"pictures": self._searched(cache)}
+            self.result["found"] = stored(cache) | {"pictures": self._searched(cache)}
             self._keep()
         if self.name != "before":
             self._index("all at once", cache.with_name(f"{cache.name}-all"))
@@ -100,21 +100,23 @@ class Side:
 
     def _index(self, part: str, cache: Path, *options: str) -> None:
         if part not in self.result["costs"]:
-            _, cost = self._longtake(cache, "index", str(self.film), *options)
+            _, cost = longtake(self.root, cache, "index", str(self.film), *options)
             self.result["costs"][part] = cost
             self._keep()
 
     def _searched(self, cache: Path) -> dict[str, list[float]]:
         times = {}
         for query in self.queries:
-            said, _ = self._longtake(cache, "search", str(self.film), query, "--json")
+            said, _ = longtake(self.root, cache, "search", str(self.film), query, "--json")
             hits = json.loads(said)["films"][0]["hits"]
             times[query] = [hit["time"] for hit in hits if "image" in hit["sources"]]
         return times
 
-    def _longtake(self, cache: Path, *arguments: str) -> tuple[str, dict[str, float]]:
-        environment = {"PYTHONPATH": _path(self.root / "src"), "LONGTAKE_CACHE": str(cache)}
-        return measured([sys.executable, "-m", "longtake", *arguments], **environment)
+
+def longtake(root: Path, cache: Path, *arguments: str) -> tuple[str, dict[str, float]]:
+    """Run a command of a checkout; what it prints and what it costs."""
+    environment = {"PYTHONPATH": _path(root / "src"), "LONGTAKE_CACHE": str(cache)}
+    return measured([sys.executable, "-m", "longtake", *arguments], **environment)
 
 
 def _path(source: Path) -> str:
@@ -122,7 +124,7 @@ def _path(source: Path) -> str:
     return os.pathsep.join(filter(None, [str(source), os.environ.get("PYTHONPATH", "")]))
 
 
-def _stored(cache: Path) -> dict[str, Any]:
+def stored(cache: Path) -> dict[str, Any]:
     """The lines in a film's store, by layer."""
     lines: dict[str, Any] = {"speech": [], "onscreen": []}
     (database,) = (cache / "films").glob("*/text.db")
