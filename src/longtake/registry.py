@@ -7,7 +7,6 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +99,8 @@ class Registry:
 
     def _read_plugins(self) -> None:
         if not self._plugins_read:
+            from importlib.metadata import entry_points  # late: slow to import, seldom needed
+
             self._plugins_read = True
             for point in entry_points(group=self.group):
                 # a package cannot take over a built-in name

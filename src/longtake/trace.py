@@ -14,6 +14,7 @@ import base64
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,7 +25,11 @@ from longtake.events import Event
 
 VERSION = 1
 
-_adapter: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="kind")])
+
+@cache
+def _adapter() -> TypeAdapter[Event]:
+    """Reads and writes events; built on first use, since most commands write no trace."""
+    return TypeAdapter(Annotated[Event, Field(discriminator="kind")])
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,7 @@ def header(longtake: str) -> bytes:
 
 def encode(event: Event) -> bytes:
     """Encode an event as one line."""
-    return _adapter.dump_json(event) + b"\n"
+    return _adapter().dump_json(event) + b"\n"
 
 
 def encode_picture(digest: str, jpeg: bytes) -> bytes:
@@ -74,7 +79,7 @@ def read(path: Path) -> Trace:
                 pictures[raw["digest"]] = base64.b64decode(raw["jpeg"], validate=True)
             else:
                 # not strict: JSON has lists where events have tuples
-                events.append(_adapter.validate_python(raw, strict=False))
+                events.append(_adapter().validate_python(raw, strict=False))
         except (ValidationError, KeyError, ValueError) as error:
             raise RunError(f"{path}:{number}: not an event of trace version {VERSION}") from error
     return Trace(tuple(events), pictures, complete)

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Protocol
 
+from longtake.algorithms import rarities
+
 Z_LEX = 3.0
 """Sum of weights at which the overlap is complete."""
 UNKNOWN_IDF = 1.5
@@ -76,6 +78,12 @@ class Memory(Protocol):
     def is_empty(self) -> bool:
         """Whether nothing was ever kept."""
 
+    def packed(self) -> bytes:
+        """The packed table of all plain words; empty if it was never kept."""
+
+    def keep_packed(self, packed: bytes) -> None:
+        """Remember the packed table."""
+
 
 _memory: Memory | None = None
 
@@ -119,12 +127,17 @@ def idf(word: str) -> float:
     The Zipf value is log₁₀ of the occurrences per billion words: 7.7 for "the", 4 for "harbour".
     With a raw −log p, a single common word would reach Z.
     """
-    known = None if _memory is None else _memory.rarity(word)
+    if _memory is None:
+        return _looked_up_rarity(word)
+    known = _memory.rarity(word)
     if known is not None:
         return known
-    rarity = _looked_up_rarity(word)
-    if _memory is not None:
-        _memory.keep({}, {word: rarity})
+    if rarities.is_plain(word):
+        found = rarities.find(_packed(_memory), word)
+        rarity = UNKNOWN_IDF if found is None else found
+    else:
+        rarity = _looked_up_rarity(word)
+    _memory.keep({}, {word: rarity})
     return rarity
 
 
@@ -141,6 +154,27 @@ def _looked_up_rarity(word: str) -> float:
     if zipf <= 0:  # not in the table
         return UNKNOWN_IDF
     return min(2.0, max(0.0, (9.0 - zipf) / 4.0))
+
+
+def _packed(memory: Memory) -> bytes:
+    """The rarities of all plain words; the next process finds them packed."""
+    packed = memory.packed()
+    if not packed:
+        packed = _packed_table()
+        memory.keep_packed(packed)
+    return packed
+
+
+def _packed_table() -> bytes:
+    from wordfreq import get_frequency_list
+
+    groups = []
+    # words that are equally frequent come together
+    for words in get_frequency_list("en"):
+        plain = [word for word in words if rarities.is_plain(word)]
+        if plain:
+            groups.append((_looked_up_rarity(plain[0]), plain))
+    return rarities.pack(groups)
 
 
 def _common_words() -> list[str]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import gc
 import importlib
 import io
+import os
 import sqlite3
 import sys
 import traceback
@@ -96,7 +98,13 @@ class _LazyGroup(click.Group):
 
 def _load(name: str) -> click.Command:
     identifier = name.replace("-", "_")
-    module = importlib.import_module(f"longtake.cli.{identifier}")
+    # the collector would search all that was imported so far again and again, and find nothing
+    gc.disable()
+    try:
+        module = importlib.import_module(f"longtake.cli.{identifier}")
+    finally:
+        gc.freeze()
+        gc.enable()
     # a function named eval would shadow the built-in
     command = getattr(module, "eval_command" if name == "eval" else identifier)
     assert isinstance(command, click.Command)
@@ -122,6 +130,8 @@ def root(ctx: click.Context) -> None:
 
 def main() -> None:
     """Run the ``longtake`` command."""
+    # looking for pydantic's plugins reads the metadata of every installed package
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # file names may hold bytes that are not valid text

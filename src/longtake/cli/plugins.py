@@ -10,18 +10,23 @@ the user types, its value is a click command::
 from __future__ import annotations
 
 from collections.abc import Container
-from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING
 
 import click
 
 from longtake.display import on_one_line
 from longtake.errors import ConfigError
 
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
 GROUP = "longtake.commands"
 
 
 def installed(reserved: Container[str]) -> dict[str, EntryPoint]:
     """The added commands by name; a package cannot replace a reserved name."""
+    from importlib.metadata import entry_points  # late: slow to import, seldom needed
+
     points: dict[str, EntryPoint] = {}
     # sorted, since packages come in no fixed order
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):

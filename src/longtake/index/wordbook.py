@@ -11,11 +11,11 @@ import os
 import sqlite3
 import threading
 from collections.abc import Mapping
-from importlib import metadata
 from pathlib import Path
 
 from longtake.algorithms import lexical
 from longtake.index.store import private_folder
+from longtake.versions import version_of
 
 FILE = "words.db"
 MANY = 500
@@ -23,6 +23,7 @@ MANY = 500
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS forms (word TEXT PRIMARY KEY, form TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS rarities (word TEXT PRIMARY KEY, rarity REAL NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS packed (content BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS tables (versions TEXT PRIMARY KEY);
 """
 
@@ -35,6 +36,7 @@ class WordBook:
         self._lock = threading.Lock()
         self._forms: dict[str, str] = {}
         self._rarities: dict[str, float] = {}
+        self._packed = b""
         self._opened: tuple[int, sqlite3.Connection | None] | None = None
         atexit.register(self.save)
 
@@ -66,6 +68,27 @@ class WordBook:
         """Whether no base form was ever kept."""
         kept = "SELECT EXISTS (SELECT 1 FROM forms WHERE word != ?)"
         return not self._forms and self._get(kept, "") == 0
+
+    def packed(self) -> bytes:
+        """The packed table of rarities; empty if it was never kept."""
+        if not self._packed:
+            content = self._get("SELECT content FROM packed WHERE content != ?", "")
+            self._packed = content if isinstance(content, bytes) else b""
+        return self._packed
+
+    def keep_packed(self, packed: bytes) -> None:
+        """Remember the packed table; written at once, since it is large."""
+        self._packed = packed
+        with self._lock:
+            if self._base is None:
+                return
+            try:
+                with self._base as base:
+                    base.execute("DELETE FROM packed")
+                    base.execute("INSERT INTO packed VALUES (?)", (packed,))
+            # a full disk: the next process packs it again
+            except sqlite3.Error:
+                return
 
     def save(self) -> None:
         """Write what is waiting."""
@@ -110,11 +133,11 @@ class WordBook:
 
 def _forget_others(base: sqlite3.Connection) -> None:
     """Drop what another version of the tables said."""
-    versions = " ".join(metadata.version(name) for name in ("wordfreq", "simplemma"))
+    versions = " ".join(version_of(name) for name in ("wordfreq", "simplemma"))
     if base.execute("SELECT versions FROM tables").fetchall() == [(versions,)]:
         return
     with base:
-        for table in ("forms", "rarities", "tables"):
+        for table in ("forms", "rarities", "packed", "tables"):
             base.execute(f"DELETE FROM {table}")
         base.execute("INSERT INTO tables VALUES (?)", (versions,))
 

@@ -15,11 +15,10 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-import httpx
-
 from longtake.errors import ConfigError, ModelError
 from longtake.models.chat import Unavailable
 from longtake.models.destinations import is_loopback
+from longtake.models.httpclient import certificates, httpx
 from longtake.models.redaction import redacted, without_key
 from longtake.models.watchdog import Watch, install, watching
 from longtake.stopping import check_stop
@@ -152,12 +151,14 @@ class Endpoint:
         if self._made is None:
             limits = httpx.Limits(max_connections=None, max_keepalive_connections=self._connections)
             keyed = {"Authorization": f"Bearer {self._key}"} if self._key else {}
+            # a proxy from the environment must not see what is meant for this machine
+            trust_env = not is_loopback(self.url.host)
             made = httpx.Client(
                 headers={"Accept-Encoding": "gzip", **keyed},
                 # a redirect could carry the key and pictures to a host that nobody chose
                 follow_redirects=False,
-                # a proxy from the environment must not see what is meant for this machine
-                trust_env=not is_loopback(self.url.host),
+                trust_env=trust_env,
+                verify=certificates(self.url.scheme, trust_env=trust_env),
                 limits=limits,
             )
             install(made)

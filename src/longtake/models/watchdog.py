@@ -15,8 +15,8 @@ from contextvars import ContextVar
 from typing import Any
 
 import httpcore
-import httpx
 
+from longtake.models.httpclient import httpx
 from longtake.stopping import stopping
 
 MOST_RAW = 65 * 1024 * 1024

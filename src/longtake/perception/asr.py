@@ -19,7 +19,6 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +29,7 @@ from longtake.perception.protocols import Heard, Unsupported
 from longtake.perception.runtime import Compute, Session
 from longtake.stopping import check_stop
 from longtake.types import Line, Segment
+from longtake.versions import version_of
 
 if TYPE_CHECKING:
     from longtake.perception.protocols import Samples
@@ -65,8 +65,8 @@ class MoonshineListener:
 
     def __init__(self, *, compute: Compute | None = None, least: float = LEAST) -> None:
         try:
-            version = metadata.version("moonshine-voice")
-        except metadata.PackageNotFoundError as error:
+            version = version_of("moonshine-voice")
+        except ModuleNotFoundError as error:
             raise MissingExtra("speech", "speech recognition") from error
         self._least = least
         self._compute = compute or Compute()

@@ -14,7 +14,6 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ import numpy as np
 from longtake.perception.protocols import TextBox
 from longtake.perception.runtime import Compute, batches, load_network
 from longtake.types import Frame
+from longtake.versions import version_of
 
 SCORE = 0.5
 """Text with a lower score is left out (RapidOCR's own default)."""
@@ -66,7 +66,7 @@ class RapidReader:
         self._score = score
         self._lock = threading.Lock()  # the detector keeps its scale as state
         self._last: list[_Read] = []
-        self.key = f"rapidocr-{metadata.version('rapidocr')}:{score}:copy{COPY}:trimmed"
+        self.key = f"rapidocr-{version_of('rapidocr')}:{score}:copy{COPY}:trimmed"
 
     @cached_property
     def _models(self) -> _Models:

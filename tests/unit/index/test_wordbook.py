@@ -23,6 +23,7 @@ def test_words_met_before_need_no_tables(tmp_path, monkeypatch):
     book = WordBook(tmp_path / "cache" / "words.db")
     lexical.remember_in(book)
     told = lexical.lemma("lanterns"), lexical.idf("lantern"), lexical.idf("zzqx")
+    rare = lexical._looked_up_rarity("harbour")
     book.save()
 
     def refuse(word):
@@ -34,8 +35,12 @@ def test_words_met_before_need_no_tables(tmp_path, monkeypatch):
     assert (lexical.lemma("lanterns"), lexical.idf("lantern"), lexical.idf("zzqx")) == told
     # common words are known although nobody asked for them, and numbers are their own base form
     assert [lexical.lemma(word) for word in ("washes", "2026")] == ["wash", "2026"]
+    # the table of rarities is kept as a whole
+    assert (lexical.idf("harbour"), lexical.idf("qqzzx")) == (rare, lexical.UNKNOWN_IDF)
     with pytest.raises(AssertionError, match="harbours"):
         lexical.lemma("harbours")
+    with pytest.raises(AssertionError, match="2027"):
+        lexical.idf("2027")
 
 
 @pytest.mark.usefixtures("few")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import wave
-from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 
 from longtake.errors import MissingExtra
+from longtake.perception import asr
 from longtake.perception.asr import RATE, MoonshineListener, _Said, pieces, stretches, vocabulary
 from longtake.perception.language import two_letters, understands
 from longtake.perception.protocols import Listener
@@ -84,9 +84,9 @@ def test_two_channels_are_refused(listener):
 
 def test_without_the_extra_the_install_line_is_given(monkeypatch):
     def absent(name):
-        raise metadata.PackageNotFoundError(name)
+        raise ModuleNotFoundError(name)
 
-    monkeypatch.setattr(metadata, "version", absent)
+    monkeypatch.setattr(asr, "version_of", absent)
     with pytest.raises(MissingExtra, match=r'pip install "longtake\[speech\]"'):
         MoonshineListener()
     monkeypatch.setitem(sys.modules, "faster_whisper", None)
