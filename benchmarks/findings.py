@@ -27,6 +27,8 @@ from longtake.timecode import clock
 NEAR = 3.0
 """Seconds by which lines and hits may lie apart."""
 KINDS = ("speech", "onscreen")
+PICTURES = ("a person", "a street")
+"""Pictures that every clip is searched for."""
 
 
 @dataclass
