@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlsplit
 
 from longtake.cluster.executor import Engine
 from longtake.cluster.processes import Processes
 from longtake.cluster.ray import Ray
+from longtake.cores import usable_cores
 from longtake.errors import ConfigError, unknown
 
 ENGINES = ("processes", "ray")
@@ -36,7 +36,7 @@ class Where:
         """Threads for each worker, so that all of them together fill the machine."""
         if self.engine == "ray":
             return max(1, int(self.cpus))
-        cores = os.cpu_count() or 1
+        cores = usable_cores()
         return max(1, cores // (workers or cores))
 
 

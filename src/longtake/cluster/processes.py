@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from collections.abc import Callable, Sequence
 from multiprocessing import get_context
@@ -13,6 +12,7 @@ from typing import Any
 
 from longtake.cluster.executor import WorkerDied
 from longtake.cluster.running import Message, Runner, Task, worker_name
+from longtake.cores import usable_cores
 from longtake.spawning import end_with_parent, spawn
 from longtake.stopping import leave
 
@@ -21,7 +21,7 @@ class Processes:
     """Worker processes, as many as there are cores unless told otherwise."""
 
     def __init__(self, workers: int | None = None) -> None:
-        self._workers = workers or os.cpu_count() or 1
+        self._workers = workers or usable_cores()
         self._manager: BaseManager | None = None
 
     def room(self) -> int:

@@ -8,7 +8,6 @@ one bounded channel per span, so memory use does not grow with the film.
 from __future__ import annotations
 
 import contextvars
-import os
 import queue
 import threading
 from collections.abc import Iterable, Iterator
@@ -21,6 +20,7 @@ from typing import TypeAlias
 import av
 
 from longtake.config import MediaSettings
+from longtake.cores import usable_cores
 from longtake.events import note
 from longtake.media import nvdec
 from longtake.media.images import to_pixels
@@ -57,11 +57,7 @@ def workers_for(limits: MediaSettings, *, gpu: bool = False) -> int:
         return limits.workers
     if gpu:
         return nvdec.SESSIONS
-    if hasattr(os, "sched_getaffinity"):  # not on macOS
-        cores = len(os.sched_getaffinity(0))
-    else:
-        cores = os.cpu_count() or 1
-    return min(cores, 8)
+    return min(usable_cores(), 8)
 
 
 def fetch(

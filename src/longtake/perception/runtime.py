@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from longtake.cores import usable_cores
 from longtake.errors import ConfigError, ModelError
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ class Compute:
     """How models are run."""
 
     threads: int = 0
-    """Threads per model; 0: one per core, at most 8."""
+    """Threads per model; 0: one per usable core, at most 8."""
     batch: int = 0
     """Pictures per run; 0: 4 on a CPU, because larger batches overflow its caches, 32 on a GPU."""
     compiled: bool = False
@@ -104,7 +105,7 @@ def load_network(
     # the GPU build warns on stderr about every node it leaves to the CPU; errors are raised anyway
     onnxruntime.set_default_logger_severity(3)
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = compute.threads or min(os.cpu_count() or 1, 8)
+    options.intra_op_num_threads = compute.threads or min(usable_cores(), 8)
     options.log_severity_level = 3
     options.enable_cpu_mem_arena = arena
     if not optimised:
