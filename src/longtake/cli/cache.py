@@ -63,7 +63,12 @@ def list_films(settings: Settings, as_json: bool) -> None:
 
 @cache.command()
 @click.argument("paths", nargs=-1, type=PATH, metavar="[FILM]...")
-@click.option("--all", "everything", is_flag=True, help="Every film, the words met in them, and the captions of benchmarks.")
+@click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="Every film, the words met in them, and the captions of benchmarks.",
+)
 @common
 def clear(paths: tuple[Path, ...], everything: bool, settings: Settings, as_json: bool) -> None:
     """Delete everything derived from the given films (file or fingerprint), or from all.
