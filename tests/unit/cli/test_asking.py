@@ -1,45 +1,22 @@
-"""What a user of ask, compare, estimate, methods and replay sees, with scripted models."""
+"""What a user of ask, compare, estimate and methods sees, with scripted models."""
 
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
-from films import FILMS, Recipe
+from films import Recipe
 from PIL import Image
 
-from longtake import prompts, registry
 from longtake.cli.tables import first_column
 from longtake.config import load
 from longtake.errors import MissingExtra
 from longtake.perception.senses import Senses
 
-
-@pytest.fixture(autouse=True)
-def test_models(monkeypatch):
-    monkeypatch.setitem(registry.backends._targets, "test", "support.models:TestBackend")
-
-
-@pytest.fixture(scope="module")
-def module_cache(tmp_path_factory):
-    return tmp_path_factory.mktemp("asking")
-
-
-@pytest.fixture(autouse=True)
-def shared_cache(module_cache, monkeypatch):
-    """One index for all tests, since none of them is about indexing."""
-    monkeypatch.setenv("LONGTAKE_CACHE", str(module_cache))
-
-
-@pytest.fixture
-def film(film_folder):
-    return str(FILMS[0].make(film_folder))
-
-
 OPTIONS = ("--option", "red", "--option", "green", "--model", "test/obliging", "--no-verify")
 """Without the check of the answer, calls and frames are those of the method alone."""
+pytestmark = pytest.mark.usefixtures("test_models", "shared_cache")
 
 
 def test_an_answer_with_its_evidence_and_its_cost(run, film):
@@ -150,37 +127,6 @@ def test_mistakes(run, film, arguments, says):
     assert says in err
 
 
-def test_a_trace_is_replayed_and_rerun_without_a_model(run, film, tmp_path):
-    trace = tmp_path / "run.jsonl"
-    code, first, err = run("ask", film, "Which colour?", *OPTIONS, "--trace", trace, "--no-cache")
-    assert code == 0
-    assert "hold the frames" in err
-    code, again, shown = run("replay", trace)
-    # a trace does not know what else is in the film
-    told = [line for line in first.splitlines() if not line.startswith("  not looked at")]
-    assert (code, again.splitlines()) == (0, told)
-    assert "videoagent/predict" in shown
-    code, rerun, err = run("replay", trace, "--rerun", film)
-    assert code == 0
-    assert rerun.splitlines()[:4] == first.splitlines()[:4]
-    assert "the same answer and evidence" in err
-    code, _, err = run("replay", film)
-    assert code == 2
-    assert "not a longtake trace" in err
-
-
-def test_a_run_whose_answer_was_checked_is_rerun_with_the_check(run, film, tmp_path):
-    trace = tmp_path / "run.jsonl"
-    checked = (*OPTIONS[:-1], "--trace", trace, "--no-cache")
-    code, first, _ = run("ask", film, "Which colour?", *checked)
-    assert code == 0
-    assert "8 calls" in first
-    code, rerun, err = run("replay", trace, "--rerun", film)
-    assert code == 0
-    assert rerun.splitlines()[:4] == first.splitlines()[:4]
-    assert "the same answer and evidence" in err
-
-
 def test_nothing_is_looked_at_for_a_file_that_cannot_be_written(run, film, monkeypatch):
     monkeypatch.setattr("longtake.cli.ask.look_through", lambda film: pytest.fail("looked"))
     for option in ("--trace", "--plot"):
@@ -207,16 +153,6 @@ def test_the_answer_is_printed_before_a_plot_that_fails(run, film, tmp_path, mon
     assert "disk is full" in err
 
 
-def test_a_rerun_of_a_changed_method_is_noticed(run, film, tmp_path):
-    trace = tmp_path / "run.jsonl"
-    run("ask", film, "Which colour?", *OPTIONS, "--trace", trace, "--no-cache")
-    recorded = trace.read_text().replace("Which colour?", "Which shape?")
-    trace.write_text(recorded)
-    code, _, err = run("replay", trace, "--rerun", film)
-    assert code == 4
-    assert "the run has changed" in err
-
-
 def test_an_error_tells_what_was_used(run, film):
     code, out, err = run("ask", film, "Which?", *OPTIONS[:4], "--model", "test/leaving")
     assert (code, out) == (4, "")
@@ -224,93 +160,6 @@ def test_an_error_tells_what_was_used(run, film):
     code, _, err = run("ask", film, "Which?", *OPTIONS[:4], "--model", "test/gone")
     assert code == 4
     assert "ended after" not in err
-
-
-@pytest.mark.parametrize(
-    "limits",
-    [
-        ("--max-calls", "3"),
-        ("--max-calls", "6"),
-        ("--max-frames", "4"),
-        ("--max-tokens", "400"),
-        ("--max-seconds", "0.001"),
-    ],
-)
-def test_a_run_that_its_budget_ended_is_rerun_to_the_same_end(run, film, tmp_path, limits):
-    trace = tmp_path / "run.jsonl"
-    code, first, err = run(
-        "ask", film, "Which colour?", *OPTIONS, "--trace", trace, "--no-cache", *limits
-    )
-    assert code == 3, err
-    code, again, err = run("replay", trace, "--rerun", film)
-    assert code == 3, err
-    assert "the same answer and evidence" in err
-    assert again.splitlines()[0] == first.splitlines()[0]
-
-
-def test_prompts_that_stood_in_for_ours_are_in_the_trace(run, film, tmp_path):
-    trace, own = tmp_path / "run.jsonl", tmp_path / "prompts"
-    (own / "videoagent").mkdir(parents=True)
-    ours = prompts.load("videoagent/predict").text
-    (own / "videoagent" / "predict.md").write_text(f"Other words.\n{ours}")
-    recorded = ("--trace", trace, "--no-cache", "--prompts", own)
-    assert run("ask", film, "Which?", *OPTIONS, *recorded)[0] == 0
-    shutil.rmtree(own)
-    code, _, err = run("replay", trace, "--rerun", film)
-    assert code == 0, err
-    trace.write_text(trace.read_text().replace('"videoagent/predict":', '"../../predict":'))
-    code, _, err = run("replay", trace, "--rerun", film)
-    assert code == 2
-    assert "unknown prompt '../../predict'" in err
-
-
-def test_subtitles_that_were_given_are_taken_again_or_asked_for(run, film, tmp_path):
-    trace, lines = tmp_path / "run.jsonl", tmp_path / "lines.srt"
-    lines.write_text("1\n00:00:00,100 --> 00:00:02,000\nSomebody says something\n")
-    uniform = ("--method", "uniform", "--set", "uniform.subtitles=true")
-    recorded = ("--subtitles", lines, "--trace", trace, "--no-cache")
-    assert run("ask", film, "Which?", *OPTIONS, *uniform, *recorded)[0] == 0
-    assert run("replay", trace, "--rerun", film)[0] == 0
-    moved = lines.rename(tmp_path / "moved.srt")
-    code, _, err = run("replay", trace, "--rerun", film)
-    assert code == 2
-    assert "pass --subtitles FILE" in err
-    code, _, err = run("replay", trace, "--rerun", film, "--subtitles", moved)
-    assert code == 0, err
-
-
-def test_a_trace_that_was_cut_says_that_it_has_no_answer(run, film, tmp_path):
-    trace = tmp_path / "run.jsonl"
-    run("ask", film, "Which?", *OPTIONS, "--trace", trace, "--no-cache")
-    lines = trace.read_text().splitlines(keepends=True)
-    trace.write_text("".join(line for line in lines if '"answered"' not in line))
-    for rerun in ((), ("--rerun", film)):
-        code, _, err = run("replay", trace, *rerun)
-        assert code == 2
-        assert "the run ended without an answer" in err
-        assert "NOT" not in err
-
-
-def test_another_answer_than_the_recorded_one_is_printed_as_json_too(run, film, tmp_path):
-    trace = tmp_path / "run.jsonl"
-    run("ask", film, "Which?", *OPTIONS, "--trace", trace, "--no-cache")
-    *lines, last = trace.read_text().splitlines(keepends=True)
-    trace.write_text("".join([*lines, last.replace('"choice":"A"', '"choice":"B"')]))
-    code, out, err = run("replay", trace, "--rerun", film, "--json")
-    assert code == 1
-    assert "NOT the recorded answer" in err
-    assert (json.loads(out)["choice"], json.loads(out)["as_recorded"]) == ("A", False)
-
-
-def test_a_trace_from_before_is_read(run, film, tmp_path):
-    trace = tmp_path / "run.jsonl"
-    run("ask", film, "Which?", *OPTIONS, "--trace", trace, "--no-cache")
-    head, first, *rest = trace.read_text().splitlines(keepends=True)
-    started = json.loads(first)
-    for new in ("budget", "prompts", "subtitles"):
-        del started[new]
-    trace.write_text("".join([head, json.dumps(started) + "\n", *rest]))
-    assert run("replay", trace, "--rerun", film)[0] == 0
 
 
 def test_ctrl_c_tells_what_was_used_and_loses_nothing(run, film):

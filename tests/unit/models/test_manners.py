@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from pydantic import BaseModel, Field
 from support.clocks import TurnedClock
@@ -16,12 +15,10 @@ from support.server import Request, Send, Served, completion, serve
 
 from longtake.config import CacheSettings, Settings
 from longtake.entries import OpenAIEntry
-from longtake.errors import ModelError
 from longtake.models import manners
 from longtake.models.backends.openai import LOOPBACK_SECONDS, OpenAIChat
 from longtake.models.catalogue import Catalogue
-from longtake.models.chat import Card, Image, Options, Unavailable, say
-from longtake.models.complaints import most_images, refuses_pictures
+from longtake.models.chat import Card, Options, Unavailable, say
 from longtake.models.http import Endpoint
 from longtake.models.layers import Retrying, introduced
 from longtake.models.manners import FAILED_WHOLE, REMEMBERED, Known, Manner, remembered
@@ -29,7 +26,7 @@ from longtake.models.probe import probe
 from longtake.models.replies.forms import Letter, schema_for
 from longtake.models.replies.keeping import keeps, strict
 from longtake.steps.ask import ask
-from longtake.types import Frame, Question
+from longtake.types import Question
 
 HELLO = [say("user", "Which? Reply in JSON.")]
 QUESTION = Question("Who barks?", ("the man", "the dog"))
@@ -179,44 +176,6 @@ def test_a_server_that_loads_its_model_is_waited_for_and_that_is_said() -> None:
         with pytest.raises(Unavailable) as raised:
             chat_at(served, clock=clock).complete(HELLO, Options(deadline=1.0))
     assert raised.value.out_of_time
-
-
-def picture(number: int) -> Image:
-    return Image(Frame(float(number), np.zeros((8, 8, 3), np.uint8)))
-
-
-def test_a_model_that_takes_no_pictures_is_asked_once() -> None:
-    complaint = "image input is not supported - hint: if this is unexpected, provide the mmproj"
-    send = Send(500, {"error": {"message": complaint}})
-    with serve(lambda _: send) as served:
-        chat = Retrying(chat_at(served), clock=TurnedClock())
-        for _ in range(2):
-            with pytest.raises(ModelError, match="takes no pictures") as raised:
-                chat.complete([say("user", "Look:", picture(1))], Options())
-            assert not isinstance(raised.value, Unavailable)
-    assert len(served.requests) == 1
-    assert chat.card.vision is False
-
-
-def test_the_limit_on_pictures_is_learned_from_the_complaint() -> None:
-    def act(request: Request) -> Send:
-        parts = request.body["messages"][0]["content"]
-        number = sum(part["type"] == "image_url" for part in parts)
-        told = "At most 2 image(s) may be provided in one prompt."
-        return completion("seen") if number <= 2 else Send(400, {"message": told})
-
-    shown: list[str | Image] = []
-    for number in range(5):
-        shown += [f"[00:00:0{number}]", picture(number)]
-    with serve(act) as served, listening() as heard:
-        chat = chat_at(served)
-        reply = chat.complete([say("user", *shown, "What is it?")], Options())
-        chat.complete([say("user", *shown, "What is it?")], Options())
-    assert len(served.requests) == 3, "learned once"
-    assert (reply.text, reply.usage.frames) == ("seen", 2)
-    texts = [part["text"] for part in served.requests[-1].body["messages"][0]["content"][::2]]
-    assert texts == ["[00:00:00]", "[00:00:04]", "What is it?"], "times go with their pictures"
-    assert heard.notes("pictures_left_out")[0].data == {"model": "there", "shown": 2, "wanted": 5}
 
 
 @pytest.mark.parametrize(
@@ -371,34 +330,3 @@ def test_a_model_that_never_manages_a_whole_form_is_asked_for_its_fields() -> No
 
 def told() -> dict[str, Any]:
     return {"question": QUESTION, "manner": ""}
-
-
-@pytest.mark.parametrize(
-    ("complaint", "blind"),
-    [
-        ("image input is not supported - hint: provide the mmproj", True),
-        ("The model does not support image input.", True),
-        ("qwen is not a multimodal model", True),
-        ("image_url is not supported by this model", True),
-        ("The image could not be downloaded.", False),
-        ("cannot identify image file", False),
-        ("response_format is not supported", False),
-    ],
-)
-def test_a_model_is_called_blind_only_when_the_server_says_so(complaint: str, blind: bool) -> None:
-    assert refuses_pictures(400, complaint) is blind
-
-
-@pytest.mark.parametrize(
-    ("complaint", "most"),
-    [
-        ("At most 4 image(s) may be provided in one prompt.", 4),
-        ("Too many images: the maximum of 10 images was exceeded", 10),
-        ("You may send up to 16 images", 16),
-        ("images exceed the limit of 5", 5),
-        ("maximum context length is 4096 tokens", None),
-        ("the image is 4096 pixels wide", None),
-    ],
-)
-def test_limits_on_pictures_as_servers_word_them(complaint: str, most: int | None) -> None:
-    assert most_images(complaint) == most

@@ -1,0 +1,29 @@
+"""Scripted models and one shared index, for the tests that ask for them by name."""
+
+from __future__ import annotations
+
+import pytest
+from films import FILMS
+
+from longtake import registry
+
+
+@pytest.fixture
+def test_models(monkeypatch):
+    monkeypatch.setitem(registry.backends._targets, "test", "support.models:TestBackend")
+
+
+@pytest.fixture(scope="module")
+def module_cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("asking")
+
+
+@pytest.fixture
+def shared_cache(module_cache, monkeypatch):
+    """One index for all tests, since none of them is about indexing."""
+    monkeypatch.setenv("LONGTAKE_CACHE", str(module_cache))
+
+
+@pytest.fixture
+def film(film_folder):
+    return str(FILMS[0].make(film_folder))
