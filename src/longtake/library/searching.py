@@ -30,10 +30,13 @@ KEEP = 100
 """Rows ranked per source."""
 READ = 150
 """Best rows that are read at all; more if many films are asked for."""
+WEIGHED = 60
+"""Best rows whose lines are ranked by how many words of the text they hold."""
 LOOKED_AT = 30
 """Best rows whose lines are compared with the text, letter by letter."""
-LEADING = 3
-"""Moments of a film that count for its rank: evidence adds up, but a long film wins by nothing."""
+SHARES = (1.0, 0.25, 0.1)
+"""What a film's best moments count for its rank: evidence adds up, but three moments that fit a
+little must not outweigh one that fits well."""
 SHARP = 10
 """The constant of reciprocal rank fusion. With the usual 60, three weak moments of one film
 outweigh the best one of another: of 60 questions to 20 lab films, a search finds the right film
@@ -125,6 +128,7 @@ def search(
     for kind, vector in query.vectors.items():
         rankings[kind] = index.nearest(vector, kind, KEEP, among)
     fused = _fuse(index, rankings, max(READ, 5 * films))
+    _weigh_lines(fused, query.text)
     for each in fused[:LOOKED_AT]:
         _judge(each, query.text)
     _judge_pictures(fused, rankings.get("picture", []), query, images)
@@ -147,6 +151,26 @@ def _fuse(index: SegmentIndex, rankings: Mapping[str, Sequence[Hit]], most: int)
         named = [SOURCES.get(source, source) for _, source in sorted(places[stored.row])]
         fused.append(_Fused(stored, scores[stored.row], named))
     return fused
+
+
+def _weigh_lines(fused: list[_Fused], text: str) -> None:
+    """One more ranking, of the best rows: by the share of the text's words in a single line.
+
+    BM25 takes the words of a whole segment, in which one line may have the person and another the
+    deed; a line that has both is what was asked for.
+    """
+    asked = set(content_words(text))
+    shares = [_share(asked, each.stored) for each in fused[:WEIGHED]]
+    for each, share in zip(fused, shares, strict=False):
+        better = sum(other > share for other in shares)
+        each.score += 1 / (SHARP + better + 1)
+    fused.sort(key=lambda each: -each.score)
+
+
+def _share(asked: set[str], stored: Stored) -> float:
+    lines = [line for lines in stored.lines.values() for line in lines]
+    shared = [len(asked.intersection(content_words(line.text))) for line in lines]
+    return max(shared, default=0) / max(1, len(asked))
 
 
 def _judge(each: _Fused, text: str) -> None:
@@ -203,7 +227,8 @@ def _grouped(fused: Sequence[_Fused], entries: Mapping[str, Entry], moments: int
     films = []
     for film, found in rows.items():
         merged = _moments(found, entries)
-        score = sum(moment.score for moment in merged[:LEADING])
+        leading = zip(SHARES, merged, strict=False)
+        score = sum(share * moment.score for share, moment in leading)
         films.append(FilmHits(entries[film], score, tuple(merged[:moments])))
     return sorted(films, key=lambda film: (not film.moments[0].sure, -film.score))
 
