@@ -31,16 +31,17 @@ KEEP = 100
 READ = 150
 """Best rows that are read at all; more if many films are asked for."""
 WEIGHED = 60
-"""Best rows whose lines are ranked by how many words of the text they hold."""
+"""Best rows whose lines are ranked by how many words of the text they hold; with none, the right
+film is first for 51 of the questions below."""
 LOOKED_AT = 30
 """Best rows whose lines are compared with the text, letter by letter."""
 SHARES = (1.0, 0.25, 0.1)
 """What a film's best moments count for its rank: evidence adds up, but three moments that fit a
-little must not outweigh one that fits well."""
+little must not outweigh one that fits well. Of 60 questions to 200 lab films, a search finds the
+right film first for 54; if all three count the same, for 49; if only the best counts, for 53."""
 SHARP = 10
-"""The constant of reciprocal rank fusion. With the usual 60, three weak moments of one film
-outweigh the best one of another: of 60 questions to 20 lab films, a search finds the right film
-first for 0.90, with 10 for 0.98."""
+"""The constant of reciprocal rank fusion. With the usual 60, first place hardly counts for more
+than tenth: the right film is first for 48 of those questions; with 20 for 51, with 5 for 53."""
 SOURCES = {"said": "speech", "shown": "onscreen", "described": "described"}
 """Names of the sources of words in results."""
 
