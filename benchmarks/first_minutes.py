@@ -38,12 +38,17 @@ behind a server on loopback, so that the times are those of longtake. Written by
 `python benchmarks/first_minutes.py` on {system} shared with other work, so that times of one column
 may be compared and small differences between columns may not. "Before" is commit aa30807; a task
 that it has no command for is "not possible". Pictures were indexed beforehand in both; a chapter
-list also reads all text on screen, once.
+list also reads all text on screen, once. The run that is resumed was killed after six seconds, and
+its time is that of the same command typed again.
 """
 MOST_LINES = 14
 """Lines of one command's output that are shown."""
 SLOW = 30
 """Seconds of each reply of the server that is cancelled."""
+STEADY = 1.0
+"""Seconds of each reply of the server whose run is killed and resumed."""
+KILLED_AFTER = 6.0
+"""Seconds until the run is killed: some replies have come, others have not."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +61,8 @@ class Task:
     """Empty: it could not be done."""
     cancelled: bool = False
     """Whether Ctrl-C is pressed after three seconds; the time is what it then takes to end."""
+    killed: bool = False
+    """Whether the command is first killed (SIGKILL) in the middle; the time is the second run's."""
 
 
 MAKE = "lab make --minutes 2 --seed 7 --questions 4 --out world"
@@ -65,7 +72,7 @@ FILM = f"world/film.mp4 {QUESTION}"
 SEARCH = 'search world/film.mp4 "{quote}"'
 COMPARE = f"compare {FILM} --method blind --method uniform --yes"
 CANCEL = f"ask {FILM} --model {{slow}}"
-INDEX = "index world/film.mp4 --only frames"
+RESUME = 'ask world/film.mp4 "Who is at the rooftop, and who comes later?" --model {steady}'
 TYPO = "serch world/film.mp4 x"
 BOTH = (f"ask {FILM} --model {{model}}", f"ask world/copy.mp4 {QUESTION} --model {{model}}")
 TASKS = (
@@ -77,7 +84,7 @@ TASKS = (
     Task("follow up", ("chat world/film.mp4",)),
     Task("export", (f"ask {FILM} --format html",)),
     Task("cancel", (CANCEL,), (CANCEL,), cancelled=True),
-    Task("resume (index what is indexed)", (INDEX,), (INDEX,)),
+    Task("resume a killed run", (RESUME,), (RESUME,), killed=True),
     Task("help after a typo", (TYPO,), (TYPO,)),
 )
 FOLLOW_UP = f"{QUESTION.strip(chr(34))}\nAnd what happens after that?\n/why\n"
@@ -112,6 +119,22 @@ class User:
         began = time.monotonic()
         said, _ = process.communicate(timeout=60)
         return time.monotonic() - began, process.returncode, said
+
+    def resume(self, line: str) -> tuple[float, int, str]:
+        """The same, killed in the middle and typed again; the seconds are those of the second."""
+        process = subprocess.Popen(
+            [*self.command, *shlex.split(line)],
+            cwd=self.folder,
+            env=self.environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        time.sleep(KILLED_AFTER)
+        if process.poll() is not None:
+            print(f"ended before it was killed: {line}", file=sys.stderr)
+        process.kill()
+        process.wait()
+        return self.run(line)
 
 
 def new_user(command: list[str], home: Path, source: Path | None = None) -> User:
@@ -188,7 +211,7 @@ def first_minutes(user: User, model: str) -> list[str]:
 
 
 def tasks(
-    user: User, model: str, slow: str, *, before: bool
+    user: User, servers: dict[str, str], *, before: bool
 ) -> list[tuple[int, int, float] | None]:
     """Commands, flags and seconds of each task."""
     quote = first_words(user.folder / "world" / "film.srt")
@@ -201,9 +224,11 @@ def tasks(
             continue
         total = 0.0
         for line in lines:
-            typed = line.format(model=model, slow=slow, quote=quote)
+            typed = line.format(quote=quote, **servers)
             if task.cancelled:
                 seconds, code, said = user.cancel(typed)
+            elif task.killed:
+                seconds, code, said = user.resume(typed)
             else:
                 seconds, code, said = user.run(typed, TYPED.get(task.name, ""))
             total += seconds
@@ -236,6 +261,7 @@ def table(
     for task, now, then in zip(TASKS, after, before, strict=True):
         commands = [f"`longtake {line}`" for line in task.after if line != TYPO]
         typed = "; ".join(commands).replace("{quote}", "…").replace("{slow}", "…")
+        typed = typed.replace("{steady}", "…")
         typed = typed.replace(QUESTION, '"…"') or "a mistyped command"
         told.append(f"| {task.name} | {cell(then)} | {cell(now)} | {typed} |")
     return told
@@ -258,10 +284,15 @@ def main() -> None:
             command, seconds = installed(options.wheel.absolute(), folder / "venv")
             notes, source = ["$ pip install longtake", f"[{seconds:.1f} s]", ""], None
         user = new_user(command, folder / "now", source)
-        with model_server(user, 0.0) as model, model_server(user, SLOW) as slow:
+        with (
+            model_server(user, 0.0) as model,
+            model_server(user, SLOW) as slow,
+            model_server(user, STEADY) as steady,
+        ):
+            servers = {"model": model, "slow": slow, "steady": steady}
             shown = first_minutes(user, model)
             shutil.copy(user.folder / "world" / "film.mp4", user.folder / "world" / "copy.mp4")
-            now = tasks(user, model, slow, before=False)
+            now = tasks(user, servers, before=False)
             then: list[tuple[int, int, float] | None] = [None] * len(TASKS)
             if options.before:
                 older = new_user(
@@ -270,7 +301,7 @@ def main() -> None:
                 shutil.copytree(user.folder / "world", older.folder / "world")
                 # indexed, as the other user's film is by now
                 older.run("index world/film.mp4 --only frames")
-                then = tasks(older, model, slow, before=True)
+                then = tasks(older, servers, before=True)
     text = "\n".join([*notes, *shown])
     system = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
     body = ["```text", text.rstrip(), "```", "", "## Ten tasks", "", *table(now, then), ""]
