@@ -174,3 +174,16 @@ def test_an_empty_index_finds_nothing(make):
 def test_it_can_be_used_after_being_closed(index):
     index.close()
     assert set(index.films()) == {"a", "b"}
+
+
+def test_an_approximate_index_finds_what_is_nearest(tmp_path):
+    pytest.importorskip("lancedb")
+    index = LanceIndex(tmp_path, DIMS, ann_from=500)
+    rows = [row(10 * number, seed=number, meaning=number % 50 > 0) for number in range(500)]
+    index.replace([film("a", *rows)])
+    index.compact()
+    assert index._approximate()
+    for seed in (3, 250, 499):
+        (hit,) = index.nearest(unit(seed, DIMS["picture"]), "picture", 1)
+        assert hit.score == pytest.approx(1, abs=1e-5)
+        assert index.fetch([hit.row])[0].segment.start == 10 * seed

@@ -93,7 +93,7 @@ class SegmentIndex(Protocol):
         """Rows by number, in the given order; rows that are gone are left out."""
 
     def dead(self) -> float:
-        """The share of the index that belongs to rows that are gone."""
+        """The share of rows for which :meth:`compact` would do something."""
 
     def compact(self) -> None:
         """Give back the space of rows that are gone, and make searching quick again."""
