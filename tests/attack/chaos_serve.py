@@ -78,6 +78,14 @@ class Client:
             run = self.call("GET", f"runs/{run['id']}")["run"]
         return dict(run)
 
+    def judged(self, run: str) -> bool:
+        """Whether a model checked the answer, which one that fails does not."""
+        try:
+            trace = self._http.get(f"/api/v1/runs/{run}/trace").text
+        except httpx.TransportError as error:
+            raise NotServed from error
+        return "not_judged" not in trace and "not_verified" not in trace
+
 
 @contextmanager
 def served(chaos: Chaos, line: list[str], cache: Path, *, disturbed: bool) -> Iterator[Client]:
@@ -109,7 +117,7 @@ def ask_the_rest(client: Client, done: dict[str, dict[str, Any]]) -> None:
     for question in QUESTIONS:
         if question not in done:
             run = client.ask(question)
-            if run["state"] == "done" and run["answer"]["choice"]:
+            if run["state"] == "done" and run["answer"]["choice"] and client.judged(run["id"]):
                 done[question] = run
 
 

@@ -99,9 +99,8 @@ def _checked(answer: Answer, footage: Footage, question: Question, run: Run) -> 
     candidates = affordable(candidates, chat, run)
     if not candidates:
         return Checked(unsupported(answer), done=True)
-    marks = None
-    if chat is not None:  # 2
-        marks = mark(chat, footage, question, proposed, [*candidates, *decoy(lines, candidates)])
+    listed = [*candidates, *decoy(lines, candidates)]
+    marks = None if chat is None else mark(chat, footage, question, proposed, listed)  # 2
     if marks is not None and len(candidates) + 1 in marks.supports:
         note("marks_rejected", why="a moment without relation was marked as support")
         marks = None
@@ -140,18 +139,23 @@ def verifier(run: Run) -> tuple[Chat | None, bool]:
 def mark(
     chat: Chat, footage: Footage, question: Question, proposed: str, candidates: Sequence[Candidate]
 ) -> Marks | None:
-    """The model's marks; ``None`` if they cannot be read."""
-    return ask(
-        chat,
-        "shared/verify",
-        Marks,
-        default=None,
-        frames=[each.frame for each in candidates if each.frame is not None],
-        question=question,
-        length=Plain(clock(footage.duration)),
-        proposed=phrase("shared", "proposed_answer", answer=proposed),
-        moments=numbered(candidates),
-    )
+    """The model's marks; ``None`` if it fails or they cannot be read."""
+    try:
+        return ask(
+            chat,
+            "shared/verify",
+            Marks,
+            default=None,
+            frames=[each.frame for each in candidates if each.frame is not None],
+            question=question,
+            length=Plain(clock(footage.duration)),
+            proposed=phrase("shared", "proposed_answer", answer=proposed),
+            moments=numbered(candidates),
+        )
+    except ModelError as error:
+        # what nobody judged is not cited: the overlap of words decides instead
+        note("not_judged", why=str(error))
+        return None
 
 
 def reconsider(
@@ -159,15 +163,19 @@ def reconsider(
 ) -> Answer:
     """The question once more, with what contradicts the answer; an event names the outcome."""
     proposed = in_words(question, answer.choice, answer.text)
-    said = guess(
-        chat,
-        "shared/reconsider",
-        question,
-        frames=[each.frame for each in against if each.frame is not None],
-        length=Plain(clock(footage.duration)),
-        proposed=phrase("shared", "answer_so_far", answer=proposed),
-        moments=numbered(against),
-    )
+    try:
+        said = guess(
+            chat,
+            "shared/reconsider",
+            question,
+            frames=[each.frame for each in against if each.frame is not None],
+            length=Plain(clock(footage.duration)),
+            proposed=phrase("shared", "answer_so_far", answer=proposed),
+            moments=numbered(against),
+        )
+    except ModelError as error:
+        note("not_judged", why=str(error))
+        return unsupported(answer)
     again = in_words(question, said.choice, said.text)
     changed = not said.abstained and again != proposed
     note("reconsidered", before=proposed, after=again, changed=changed)

@@ -110,9 +110,18 @@ def test_numbers_that_are_not_listed_name_nothing(footage, number):
     assert verify(ANSWER, footage, QUESTION, run).status == "unsupported"
 
 
-def test_a_failing_check_never_loses_the_answer(footage):
-    broken = ScriptedChat([ModelError("m", "refused", "no")])
-    assert verify(ANSWER, footage, QUESTION, Run({"llm": broken})) == ANSWER
+def test_what_a_failing_model_did_not_judge_is_cited_only_if_it_holds_the_answer(footage):
+    said = Evidence(Segment(9, 12), "speech", "and then the dog came in")
+    answer = Answer("B", "the dog", evidence=(CAT, said))
+    broken = [ModelError("m", "unavailable", "gone")]
+    checked = verify(answer, footage, QUESTION, Run({"llm": ScriptedChat(broken)}))
+    assert (checked.choice, checked.evidence) == ("B", (said,))
+    half = iter([marks(contradicts=[1]), *broken])
+    checked = verify(ANSWER, footage, QUESTION, Run({"llm": ScriptedChat(half)}))
+    assert (checked.choice, checked.status, checked.evidence) == ("B", "unsupported", ())
+
+
+def test_a_check_without_budget_never_loses_the_answer(footage):
     spent = Run({"llm": ScriptedChat([marks()])}, budget=BudgetSettings(tokens=10))
     assert verify(ANSWER, footage, QUESTION, spent) == ANSWER
 
