@@ -19,11 +19,13 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome", "firefox"
 GPU_SECONDS = 5.0
 EXTRAS = {"speech": "moonshine_voice", "serve": "uvicorn", "plot": "matplotlib", "gpu": "torch"}
 """A package of each extra, by whose presence the extra is recognised."""
-LLAMA_CPP = "llamacpp/"
+NATIVE_SERVERS = ("llamacpp/", "ollama/")
 NATIVE = (
-    "a llama.cpp compiled on its own machine read prompts 1.4 times as fast as the built-in runtime"
+    "a llama.cpp built for its processor read prompts 1.4 to 2 times as fast as the built-in "
+    "runtime"
 )
-"""Measured with the same model on 2 x86-64 cores: 61 against 44 tokens a second."""
+"""Measured with Qwen2.5 1.5B on x86-64: with AVX-512 (docs/evaluation.md), and with AMX as well
+(benchmarks/native_llm.py)."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ def advise(found: Findings) -> list[Advice]:
             *(f"${key.variable}" for key in found.keys),
         ]
         why = f"{', '.join(what)} found, and no model is chosen: a larger model answers better"
-        if any(each.begins == LLAMA_CPP for each in found.servers):
+        if any(each.begins in NATIVE_SERVERS for each in found.servers):
             why += f"; {NATIVE}"
         advice.append(Advice(why, "longtake setup"))
     elif not found.model and not found.has_weights:

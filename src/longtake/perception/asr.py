@@ -43,6 +43,8 @@ STRETCH = 30.0
 """Length in seconds of the stretches that are judged as a whole."""
 TOKENS_PER_SECOND = 6.5
 """Upper bound on speech rate; a model that repeats itself would go on for ever."""
+LOOPED = 3
+"""Tokens that repeat what came before, from which on a reply without an end goes in circles."""
 SHORTEST = RATE // 10
 """Samples below which there is nothing to decode."""
 _BEGIN, _END = 1, 2  # Moonshine's token ids
@@ -71,7 +73,7 @@ class MoonshineListener:
         self._least = least
         self._compute = compute or Compute()
         self._lock = threading.Lock()  # models are loaded once, however many threads ask
-        self.key = f"moonshine-tiny-en-{version}:{least}:decoded"
+        self.key = f"moonshine-tiny-en-{version}:{least}:ended"
 
     @cached_property
     def _loaded(self) -> tuple[Path, Recogniser]:
@@ -185,12 +187,28 @@ class Recogniser:
             token, first = int(row.argmax()), False
             tokens.append(token)
             logs.append(float(row.max() - _logsumexp(row)))
+        if token != _END:
+            tokens = without_loop(tokens)
         return self._text(tokens), float(np.mean(logs)), len(logs)
 
     def _text(self, tokens: Sequence[int]) -> str:
         # the first three tokens mark beginning and end
         spelled = b"".join(self._vocabulary[token] for token in tokens if token > _END)
         return spelled.decode("utf-8", "replace").replace(_SPACE, " ").strip()
+
+
+def without_loop(tokens: Sequence[int]) -> list[int]:
+    """Tokens of a reply that found no end, without the phrase that it repeated until then."""
+    for length in range(1, len(tokens)):
+        repeated = 0
+        while repeated < len(tokens) - length:
+            at = len(tokens) - 1 - repeated
+            if tokens[at] != tokens[at - length]:
+                break
+            repeated += 1
+        if repeated >= LOOPED:
+            return list(tokens[: len(tokens) - repeated])
+    return list(tokens)
 
 
 def vocabulary(stored: bytes) -> list[bytes]:

@@ -94,6 +94,15 @@ def test_without_the_extra_the_install_line_is_given(monkeypatch):
         WhisperListener()
 
 
+def test_a_reply_without_an_end_loses_the_phrase_that_it_repeats():
+    assert asr.without_loop([5, 6, 7, 8, 9, 8, 9, 8, 9, 8]) == [5, 6, 7, 8, 9]
+    assert asr.without_loop([4, 4, 4, 4]) == [4]
+    # cut off in the middle of its second round
+    assert asr.without_loop([1, 2, 3, 4, 1, 2, 3]) == [1, 2, 3, 4]
+    for honest in ([], [7], [1, 2, 3, 4, 1, 2], [5, 5, 6, 6]):
+        assert asr.without_loop(honest) == honest
+
+
 def test_long_sound_is_cut_where_it_is_quiet():
     sound = np.full(25 * RATE, 0.5, np.float32)
     quiet = int(9.25 * RATE)
