@@ -39,7 +39,9 @@ export function Tree({ model, version, run, onSeek, pictures, live }) {
   });
   const first = Math.max(0, Math.floor(top / ROW) - MARGIN);
   const last = Math.min(rows.length, Math.ceil((top + height) / ROW) + MARGIN);
-  const at = rows.findIndex((each) => each.id === chosen);
+  // not searched for on every frame while somebody scrolls through thousands of rows
+  const at = useMemo(() => (chosen == null ? -1 : rows.findIndex((each) => each.id === chosen)),
+    [rows, rows.length, chosen]);
   const onKey = (event) => {
     const moves = { ArrowDown: at + 1, ArrowUp: at - 1 };
     if (event.key in moves && rows.length) {
@@ -95,7 +97,8 @@ function Row({ event, top, open, chosen, model, onToggle, onChoose }) {
   const { title, text, meta } = describe(event);
   const bad = event.error || event.kind === "failed";
   const busy = step && !event.ended && !model.ended && model.status;
-  return html`
+  // the same element as before unless something in it changed: scrolling moves rows, no more
+  return useMemo(() => html`
     <div class=${`row ${event.kind} ${bad ? "bad" : ""}`} role="treeitem" id=${`row-${event.id}`}
       aria-level=${event.depth + 1} aria-selected=${chosen} aria-expanded=${step ? open : undefined}
       style=${{ transform: `translateY(${top}px)`, paddingLeft: `${10 + event.depth * 16}px` }}
@@ -104,7 +107,7 @@ function Row({ event, top, open, chosen, model, onToggle, onChoose }) {
       <span class="row-title">${title}</span>
       <span class="row-text">${text}</span>
       <span class="row-meta">${busy ? html`<span class="dot" title="under way"></span>` : meta}</span>
-    </div>`;
+    </div>`, [event, top, open, chosen, busy, title, text, meta]);
 }
 
 function describe(event) {
