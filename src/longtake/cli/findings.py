@@ -17,7 +17,15 @@ from longtake.session.casting import DEFAULT_MODELS
 BUILT_IN = DEFAULT_MODELS["llm"]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome", "firefox")
 GPU_SECONDS = 5.0
-EXTRAS = {"speech": "moonshine_voice", "serve": "uvicorn", "plot": "matplotlib", "gpu": "torch"}
+EXTRAS = {
+    "speech": "moonshine_voice",
+    "serve": "uvicorn",
+    "mcp": "mcp",
+    "library": "lancedb",
+    "plot": "matplotlib",
+    "gpu": "torch",
+    "ray": "ray",
+}
 """A package of each extra, by whose presence the extra is recognised."""
 NATIVE_SERVERS = ("llamacpp/", "ollama/")
 NATIVE = (
