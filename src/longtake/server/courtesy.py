@@ -2,15 +2,11 @@
 
 The loop that answers requests shares its interpreter and its cores with the threads of all runs.
 When many viewers come at once they would wait behind each of these threads, again and again.
-Threads of runs therefore have a lower priority, and pause for a moment at their next check when
-requests arrive.
+Runs therefore pause for a moment, at their next check, when requests arrive.
 """
 
 from __future__ import annotations
 
-import os
-import sys
-import threading
 import time
 from collections.abc import Callable
 
@@ -18,9 +14,6 @@ HOLD = 0.02
 """Seconds without a further request after which runs go on."""
 LONGEST = 0.2
 """Longest pause in seconds; runs then work for as long, however many requests arrive."""
-
-NICENESS = 10
-"""How far the priority of a run's threads lies below the server's own."""
 
 
 class Courtesy:
@@ -45,11 +38,3 @@ class Courtesy:
         """Wait while requests arrive; called by runs wherever they could be cancelled."""
         while (left := self._until - self._clock()) > 0:
             self._sleep(left)
-
-
-def give_way() -> None:
-    """Let this thread, and those it starts, have only the processor time that others leave."""
-    # only Linux has priorities for threads, which their children inherit
-    if sys.platform == "linux":
-        now = os.getpriority(os.PRIO_PROCESS, 0)
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), min(now + NICENESS, 19))

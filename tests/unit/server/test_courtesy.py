@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import sys
-import threading
-
 import pytest
 
-from longtake.server.courtesy import HOLD, LONGEST, Courtesy, give_way
+from longtake.server.courtesy import HOLD, LONGEST, Courtesy
 from longtake.stopping import Stop
 
 
@@ -67,24 +63,3 @@ def test_ended_work_does_not_pause():
     stop.set()
     with pytest.raises(Exception, match="cancelled"):
         stop.check()
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="threads have priorities on Linux alone")
-def test_threads_of_runs_and_their_children_give_way():
-    seen = []
-
-    def look() -> None:
-        seen.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
-
-    def run() -> None:
-        give_way()
-        child = threading.Thread(target=look)
-        child.start()
-        child.join()
-
-    before = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
-    assert seen == [min(before + 10, 19)]
-    assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) == before
