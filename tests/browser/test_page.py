@@ -17,14 +17,26 @@ WAIT = 30_000
 SOUGHT = """() => {
   // where players arrive, and the number that the picture shows there
   window.sought = [];
-  document.addEventListener("seeked", ({ target }) => {
+  const shown = (player) => {
     const canvas = document.createElement("canvas");
-    [canvas.width, canvas.height] = [target.videoWidth, target.videoHeight];
+    [canvas.width, canvas.height] = [player.videoWidth, player.videoHeight];
     const ink = canvas.getContext("2d", { willReadFrequently: true });
-    ink.drawImage(target, 0, 0);
+    ink.drawImage(player, 0, 0);
     const lit = (bit) => ink.getImageData((bit % 6) * 16 + 8, bit < 6 ? 8 : 24, 1, 1).data[0] > 128;
-    const number = [...Array(12).keys()].reduce((sum, bit) => 2 * sum + lit(bit), 0);
-    sought.push({ time: target.currentTime, number });
+    return [...Array(12).keys()].reduce((sum, bit) => 2 * sum + lit(bit), 0);
+  };
+  document.addEventListener("seeked", ({ target }) => {
+    const [time, began] = [target.currentTime, performance.now()];
+    const read = () => {
+      const number = shown(target);
+      // a player may arrive before its picture is painted, and what is black reads as zero
+      if (number || performance.now() - began > 2000) {
+        sought.push({ time, number });
+      } else {
+        requestAnimationFrame(read);
+      }
+    };
+    read();
   }, true);
 }"""
 FORMATS = {
