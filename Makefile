@@ -31,8 +31,8 @@ build/ray/.ready: pyproject.toml constraints.txt
 	touch $@
 
 cluster-test: $(VENV)/.ready build/ray/.ready  ## clusters of two and four nodes on this machine
-	LONGTAKE_CLUSTER=1 PYTHONPATH=build/ray $(BIN)/python -m pytest tests/cluster
-	PYTHONPATH=build/ray $(BIN)/python benchmarks/cluster.py --on "ray?cpus=0.25"
+	LONGTAKE_CLUSTER=1 PYTHONPATH=$(CURDIR)/build/ray $(BIN)/python -m pytest tests/cluster
+	PYTHONPATH=$(CURDIR)/build/ray $(BIN)/python benchmarks/cluster.py --on "ray?cpus=0.25"
 	$(BIN)/python benchmarks/cluster.py
 
 MINUTES ?= 60
