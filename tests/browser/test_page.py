@@ -259,7 +259,7 @@ def test_a_run_survives_a_reload_and_can_be_cancelled(page, served, question):
     page.reload()
     page.locator(".run[data-state=running]").wait_for()
     page.get_by_role("button", name="Cancel").click()
-    page.locator(".run[data-state=cancelled]").wait_for(timeout=5000)
+    page.locator(".run[data-state=cancelled]").wait_for()
 
 
 def test_the_address_is_restored_after_signing_out(page, served):
