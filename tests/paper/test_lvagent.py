@@ -4,56 +4,21 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from support.discussing import FOOTAGE, LOW_BOB, NAMES, OPEN, QUESTION, cards, play, talk
 from support.footages import TestFootage
-from support.listening import listening
-from support.talking import TalkingFootage, Team
 
 from longtake.config import BudgetSettings
 from longtake.errors import ConfigError
-from longtake.methods.base import configure
 from longtake.methods.lvagent.method import LVAgent
-from longtake.methods.lvagent.replies import ReasonReply
 from longtake.models.backends.scripted import ScriptedChat
-from longtake.models.chat import Card, Options, Reply
+from longtake.models.chat import Card, Options
 from longtake.session.asking import solve
-from longtake.steps.form import Form
 from longtake.steps.run import Agent, Run
-from longtake.types import Line, Question, Segment
-
-QUESTION = Question("What is thrown?", ("a ball", "a stick", "a shoe"))
-OPEN = Question("What is thrown?")
-FOOTAGE = TalkingFootage([("cat", 200), ("dog", 200), ("car", 200)])
-NAMES = ("ann", "bob", "cid")
-
-
-def cards(**points: int) -> dict[str, dict[str, int]]:
-    """Every judge gives the same scores."""
-    return dict.fromkeys(points, points)
-
-
-LOW_BOB = cards(ann=9, bob=2, cid=5)
-
-
-def play(
-    team: Team, method: LVAgent | None = None, question: Question = QUESTION, footage: Any = FOOTAGE
-) -> Any:
-    with listening() as heard:
-        answer = solve(method or LVAgent(), footage, question, Run({}, team=team.agents)).answer
-    return answer, heard
-
-
-def talk(
-    answers: Mapping[str, Sequence[str | None]],
-    scores: Mapping[str, Mapping[str, int]],
-    **more: Any,
-) -> Team:
-    return Team(answers, scores, **more)
-
+from longtake.types import Line, Segment
 
 # ---- action: equation 6, and "exceeds half of the total number of agents"
 
@@ -204,65 +169,6 @@ def test_rounds_spent_and_votes_equal_the_higher_scores_win():
     assert play(tied, LVAgent(max_rounds=2))[0].choice == "A", "equal scores: the better rank"
 
 
-# ---- Tables 3, 4 and 6
-
-
-def test_best_score_keeps_everybody_and_takes_the_highest_after_the_last_round():
-    answers = {"ann": ["A"] * 3, "bob": ["B"] * 3, "cid": ["C"] * 3}
-    team = talk(answers, cards(ann=3, bob=2, cid=9))
-    answer, heard = play(team, LVAgent(discussion="best_score"))
-    assert answer.choice == "C"
-    assert not heard.notes("pruned")
-    assert team.calls("lvagent/answer") == team.calls("shared/score") == 9
-    assert "[left" not in "".join(team.told("lvagent/key_again"))
-    agreed = talk(
-        {"ann": ["A", "B"], "bob": ["B", "B"], "cid": ["C", "C"]}, cards(ann=3, bob=2, cid=9)
-    )
-    assert play(agreed, LVAgent(discussion="best_score"))[0].choice == "B", (
-        "consensus still ends it"
-    )
-
-
-def test_decide_by_agent_the_best_ranked_answers_from_history_and_video():
-    answers = {"ann": ["A"] * 3, "bob": ["B"] * 3, "cid": ["C"] * 3}
-    team = talk(answers, cards(ann=3, bob=2, cid=9), decision="B")
-    answer, heard = play(team, LVAgent(discussion="decide_by_agent"))
-    assert answer.choice == "B"
-    assert not heard.notes("pruned")
-    (asked,) = [one for one in team.asked if one[1] == "lvagent/decide"]
-    assert asked[0] == "ann"
-    assert "cid (score 27): C. cid says C in round 3" in asked[2]
-    assert set(team.times("lvagent/answer")[-3]) <= set(team.times("lvagent/decide")[0])
-
-
-def test_without_reflection_one_round_and_the_vote():
-    team = talk({"ann": ["A"], "bob": ["B"], "cid": ["C"]}, {})
-    answer, _ = play(team, LVAgent(reflection=False))
-    assert (answer.choice, team.calls("shared/score"), team.calls("lvagent/answer")) == ("A", 0, 3)
-
-
-def test_without_perception_many_frames_over_the_whole_film_drawn_anew_each_round():
-    team = talk({"ann": ["A", "C"], "bob": ["B"], "cid": ["C", "C"]}, LOW_BOB)
-    play(team, LVAgent(perception=False))
-    shown = team.times("lvagent/answer")
-    assert [len(times) for times in shown] == [128] * 5
-    assert shown[0] == shown[1] == shown[2] != shown[3]
-    assert (
-        team.calls("lvagent/gate")
-        == team.calls("lvagent/key")
-        == team.calls("lvagent/key_again")
-        == 0
-    )
-
-
-def test_the_team_is_the_best_ranked_of_those_given():
-    team = talk({"ann": ["A"], "bob": ["A"], "cid": ["B"], "dan": ["B"]}, {})
-    answer, heard = play(team)
-    assert answer.choice == "A"
-    assert heard.notes("not_seated")[0].data == {"agents": ["dan"], "team_size": 3}
-    assert {name for name, _, _ in team.asked} == set(NAMES)
-
-
 # ---- answers in words, confidence, budget, manner
 
 
@@ -374,63 +280,3 @@ def test_subtitles_are_cut_to_those_nearest_to_the_moments_shown():
 def frames_of(footage: TestFootage) -> list[int]:
     """The moments of the latest look."""
     return [int(time) for time in footage.shown[-16:]]
-
-
-# ---- bounds and presets
-
-
-@pytest.mark.parametrize("discussion", ["dynamic", "best_score", "decide_by_agent"])
-@pytest.mark.parametrize("question", [QUESTION, OPEN], ids=["letters", "words"])
-@pytest.mark.parametrize(
-    "more",
-    [{}, {"perception": False}, {"reflection": False}, {"max_rounds": 2}, {"reasons": False}],
-)
-def test_bounds_are_reached_when_nobody_ever_agrees(discussion, question, more):
-    said = {"ann": ["A"] * 3, "bob": ["B"] * 3, "cid": ["C"] * 3}
-    spoken = {"ann": ["ball"] * 3, "bob": ["stick"] * 3, "cid": ["shoe"] * 3}
-    team = talk(said if question.options else spoken, LOW_BOB, groups=[[1], [2], [3]], decision="A")
-    # every chunk passes, and an agent that need not watch it all is asked twice in round 1
-    method = LVAgent(discussion=discussion, threshold=-1.0, **more)
-    run = Run({}, team=team.agents)
-    solve(method, FOOTAGE, question, run)
-    bounds = method.bounds(FOOTAGE.duration, question)
-    assert bounds.calls == len(team.asked)
-    looks = ("gate", "key", "answer", "reason", "decide")
-    assert bounds.frames == sum(
-        len(times) for look in looks for times in team.times(f"lvagent/{look}")
-    )
-    assert (
-        bounds.prompt_words
-        >= sum(len(text.split()) for _, _, text in team.asked) - bounds.frames * 5
-    )
-
-
-@pytest.mark.parametrize("field", ["team_size", "max_rounds", "chunks", "frames_per_chunk"])
-def test_what_must_be_at_least_one(field):
-    with pytest.raises(ConfigError, match=field):
-        configure(LVAgent, {field: 0})
-
-
-def test_a_reason_that_was_cut_is_used_as_it_stands():
-    cut = Reply('{"reason": "The person in the red coat throws the ball', finish="length")
-    read = Form.of(ReasonReply, {}).read(cut)
-    assert read.reason.endswith("throws the ball")
-
-
-def test_presets():
-    printed = configure(LVAgent, {"preset": "paper"})
-    assert (printed.calibration, printed.native_whole, printed.threshold) == ("sum", False, 0.8)
-    released = configure(LVAgent, {"preset": "released"})
-    assert (released.question_term, released.threshold, released.native_whole) == (
-        False,
-        None,
-        True,
-    )
-    ours = LVAgent()
-    assert (ours.team_size, ours.max_rounds, ours.chunks, ours.frames_per_chunk) == (3, 3, 6, 16)
-    assert (ours.preview_frames, ours.global_frames, ours.blank_frames, ours.key_words) == (
-        4,
-        16,
-        128,
-        50,
-    )

@@ -10,47 +10,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
-from unit.lab.asking import fields, model, reply, shown, spoken_in
+from unit.lab.asking import fields, reply, shown, spoken_in
+from unit.lab.skilled import FOOTAGE, LIST, SCRIPT, SHARP, WORLD, frames, noted, question
 
-from longtake.lab.film import make_world
-from longtake.lab.footage import LabFootage
 from longtake.lab.skill_lists import LISTS
 from longtake.lab.skills import VALUES
 from longtake.models.chat import Image, Options, say
-from longtake.models.replies.forms import Letter, schema_for
-from longtake.steps.ask import ask
+from longtake.models.replies.forms import schema_for
 from longtake.steps.run import Agent
-from longtake.steps.tools import tool, use_tools
 from longtake.steps.votes import Opinion, group_answers, peer_scores
 from longtake.timecode import clock
 from longtake.types import Question, Segment
-
-WORLD = make_world(3, 30, 80)
-SCRIPT = WORLD.script
-FOOTAGE = LabFootage(SCRIPT)
-SHARP = model(acuity=1.0)
-LIST = {"type": "array", "items": {"type": "string"}}
-
-
-def question(kind, start="", options=True):
-    return next(
-        q
-        for q in WORLD.questions
-        if q.kind == kind and q.text.startswith(start) and bool(q.options) == options
-    )
-
-
-def frames(asked):
-    return FOOTAGE.at([segment.middle for segment in asked.evidence])
-
-
-def noted(asked):
-    """What a perfect captioner would note about the evidence."""
-    lines = []
-    for frame in frames(asked):
-        said = SHARP.complete([say("user", "Describe.", Image(frame))], Options()).text
-        lines.append(f"[{clock(frame.time)}] {said}")
-    return "\n".join(lines)
 
 
 def test_describe_with_and_without_a_form():
@@ -250,74 +220,6 @@ def test_same_meaning():
     assert group_answers(SHARP, Question("What does she lift?"), answers) == [[0, 1, 3], [2], [4]]
 
 
-class Plan(BaseModel):
-    reason: str
-    agent: Literal["grounding", "perception", "subtitle", "finish"]
-    instruct: str
-    choice: Letter = None
-
-
-def plan(asked, history):
-    body = f'<material name="history">\n{history or "(nothing yet)"}\n</material>'
-    said = reply(SHARP, shown(asked, notes=body), schema_for(Plan, asked.question))
-    return said["agent"], said
-
-
-def test_plan_goes_from_grounding_to_perception_to_finish():
-    asked = question("multihop")
-    assert plan(asked, "")[0] == "grounding"
-    assert plan(asked, "grounding: 00:10:00 to 00:10:10, 00:20:00 to 00:20:10")[0] == "perception"
-    agent, said = plan(asked, f"grounding: 00:10:00 to 00:10:10\nperception: {noted(asked)}")
-    assert (agent, said["choice"]) == ("finish", asked.answer)
-    assert plan(asked, "grounding: none\nperception: nothing")[0] == "grounding"
-    assert plan(asked, "grounding: none\nperception: nothing\n" * 3)[0] == "finish"
-
-
-def test_plan_sends_spoken_questions_to_the_subtitles():
-    asked = question("spoken")
-    assert plan(asked, "")[0] == "subtitle"
-    heard = spoken_in(SCRIPT, asked.evidence)
-    agent, said = plan(asked, f"subtitle: {heard}")
-    assert (agent, said["choice"]) == ("finish", asked.answer)
-
-
-def test_instructions_name_the_stretches_that_grounding_returned():
-    asked = question("needle")
-    _, said = plan(asked, "grounding: 00:10:00 to 00:10:10")
-    assert "00:10:00 to 00:10:10" in said["instruct"]
-
-
-def test_grounding_tool():
-    form = fields(tool={"type": "string", "enum": ["retrieve", "vlm_score"]})
-    assert reply(SHARP, shown(question("needle")), form)["tool"] == "retrieve"
-    assert reply(SHARP, shown(question("order")), form)["tool"] == "vlm_score"
-
-
-def test_reflect():
-    form = fields("comment", credible={"type": "boolean"})
-    asked = question("needle")
-    assert reply(
-        SHARP, shown(asked, notes=f"{noted(asked)}\nProposed answer: {asked.answer}"), form
-    )["credible"]
-    wrong = next(letter for letter in "ABCD" if letter != asked.answer)
-    assert not reply(SHARP, shown(asked, notes=f"{noted(asked)}\nProposed answer: {wrong}"), form)[
-        "credible"
-    ]
-    refused = reply(SHARP, shown(asked, notes=f"Proposed answer: {asked.answer}"), form)
-    assert refused["credible"] is False
-    assert "look for" in refused["comment"]
-
-
-def test_reflect_on_words():
-    form = fields("comment", credible={"type": "boolean"})
-    asked = question("open", "What does the", options=False)
-    good = f"{noted(asked)}\nProposed answer: {asked.answer_text}"
-    assert reply(SHARP, shown(asked, notes=good), form)["credible"]
-    assert not reply(SHARP, shown(asked, notes=f"{noted(asked)}\nProposed answer: the moon"), form)[
-        "credible"
-    ]
-
-
 def test_open_ended_answers_come_in_either_field():
     asked = question("open", "What does the", options=False)
     for name in ("answer", "text"):
@@ -347,59 +249,6 @@ def test_read_subtitles():
     assert [line["start"] for line in said["lines"]] == [asked.evidence[0].start]
     assert said["sentiment"] == "neutral"
     assert said["entities"]
-
-
-class Seen(BaseModel):
-    reason: str
-    choice: Letter = None
-
-
-@pytest.mark.parametrize("native", [True, False])
-def test_tools_are_used_until_the_answer_is_known(native, tmp_path, monkeypatch):
-    asked = question("needle")
-    used = []
-
-    def frame_inspector(start: str, end: str, cue: str) -> str:
-        """Look closely at 10 to 60 seconds."""
-        used.append((start, end, cue))
-        return noted(asked)
-
-    def global_summary() -> str:
-        """Look over the whole film."""
-        used.append("summary")
-        where = asked.evidence[0]
-        return f"Something happens from {clock(where.start)} to {clock(where.end)}."
-
-    chat = model(acuity=1.0, tools=native)
-    said = use_tools(
-        chat,
-        "videoagent/predict",
-        [tool(global_summary), tool(frame_inspector)],
-        Seen,
-        question=asked.question,
-        seen="(nothing)",
-        length="00:30:00",
-    )
-    assert used[0] == "summary"
-    assert used[1][:2] == (clock(asked.evidence[0].start), clock(asked.evidence[0].end))
-    assert said.choice == asked.answer
-
-
-def test_a_spoilt_reply_is_repaired_by_asking_again():
-    asked, right = question("needle"), 0
-    for seed in range(12):
-        chat = model(acuity=1.0, json_faults=0.6, seed=seed)
-        said = ask(
-            chat,
-            "videoagent/predict",
-            Seen,
-            default=None,
-            question=asked.question,
-            seen=noted(asked),
-            length="00:30:00",
-        )
-        right += said is not None and said.choice == asked.answer
-    assert 4 <= right <= 12
 
 
 NAMES = [
