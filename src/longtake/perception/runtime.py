@@ -16,6 +16,7 @@ import numpy as np
 
 from longtake.cores import usable_cores
 from longtake.errors import ConfigError, ModelError
+from longtake.perception.subnormals import without_subnormals
 
 if TYPE_CHECKING:
     from longtake.perception.protocols import Array
@@ -93,12 +94,17 @@ class Session:
 
 
 def load_network(
-    model: Path, compute: Compute, *, optimised: bool = True, arena: bool = True
+    model: Path,
+    compute: Compute,
+    *,
+    optimised: bool = True,
+    arena: bool = True,
+    rounded: bool = False,
 ) -> Any:
     """An ONNX Runtime session.
 
     Without an ``arena`` memory is returned after each run, which costs some time, but inputs of
-    ever different sizes do not make it grow.
+    ever different sizes do not make it grow. ``rounded`` replaces subnormal weights by zero.
     """
     import onnxruntime
 
@@ -114,7 +120,8 @@ def load_network(
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     providers = _providers(compute.providers, onnxruntime.get_available_providers())
     try:
-        return onnxruntime.InferenceSession(str(model), options, providers=providers)
+        source = bytes(without_subnormals(model.read_bytes())) if rounded else str(model)
+        return onnxruntime.InferenceSession(source, options, providers=providers)
     # ONNX Runtime's exceptions share no base class of their own
     except Exception as error:
         detail = f"not a usable ONNX model ({_first_line(error)})"
