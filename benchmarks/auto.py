@@ -18,7 +18,6 @@ used; the imports are those of ``longtake`` without extras.
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
@@ -48,20 +47,23 @@ from auto_cells import (
     stop_chance,
 )
 
-from longtake.algorithms.calibration import expected_error
+from longtake.algorithms.calibration import expected_error, probability, reliability
 from longtake.evals import drawing
 from longtake.evals.benchmarks import load
 from longtake.evals.calibrating import samples
 from longtake.evals.drawing import COLOURS, Mark
+from longtake.evals.endings import of_run
 from longtake.evals.markdown import table
 from longtake.evals.runner import Scored, evaluate
 from longtake.evals.runs import RunFolder
-from longtake.evals.scoring import paired
+from longtake.evals.scoring import paired, wilson
 from longtake.evals.solving import Solver
 from longtake.lab.profile import LAB_2
 from longtake.methods.auto.method import shipped
 from longtake.session.asking import Session
 from longtake.session.casting import Casting
+from longtake.steps import calibration
+from longtake.steps.calibration import Calibration
 
 
 def points(gap: Any) -> str:
@@ -77,9 +79,9 @@ def against(first: Scored, other: Scored) -> str:
 
 def errors(cell: Cell, scored: Scored) -> tuple[str, str]:
     """Calibration error of stated confidences, and of the shipped calibration's probabilities."""
-    stated, right = claims([(cell, scored)])
-    before = f"{expected_error(stated, right):.3f}" if stated else "–"
     rule, key = shipped(), RATED.get(cell.label, cell.label)
+    stated, right = claims([(cell, scored)], rule if not cell.budget else None)
+    before = f"{expected_error(stated, right):.3f}" if stated else "–"
     own = samples(cell.method, scored).get(cell.method, [])
     if key not in rule.methods or not own:
         return before, "–"
@@ -150,35 +152,58 @@ def verdict(found: list[tuple[Cell, Scored]]) -> Iterator[str]:
     )
 
 
-def own_rule(bench: Bench, minutes: int, acuity: float, **more: Any) -> list[Cell]:
-    """Auto after ``longtake calibrate`` with the same model, where there is such a calibration."""
+def rules(bench: Bench, acuity: float) -> Iterator[tuple[str, Calibration]]:
+    """The shipped calibration, and those of ``longtake calibrate`` with the same model alone."""
+    yield "both models", shipped()
     file = (bench.options.rules or Path()) / f"calibration-{acuity:g}.json"
-    fields = {"rule": json.loads(file.read_text(encoding="utf-8"))} if file.is_file() else {}
-    if not fields and not bench.options.page_only:
-        return []
-    return [Cell("calibrated", "auto", minutes, acuity, fields, **more)]
+    if file.is_file():
+        yield "this model", calibration.read(file)
 
 
 def calibration_table(bench: Bench) -> str:
     """The calibration error of auto by length and acuity, on all films that were asked about."""
     rows = []
     for minutes, acuity in product(bench.options.minutes, bench.options.acuities):
-        shipped_cells, own_cells = [], []
-        for further in (False, True):
-            shipped_cells.append(single("auto", minutes, acuity, further=further))
-            own_cells += own_rule(bench, minutes, acuity, further=further)
-        for fitted_to, cells in (("both models", shipped_cells), ("this model", own_cells)):
-            stated, right = claims(bench.measured(cells))
+        both = (False, True)
+        cells = [single("auto", minutes, acuity, further=further) for further in both]
+        found = bench.measured(cells)
+        for fitted_to, rule in rules(bench, acuity):
+            stated, right = claims(found, rule)
             if stated:
                 where = [str(minutes), f"{acuity:g}", fitted_to]
                 rows.append([*where, *calibration_row(stated, right)])
+                reliability_drawing(bench.options.out, "-".join(where), stated, right)
     return table(CALIBRATION_HEAD, rows)
 
 
-def claims(found: list[tuple[Cell, Scored]]) -> tuple[list[float], list[bool]]:
-    """The stated probabilities of all answers, and whether they are right."""
+def reliability_drawing(out: Path, title: str, stated: list[float], right: list[bool]) -> None:
+    """Stated probabilities against shares of right answers."""
+    marks = []
+    for each in reliability(stated, right):
+        low, high = wilson(round(each.right * each.count), each.count)
+        name = f"{each.count} answers"
+        marks.append(Mark(each.stated, each.right, low, high, name, COLOURS[0]))
+    plot = drawing.scatter(marks, x_name="stated probability", x_max=1.0, diagonal=True)
+    drawn = drawing.as_file(plot)
+    name = f"reliability-{title.replace(' ', '-')}.svg"
+    (out / name).write_text(drawn, encoding="utf-8")
+
+
+def claims(
+    found: list[tuple[Cell, Scored]], rule: Calibration | None = None
+) -> tuple[list[float], list[bool]]:
+    """The stated probabilities of all answers, and whether they are right.
+
+    With a rule, those of auto follow from the recorded signals: the last correction decides
+    nothing, so that other weights for it need no other run.
+    """
     stated, right = [], []
-    for _, scored in found:
+    for cell, scored in found:
+        if rule is not None and cell.method == "auto":
+            ends = of_run(scored)
+            stated += [probability(rule.final, each.signals) for each in ends]
+            right += [each.right for each in ends]
+            continue
         for row, is_right in zip(scored.rows, scored.right, strict=True):
             if row.get("confidence") is not None:
                 stated.append(row["confidence"])

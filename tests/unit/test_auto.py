@@ -63,6 +63,43 @@ def test_it_stops_when_the_answer_is_likely_enough():
     assert len(told(notes, "stage")) == 1
 
 
+def uncertain(footage, budget=None, **more):
+    """Two stages under a calibrated rule that was fitted with a simulated model."""
+    rule = {
+        "methods": {stage("Unsure"): {"bias": -1.0}, stage("Sure"): {"bias": 3.0}},
+        "prospects": {stage("Unsure"): {"bias": 1.0}, stage("Sure"): {"bias": 3.0, NOTHING: -5.0}},
+        "final": {"bias": 9.0},
+        "provenance": {"runs": [{"models": "lab/profile=lab-2"}, "not a run"]},
+    }
+    method = Auto(stages=(stage("Unsure"), stage("Sure")), rule=rule | more)
+    run = Run({"llm": ScriptedChat(lambda *_: "said")}, budget=budget)
+    return solve(method, footage, QUESTION, run, check=False).answer
+
+
+class Captioned(TestFootage):
+    """A film of which only captions are known."""
+
+    __test__ = False
+    has = frozenset({"captions"})
+
+
+def test_over_captions_the_first_answer_stands_if_the_rule_does_not_know_the_model():
+    assert uncertain(TestFootage(20)).choice == "A"
+    assert uncertain(Captioned(20)).choice == "B"
+    known = {"provenance": {"runs": [{"models": "other, scripted"}]}}
+    assert uncertain(Captioned(20), **known).choice == "A"
+    assert uncertain(Captioned(20), provenance={}).choice == "A"
+    assert shipped().knows("lab/acuity=0.1")
+    assert not shipped().knows("local/qwen2.5-1.5b")
+
+
+def test_the_last_correction_is_for_where_the_rule_stops_and_not_for_where_a_budget_does():
+    assert uncertain(TestFootage(20)).confidence == pytest.approx(0.999)
+    limited = uncertain(TestFootage(20), budget=BudgetSettings(calls=50))
+    assert limited.confidence is not None
+    assert limited.confidence < 0.99
+
+
 def test_it_goes_on_while_the_answer_is_in_doubt_and_the_likeliest_answer_wins():
     answer, notes, _ = cascade("Unsure", "Silent", "Sure")
     assert answer.choice == "A"

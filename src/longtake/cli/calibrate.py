@@ -20,15 +20,17 @@ from longtake.errors import ConfigError
 from longtake.evals import labelled
 from longtake.evals.benchmarks import load
 from longtake.evals.calibrating import fit_runs
+from longtake.evals.endings import corrected, of_run
 from longtake.evals.report import Report
 from longtake.evals.runner import evaluate
 from longtake.evals.runs import RunFolder
 from longtake.evals.solving import Solver
+from longtake.methods.auto.method import shipped
 from longtake.registry import methods
 from longtake.replacing import replacing
 from longtake.session.asking import Session
 from longtake.steps.calibration import FILE as CALIBRATION
-from longtake.steps.calibration import Calibration
+from longtake.steps.calibration import Calibration, from_plain
 
 METHOD = "auto"
 
@@ -68,17 +70,21 @@ def calibrate(
     method, count as well; labels stay in this process. The calibration is written beside your
     configuration with its provenance, and is used from then on.
 
+    RUNs of auto itself, without a budget, keep its rule and correct the probabilities that it
+    states in the end, which takes far fewer tokens.
+
     \b
     Example:
       longtake calibrate --on lab --of seeds=40-49 --of minutes=60 --model lab/profile=lab-2
       longtake calibrate runs/videoagent runs/a4vl --data nextqa
+      longtake calibrate runs/auto --data nextqa
     """
     reports = [labelled.read(path, data) for path in runs]
     if name is not None:
         reports.append(_run_all_stages(name, data, parts, limit, workers, keep, session))
     if not reports:
         raise ConfigError("name runs, or a benchmark with --on")
-    rule = fit_runs([(each.method, each.scored) for each in reports], _about(reports))
+    rule = _fitted(reports)
     place = out or _place(session)
     place.parent.mkdir(parents=True, exist_ok=True)
     with replacing(place) as draft:
@@ -131,6 +137,26 @@ def _run_all_stages(
     return Report(keep or Path(name), spec, scored.items, scored.rows, scored)
 
 
+def _fitted(reports: Sequence[Report]) -> Calibration:
+    """A new rule; or, from runs in which auto stopped by a rule, that rule corrected."""
+    stopped = [each for each in reports if _stopped_by_rule(each)]
+    if not stopped:
+        return fit_runs([(each.method, each.scored) for each in reports], _about(reports))
+    rules = [each.spec["method"]["fields"].get("rule") or {} for each in stopped]
+    if len(stopped) < len(reports) or any(rule != rules[0] for rule in rules):
+        raise ConfigError("runs in which auto stopped by itself correct one rule: give no others")
+    rule = from_plain(rules[0], "auto.rule") if rules[0] else shipped()
+    ends = [ending for each in stopped for ending in of_run(each.scored)]
+    return corrected(rule, ends, _about(reports))
+
+
+def _stopped_by_rule(report: Report) -> bool:
+    if report.method != METHOD:
+        return False
+    fields = report.spec["method"].get("fields", {})
+    return fields.get("stop") == "calibrated" and not report.limits
+
+
 def _about(reports: Sequence[Report]) -> dict[str, Any]:
     """Where a calibration comes from."""
     benchmarks = []
@@ -162,5 +188,11 @@ def _show(rule: Calibration) -> None:
             f"auto stops at {rule.stop_at:.2f} or a gain below {rule.least_gain:.2f} per 100,000 "
             f"tokens: {own['accuracy']:.1%} right with {own['tokens']:,.0f} tokens, "
             f"ECE {own['calibration_error']:.3f}"
+        )
+    if "final" in rule.provenance:
+        final = rule.provenance["final"]
+        click.echo(
+            f"auto's final probabilities, {final['questions']} questions: ECE "
+            f"{final['before']:.3f} before, {final['calibration_error']:.3f} after"
         )
     click.echo("Errors after calibration are measured on films held out of the fit.")

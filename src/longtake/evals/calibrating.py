@@ -10,20 +10,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from longtake.algorithms.calibration import expected_error
 from longtake.evals.cascade import (
     Passage,
     by_stage,
     choose,
-    fit_final,
     fit_rule,
     folds,
     held_out_ends,
-    held_out_final,
     mean,
     passages,
     with_odds,
 )
+from longtake.evals.endings import fit_final, held_out_error, of_points
 from longtake.evals.probabilities import Sample, errors, fit_methods
 from longtake.evals.runner import Scored
 from longtake.steps.calibration import Calibration
@@ -69,12 +67,11 @@ def fit(
     rule = replace(rule, stop_at=stop_at, least_gain=least_gain)
     parts = held_out_ends(held_out, stop_at, least_gain)
     ends = [point for part in parts for point in part]
-    stated = held_out_final(parts)
-    error = expected_error([chance for chance, _ in stated], [right for _, right in stated])
+    endings = of_points(ends)
     told["auto"] = {
         "accuracy": mean([point.right for point in ends]),
         "tokens": mean([point.tokens for point in ends]),
-        "calibration_error": round(error, 4),
+        "calibration_error": round(held_out_error(endings), 4),
     }
-    rule = replace(rule, final=fit_final(ends))
+    rule = replace(rule, final=fit_final(endings))
     return replace(rule, stages=with_odds(rule.stages, ends))

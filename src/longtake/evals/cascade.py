@@ -9,15 +9,15 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from longtake.algorithms.asking import kind
-from longtake.algorithms.calibration import log_odds, logistic
+from longtake.algorithms.calibration import logistic
 from longtake.evals.items import Item
-from longtake.evals.probabilities import LEAST, Sample, fit_methods, held_out
+from longtake.evals.probabilities import Sample, fit_methods, held_out
 from longtake.evals.runner import Scored
 from longtake.evals.scoring import sound
 from longtake.methods.auto.stopping import NOTHING, UNIT, Ahead, decide, follows
 from longtake.methods.auto.voices import Standing, Voice, standing
 from longtake.steps.calibration import Calibration, StageFacts
-from longtake.steps.signals import LENGTH, ODDS, weighed
+from longtake.steps.signals import LENGTH, weighed
 from longtake.steps.verify import Checked
 from longtake.types import Answer
 
@@ -51,6 +51,9 @@ class Point:
     standing: Standing | None
     right: bool
     tokens: float
+    stage: str = ""
+    """The last of them that answered."""
+    video: str = ""
 
 
 class Replayed:
@@ -59,7 +62,7 @@ class Replayed:
     def __init__(self, passage: Passage, rule: Calibration) -> None:
         self.question = passage.item.asked.question
         self.kind = kind(self.question.text)
-        self.identity = passage.item.asked.id
+        self.identity, self.video = passage.item.asked.id, passage.item.asked.video
         self.order = [stage["stage"] for stage in passage.stages]
         self.tokens = {stage["stage"]: float(stage["tokens"]) for stage in passage.stages}
         self.length: dict[str, float] = {}
@@ -77,13 +80,17 @@ class Replayed:
         """What leads after these stages."""
         key = tuple(visited)
         if key not in self._led:
-            voices = [self._voices[stage] for stage in visited if stage in self._voices]
+            voices = self._heard(visited)
             leads = standing(voices, self.question, self._pool) if voices else None
             self._led[key] = leads
         leader = self._led[key]
         right = leader is not None and self._right[leader.voice.stage]
         tokens = sum(self.tokens[stage] for stage in visited)
-        return Point(key, leader, right, tokens)
+        heard = self._heard(visited)
+        return Point(key, leader, right, tokens, heard[-1].stage if heard else "", self.video)
+
+    def _heard(self, visited: Sequence[str]) -> list[Voice]:
+        return [self._voices[stage] for stage in visited if stage in self._voices]
 
     def signals(self, point: Point) -> dict[str, float]:
         """What the prospects of further stages are judged by."""
@@ -245,27 +252,6 @@ def folds(through: Sequence[Passage]) -> list[Part]:
         rule = fit_rule(rule, kept or about)
         parts.append((rule, [Replayed(passage, rule) for passage in about]))
     return parts
-
-
-def fit_final(ends: Sequence[Point]) -> dict[str, float]:
-    """Weights that correct the probability of what leads in the end, where there is enough."""
-    led = [(point.standing.probability, point.right) for point in ends if point.standing]
-    if len(led) < LEAST:
-        return {}
-    return logistic([{ODDS: log_odds(chance)} for chance, _ in led], [right for _, right in led])
-
-
-def held_out_final(ends: Sequence[Sequence[Point]]) -> list[tuple[float, bool]]:
-    """The stated probability of each question that was answered, corrected by the other parts."""
-    stated = []
-    for number, part in enumerate(ends):
-        others = [point for own in (*ends[:number], *ends[number + 1 :]) for point in own]
-        rule = Calibration(final=fit_final(others))
-        for point in part:
-            if point.standing is not None:
-                chance = rule.final_probability(point.standing.probability)
-                stated.append((chance, point.right))
-    return stated
 
 
 def with_odds(stages: Mapping[str, StageFacts], ends: Sequence[Point]) -> dict[str, StageFacts]:

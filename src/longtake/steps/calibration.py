@@ -10,12 +10,14 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from longtake.algorithms.calibration import log_odds, probability
+from longtake.algorithms.calibration import probability
 from longtake.errors import ConfigError
-from longtake.steps.signals import ODDS, weighed
+from longtake.steps.signals import ending, weighed
 
 FILE = "calibration.json"
 """Name of the user's calibration, beside ``config.toml``."""
+SIMULATED = "lab/"
+"""How the names of the laboratory's models begin."""
 
 
 @dataclass(frozen=True)
@@ -65,15 +67,34 @@ class Calibration:
         weights = self.methods.get(method)
         return None if weights is None else round(probability(weights, weighed(signals)), 4)
 
-    def final_probability(self, chance: float) -> float:
-        """The probability to state for the leader that ``auto`` ends with."""
+    def final_probability(self, chance: float, standing: Mapping[str, float], stage: str) -> float:
+        """The probability to state for the leader with which ``auto`` stopped after a stage."""
         if not self.final:
             return chance
-        return round(probability(self.final, {ODDS: log_odds(chance)}), 4)
+        return round(probability(self.final, ending(chance, standing, stage)), 4)
+
+    @property
+    def models(self) -> frozenset[str]:
+        """The models that it was fitted with; empty if it does not say."""
+        names: set[str] = set()
+        for run in self.provenance.get("runs", []):
+            # anyone may write to the file
+            if isinstance(run, Mapping):
+                names |= set(str(run.get("models", "")).split(", ")) - {""}
+        return frozenset(names)
+
+    def knows(self, model: str) -> bool:
+        """Whether it was fitted with a model; simulated models count as one."""
+        families = {_family(name) for name in self.models}
+        return not families or _family(model) in families
 
     def plain(self) -> dict[str, Any]:
         """As it is written to a file."""
         return asdict(self)
+
+
+def _family(model: str) -> str:
+    return SIMULATED if model.startswith(SIMULATED) else model
 
 
 def from_plain(values: Mapping[str, Any], source: str) -> Calibration:

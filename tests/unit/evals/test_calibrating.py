@@ -10,8 +10,10 @@ from support.footages import TestFootage
 from longtake.evals.calibrating import fit_runs
 from longtake.evals.cascade import Replayed, end
 from longtake.evals.cascade import passages as through
+from longtake.evals.endings import corrected, of_run
 from longtake.evals.items import Asked, Item
 from longtake.evals.runner import Scored
+from longtake.methods.auto.method import shipped
 from longtake.methods.baselines.method import Blind
 from longtake.models.backends.scripted import ScriptedChat
 from longtake.session.asking import solve
@@ -51,6 +53,18 @@ def test_auto_learns_to_stop_where_the_cheap_stage_finds_support(scored):
     assert rule.provenance["calibration_error"]["cheap"]["after"] < 0.2
 
 
+def test_the_final_probability_is_fitted_to_the_questions_that_auto_stopped_at(scored):
+    for row in scored.rows:
+        standing = {"standing": 0.9, "standing_signals": {"agreeing": 1.0}}
+        row["stages"] = [row["stages"][0] | standing, {"stage": "notes", "tokens": 1}]
+    ends = of_run(Scored(scored.items, scored.rows, [number % 5 > 0 for number in range(80)]))
+    assert {end.signals["cheap"] for end in ends} == {1.0}
+    rule = corrected(Calibration(stop_at=0.7), ends, {"questions": 80})
+    assert rule.final_probability(0.9, {"agreeing": 1.0}, "cheap") == pytest.approx(0.8, abs=0.01)
+    assert (rule.stop_at, rule.provenance["final"]["before"]) == (0.7, 0.1)
+    assert rule.provenance["final"]["calibration_error"] < 0.1
+
+
 def test_a_confidence_is_a_probability_where_the_method_is_calibrated():
     rule = Calibration(methods={"blind": {"bias": 1.0, "unchecked": -1.0}})
     run = Run({"llm": ScriptedChat(['{"reason": "so", "choice": "B"}'])})
@@ -70,6 +84,17 @@ def test_the_command_fits_and_writes_with_provenance(run, tmp_path):
     assert written["provenance"]["questions"] == 6
     assert written["provenance"]["runs"][0]["seeds"] == [7]
     assert "ECE before" in told
+    # a run in which auto stopped by itself corrects what it states in the end, and nothing else
+    asked = ["eval", "lab", *lab[2:], *model, "--method", "auto", "--out", tmp_path / "stopped"]
+    code, _, err = run(*asked)
+    assert code == 0, err
+    code, _, err = run("calibrate", tmp_path / "stopped", kept, "--out", tmp_path / "both.json")
+    assert code != 0
+    assert "give no others" in err
+    code, told, err = run("calibrate", tmp_path / "stopped", "--out", tmp_path / "final.json")
+    assert code == 0, err
+    assert "final probabilities" in told
+    assert json.loads((tmp_path / "final.json").read_text())["pool"] == shipped().pool
     # the same from the run that was kept
     again = tmp_path / "again.json"
     code, _, err = run("calibrate", kept, "--out", again)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from longtake.config import BudgetSettings
-from longtake.steps.calibration import StageFacts
+from longtake.steps.calibration import Calibration, StageFacts
 from longtake.types import Usage
 
 NOTES = "notes"
@@ -67,6 +67,18 @@ def obstacle(needs: Needs, situation: Situation) -> str:
         return "the model cannot be shown pictures"
     if situation.context is not None and needs.prompt_tokens > situation.context:
         return f"a call of {needs.prompt_tokens} tokens does not fit {situation.context}"
+    return ""
+
+
+def misfit(rule: Calibration, models: Iterable[str], has: Collection[str]) -> str:
+    """Why the first answer stands, whatever its probability; empty if the rule decides.
+
+    A rule says little about models that it was not fitted with. Further stages still see more
+    than earlier ones where there are pictures; captions were all searched by the first.
+    """
+    strangers = [model for model in models if not rule.knows(model)]
+    if strangers and "pictures" not in has:
+        return f"captions, and no calibration for {strangers[0]}"
     return ""
 
 

@@ -12,7 +12,13 @@ from longtake.events import STAGE, note, step
 from longtake.footage.protocol import Footage
 from longtake.methods.auto.fitting import LEAST, Room, fitted, frames_that_fit, limits_frames
 from longtake.methods.auto.notes import merged, relevant, split
-from longtake.methods.auto.planning import NOTES, is_limited, only_time_is_limited, unaffordable
+from longtake.methods.auto.planning import (
+    NOTES,
+    is_limited,
+    misfit,
+    only_time_is_limited,
+    unaffordable,
+)
 from longtake.methods.auto.stopping import (
     NOTHING,
     Ahead,
@@ -51,6 +57,7 @@ class Hunt:
         self.standing: Standing | None = None
         self.refused: Answer | None = None
         self.failure: LongtakeError | None = None
+        self.misfit = misfit(self.rule, run.names.values(), footage.has)
         self.length = {LENGTH: round(doublings(footage.duration), 4)}
         self.left: list[str] = []
         self.after: dict[str, str] = {}
@@ -235,6 +242,8 @@ class Hunt:
         if settings.stop == "stated":
             told = f"the stages state {chance:.2f}"
             return Decision(None if chance >= stop_at else following, told)
+        if self.misfit and settings.stop_at is None:
+            return Decision(None, self.misfit)
         known = dict(self.standing.signals)
         return decide(
             rule, chance, known, asked, ahead, stop_at=stop_at, least_gain=least, by_calls=by_calls
@@ -273,8 +282,10 @@ class Hunt:
         """The leader with its probability as confidence."""
         assert self.standing is not None
         chance = self.standing.probability
-        if self.settings.stop != "stated":
-            chance = self.rule.final_probability(chance)
+        # the correction is learned from where the rule stops; a budget stops elsewhere
+        if self.settings.stop == "calibrated" and not is_limited(self.run.ledger.limits):
+            signals, stage = self.standing.signals, self.voices[-1].stage
+            chance = self.rule.final_probability(chance, signals, stage)
         return replace(self.standing.voice.answer, confidence=chance)
 
     def conclude(self) -> Answer:
