@@ -87,13 +87,15 @@ def needle(args) -> None:
 def ask_all(library: Library, world: LibraryWorld, films: int, method: str, seed: int) -> float:
     """Ask the library and the right film every question; returns the mean cost of the former."""
     session = Session(Settings(), Casting((MODEL,)))
-    first = right = direct = 0
+    searched = first = right = direct = 0
     cost = cost_alone = 0.0
     for question in world.questions:
         asked = question.asked
         name = f"{seed + question.film}:{MINUTES}"
         answer = ask_library(library, session, asked.question, method)
         alone = session.ask(LabSource().footage(name), asked.question, method)
+        found = library.search(asked.question.text, films=1).films
+        searched += bool(found) and found[0].entry.name == name
         first += bool(answer.films) and answer.films[0].film.name == name
         right += correct(answer.answer, asked)
         direct += correct(alone.answer, asked)
@@ -106,6 +108,8 @@ def ask_all(library: Library, world: LibraryWorld, films: int, method: str, seed
         films=films,
         questions=count,
         right_film_first=round(first / count, 3),
+        missed=count - first,
+        first_by_search_without_options=round(searched / count, 3),
         accuracy=round(right / count, 3),
         accuracy_asked_directly=round(direct / count, 3),
         cost=round(cost / count, 5),

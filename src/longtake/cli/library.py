@@ -100,17 +100,22 @@ def add(
     check_workers(where, workers)
     chosen = open_library(folder, backend, settings)
     ahead = parse(first) if first else None
+    for path in paths:
+        # a mistake now; later it is a drive that may come back
+        if not path.exists():
+            raise MediaError(path, "not_found", "no such file or folder")
 
     def run() -> Report:
         failed = {}
+        there = [path for path in paths if path.exists()]
         if where is not None:
-            files = [place.path for place in films_in(paths)]
+            files = [place.path for place in films_in(there)]
             films = index_on(where, files, settings, workers=workers, only=only)
             failed = {film.path: film.failure.message for film in films if film.failure}
         adder = Adder(
             chosen, tags=tags, first=ahead, parts=only or PARTS, on_survey=_surveyed, on_job=_Jobs()
         )
-        return adder.add(paths, failed=failed)
+        return adder.add(there, failed=failed)
 
     with show_notes():
         if watching:

@@ -159,12 +159,13 @@ class Adder:
         entry = catalogue.entry(mark)
         state: State = "known"
         if entry is None:
-            duration = self._duration(place.path)
-            facts = read_facts(place.path, duration, place.root, self.library.settings.media)
-            catalogue.describe(mark, facts)
+            self._describe(place, mark, self._duration(place.path))
             state = "new"
         elif place.path not in entry.paths:
-            state = "copy" if any(path.exists() for path in entry.paths) else "moved"
+            state = "moved" if entry.missing else "copy"
+        if entry is not None and state == "moved":
+            # its name, and what its name and its folders say, moved with it
+            self._describe(place, mark, entry.duration)
         if not same:
             state = self._place(place.path, mark, version, entry, state)
         if self.tags:
@@ -268,6 +269,10 @@ class Adder:
         catalogue.tag(mark, catalogue.given_tags(replaced))
         self.library.remove([replaced])
         return "changed"
+
+    def _describe(self, place: Place, mark: str, duration: float) -> None:
+        facts = read_facts(place.path, duration, place.root, self.library.settings.media)
+        self.library.catalogue.describe(mark, facts)
 
     def _duration(self, path: Path) -> float:
         # opening a film stores its packet table, which indexing needs anyway

@@ -22,6 +22,7 @@ from pydantic import BaseModel, Field
 from longtake.config import BudgetSettings
 from longtake.errors import BudgetSpent, LongtakeError, MediaError
 from longtake.events import Sink, note, step
+from longtake.library.candidates import PASSAGES, candidates
 from longtake.library.collection import Library
 from longtake.library.entries import Entry
 from longtake.library.overviews import known_overview
@@ -40,8 +41,6 @@ EVERYWHERE = 50
 """Films that a question for every occurrence goes over."""
 TRIES = 3
 """Films that are asked for a single answer."""
-PASSAGES = 3
-"""Moments of a film that the model reads."""
 _EVERY = re.compile(
     r"\b(?:every|each|all) (?:time|film|video|place|occurrence|scene|moment|mention)s?\b"
     r"|\blist (?:all|every|each|the)\b|\bhow (?:many|much) (?:films|videos|times)\b|\bhow often\b"
@@ -169,23 +168,15 @@ class _Asking:
         return self.conclude(found)
 
     def candidates(self) -> Found:
-        """Films by search: for the question, and for each option together with it."""
+        """Films by search, of those that may be asked."""
         most = EVERYWHERE if self.every else CANDIDATES
-        text = " ".join([self.question.text, *self.question.options])
-        found = self.search(self.question.text, most)
-        if not self.question.options:
-            return found
-        # options name things that the question does not, but three of four are wrong
-        also = self.search(text, most)
-        known = {hits.entry.fingerprint for hits in found.films}
-        more = [hits for hits in also.films if hits.entry.fingerprint not in known]
-        return replace(found, films=[*found.films, *more][:most])
 
-    def search(self, text: str, most: int) -> Found:
-        """Films that fit a text, of those that may be asked."""
-        return self.library.search(
-            text, where=self.where, films=most, moments=PASSAGES, among=self.among
-        )
+        def search(text: str) -> Found:
+            return self.library.search(
+                text, where=self.where, films=most, moments=PASSAGES, among=self.among
+            )
+
+        return candidates(search, self.question, most)
 
     def choose(self, found: Found) -> list[Entry]:
         """The films to ask, in order; those that the search alone proposes come last."""

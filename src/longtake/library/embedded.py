@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from longtake.errors import RunError
 from longtake.index.store import private_folder
 from longtake.library.catalogue import prepare
-from longtake.library.postings import TOKENIZE, Postings
+from longtake.library.postings import Postings
 from longtake.library.segment_index import (
     KINDS,
     FilmRows,
@@ -42,6 +42,7 @@ from longtake.library.segment_index import (
     stored_lines,
 )
 from longtake.library.segments import WORDED, Vectors
+from longtake.library.stems import TOKENIZE
 from longtake.types import Segment
 
 _SCHEMA = """

@@ -7,7 +7,6 @@ adding them up takes a thousandth of the time. The scores are those of FTS5's ow
 
 from __future__ import annotations
 
-import re
 import sqlite3
 import threading
 from collections import OrderedDict
@@ -16,9 +15,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from longtake.algorithms.lexical import STOP
+from longtake.library.stems import Stemmer
 
-TOKENIZE = "porter unicode61 remove_diacritics 2"
 K1, B = 1.2, 0.75
 """The constants of BM25, as FTS5 has them."""
 COMMONEST = 1e-6
@@ -60,7 +58,7 @@ class Postings:
         self._most = most
         self._kept = _Kept(())
         self._lock = threading.Lock()
-        self._stemmer = _Stemmer()
+        self._stemmer = Stemmer()
 
     def scores(
         self, base: sqlite3.Connection, state: State, source: str, text: str, count: int
@@ -71,7 +69,7 @@ class Postings:
                 self._kept = _Kept(state)
             kept = self._kept
             total = np.zeros(count + 1, np.float32)
-            for word in self._stemmer.stems(text):
+            for word in dict.fromkeys(self._stemmer.stems(text)):
                 rows, scores = self._word(base, kept, source, word, count)
                 # a writer may be ahead of the state that was read
                 known = np.searchsorted(rows, count, side="right")
@@ -92,25 +90,6 @@ class Postings:
                 kept.postings -= len(rows)
         kept.words.move_to_end(name)
         return kept.words[name]
-
-
-class _Stemmer:
-    """Words as the index has them: SQLite's tokenizer, asked through a table of one row."""
-
-    def __init__(self) -> None:
-        base = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        base.execute(f"CREATE VIRTUAL TABLE texts USING fts5 (text, tokenize='{TOKENIZE}')")
-        base.execute("CREATE VIRTUAL TABLE stems USING fts5vocab ('texts', 'row')")
-        self._base = base
-
-    def stems(self, text: str) -> list[str]:
-        found = re.findall(r"\w+", text.casefold())
-        # without the words that say nothing, unless there are no others
-        words = [word for word in found if word not in STOP] or found
-        self._base.execute("INSERT INTO texts (rowid, text) VALUES (1, ?)", (" ".join(words),))
-        stems = [stem for (stem,) in self._base.execute("SELECT term FROM stems")]
-        self._base.execute("DELETE FROM texts")
-        return stems
 
 
 def _read_source(base: sqlite3.Connection, source: str, count: int) -> _Source:

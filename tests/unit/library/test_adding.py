@@ -48,7 +48,10 @@ def test_the_life_of_a_film(library, tmp_path, film_folder):
     shutil.move(one.with_suffix(".srt"), moved.with_suffix(".srt"))
     report = add(library, folder / "archive")
     assert states(report) == {"renamed.mp4": "moved"}
-    assert library.catalogue.entry(entry.fingerprint).paths == (moved,)
+    now = library.catalogue.entry(entry.fingerprint)
+    assert (now.paths, now.name) == ((moved,), "renamed")
+    # what the name and the folders said goes, what the user said stays
+    assert (now.date, now.tags) == ("", ("archive", "work"))
     assert library.search("price goes up").films[0].moments[0].sure
 
     # a copy is the same film in two places
@@ -60,7 +63,7 @@ def test_the_life_of_a_film(library, tmp_path, film_folder):
     film(folder, "two.mp4", film_folder, "a rare walrus", "waves", frames=30)
     report = add(library, folder)
     assert states(report)["two.mp4"] == "changed"
-    assert [e.name for e in library.entries("tag=work")] == ["2025-03-14 one", "two"]
+    assert [e.name for e in library.entries("tag=work")] == ["renamed", "two"]
     assert library.search("nothing of note").films[0].moments[0].sure is False
     assert library.search("rare walrus").films[0].entry.name == "two"
     assert library.index.dead() <= 0.3
@@ -73,7 +76,7 @@ def test_the_life_of_a_film(library, tmp_path, film_folder):
 
     # removed
     library.remove([library.entries("name=two")[0].fingerprint])
-    assert [hits.entry.name for hits in library.search("walrus").films] == ["2025-03-14 one"]
+    assert [hits.entry.name for hits in library.search("walrus").films] == ["renamed"]
     assert problems(library) == []
 
 

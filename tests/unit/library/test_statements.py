@@ -1,0 +1,80 @@
+"""How much of a text a film states, and which films a question with options proposes."""
+
+from __future__ import annotations
+
+import pytest
+
+from longtake.library.candidates import PASSAGES, candidates
+from longtake.library.entries import Entry
+from longtake.library.searching import FilmHits, Found, Moment
+from longtake.library.statements import NOTHING, Asked
+from longtake.library.stems import Stemmer, words_of
+from longtake.types import Question, Segment
+
+
+def test_stems_ignore_inflection_accents_and_words_that_say_nothing():
+    stemmer = Stemmer()
+    assert stemmer.stems("What does the saddle cost?") == ["saddl", "cost"]
+    assert stemmer.stems_of(["The saddles cost", "cafés", ""]) == [["saddl", "cost"], ["cafe"], []]
+    assert words_of("to be or not to be") == ["to", "be", "or", "not", "to", "be"]
+
+
+def test_a_sentence_counts_alone():
+    asked = Asked("Who washes the red cup?")
+    together, apart = asked.best(["Ann washes a red cup.", "Ann washes a pot. Bob has a red cup."])
+    assert asked.share(together) == 1
+    assert asked.share(apart) < 0.7
+
+
+def test_neighbouring_words_break_a_tie():
+    asked = Asked("the red coat and the tall hat")
+    right, swapped = asked.best(["a red coat, a tall hat", "a red hat, a tall coat"])
+    assert right.words == swapped.words
+    assert asked.share(right) > asked.share(swapped)
+
+
+def test_two_sentences_of_a_film_may_state_a_question_of_two_parts():
+    asked = Asked("What does the man who hid the pencil open at the museum?")
+    bridge, end, other = asked.best(
+        ["A man hides the pencil.", "He opens a chest at the museum.", "Rain."]
+    )
+    assert other == NOTHING
+    alone = max(asked.share(bridge), asked.share(end))
+    assert asked.together([bridge, other]) < asked.together([bridge, end, other])
+    assert asked.together([bridge, end]) > alone
+    assert asked.together([]) == 0
+
+
+def hits(name, stated, *starts):
+    moments = tuple(
+        Moment(start, Segment(start, start + 10), 0.5, sure=False, sources=()) for start in starts
+    )
+    return FilmHits(Entry(name, name, 60.0), 1.0, moments, stated)
+
+
+@pytest.fixture
+def search():
+    plain = Found([hits("likely", 0.6, 0), hits("right", 0.6, 10, 20, 30, 40)], 9)
+    right = Found([hits("right", 1.0, 50), hits("likely", 0.6, 0)], 9)
+    wrong = Found([hits("other", 0.7, 0)], 9)
+    return lambda text: {"Q": plain, "Q a": wrong, "Q b": right}[text]
+
+
+def test_without_options_the_search_alone_proposes(search):
+    assert candidates(search, Question("Q"), 5) is search("Q")
+
+
+def test_the_option_that_fits_best_counts_for_a_film(search):
+    found = candidates(search, Question("Q", ("a", "b")), 5)
+    assert [each.entry.name for each in found.films] == ["right", "likely", "other"]
+    assert found.searched == 9
+
+
+def test_moments_of_the_question_and_the_option_take_turns(search):
+    first = candidates(search, Question("Q", ("a", "b")), 5).films[0]
+    starts = [moment.segment.start for moment in first.moments]
+    assert starts == [10, 50, 20, 30][:PASSAGES]
+
+
+def test_no_more_films_than_asked_for(search):
+    assert len(candidates(search, Question("Q", ("a", "b")), 2).films) == 2
