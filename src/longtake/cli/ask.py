@@ -22,7 +22,7 @@ from longtake.cli.places import TRACE, check_place, plot_kind
 from longtake.cli.questions import read_questions
 from longtake.cli.session import (
     answering_options,
-    name_hosts,
+    check_models,
     question_method_option,
     question_options,
     read_question,
@@ -133,8 +133,7 @@ def ask(
         film = open_film(paths[0], session.settings, subtitles=subtitles)
         # outputs are checked before any work is done for them
         outputs.check((paths[0], film.subtitle_file, session.casting.team))
-    name_hosts(session, manner.roles)
-    session.check_models(manner.roles)
+    check_models(session, manner.roles)
     if several:
         return ask_several(manner, paths, asked, kind)
     if outputs.trace is None and quick.suits(manner, film):

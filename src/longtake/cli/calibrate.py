@@ -14,7 +14,7 @@ import click
 from longtake import __version__
 from longtake.cli.options import COUNT, FILE, PATH, benchmark_parts, common, workers
 from longtake.cli.output import emit_json, say, worth_a_line
-from longtake.cli.session import name_hosts, no_question_options, session_options
+from longtake.cli.session import check_models, no_question_options, session_options
 from longtake.config import user_config_file
 from longtake.errors import ConfigError
 from longtake.evals import labelled
@@ -116,7 +116,7 @@ def _run_all_stages(
     )
     casting = replace(session.casting, replies=False)
     session = replace(session, casting=casting).with_fields(METHOD, {"stop": "never"})
-    name_hosts(session, methods.get(METHOD).roles)
+    check_models(session, methods.get(METHOD).roles)
     folder = None if keep is None else RunFolder(keep)
     total, done = len(benchmark.items), 0
 

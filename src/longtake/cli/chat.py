@@ -12,7 +12,7 @@ from longtake.cli.chatting import Chatting, read_line
 from longtake.cli.indexing import look_through
 from longtake.cli.options import PATH, common, film_path, verbose_option
 from longtake.cli.output import say
-from longtake.cli.session import answering_options, name_hosts, question_method_option
+from longtake.cli.session import answering_options, check_models, question_method_option
 from longtake.errors import ConfigError, LongtakeError
 from longtake.session.asking import Session
 from longtake.session.films import open_film
@@ -49,8 +49,7 @@ def chat(
         raise ConfigError("chat is for people; programs use 'longtake ask --questions FILE --json'")
     film = open_film(path, session.settings, subtitles=subtitles)
     manner = Manner(session, method or session.casting.default_method, verbose=verbose)
-    name_hosts(session, manner.roles)
-    session.check_models(manner.roles)
+    check_models(session, manner.roles)
     look_through(film)
     talk = Chatting(film, manner)
     typed = sys.stdin.isatty()

@@ -15,8 +15,8 @@ from longtake.cli.options import common, film_path
 from longtake.cli.output import confirm, emit_json, say
 from longtake.cli.session import (
     answering_options,
+    check_models,
     methods_option,
-    name_hosts,
     question_options,
     read_question,
 )
@@ -76,7 +76,7 @@ def compare(
     # also opens every model, so that unknown names fail before the first method runs
     estimates = estimate_all(session, film, asked, names)
     show_estimates(estimates, err=True)
-    name_hosts(session, roles_of(names))
+    check_models(session, roles_of(names))
     if not yes and _worth_asking(estimates, session.settings):
         confirm()
     look_through(film)

@@ -21,7 +21,7 @@ from longtake.cli.options import (
     workers,
 )
 from longtake.cli.output import emit_json, human_seconds, say, worth_a_line
-from longtake.cli.session import name_hosts, no_question_options, session_options
+from longtake.cli.session import check_models, no_question_options, session_options
 from longtake.cluster.engines import Where
 from longtake.errors import ConfigError
 from longtake.evals import presets
@@ -103,7 +103,7 @@ def eval_command(
     session = replace(session, casting=replace(session.casting, replies=False))
     traces_folder = out / "traces" if traces else None
     solver = Solver(method, session, traces_folder, preset)
-    name_hosts(session, methods.get(method).roles)
+    check_models(session, methods.get(method).roles)
     folder = RunFolder(out)
     # results that earlier, interrupted runs left
     earlier = folder.results()

@@ -12,7 +12,7 @@ from longtake.cli.cluster import asking_on, on
 from longtake.cli.options import COUNT, PATH, common, plot, workers
 from longtake.cli.output import emit_json, say
 from longtake.cli.places import check_place, plot_kind
-from longtake.cli.session import method_option, name_hosts, no_question_options, session_options
+from longtake.cli.session import check_models, method_option, no_question_options, session_options
 from longtake.cluster.engines import Where
 from longtake.display import visible
 from longtake.errors import ConfigError
@@ -131,7 +131,7 @@ def run_command(
 
     # unknown names and missing films are rejected before anything runs
     experiment.check(solver, make_worlds(noise), all_films=encoded is not None)
-    name_hosts(session, roles_of((method, BASELINE)))
+    check_models(session, roles_of((method, BASELINE)))
     with asking_on(where) as ask_all:
         if not sweep:
             measured = experiment.measure(solver, make_worlds(noise), workers, ask_all)

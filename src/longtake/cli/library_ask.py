@@ -14,8 +14,8 @@ from longtake.cli.output import emit_json, say
 from longtake.cli.painting import bold, in_one_line, wrapped
 from longtake.cli.session import (
     answering_options,
+    check_models,
     method_option,
-    name_hosts,
     question_options,
     read_question,
 )
@@ -149,7 +149,7 @@ def ask(
     if subtitles is not None:
         raise ConfigError("--subtitles is for one film; put the file beside its film")
     asked = read_question(question, options)
-    name_hosts(session, tuple(dict.fromkeys((*methods.get(method).roles, "llm"))))
+    check_models(session, tuple(dict.fromkeys((*methods.get(method).roles, "llm"))))
     meter = Meter()
     chosen = open_library(folder, backend, session.settings)
     with report_spending(meter), watching(quiet=quiet, verbose=verbose) as shown:

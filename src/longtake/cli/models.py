@@ -17,7 +17,7 @@ from longtake.cli.probing import probed_chat, show_report
 from longtake.cli.pulling import pull_weights
 from longtake.config import Settings
 from longtake.entries import LocalEntry
-from longtake.errors import ConfigError, ModelError, unknown
+from longtake.errors import LongtakeError, ModelError, unknown
 from longtake.models import destinations
 from longtake.models.bias import measure_bias
 from longtake.models.catalogue import Catalogue
@@ -160,7 +160,7 @@ def _missing(catalogue: Catalogue, name: str) -> str:
             return f"run: longtake models pull {each}"
     try:
         catalogue.check([name])
-    except ConfigError as error:
+    except LongtakeError as error:
         return str(error).removeprefix(f"{name}: ")
     return ""
 

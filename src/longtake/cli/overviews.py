@@ -8,7 +8,7 @@ import click
 
 from longtake.cli.indexing import look_through
 from longtake.cli.output import progress, say
-from longtake.cli.session import name_hosts
+from longtake.cli.session import check_models
 from longtake.index.film import Film
 from longtake.library.exports import FORMATS
 from longtake.library.overviews import Overview, make_overview
@@ -30,7 +30,7 @@ def overview_of(path: Path, session: Session) -> tuple[Film, Overview]:
     film = open_film(path, session.settings)
     asks = bool(session.casting.models)
     if asks:
-        name_hosts(session, ("llm",))
+        check_models(session, ("llm",))
     look_through(film)
     with session.under_way(), progress(f"reading {film.name}"):
         overview = make_overview(film, session if asks else None)

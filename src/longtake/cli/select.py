@@ -23,7 +23,7 @@ from longtake.cli.options import (
 )
 from longtake.cli.output import confirm, emit_json, human_seconds, say, worth_a_line
 from longtake.cli.places import TEAM, check_place
-from longtake.cli.session import name_hosts, no_question_options, session_options
+from longtake.cli.session import check_models, no_question_options, session_options
 from longtake.cli.tables import show_estimates
 from longtake.display import visible
 from longtake.errors import ConfigError
@@ -117,7 +117,7 @@ def select(
         return
     # every agent of the library will be asked, so all their hosts are named
     casting = replace(session.casting, roster=members)
-    name_hosts(replace(session, casting=casting), ("team",))
+    check_models(replace(session, casting=casting), ("team",))
     if not yes and any(each.paid for each in estimates):
         confirm()
     chosen = selection.select(

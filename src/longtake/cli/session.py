@@ -213,7 +213,11 @@ def read_question(text: str, options: tuple[str, ...]) -> Question:
         raise ConfigError(str(error)) from error
 
 
-def name_hosts(session: Session, roles: tuple[str, ...]) -> None:
-    """Say where pictures and words will be sent, before any are."""
+def check_models(session: Session, roles: tuple[str, ...]) -> None:
+    """Reject models that cannot be asked, and say where pictures and words will be sent.
+
+    Called before a film is looked through, which can take long.
+    """
+    session.check_models(roles)
     for host in session.hosts(roles):
         say(f"pictures and words from this film will be sent to {host}")

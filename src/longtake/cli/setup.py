@@ -140,11 +140,11 @@ def _model_of(choice: Choice, *, yes: bool) -> str:
 def _try_out(name: str, settings: Settings, *, yes: bool, named: bool) -> Report:
     """Probe a model, after a yes; one that does not answer is not worth writing down."""
     catalogue = Catalogue(settings)
-    catalogue.check([name])
     if name == BUILT_IN and not catalogue.file(name).is_file():
         if not yes:
             click.confirm(f"{name}: download 1.1 GB?", abort=True, default=True)
         pull_weights(name, settings)
+    catalogue.check([name])
     host = catalogue.host(name)
     # whoever was chosen from the list was chosen knowing where it is
     if not yes and (host or named):

@@ -114,7 +114,7 @@ class RunPool:
         return run
 
     def check(self, ask: Ask) -> None:
-        """Raise if an ask could not run: unknown names, or models outside the catalogue."""
+        """Raise if an ask could not run: unknown names, models that are not there."""
         question_of(ask)
         # an address such as os:system is a method's name elsewhere; here it would run any code
         if ask.method not in registry.methods.names():
@@ -122,6 +122,7 @@ class RunPool:
         for name in ask.models:
             if "://" in name:
                 raise ConfigError(f"{name}: name a model of the server's catalogue, not an address")
+        self.session(ask).check_models(registry.methods.get(ask.method).roles)
 
     def get(self, run: str) -> Run | None:
         """A run that is under way."""

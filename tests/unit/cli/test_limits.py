@@ -92,3 +92,15 @@ def test_a_missing_key_is_noticed_before_the_film_is_looked_through(
     code, _, err = run("ask", film, "Why?", "--model", "far", "--config", config)
     assert code == 2
     assert "far: the environment variable MY_KEY holds no key" in err
+
+
+@pytest.mark.parametrize(
+    "command", [("ask",), ("chat",), ("compare", "--method", "uniform", "--yes"), ("summary",)]
+)
+def test_a_model_that_is_not_downloaded_is_noticed_before_too(run, film, monkeypatch, command):
+    monkeypatch.setattr(Pictures, "build", None)
+    name, *options = command
+    question = () if name in ("chat", "summary") else ("Why?",)
+    code, _, err = run(name, film, *question, *options, "--model", "local/qwen2.5-1.5b")
+    assert code == 4
+    assert "not downloaded yet (1.1 GB): longtake models pull local/qwen2.5-1.5b" in err

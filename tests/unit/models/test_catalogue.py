@@ -190,9 +190,11 @@ def test_socratic_entries_need_a_text_model_and_a_film() -> None:
 
 
 def test_weights_that_are_not_there_say_how_to_get_them(tmp_path: Path) -> None:
-    chat = LocalChat(Card("local/x"), Weights(tmp_path / "missing.gguf"))
-    with pytest.raises(ModelError, match="longtake models pull local/x"):
+    chat = LocalChat(Card("local/smollm2-135m"), Weights(tmp_path / "missing.gguf"))
+    with pytest.raises(ModelError, match="longtake models pull local/smollm2-135m"):
         chat.complete(HELLO, Options())
+    with pytest.raises(ModelError, match=r"missing\.gguf is not there"):
+        catalogue(mine=LocalEntry(file=str(tmp_path / "missing.gguf"))).check(["mine"])
     (tmp_path / "text.gguf").write_text("this is text")
     with pytest.raises(ModelError, match="not a GGUF file"):
         LocalChat(Card("x"), Weights(tmp_path / "text.gguf")).complete(HELLO, Options())

@@ -25,7 +25,7 @@ from longtake.models.chat import Card, Chat, Message, Options, Reply
 from longtake.models.http import Endpoint
 from longtake.models.manners import Manner, card_with, remembered
 from longtake.models.prices import HERE, price_of
-from longtake.models.weights import weights_file
+from longtake.models.weights import DOWNLOADS, weights_file
 
 MAGIC = b"GGUF"
 CONTEXT = 4096
@@ -74,6 +74,13 @@ class LocalBackend(Backend[LocalEntry]):
         )
         manner = remembered(model.folder, f"local#{card.model}#{card.revision}")
         return LocalChat(card, weights, timeout=entry.timeout, manner=manner)
+
+    def check(self, model: Opening[LocalEntry]) -> None:
+        """Reject weights that are not there or are no weights."""
+        entry = model.entry
+        _check(model.name, weights_file(model.name, entry, model.folder))
+        if entry.mmproj:
+            _check(model.name, Path(entry.mmproj).expanduser())
 
     def state(self, model: Opening[LocalEntry]) -> str:
         """Whether the weights are there."""
@@ -225,8 +232,14 @@ def _check(name: str, file: Path) -> None:
     try:
         with file.open("rb") as opened:
             magic = opened.read(len(MAGIC))
+    except FileNotFoundError as error:
+        detail = f"{file} is not there"
+        if name in DOWNLOADS:
+            size = f"{DOWNLOADS[name].size / 1e9:.1f} GB"
+            detail = f"not downloaded yet ({size}): longtake models pull {name}"
+        raise ModelError(name, "unavailable", detail) from error
     except OSError as error:
-        detail = f"{file} cannot be read ({error.strerror}); longtake models pull {name}"
+        detail = f"{file} cannot be read ({error.strerror})"
         raise ModelError(name, "unavailable", detail) from error
     if magic != MAGIC:
         raise ModelError(name, "unavailable", f"{file} is not a GGUF file")
