@@ -86,4 +86,4 @@ def served(
         yield Served(home, started["url"], token, folder, world)
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(60)

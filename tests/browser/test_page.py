@@ -13,7 +13,8 @@ import pytest
 from films import Recipe, x264
 
 AXE = Path(__file__).parent / "axe.min.js"
-WAIT = 30_000
+WAIT = 120_000
+"""Milliseconds that tell waiting in vain from a busy machine."""
 SOUGHT = """() => {
   // where players arrive, and the number that the picture shows there
   window.sought = [];
@@ -30,7 +31,7 @@ SOUGHT = """() => {
     const read = () => {
       const number = shown(target);
       // a player may arrive before its picture is painted, and what is black reads as zero
-      if (number || performance.now() - began > 2000) {
+      if (number || performance.now() - began > 20000) {
         sought.push({ time, number });
       } else {
         requestAnimationFrame(read);
@@ -149,7 +150,7 @@ def test_a_citation_seeks_the_player_to_its_frame(page, question):
     )
     card.click()
     page.locator(".card[aria-pressed=true]").wait_for()
-    page.wait_for_timeout(500)
+    until(page, "window.soughtTime !== undefined")
     time = page.evaluate("window.soughtTime")
     assert start - 0.001 <= time <= start + 0.1
     assert any(segment.start <= time <= segment.end for segment in question.evidence)
@@ -161,9 +162,8 @@ def test_a_link_to_a_citation_opens_there(page):
     page.goto("about:blank")
     page.goto(address)
     page.locator(".card[aria-pressed=true]").wait_for()
-    page.wait_for_timeout(500)
     start = float(page.locator(".card").first.get_attribute("data-start"))
-    assert abs(page.evaluate("longtakePlayer.time") - start) <= 0.1
+    until(page, f"Math.abs(longtakePlayer.time - {start}) <= 0.1")
 
 
 def test_a_follow_up_shows_what_it_carries(page):
@@ -196,8 +196,7 @@ def test_keys_move_the_player(page):
     page.locator("h1").first.click()
     before = page.evaluate("longtakePlayer.time")
     page.keyboard.press("ArrowLeft")
-    page.wait_for_timeout(400)
-    assert page.evaluate("longtakePlayer.time") == pytest.approx(max(0, before - 5), abs=0.15)
+    until(page, f"Math.abs(longtakePlayer.time - {max(0, before - 5)}) < 0.15")
     page.keyboard.press("?")
     page.get_by_role("dialog").wait_for()
     page.keyboard.press("Escape")
@@ -207,7 +206,7 @@ def test_keys_move_the_player(page):
 def test_methods_are_compared_side_by_side(page, question):
     ask(page, question, "videoagent")
     page.get_by_role("button", name="Compare all methods").click()
-    page.locator(".agreement", has_text="agree").wait_for(timeout=60_000)
+    page.locator(".agreement", has_text="agree").wait_for()
     assert page.locator("tbody tr").count() >= 7
     assert page.locator(".track.ticks").count() >= 5
 
@@ -253,7 +252,7 @@ def test_a_run_survives_a_reload_and_can_be_cancelled(page, served, question):
     page.locator("#question").wait_for()
     # this copy has no index of its own name, but the same content, so it is the model that is slow
     ask(page, question, "uniform")
-    page.locator(".more input[list=models]").fill("lab/acuity=0.8,latency=20,sleep=1")
+    page.locator(".more input[list=models]").fill("lab/acuity=0.8,latency=600,sleep=1")
     page.get_by_role("button", name="Ask", exact=True).click()
     page.locator(".run[data-state=running]").wait_for()
     page.reload()

@@ -16,7 +16,7 @@ from films import Recipe
 from support.streams import read_stream
 
 SOURCE = Path(__file__).parents[2] / "src"
-SLOW = "lab/acuity=0.8,latency=60,sleep=1"
+SLOW = "lab/acuity=0.8,latency=600,sleep=1"
 
 
 class Server:
@@ -40,12 +40,12 @@ class Server:
         self.port = int(home.rpartition(":")[2])
         self.token = (cache / "serve" / "token").read_text()
         headers = {"Authorization": f"Bearer {self.token}"}
-        self.client = httpx.Client(base_url=home, headers=headers, timeout=30)
+        self.client = httpx.Client(base_url=home, headers=headers, timeout=120)
 
     def kill(self) -> None:
         self.client.close()
         self.process.send_signal(signal.SIGKILL)
-        self.process.wait(10)
+        self.process.wait(60)
 
 
 @pytest.fixture

@@ -27,6 +27,7 @@ from longtake.server.routes import about, films, library, media, page, runs
 from longtake.server.runs import QueueFull
 from longtake.server.security import Guard, Keys, open_keys
 from longtake.server.state import State, open_state
+from longtake.server.streams import Viewers
 
 API = "/api/v1"
 STATUS: tuple[tuple[type[LongtakeError], int], ...] = (
@@ -46,7 +47,8 @@ def create_app(options: ServeOptions, keys: Keys | None = None) -> ASGIApp:
     keys = keys or open_keys(options)
     app = build(options, keys)
     state: State = app.state.longtake
-    return Guard(app, keys, options.names, on_request=state.pool.courtesy.arrive)
+    viewers = Viewers(app, state)
+    return Guard(viewers, keys, options.names, on_request=state.pool.courtesy.arrive)
 
 
 def build(options: ServeOptions, keys: Keys) -> FastAPI:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -100,7 +100,7 @@ async def follow(
     after: int = 0,
     listen: Callable[[], asyncio.Future[None]] | None = None,
     ended: Callable[[], bool] = lambda: True,
-) -> AsyncIterator[list[Line]]:
+) -> AsyncGenerator[list[Line], None]:
     """Batches of events until the run has ended; an empty batch means that nothing happened."""
     reader = TraceReader(path, after)
     try:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 from longtake.errors import LongtakeError
@@ -56,7 +56,7 @@ class Run:
         """Place in the queue, from 1; 0 once the run has begun."""
         return self._pool.position(self)
 
-    async def events(self, after: int = 0) -> AsyncIterator[list[events.Line]]:
+    async def events(self, after: int = 0) -> AsyncGenerator[list[events.Line], None]:
         """Batches of events from the trace; an empty one when only the status changed."""
         path = self._pool.journal.trace(self.id)
         async for batch in events.follow(

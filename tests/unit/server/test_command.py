@@ -71,7 +71,7 @@ def test_the_address_is_told_when_connections_are_accepted(options, monkeypatch)
 
     def ready(url, _):
         port = int(url.partition("/enter")[0].rpartition(":")[2])
-        socket.create_connection(("127.0.0.1", port), timeout=5).close()
+        socket.create_connection(("127.0.0.1", port), timeout=60).close()
         told.append(url)
 
     running.serve(replace(options, port=0), ready)

@@ -103,7 +103,7 @@ def test_an_empty_library_says_so(client, library):
 
 
 def wait_until(client, holds):
-    until = time.monotonic() + 20
+    until = time.monotonic() + 60
     while True:
         state = client.get("/api/v1/library").json()
         if holds(state):

@@ -131,7 +131,7 @@ def test_identical_asks_share_a_run_until_the_last_asker_leaves(pool, ask):
     assert not first.cancelled
     first.leave()
     with pytest.raises(Cancelled):
-        first.result(timeout=5)
+        first.result(timeout=60)
     assert pool.journal.read(first.id).state == "cancelled"
 
 
@@ -144,10 +144,10 @@ def test_a_bug_in_a_run_ends_that_run_only(pool, ask):
     pool._act = lambda run: 1 / 0
     run = pool.start(ask)
     with pytest.raises(ZeroDivisionError):
-        run.result(timeout=5)
+        run.result(timeout=60)
     assert "internal error" in run.record.error
     pool._act = lambda run: run.record
-    assert pool.start(other(ask, 5)).result(timeout=5)
+    assert pool.start(other(ask, 5)).result(timeout=60)
 
 
 def test_the_server_spends_no_more_than_it_may(options, ask):
@@ -155,7 +155,7 @@ def test_the_server_spends_no_more_than_it_may(options, ask):
     pool = RunPool(options, Shelf(options), Journal(options.data))
     pool.spent = 1.0
     with pytest.raises(BudgetSpent, match="spending limit"):
-        pool.start(ask).result(timeout=10)
+        pool.start(ask).result(timeout=60)
     pool.close()
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from itertools import islice
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import quote
 
 from fastapi import APIRouter, Header, HTTPException, Query, Request
@@ -20,12 +20,12 @@ from longtake.server.journal import Ask, RunRecord, new_id
 from longtake.server.run import Run
 from longtake.server.runs import question_of
 from longtake.server.state import Shared, State
+from longtake.server.streams import EventStream, resumed
 from longtake.session.estimate import Estimate, estimate_all
 from longtake.session.sharing import Told, as_html, as_markdown
 
 router = APIRouter(tags=["runs"])
 
-STREAM_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 FOREVER = "private, max-age=31536000, immutable"
 """Cache-Control of what is named by its content."""
 
@@ -134,57 +134,17 @@ def delete(run: str, state: Shared) -> None:
     state.journal.delete(run)
 
 
-# a coroutine: many viewers who come at once must not wait for one another's threads
-@router.get("/runs/{run}/events")
+@router.get("/runs/{run}/events", response_class=EventStream)
 async def watch(
     run: str,
     state: Shared,
     brief: bool = False,
     after: int = 0,
     last_event_id: Annotated[str, Header()] = "",
-) -> StreamingResponse:
+) -> EventStream:
     """The events as Server-Sent Events, from the beginning or after ``Last-Event-ID``."""
-    record, live = state.record(run), state.pool.get(run)
-    if last_event_id.isdigit():
-        after = max(after, int(last_event_id))
-    batches = live.events(after) if live else events.follow(state.journal.trace(run), after=after)
-    stream = _stream(state, record, live, batches, brief=brief)
-    return StreamingResponse(stream, media_type="text/event-stream", headers=STREAM_HEADERS)
-
-
-async def _stream(
-    state: State,
-    record: RunRecord,
-    live: Run | None,
-    batches: AsyncIterator[list[events.Line]],
-    *,
-    brief: bool,
-) -> AsyncIterator[bytes]:
-    def status() -> dict[str, Any]:
-        now = live.record if live else record
-        more = {"position": live.position, "progress": dict(live.progress)} if live else {}
-        return {**now.model_dump(mode="json", exclude={"ask"}), **more}
-
-    last = status()
-    # what was asked does not change, and what it carries may be long: the first state alone has it
-    yield events.sse("state", _json({**last, "ask": record.ask.model_dump(mode="json")}))
-    async for batch in batches:
-        pieces = []
-        for line in batch:
-            data = events.brief(line) if brief else line.data
-            pieces.append(events.sse(line.kind, data, line.id))
-        now = status()
-        if now != last:
-            pieces.append(events.sse("state", _json(now)))
-        # a comment, so that neither end takes the connection for dead
-        yield b"".join(pieces) or b": \n\n"
-        last = now
-    final = state.journal.read(record.id) or record
-    yield events.sse("end", final.model_dump_json(exclude={"ask"}).encode())
-
-
-def _json(value: object) -> bytes:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    after = resumed(after, last_event_id)
+    return EventStream(state, state.record(run), brief=brief, after=after)
 
 
 @router.get("/runs/{run}/events/{event}")

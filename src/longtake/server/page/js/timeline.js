@@ -189,7 +189,7 @@ const DRAW = {
     ink.font = "11px system-ui, sans-serif";
     for (let t = Math.ceil(view.start / step) * step; t <= view.end; t += step) {
       ink.fillRect(Math.round(at(t)), height - 5, 1, 5);
-      if (at(t) < width - 30) ink.fillText(clock(t, step < 1), Math.round(at(t)) + 4, height - 7);
+      if (at(t) < width - 33) ink.fillText(clock(t, step < 1), Math.round(at(t)) + 7, height - 7);
     }
   },
   blocks({ ink, row, at, seen, height }) {
