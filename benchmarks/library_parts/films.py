@@ -77,8 +77,10 @@ def memory() -> dict[str, float]:
     }
 
 
-def lab_library(folder: Path, backend: str = "embedded") -> Library:
-    settings = Settings()
+def lab_library(
+    folder: Path, backend: str = "embedded", settings: Settings | None = None
+) -> Library:
+    settings = settings or Settings()
     senses = Senses(settings.perception, folder / "cache", images=ENCODER)
     source = LabSource()
 
