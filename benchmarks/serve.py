@@ -6,29 +6,26 @@
     python benchmarks/serve.py sse memory   # some parts: sse page scroll seek memory
 
 sse: 50 viewers on 8 runs at once; a third of them lose their connection in the middle and resume
-with ``Last-Event-ID``. page: bytes and time until the library can be used. scroll: a run of 20,000
-events. seek: from a click on a moment to moving pictures. memory: the server after 500 asks.
+with ``Last-Event-ID``; then further crowds, of which only the first event is awaited. page: bytes
+and time until the library can be used. scroll: a run of 20,000 events. seek: from a click on a
+moment to moving pictures. memory: the server after 500 asks.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
-import os
-import random
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-import httpx
+from serve_process import Server, film_ids, model, resident, serving, start
+from serve_viewers import sse
 
 from longtake.lab.drawing import Painter
 from longtake.lab.film import make_world, write_world
@@ -36,67 +33,8 @@ from longtake.lab.world import make_script
 from longtake.media.writer import Encoding, write_film
 from longtake.server.journal import Ask, Journal, RunRecord, new_id
 
-VIEWERS, RUNS, ASKS, EVENTS = 50, 8, 500, 20_000
-MODEL = "acuity=0.8"
-LATENCY = 0.05
+ASKS, EVENTS = 500, 20_000
 PARTS = ("sse", "page", "scroll", "seek", "memory")
-
-
-@dataclass(frozen=True)
-class Server:
-    """A server in a process of its own."""
-
-    home: str
-    enter: str
-    token: str
-    data: Path
-    pid: int
-
-    def client(self, **more: object) -> httpx.Client:
-        headers = {"Authorization": f"Bearer {self.token}"}
-        return httpx.Client(base_url=f"{self.home}/api/v1", headers=headers, **more)
-
-
-@contextmanager
-def model() -> Iterator[str]:
-    """A simulated model in a process of its own, as models are: its work is not the server's."""
-    command = [sys.executable, "-m", "longtake", "lab", "serve", "--model", MODEL]
-    process = subprocess.Popen(
-        [*command, "--port", "0", "--latency", str(LATENCY)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    try:
-        yield process.stdout.readline().strip()
-    finally:
-        process.terminate()
-        process.wait(10)
-
-
-@contextmanager
-def serving(films: Path, cache: Path, name: str) -> Iterator[Server]:
-    command = [sys.executable, "-m", "longtake", "serve", "--films", str(films), "--port", "0"]
-    options = ["--model", name, "--at-once", str(RUNS), "--json"]
-    environment = {**os.environ, "LONGTAKE_CACHE": str(cache), "OMP_NUM_THREADS": "1"}
-    process = subprocess.Popen(
-        [*command, *options],
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,  # its log is not what is looked at here
-        text=True,
-    )
-    try:
-        said = ""
-        while not said.rstrip().endswith("}"):
-            said += process.stdout.readline()
-        url = json.loads(said)["url"]
-        token = Path(json.loads(said)["token_file"])
-        home = url.partition("/enter")[0]
-        yield Server(home, url, token.read_text(), token.parent, process.pid)
-    finally:
-        process.terminate()
-        process.wait(10)
 
 
 def make_films(folder: Path) -> None:
@@ -109,79 +47,6 @@ def make_films(folder: Path) -> None:
     write_film(folder / "remux.mkv", (painter.frame(n / 10) for n in range(900)), x264)
     mpeg = Encoding(codec="mpeg2video", fps=Fraction(25), gop=12, options={"b": "3000000"})
     write_film(folder / "transcode.mpg", (painter.frame(n / 25) for n in range(1500)), mpeg)
-
-
-def film_ids(server: Server) -> dict[str, str]:
-    with server.client() as client:
-        return {each["name"]: each["id"] for each in client.get("/films").json()}
-
-
-def start(client: httpx.Client, film: str, method: str, seed: int) -> str:
-    ask = {"film": film, "question": "What happens at the harbour?", "method": method}
-    answer = client.post("/runs", json={**ask, "seed": seed, "fresh": True})
-    return answer.raise_for_status().json()["run"]["id"]
-
-
-async def view(server: Server, run: str, drop_after: int | None) -> tuple[float, list]:
-    """Seconds to the first event, and the ids of all events.
-
-    On a plain socket: a client library would take longer to open 50 streams than the server.
-    """
-    ids: list[int] = []
-    began, first = time.perf_counter(), 0.0
-    host, _, port = server.home.removeprefix("http://").partition(":")
-    ended = False
-    while not ended:
-        reader, writer = await asyncio.open_connection(host, int(port), limit=1 << 24)
-        last = f"Last-Event-ID: {ids[-1]}\r\n" if ids else ""
-        writer.write(
-            f"GET /api/v1/runs/{run}/events HTTP/1.1\r\nHost: {host}:{port}\r\n"
-            f"Authorization: Bearer {server.token}\r\n{last}\r\n".encode()
-        )
-        # chunks end where events end, so their sizes are lines of their own
-        while not ended and (line := await reader.readline()):
-            if line.startswith(b"id: "):
-                ids.append(int(line[4:]))
-            elif line.startswith(b"event: "):
-                first = first or time.perf_counter() - began
-                ended = line == b"event: end\n"
-            if drop_after is not None and len(ids) >= drop_after:
-                drop_after = None
-                break
-        writer.close()
-    return first, ids
-
-
-async def watch(server: Server, runs: list[str]) -> list[tuple[str, float, list]]:
-    chance = random.Random(0)
-    names = [runs[number % len(runs)] for number in range(VIEWERS)]
-    drops = [chance.randint(3, 25) if n % 3 == 0 else None for n in range(VIEWERS)]
-    views = [view(server, run, drop) for run, drop in zip(names, drops, strict=True)]
-    results = await asyncio.gather(*views)
-    return [(run, *result) for run, result in zip(names, results, strict=True)]
-
-
-def sse(server: Server) -> None:
-    film = film_ids(server)["direct.mp4"]
-    with server.client(timeout=120) as client:
-        # indexing, and loading what reads and listens, is not what is measured here
-        run = start(client, film, "videodetective", 99)
-        while client.get(f"/runs/{run}").json()["run"]["state"] != "done":
-            time.sleep(0.2)
-        runs = [start(client, film, "videodetective", seed) for seed in range(RUNS)]
-    results = asyncio.run(watch(server, runs))
-    traces = {}
-    for run in runs:
-        lines = (server.data / "runs" / run / "trace.jsonl").read_text().splitlines()[1:]
-        traces[run] = [json.loads(line)["id"] for line in lines]
-    wrong = sum(ids != traces[run] for run, _, ids in results)
-    firsts = sorted(first for _, first, _ in results)
-    events = sum(len(ids) for _, _, ids in results)
-    print(
-        f"sse: {VIEWERS} viewers of {RUNS} runs, {events} events; first event median "
-        f"{1000 * statistics.median(firsts):.0f} ms, worst {1000 * firsts[-1]:.0f} ms (goal: 100); "
-        f"{wrong} viewers with lost, repeated or reordered events (goal: 0)"
-    )
 
 
 @contextmanager
@@ -306,12 +171,6 @@ def seek(server: Server) -> None:
             print(f"seek: {name} ({mode}) plays after {shown} ms (goal: 1000)")
 
 
-def resident(pid: int) -> float:
-    status = Path(f"/proc/{pid}/status").read_text()
-    line = next(line for line in status.splitlines() if line.startswith("VmRSS"))
-    return int(line.split()[1]) / 1000
-
-
 def memory(server: Server) -> None:
     film = film_ids(server)["direct.mp4"]
     at: dict[int, float] = {}
@@ -319,10 +178,12 @@ def memory(server: Server) -> None:
         for number in range(1, ASKS + 1):
             run = start(client, film, "blind", number)
             client.get(f"/runs/{run}/events").raise_for_status()
-            if number in (100, 200, 300, 400, 500):
+            if number % (ASKS // 5) == 0:
                 at[number] = resident(server.pid)
-    figures = ", ".join(f"{number}: {size:.0f} MB" for number, size in at.items())
-    print(f"memory after asks: {figures} (goal: flat)")
+    figures = ", ".join(f"{number}: {size:.1f} MB" for number, size in at.items())
+    threads = len(list(Path(f"/proc/{server.pid}/task").iterdir()))
+    files = len(list(Path(f"/proc/{server.pid}/fd").iterdir()))
+    print(f"memory after asks: {figures} (goal: flat); {threads} threads, {files} open files")
 
 
 def main() -> None:

@@ -20,7 +20,7 @@ HOLD = 0.02
 LONGEST = 0.2
 """Longest pause in seconds; runs then work for as long, however many requests arrive."""
 
-NICER = 5
+NICER = 10
 """Added to the nice value of threads that work on runs."""
 
 

@@ -6,15 +6,16 @@ name: a killed server leaves a draft, which the next one removes, never half a f
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import os
 import re
 import secrets
 import socket
+import threading
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from contextlib import closing
 from pathlib import Path
-from typing import BinaryIO
 from urllib.parse import urljoin, urlsplit
 
 import httpx
@@ -26,6 +27,8 @@ from longtake.server.films import SUFFIXES
 from longtake.server.options import ServeOptions
 
 DRAFT = ".arriving-"
+AT_ONCE = 1 << 22
+"""Bytes of an upload that are collected before they are written."""
 MOST_HOPS = 5
 """Redirects that a download follows."""
 _UNSAFE = re.compile(r"[^\w .()\[\]&+,'-]+")
@@ -63,33 +66,31 @@ class Arrivals:
         sweep(self._folder)
 
     async def upload(self, name: str, body: AsyncIterator[bytes], length: int | None) -> Path:
-        """Store a film as it arrives."""
-        name = safe_name(name)
+        """Store a film as it arrives; the loop waits for no disk."""
         if length is not None and length > self._most:
             raise TooLarge(name, self._most)
-        with _draft(self._folder, name, self._limits) as (file, place):
-            written = 0
+        with closing(self._draft(name)) as draft:
+            pending = bytearray()
             async for chunk in body:
-                written += len(chunk)
-                if written > self._most:
-                    raise TooLarge(name, self._most)
-                file.write(chunk)
-            if length is not None and written != length:
-                raise MediaError(name, "truncated", f"{written} of {length} bytes arrived")
-        return place
+                pending += chunk
+                if len(pending) >= AT_ONCE:
+                    await asyncio.to_thread(draft.write, pending)
+                    pending = bytearray()
+            draft.write(pending)
+            if length is not None and draft.size != length:
+                raise MediaError(name, "truncated", f"{draft.size} of {length} bytes arrived")
+            return await asyncio.to_thread(draft.keep)
 
     def download(self, url: str) -> Path:
         """Store a film from an allowed domain."""
         self.check_url(url)
-        name = safe_name(Path(urlsplit(url).path).name)
-        with _draft(self._folder, name, self._limits) as (file, place):
-            written = 0
+        with closing(self._draft(Path(urlsplit(url).path).name)) as draft:
             for chunk in self._body(url):
-                written += len(chunk)
-                if written > self._most:
-                    raise TooLarge(name, self._most)
-                file.write(chunk)
-        return place
+                draft.write(chunk)
+            return draft.keep()
+
+    def _draft(self, name: str) -> _Draft:
+        return _Draft(self._folder, safe_name(name), self._most, self._limits)
 
     def check_url(self, url: str) -> str:
         """The host of a URL; raises unless its domain was allowed."""
@@ -140,23 +141,42 @@ def public_address(host: str, port: int) -> str:
     return f"[{first}]" if first.version == 6 else str(first)
 
 
-@contextmanager
-def _draft(folder: Path, name: str, limits: MediaSettings) -> Iterator[tuple[BinaryIO, Path]]:
-    """A file to write to, which becomes a film of that name if it is one."""
-    suffix = Path(name).suffix
-    draft = folder / f"{DRAFT}{secrets.token_hex(8)}{suffix}"
-    place = _free(folder, name)
-    try:
-        with draft.open("xb") as file:
-            draft.chmod(0o600)
-            yield file, place
-            file.flush()
-            os.fsync(file.fileno())
-        # by its content, whatever its name says
-        probe(draft, limits)
-        draft.rename(place)
-    finally:
-        draft.unlink(missing_ok=True)
+class _Draft:
+    """A file that becomes a film of a given name if it is one."""
+
+    naming = threading.Lock()
+    """Held while a name is chosen and taken: films of one name may arrive at the same time."""
+
+    def __init__(self, folder: Path, name: str, most: int, limits: MediaSettings) -> None:
+        self.size = 0
+        self._folder, self._name, self._most, self._limits = folder, name, most, limits
+        self._path = folder / f"{DRAFT}{secrets.token_hex(8)}{Path(name).suffix}"
+        self._file = self._path.open("xb")
+        self._path.chmod(0o600)
+
+    def write(self, data: bytes | bytearray) -> None:
+        """Append some bytes, unless that makes the file too large."""
+        self.size += len(data)
+        if self.size > self._most:
+            raise TooLarge(self._name, self._most)
+        self._file.write(data)
+
+    def keep(self) -> Path:
+        """Check that it is a film by its content, and give it a name that is free."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        try:
+            probe(self._path, self._limits)
+        except MediaError as error:
+            # by the name that the sender knows
+            raise MediaError(self._name, error.problem, error.detail) from error
+        with self.naming:
+            return self._path.rename(_free(self._folder, self._name))
+
+    def close(self) -> None:
+        """Close the file, and remove it unless it was kept."""
+        self._file.close()
+        self._path.unlink(missing_ok=True)
 
 
 def _free(folder: Path, name: str) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from dataclasses import replace
 
@@ -63,7 +64,9 @@ def test_an_uploaded_film_is_listed_and_can_be_deleted(client, options):
 def test_uploads_that_are_no_films_are_refused(client, options):
     data = (options.films[0] / "plain.mp4").read_bytes()
     assert send(client, "page.html", data).status_code == 422
-    assert send(client, "film.mp4", b"<script>alert(1)</script>").status_code == 422
+    refused = send(client, "film.mp4", b"<script>alert(1)</script>")
+    assert refused.status_code == 422
+    assert refused.json()["detail"].startswith("film.mp4: ")
     assert send(client, "film.mp4", data[:200]).status_code == 422
     text = {"Content-Type": "text/plain"}
     refused = client.post("/api/v1/films/upload?name=a.mp4", content=data, headers=text)
@@ -81,18 +84,27 @@ def test_uploads_are_limited(options):
         yield b"x" * 600
 
     with pytest.raises(uploads.TooLarge):
-        run(arrivals.upload("a.mp4", body(), None))
+        asyncio.run(arrivals.upload("a.mp4", body(), None))
     with pytest.raises(uploads.TooLarge):
-        run(arrivals.upload("a.mp4", body(), 2000))
+        asyncio.run(arrivals.upload("a.mp4", body(), 2000))
     assert list(options.uploads.iterdir()) == []
 
 
-def run(coroutine):
-    try:
-        while True:
-            coroutine.send(None)
-    except StopIteration as stop:
-        return stop.value
+def test_films_of_one_name_that_arrive_together_are_both_kept(options):
+    options.uploads.mkdir(parents=True, exist_ok=True)
+    arrivals = uploads.Arrivals(options)
+    data = (options.films[0] / "plain.mp4").read_bytes()
+
+    async def body():
+        yield data
+        await asyncio.sleep(0)
+
+    async def together():
+        return await asyncio.gather(*(arrivals.upload("a.mp4", body(), None) for _ in range(3)))
+
+    paths = asyncio.run(together())
+    assert sorted(path.name for path in paths) == ["a (2).mp4", "a (3).mp4", "a.mp4"]
+    assert {path.read_bytes() for path in paths} == {data}
 
 
 def test_what_a_killed_server_left_of_an_upload_is_removed(options):

@@ -43,3 +43,10 @@ def imported(script):
     for name in re.findall(r'^(?:import|export)[^;(]* from "([^"]+)";', script.read_text(), re.M):
         found |= imported((script.parent / name).resolve())
     return found
+
+
+def test_the_api_describes_itself(client):
+    described = client.get("/api/v1/openapi.json").json()["paths"]
+    events = described["/api/v1/runs/{run}/events"]["get"]
+    assert list(events["responses"]["200"]["content"]) == ["text/event-stream"]
+    assert {"/api/v1/films", "/api/v1/films/{film}/frame", "/api/v1/library/ask"} <= set(described)

@@ -134,7 +134,7 @@ def delete(run: str, state: Shared) -> None:
     state.journal.delete(run)
 
 
-@router.get("/runs/{run}/events", response_class=EventStream)
+@router.get("/runs/{run}/events", response_class=EventStream, status_code=200)
 async def watch(
     run: str,
     state: Shared,

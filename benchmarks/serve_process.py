@@ -1,0 +1,99 @@
+"""A server in a process of its own, for ``serve.py``."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+RUNS = 8
+"""Runs at once."""
+MODEL = "acuity=0.8"
+LATENCY = 0.05
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server in a process of its own."""
+
+    home: str
+    enter: str
+    token: str
+    data: Path
+    pid: int
+
+    def client(self, **more: object) -> httpx.Client:
+        headers = {"Authorization": f"Bearer {self.token}"}
+        return httpx.Client(base_url=f"{self.home}/api/v1", headers=headers, **more)
+
+
+@contextmanager
+def model() -> Iterator[str]:
+    """A simulated model in a process of its own, as models are: its work is not the server's."""
+    command = [sys.executable, "-m", "longtake", "lab", "serve", "--model", MODEL]
+    process = subprocess.Popen(
+        [*command, "--port", "0", "--latency", str(LATENCY)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        yield process.stdout.readline().strip()
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+@contextmanager
+def serving(films: Path, cache: Path, name: str) -> Iterator[Server]:
+    command = [sys.executable, "-m", "longtake", "serve", "--films", str(films), "--port", "0"]
+    options = ["--model", name, "--at-once", str(RUNS), "--json"]
+    environment = {**os.environ, "LONGTAKE_CACHE": str(cache), "OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen(
+        [*command, *options],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,  # its log is not what is looked at here
+        text=True,
+    )
+    try:
+        said = ""
+        while not said.rstrip().endswith("}"):
+            said += process.stdout.readline()
+        url = json.loads(said)["url"]
+        token = Path(json.loads(said)["token_file"])
+        home = url.partition("/enter")[0]
+        yield Server(home, url, token.read_text(), token.parent, process.pid)
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+def film_ids(server: Server) -> dict[str, str]:
+    with server.client() as client:
+        return {each["name"]: each["id"] for each in client.get("/films").json()}
+
+
+def start(client: httpx.Client, film: str, method: str, seed: int) -> str:
+    ask = {"film": film, "question": "What happens at the harbour?", "method": method}
+    answer = client.post("/runs", json={**ask, "seed": seed, "fresh": True})
+    return answer.raise_for_status().json()["run"]["id"]
+
+
+def resident(pid: int) -> float:
+    status = Path(f"/proc/{pid}/status").read_text()
+    line = next(line for line in status.splitlines() if line.startswith("VmRSS"))
+    return int(line.split()[1]) / 1000
+
+
+def loop_seconds(server: Server) -> float:
+    """CPU seconds of the thread that answers requests."""
+    figures = Path(f"/proc/{server.pid}/task/{server.pid}/schedstat").read_text()
+    return int(figures.split()[0]) / 1e9
