@@ -20,7 +20,7 @@ from longtake.errors import LongtakeError, MediaError, RunError
 from longtake.index.costs import Cost, add_costs
 from longtake.index.film import Film
 from longtake.index.tasks import TASKS, Task, tasks
-from longtake.index.together import build_together
+from longtake.index.together import build_together, meanwhile
 from longtake.methods.lookup.searching import prepare
 from longtake.session.films import open_film, open_store
 from longtake.timecode import clock
@@ -136,26 +136,25 @@ def _indexed(film: Film, only: Sequence[str]) -> dict[str, object]:
     say(f"{film.path}: {clock(film.duration)}")
     began = time.perf_counter()
     chosen = [task for task in tasks(film) if not only or task.name in only]
+    missing = [task for task in chosen if not task.done()]
     # every part is announced before the first one starts
-    announced = [(task, *_announce(task)) for task in chosen]
-    estimated = {task.name for task, _, known in announced if known}
+    unknown = {task.name for task in chosen if not _announce(task, meanwhile(missing))}
 
     @contextmanager
     def show(task: Task) -> Iterator[Callable[[float], None]]:
-        if task.name not in estimated:
+        if task.name in unknown:
             _announce(task)  # the earlier parts have made its cost known
         with progress(task.name) as advance:
             yield advance
 
     cpu = time.process_time()
-    missing = [task for task, was_done, _ in announced if not was_done]
     costs = build_together(film, missing, show)
     if missing and not only:
         costs[MEANINGS] = _prepared(film)
     add_costs(film.folder, costs)
     layers = []
-    for task, was_done, _ in announced:
-        layer = {"name": task.name, "what": task.describe(), "was_done": was_done}
+    for task in chosen:
+        layer = {"name": task.name, "what": task.describe(), "was_done": task not in missing}
         if task.name in costs:
             layer |= costs[task.name].plain()
         layers.append(layer)
@@ -179,15 +178,16 @@ def _prepared(film: Film) -> Cost:
     return Cost(time.perf_counter() - wall, time.process_time() - cpu, film.duration)
 
 
-def _announce(task: Task) -> tuple[bool, bool]:
-    """Say how long a task will take; return whether it is done, and whether its cost is known."""
-    done = task.done()
-    seconds = 0.0 if done else task.estimate()
-    if done:
+def _announce(task: Task, beside: Task | None = None) -> bool:
+    """Say how long a task will take; return whether that is known."""
+    seconds: float | None = 0.0
+    if task.done():
         cost = "done"
-    elif seconds is None:
-        cost = "known later"
+    elif task is beside:
+        # it seldom takes longer than the others, and measuring it would keep them waiting
+        cost = "meanwhile"
     else:
-        cost = human_seconds(seconds)
+        seconds = task.estimate()
+        cost = "known later" if seconds is None else human_seconds(seconds)
     say(f"  {task.name:<12} {cost:<14} {task.describe()}")
-    return done, seconds is not None
+    return seconds is not None

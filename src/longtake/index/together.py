@@ -34,8 +34,8 @@ def build_together(film: Film, parts: Sequence[Task], show: Show) -> dict[str, C
     if not parts:
         return costs
     film.video  # noqa: B018 - creates the folder that the lock is in
-    speech = next((part for part in parts if isinstance(part, SpeechTask)), None)
-    beside = _Beside(film, speech) if speech is not None and len(parts) > 1 else None
+    speech = meanwhile(parts)
+    beside = _Beside(film, speech) if speech is not None else None
     with film.folder.building():
         try:
             for part in parts:
@@ -48,6 +48,12 @@ def build_together(film: Film, parts: Sequence[Task], show: Show) -> dict[str, C
             if beside is not None:
                 beside.stop()
     return costs
+
+
+def meanwhile(parts: Sequence[Task]) -> SpeechTask | None:
+    """The part that is computed beside the others, if there are any others."""
+    speech = next((part for part in parts if isinstance(part, SpeechTask)), None)
+    return speech if len(parts) > 1 else None
 
 
 def _timed(film: Film, part: Task, show: Show, beside: _Beside | None) -> Cost:

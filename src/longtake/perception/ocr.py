@@ -152,10 +152,15 @@ class _Models:
         folder = Path(rapidocr.__file__).parent / "models"
         # frames and lines differ in size: memory that is kept for each size would add up
         detector, recogniser = (
-            load_network(folder / f"PP-OCRv6_{task}_small.onnx", compute, arena=False, rounded=True)
+            load_network(
+                folder / f"PP-OCRv6_{task}_small.onnx", compute, patterns=False, rounded=True
+            )
             for task in ("det", "rec")
         )
         self._detector = TextDetector(_config("Det", detector))
+        # with the doubles of its settings, it would compute the pixels as doubles
+        self._detector.mean = list(np.asarray(self._detector.mean, np.float32))
+        self._detector.std = list(np.asarray(self._detector.std, np.float32))
         self._recogniser = TextRecognizer(_config("Rec", recogniser))
 
     def boxes(self, picture: Any, scale: float) -> list[Any]:

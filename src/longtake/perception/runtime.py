@@ -98,13 +98,13 @@ def load_network(
     compute: Compute,
     *,
     optimised: bool = True,
-    arena: bool = True,
+    patterns: bool = True,
     rounded: bool = False,
 ) -> Any:
     """An ONNX Runtime session.
 
-    Without an ``arena`` memory is returned after each run, which costs some time, but inputs of
-    ever different sizes do not make it grow. ``rounded`` replaces subnormal weights by zero.
+    Without ``patterns`` no plan of the memory is kept for each size of the input: where sizes
+    differ all the time, plans only make it grow. ``rounded`` replaces subnormal weights by zero.
     """
     import onnxruntime
 
@@ -113,7 +113,7 @@ def load_network(
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = compute.threads or min(usable_cores(), 8)
     options.log_severity_level = 3
-    options.enable_cpu_mem_arena = arena
+    options.enable_mem_pattern = patterns
     if not optimised:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     # a decoder works beside the encoder, and spinning threads would take its cores
