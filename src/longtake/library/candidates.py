@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import chain, zip_longest
 
-from longtake.library.searching import SHARP, FilmHits, Found, Moment
+from longtake.library.searching import SHARP, FilmHits, Found, Moment, ranked
 from longtake.types import Question
 
 PASSAGES = 3
@@ -40,15 +40,15 @@ def _fused(plain: Sequence[FilmHits], with_option: Sequence[FilmHits]) -> list[F
     scores = dict.fromkeys(films, 0.0)
     for rank, hits in enumerate(plain, start=1):
         scores[hits.entry.fingerprint] += 1 / (SHARP + rank)
-    for hits in with_option:
+    ranks = ranked([hits.stated for hits in with_option])
+    for hits, rank in zip(with_option, ranks, strict=True):
         film = hits.entry.fingerprint
-        better = sum(other.stated > hits.stated for other in with_option)
-        scores[film] += 1 / (SHARP + better + 1)
+        scores[film] += 1 / (SHARP + rank)
         if films[film] is not hits:
             moments = _alternating(films[film].moments, hits.moments)
             films[film] = replace(films[film], moments=tuple(moments))
-    ranked = sorted(films, key=lambda film: -scores[film])
-    return [films[film] for film in ranked]
+    order = sorted(films, key=lambda film: -scores[film])
+    return [films[film] for film in order]
 
 
 def _alternating(one: Iterable[Moment], other: Iterable[Moment]) -> list[Moment]:

@@ -7,6 +7,7 @@ one film.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -121,6 +122,18 @@ _Found: TypeAlias = tuple[_Fused, list[Stored]]
 """A row, and the rows of other films that are copies of it."""
 
 
+@dataclass
+class _Film:
+    """A film as it is ranked."""
+
+    name: str
+    """Fingerprint."""
+    score: float
+    runs: list[list[_Found]]
+    """Its moments, best first: rows that lie side by side."""
+    stated: float
+
+
 def make_query(text: str, images: Any, sentences: Sentences) -> Query:
     """The query for a text, with the encoders that made the index."""
     check_text(text)
@@ -153,7 +166,15 @@ def search(
     fused.sort(key=lambda each: (not each.sure, -each.score))
     entries = lookup({each.stored.film for each in fused})
     known = [each for each in fused if each.stored.film in entries]
-    return _grouped(known, entries, asked, moments)[:films]
+    return [
+        FilmHits(
+            entries[film.name],
+            film.score,
+            tuple(_moment(run, entries, asked) for run in film.runs[:moments]),
+            film.stated,
+        )
+        for film in _grouped(known, asked)[:films]
+    ]
 
 
 def _fuse(index: SegmentIndex, rankings: Mapping[str, Sequence[Hit]], most: int) -> list[_Fused]:
@@ -174,11 +195,10 @@ def _weigh_statements(fused: list[_Fused], asked: Asked) -> None:
     """One more ranking, of the best rows: by the share of the text in a single sentence."""
     leading = fused[:WEIGHED]
     statements = asked.of_rows([each.stored for each in leading])
-    shares = [asked.share(statement) for statement in statements]
-    for each, statement, share in zip(leading, statements, shares, strict=True):
-        better = sum(other > share for other in shares)
+    ranks = ranked([statement.share for statement in statements])
+    for each, statement, rank in zip(leading, statements, ranks, strict=True):
         each.statement = statement
-        each.score += STATED / (SHARP + better + 1)
+        each.score += STATED / (SHARP + rank)
     fused.sort(key=lambda each: -each.score)
 
 
@@ -221,27 +241,27 @@ def _judge_pictures(
         each.sure = each.sure or each.stored.row in sure
 
 
-def _grouped(
-    fused: Sequence[_Fused], entries: Mapping[str, Entry], asked: Asked, moments: int
-) -> list[FilmHits]:
+def _grouped(fused: Sequence[_Fused], asked: Asked) -> list[_Film]:
     """Films, best first: those with a sure moment, then by their leading moments and in whole."""
     by_row = {each.stored.row: each for each in fused}
     rows: dict[str, list[_Found]] = {}
     for stored, copies in once([each.stored for each in fused]):
         rows.setdefault(stored.film, []).append((by_row[stored.row], copies))
-    stated = {
-        film: asked.together(each.statement for each, _ in found) for film, found in rows.items()
-    }
     films = []
-    for film, found in rows.items():
+    for name, found in rows.items():
         runs = _runs(found)
-        leading = zip(SHARES, runs, strict=False)
-        better = sum(other > stated[film] for other in stated.values())
-        score = sum(share * run[0][0].score for share, run in leading)
-        score += WHOLE / (SHARP + better + 1)
-        shown = tuple(_moment(run, entries, asked) for run in runs[:moments])
-        films.append(FilmHits(entries[film], score, shown, stated[film]))
-    return sorted(films, key=lambda film: (not film.moments[0].sure, -film.score))
+        score = sum(share * run[0][0].score for share, run in zip(SHARES, runs, strict=False))
+        stated = asked.together(each.statement for each, _ in found)
+        films.append(_Film(name, score, runs, stated))
+    for film, rank in zip(films, ranked([film.stated for film in films]), strict=True):
+        film.score += WHOLE / (SHARP + rank)
+    return sorted(films, key=lambda film: (not film.runs[0][0][0].sure, -film.score))
+
+
+def ranked(values: Sequence[float]) -> list[int]:
+    """The rank of each value from 1, the largest first; equal values have one rank."""
+    ascending = sorted(values)
+    return [len(values) - bisect_right(ascending, value) + 1 for value in values]
 
 
 def _runs(found: Sequence[_Found]) -> list[list[_Found]]:
@@ -278,6 +298,6 @@ def _moment(run: Sequence[_Found], entries: Mapping[str, Entry], asked: Asked) -
 def _best_line(stored: Stored, asked: Asked) -> tuple[Line | None, bool]:
     """The line to show of a row, and whether it holds any word of the text."""
     lines = [line for source in WORDED for line in stored.lines.get(source, ())]
-    shares = [asked.share(statement) for statement in asked.best([line.text for line in lines])]
+    shares = [statement.share for statement in asked.best([line.text for line in lines])]
     best = max(range(len(lines)), key=shares.__getitem__, default=None)
     return (None, False) if best is None else (lines[best], shares[best] > 0)

@@ -12,9 +12,10 @@ weight of pairs is taken).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
 from itertools import combinations, pairwise
+from operator import attrgetter
+from typing import NamedTuple
 
 from longtake.library.segment_index import Stored
 from longtake.library.stems import Stemmer
@@ -25,69 +26,63 @@ PARTNERS = 8
 """Best rows of a film of which any two are taken together."""
 _END = re.compile(r"(?<=[.!?])\s+")
 _stemmer = Stemmer()
+_SHARE = attrgetter("share")
 
 
-@dataclass(frozen=True)
-class Statement:
-    """The words and the pairs of neighbouring words that a sentence holds."""
+class Statement(NamedTuple):
+    """What a sentence holds of a text: words and pairs of neighbouring words."""
 
     words: frozenset[str] = frozenset()
     pairs: frozenset[tuple[str, str]] = frozenset()
-
-    def within(self, other: Statement) -> Statement:
-        """What both hold."""
-        return Statement(self.words & other.words, self.pairs & other.pairs)
-
-    def with_(self, other: Statement) -> Statement:
-        """What either holds."""
-        return Statement(self.words | other.words, self.pairs | other.pairs)
+    share: float = 0.0
+    """The share of the text that this is, 0 to 1."""
 
 
 NOTHING = Statement()
 
 
 class Asked:
-    """A text that rows are compared with."""
+    """A text that the lines of films are compared with; each line is read once."""
 
     def __init__(self, text: str) -> None:
-        self.whole = _statement(_stemmer.stems(text))
-
-    def share(self, statement: Statement) -> float:
-        """The share of the text that a statement holds, 0 to 1."""
-        held = statement.within(self.whole)
-        words = len(held.words) / max(1, len(self.whole.words))
-        if not self.whole.pairs:
-            return words
-        return (1 - PAIRS) * words + PAIRS * len(held.pairs) / len(self.whole.pairs)
+        stems = _stemmer.stems(text)
+        self._words, self._pairs = frozenset(stems), frozenset(pairwise(stems))
+        self._known: dict[str, Statement] = {}
 
     def best(self, texts: Sequence[str]) -> list[Statement]:
-        """For each text, what its best sentence holds of the text that is asked for."""
-        sentences = [_END.split(text) for text in texts]
-        flat = [sentence for each in sentences for sentence in each]
-        stems = iter(_stemmer.stems_of(flat))
-        found = []
-        for each in sentences:
-            held = [_statement(next(stems)).within(self.whole) for _ in each]
-            found.append(max(held, key=self.share, default=NOTHING))
-        return found
+        """For each text, what its best sentence holds."""
+        new = [text for text in dict.fromkeys(texts) if text not in self._known]
+        sentences = [_END.split(text) for text in new]
+        stems = iter(_stemmer.stems_of([each for split in sentences for each in split]))
+        for text, split in zip(new, sentences, strict=True):
+            held = [self._held(next(stems)) for _ in split]
+            self._known[text] = max(held, key=_SHARE)
+        return [self._known[text] for text in texts]
 
     def of_rows(self, rows: Sequence[Stored]) -> list[Statement]:
         """The same for rows, whose sentences are those of all their lines."""
-        return self.best([_text(row) for row in rows])
+        lines = [[line.text for lines in row.lines.values() for line in lines] for row in rows]
+        best = iter(self.best([text for texts in lines for text in texts]))
+        return [max((next(best) for _ in texts), key=_SHARE, default=NOTHING) for texts in lines]
 
     def together(self, statements: Iterable[Statement]) -> float:
         """The largest share that two statements hold together."""
-        leading = sorted(statements, key=self.share, reverse=True)[:PARTNERS]
-        single = self.share(leading[0]) if leading else 0.0
-        joint = [self.share(one.with_(other)) for one, other in combinations(leading, 2)]
-        return max([single, *joint])
+        leading = sorted(statements, key=_SHARE, reverse=True)[:PARTNERS]
+        shares = [leading[0].share] if leading else [0.0]
+        for one, other in combinations(leading, 2):
+            words, pairs = one.words | other.words, one.pairs | other.pairs
+            # together they may hold nothing that one of them does not
+            if len(words) > len(one.words) or len(pairs) > len(one.pairs):
+                shares.append(self._share(words, pairs))
+        return max(shares)
 
+    def _held(self, stems: Sequence[str]) -> Statement:
+        words = self._words.intersection(stems)
+        pairs = self._pairs.intersection(pairwise(stems)) if len(words) > 1 else frozenset()
+        return Statement(words, pairs, self._share(words, pairs))
 
-def _statement(stems: Sequence[str]) -> Statement:
-    return Statement(frozenset(stems), frozenset(pairwise(stems)))
-
-
-def _text(row: Stored) -> str:
-    lines = [line.text for lines in row.lines.values() for line in lines]
-    # a line is at least a sentence, with a full stop or without
-    return ". ".join(lines)
+    def _share(self, words: Collection[str], pairs: Collection[tuple[str, str]]) -> float:
+        share = len(words) / max(1, len(self._words))
+        if not self._pairs:
+            return share
+        return (1 - PAIRS) * share + PAIRS * len(pairs) / len(self._pairs)

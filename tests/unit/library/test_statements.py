@@ -22,15 +22,15 @@ def test_stems_ignore_inflection_accents_and_words_that_say_nothing():
 def test_a_sentence_counts_alone():
     asked = Asked("Who washes the red cup?")
     together, apart = asked.best(["Ann washes a red cup.", "Ann washes a pot. Bob has a red cup."])
-    assert asked.share(together) == 1
-    assert asked.share(apart) < 0.7
+    assert together.share == 1
+    assert apart.share < 0.7
 
 
 def test_neighbouring_words_break_a_tie():
     asked = Asked("the red coat and the tall hat")
     right, swapped = asked.best(["a red coat, a tall hat", "a red hat, a tall coat"])
     assert right.words == swapped.words
-    assert asked.share(right) > asked.share(swapped)
+    assert right.share > swapped.share
 
 
 def test_two_sentences_of_a_film_may_state_a_question_of_two_parts():
@@ -39,7 +39,7 @@ def test_two_sentences_of_a_film_may_state_a_question_of_two_parts():
         ["A man hides the pencil.", "He opens a chest at the museum.", "Rain."]
     )
     assert other == NOTHING
-    alone = max(asked.share(bridge), asked.share(end))
+    alone = max(bridge.share, end.share)
     assert asked.together([bridge, other]) < asked.together([bridge, end, other])
     assert asked.together([bridge, end]) > alone
     assert asked.together([]) == 0
