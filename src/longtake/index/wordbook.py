@@ -18,6 +18,8 @@ from longtake.index.store import private_folder
 from longtake.versions import version_of
 
 FILE = "words.db"
+PACKING = "packed2"
+"""Which words the packed table holds; since the second version, those with an apostrophe."""
 MANY = 500
 """Words that wait at most before they are written."""
 _SCHEMA = """
@@ -133,7 +135,7 @@ class WordBook:
 
 def _forget_others(base: sqlite3.Connection) -> None:
     """Drop what another version of the tables said."""
-    versions = " ".join(version_of(name) for name in ("wordfreq", "simplemma"))
+    versions = " ".join([*(version_of(name) for name in ("wordfreq", "simplemma")), PACKING])
     if base.execute("SELECT versions FROM tables").fetchall() == [(versions,)]:
         return
     with base:
