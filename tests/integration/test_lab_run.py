@@ -7,6 +7,7 @@ import shutil
 from dataclasses import replace
 
 import pytest
+from support.server import Send, serve
 
 from longtake import cli
 from longtake.config import AnswerSettings, Settings
@@ -107,9 +108,11 @@ def test_what_cannot_be_done_is_refused_before_anything_runs(run, arguments, say
 
 
 def test_that_every_question_failed_is_no_result_and_says_why(run):
-    code, out, err = run(*SMALL, "--method", "blind", "--model", "local/smollm2-135m")
+    with serve(lambda _: Send(status=403)) as served:
+        model = f"{served.url}#closed"
+        code, out, err = run(*SMALL, "--method", "blind", "--model", model)
     assert (code, out) == (4, "")
-    assert "blind: every question ended in an error (2 × ModelError: local/smollm2-135m: " in err
+    assert f"blind: every question ended in an error (2 × ModelError: {model}: " in err
 
 
 def test_the_host_that_pictures_go_to_is_named(run, monkeypatch):
