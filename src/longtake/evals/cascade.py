@@ -51,8 +51,6 @@ class Point:
     standing: Standing | None
     right: bool
     tokens: float
-    stage: str = ""
-    """The last of them that answered."""
     video: str = ""
 
 
@@ -80,17 +78,13 @@ class Replayed:
         """What leads after these stages."""
         key = tuple(visited)
         if key not in self._led:
-            voices = self._heard(visited)
+            voices = [self._voices[stage] for stage in visited if stage in self._voices]
             leads = standing(voices, self.question, self._pool) if voices else None
             self._led[key] = leads
         leader = self._led[key]
         right = leader is not None and self._right[leader.voice.stage]
         tokens = sum(self.tokens[stage] for stage in visited)
-        heard = self._heard(visited)
-        return Point(key, leader, right, tokens, heard[-1].stage if heard else "", self.video)
-
-    def _heard(self, visited: Sequence[str]) -> list[Voice]:
-        return [self._voices[stage] for stage in visited if stage in self._voices]
+        return Point(key, leader, right, tokens, self.video)
 
     def signals(self, point: Point) -> dict[str, float]:
         """What the prospects of further stages are judged by."""

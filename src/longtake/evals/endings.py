@@ -13,9 +13,6 @@ from longtake.evals.runner import Scored
 from longtake.steps.calibration import Calibration
 from longtake.steps.signals import ending
 
-RIDGE = 3.0
-"""Strength of the pull of weights towards zero: many stages, and few questions that end there."""
-
 
 @dataclass(frozen=True)
 class Ending:
@@ -35,7 +32,7 @@ def of_points(points: Sequence[Point]) -> list[Ending]:
     for point in points:
         if point.standing is not None:
             chance = point.standing.probability
-            signals = ending(chance, point.standing.signals, point.stage)
+            signals = ending(chance, point.standing.signals)
             ends.append(Ending(signals, chance, point.right, point.video))
     return ends
 
@@ -46,9 +43,8 @@ def of_run(scored: Scored) -> list[Ending]:
     for item, row, right in zip(scored.items, scored.rows, scored.right, strict=True):
         answered = [stage for stage in row.get("stages") or () if "standing" in stage]
         if answered:
-            last = answered[-1]
-            chance = last["standing"]
-            signals = ending(chance, last["standing_signals"], last["stage"])
+            chance = answered[-1]["standing"]
+            signals = ending(chance, answered[-1]["standing_signals"])
             ends.append(Ending(signals, chance, right, item.asked.video))
     return ends
 
@@ -57,7 +53,7 @@ def fit_final(ends: Sequence[Ending]) -> dict[str, float]:
     """Weights that correct the probability of what leads in the end, where there is enough."""
     if len(ends) < LEAST:
         return {}
-    return logistic([each.signals for each in ends], [each.right for each in ends], ridge=RIDGE)
+    return logistic([each.signals for each in ends], [each.right for each in ends])
 
 
 def held_out_error(ends: Sequence[Ending]) -> float:

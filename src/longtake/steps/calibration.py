@@ -67,11 +67,11 @@ class Calibration:
         weights = self.methods.get(method)
         return None if weights is None else round(probability(weights, weighed(signals)), 4)
 
-    def final_probability(self, chance: float, standing: Mapping[str, float], stage: str) -> float:
-        """The probability to state for the leader with which ``auto`` stopped after a stage."""
+    def final_probability(self, chance: float, standing: Mapping[str, float]) -> float:
+        """The probability to state for the leader with which ``auto`` stopped."""
         if not self.final:
             return chance
-        return round(probability(self.final, ending(chance, standing, stage)), 4)
+        return round(probability(self.final, ending(chance, standing)), 4)
 
     @property
     def models(self) -> frozenset[str]:

@@ -67,15 +67,10 @@ def weighed(found: Mapping[str, float]) -> dict[str, float]:
     return told
 
 
-def ending(chance: float, standing: Mapping[str, float], stage: str) -> dict[str, float]:
-    """The signals of the leader with which ``auto`` stopped after ``stage``.
-
-    Its probability means something else after each stage: what stops early was likely from the
-    start, what stops late was in doubt and won by a little.
-    """
+def ending(chance: float, standing: Mapping[str, float]) -> dict[str, float]:
+    """The signals of the leader with which ``auto`` stopped, from its probability and standing."""
     odds, length = log_odds(chance), standing.get(LENGTH, 0.0)
     told = {ODDS: odds, LENGTH: length, f"{ODDS} {LENGTH}": odds * length}
-    told |= {stage: 1.0, f"{stage} {ODDS}": odds}
     told |= {name: standing.get(name, 0.0) for name in VOTES}
     return {name: value for name, value in told.items() if value}
 

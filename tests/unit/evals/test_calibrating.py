@@ -58,9 +58,9 @@ def test_the_final_probability_is_fitted_to_the_questions_that_auto_stopped_at(s
         standing = {"standing": 0.9, "standing_signals": {"agreeing": 1.0}}
         row["stages"] = [row["stages"][0] | standing, {"stage": "notes", "tokens": 1}]
     ends = of_run(Scored(scored.items, scored.rows, [number % 5 > 0 for number in range(80)]))
-    assert {end.signals["cheap"] for end in ends} == {1.0}
+    assert {end.signals["agreeing"] for end in ends} == {1.0}
     rule = corrected(Calibration(stop_at=0.7), ends, {"questions": 80})
-    assert rule.final_probability(0.9, {"agreeing": 1.0}, "cheap") == pytest.approx(0.8, abs=0.01)
+    assert rule.final_probability(0.9, {"agreeing": 1.0}) == pytest.approx(0.8, abs=0.01)
     assert (rule.stop_at, rule.provenance["final"]["before"]) == (0.7, 0.1)
     assert rule.provenance["final"]["calibration_error"] < 0.1
 

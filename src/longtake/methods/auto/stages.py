@@ -284,8 +284,7 @@ class Hunt:
         chance = self.standing.probability
         # the correction is learned from where the rule stops; a budget stops elsewhere
         if self.settings.stop == "calibrated" and not is_limited(self.run.ledger.limits):
-            signals, stage = self.standing.signals, self.voices[-1].stage
-            chance = self.rule.final_probability(chance, signals, stage)
+            chance = self.rule.final_probability(chance, self.standing.signals)
         return replace(self.standing.voice.answer, confidence=chance)
 
     def conclude(self) -> Answer:
