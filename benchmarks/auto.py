@@ -3,6 +3,8 @@
     python benchmarks/auto.py --out build/auto --workers 16
     python benchmarks/auto.py --out build/auto --workers 16 --parts singles --minutes 60
     python benchmarks/auto.py --out build/auto --page-only          # from what is there so far
+    python benchmarks/auto.py --out build/auto --workers 2 --worlds 8 --parts seconds \
+        --seconds 15 --methods auto uniform-dense videoagent videodetective --minutes 60
     python benchmarks/auto.py --out build/auto --parts real --data ../shared/bench/nextqa_dev \
         --benchmark nextqa-captions --model local/qwen2.5-1.5b --limit 200
 
@@ -33,6 +35,7 @@ from auto_cells import (
     FURTHER,
     LEAN,
     LENGTHS,
+    METHODS,
     PARTS,
     QUESTIONS,
     RATED,
@@ -246,10 +249,10 @@ def ablations_table(found: list[tuple[Cell, Scored]]) -> str:
     return table(("", "accuracy (95 %)", "tokens", "auto − this, points"), rows)
 
 
-def limits(seconds: bool) -> Iterator[tuple[str, float]]:
+def limits(options: argparse.Namespace, *, seconds: bool) -> Iterator[tuple[str, float]]:
     """The budgets of a part."""
     if seconds:
-        yield from (("seconds", limit) for limit in SECONDS)
+        yield from (("seconds", limit) for limit in options.seconds)
         return
     for name, values in BUDGETS.items():
         yield from ((name, limit) for limit in values)
@@ -258,8 +261,9 @@ def limits(seconds: bool) -> Iterator[tuple[str, float]]:
 def budgets(bench: Bench, minutes: int, acuity: float, *, seconds: bool) -> list[str]:
     """What every method reaches under hard limits; auto against the best of the others."""
     blocks = []
-    for name, limit in limits(seconds):
-        cells = singles(minutes, acuity, budget={name: limit}, sleeps=seconds)
+    methods = bench.options.methods
+    for name, limit in limits(bench.options, seconds=seconds):
+        cells = singles(methods, minutes, acuity, budget={name: limit}, sleeps=seconds)
         found = bench.measured(cells)
         if not found or found[0][0].label != "auto":
             continue
@@ -322,7 +326,7 @@ def lab_pages(bench: Bench) -> Iterator[str]:
     for minutes in options.minutes:
         for acuity in options.acuities:
             if "singles" in options.parts:
-                found = bench.measured(singles(minutes, acuity))
+                found = bench.measured(singles(options.methods, minutes, acuity))
                 if found:
                     asked = len(found[0][1].items)
                     yield f"## {minutes} minutes, acuity {acuity:g}, {asked} questions"
@@ -351,6 +355,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--parts", nargs="+", choices=(*PARTS, "real"), default=PARTS)
     parser.add_argument("--minutes", nargs="+", type=int, default=LENGTHS)
     parser.add_argument("--acuities", nargs="+", type=float, default=ACUITIES)
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
+    parser.add_argument("--seconds", nargs="+", type=float, default=SECONDS, help="limits")
     parser.add_argument("--worlds", type=int, default=WORLDS)
     parser.add_argument("--further", type=int, default=FURTHER, help="worlds, for calibration")
     parser.add_argument("--rules", type=Path, help="folder of calibration-ACUITY.json")

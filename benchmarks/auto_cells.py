@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,9 +32,20 @@ DRAWS = 300  # of right and wrong answers, for the calibration error that chance
 WITHIN = 0.01  # of the best single method's accuracy …
 SHARE = 0.5  # … at this share of its tokens at most
 LENGTHS, ACUITIES = (60, 120), (0.8, 0.6)
-SINGLES = ("lookup", "uniform", "videoagent", "videodetective", "a4vl", "lvagent", "symphony")
 LEAN = "symphony-lean"  # Symphony with the settings that it has as a stage of auto
 DENSE = "uniform-dense"  # uniform with as many frames as fit one call and the budget
+METHODS = (
+    "auto",
+    DENSE,
+    "lookup",
+    "uniform",
+    "videoagent",
+    "videodetective",
+    "a4vl",
+    "lvagent",
+    "symphony",
+    LEAN,
+)
 RATED = {LEAN: "symphony", DENSE: "uniform@480"}  # their names in the shipped calibration
 BUDGETS = {"tokens": (10_000, 60_000, 200_000), "cost": (0.005, 0.03, 0.1)}
 SECONDS = (5.0, 15.0, 45.0)
@@ -133,9 +144,8 @@ def single(method: str, minutes: int, acuity: float, **more: Any) -> Cell:
     return Cell(method, method, minutes, acuity, **more)
 
 
-def singles(minutes: int, acuity: float, **more: Any) -> list[Cell]:
-    """Auto, then every single method."""
-    methods = ("auto", DENSE, *SINGLES, LEAN)
+def singles(methods: Sequence[str], minutes: int, acuity: float, **more: Any) -> list[Cell]:
+    """These methods, each by itself."""
     return [single(method, minutes, acuity, **more) for method in methods]
 
 
