@@ -50,7 +50,7 @@ from auto_cells import (
     stop_chance,
 )
 
-from longtake.algorithms.calibration import expected_error, probability, reliability
+from longtake.algorithms.calibration import expected_error, reliability
 from longtake.evals import drawing
 from longtake.evals.benchmarks import load
 from longtake.evals.calibrating import samples
@@ -197,14 +197,14 @@ def claims(
 ) -> tuple[list[float], list[bool]]:
     """The stated probabilities of all answers, and whether they are right.
 
-    With a rule, those of auto follow from the recorded signals: the last correction decides
-    nothing, so that other weights for it need no other run.
+    With a rule, those of auto follow from what was recorded: the last correction decides nothing,
+    so that other weights for it need no other run.
     """
     stated, right = [], []
     for cell, scored in found:
         if rule is not None and cell.method == "auto":
             ends = of_run(scored)
-            stated += [probability(rule.final, each.signals) for each in ends]
+            stated += [rule.final_probability(each.chance) for each in ends]
             right += [each.right for each in ends]
             continue
         for row, is_right in zip(scored.rows, scored.right, strict=True):
@@ -254,8 +254,8 @@ def limits(options: argparse.Namespace, *, seconds: bool) -> Iterator[tuple[str,
     if seconds:
         yield from (("seconds", limit) for limit in options.seconds)
         return
-    for name, values in BUDGETS.items():
-        yield from ((name, limit) for limit in values)
+    for name in options.budgets:
+        yield from ((name, limit) for limit in BUDGETS[name])
 
 
 def budgets(bench: Bench, minutes: int, acuity: float, *, seconds: bool) -> list[str]:
@@ -356,6 +356,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--minutes", nargs="+", type=int, default=LENGTHS)
     parser.add_argument("--acuities", nargs="+", type=float, default=ACUITIES)
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
+    parser.add_argument("--budgets", nargs="+", choices=BUDGETS, default=list(BUDGETS))
     parser.add_argument("--seconds", nargs="+", type=float, default=SECONDS, help="limits")
     parser.add_argument("--worlds", type=int, default=WORLDS)
     parser.add_argument("--further", type=int, default=FURTHER, help="worlds, for calibration")

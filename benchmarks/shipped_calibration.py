@@ -21,7 +21,6 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +81,12 @@ RUNS = (
     Run(60, 0.6, "66-71", "full"),
     Run(120, 0.8, "57-62", "full"),
 )
-STOPPED = tuple(Run(*where, "72-87", "stopped") for where in product((60, 120), (0.8, 0.6)))
+STOPPED = (
+    Run(60, 0.8, "72-87", "stopped"),
+    Run(60, 0.6, "72-81", "stopped"),
+    Run(120, 0.8, "72-87", "stopped"),
+    Run(120, 0.6, "72-81", "stopped"),
+)
 
 
 def fit(

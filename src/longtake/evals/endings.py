@@ -6,20 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from longtake.algorithms.calibration import expected_error, logistic, probability
+from longtake.algorithms.calibration import expected_error, log_odds, logistic
 from longtake.evals.cascade import Point
 from longtake.evals.probabilities import LEAST, held_out
 from longtake.evals.runner import Scored
 from longtake.steps.calibration import Calibration
-from longtake.steps.signals import ending
+from longtake.steps.signals import ODDS
 
 
 @dataclass(frozen=True)
 class Ending:
     """The leader that a question ended with."""
 
-    signals: Mapping[str, float]
-    """As :func:`~longtake.steps.signals.ending` gives them."""
     chance: float
     """Its probability before the correction."""
     right: bool
@@ -31,9 +29,7 @@ def of_points(points: Sequence[Point]) -> list[Ending]:
     ends = []
     for point in points:
         if point.standing is not None:
-            chance = point.standing.probability
-            signals = ending(chance, point.standing.signals)
-            ends.append(Ending(signals, chance, point.right, point.video))
+            ends.append(Ending(point.standing.probability, point.right, point.video))
     return ends
 
 
@@ -43,9 +39,7 @@ def of_run(scored: Scored) -> list[Ending]:
     for item, row, right in zip(scored.items, scored.rows, scored.right, strict=True):
         answered = [stage for stage in row.get("stages") or () if "standing" in stage]
         if answered:
-            chance = answered[-1]["standing"]
-            signals = ending(chance, answered[-1]["standing_signals"])
-            ends.append(Ending(signals, chance, right, item.asked.video))
+            ends.append(Ending(answered[-1]["standing"], right, item.asked.video))
     return ends
 
 
@@ -53,17 +47,18 @@ def fit_final(ends: Sequence[Ending]) -> dict[str, float]:
     """Weights that correct the probability of what leads in the end, where there is enough."""
     if len(ends) < LEAST:
         return {}
-    return logistic([each.signals for each in ends], [each.right for each in ends])
+    odds = [{ODDS: log_odds(each.chance)} for each in ends]
+    return logistic(odds, [each.right for each in ends])
 
 
 def held_out_error(ends: Sequence[Ending]) -> float:
     """Calibration error of corrected probabilities, on films held out of the correction."""
     stated, right = [], []
     for out in held_out(each.video for each in ends):
-        weights = fit_final([each for each in ends if each.video not in out])
+        rule = Calibration(final=fit_final([each for each in ends if each.video not in out]))
         for each in ends:
             if each.video in out:
-                stated.append(probability(weights, each.signals) if weights else each.chance)
+                stated.append(rule.final_probability(each.chance))
                 right.append(each.right)
     return expected_error(stated, right)
 

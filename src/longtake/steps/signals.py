@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping
 
 from longtake.algorithms.asking import KINDS, PLAIN, kind
-from longtake.algorithms.calibration import log_odds
 from longtake.steps.verify import Checked
 from longtake.types import GIVEN, Answer, Question
 
@@ -19,8 +18,6 @@ SHORTEST, LONGEST = -2.0, 1.5
 ODDS = "odds"
 """The signal of a probability that is weighed once more."""
 SUPPORTED = "supported"
-VOTES = ("agreeing", "against")
-"""The signals of how many other stages say the same as the leader, and how many do not."""
 BY_KIND = (ODDS, SUPPORTED, LENGTH)
 """Signals that mean something else for each kind of question."""
 
@@ -65,14 +62,6 @@ def weighed(found: Mapping[str, float]) -> dict[str, float]:
         if asked in found:
             told |= {f"{asked} {name}": found[name] for name in BY_KIND if name in found}
     return told
-
-
-def ending(chance: float, standing: Mapping[str, float]) -> dict[str, float]:
-    """The signals of the leader with which ``auto`` stopped, from its probability and standing."""
-    odds, length = log_odds(chance), standing.get(LENGTH, 0.0)
-    told = {ODDS: odds, LENGTH: length, f"{ODDS} {LENGTH}": odds * length}
-    told |= {name: standing.get(name, 0.0) for name in VOTES}
-    return {name: value for name, value in told.items() if value}
 
 
 def is_given(answer: Answer) -> bool:
