@@ -48,17 +48,26 @@ def server(films: Path, cache: Path) -> Iterator[str]:
         yield json.loads(said)["url"]
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(60)
+
+
+LOADED = """() => new Promise((done) => {
+  const video = document.querySelector("video");
+  const look = () => (!video || (!video.seeking && video.readyState >= 2)
+    ? setTimeout(done, 1500) : requestAnimationFrame(look));
+  look();
+})"""
+"""Waits for the player's picture, and until its sign for waiting has faded."""
 
 
 def shoot(page: Page, name: str) -> None:
     """Save what the tab shows, small enough for a repository."""
     path = IMAGES / f"serve-{name}.png"
-    page.wait_for_timeout(700)
+    page.evaluate(LOADED)
     page.screenshot(path=str(path))
     picture = Image.open(path).convert("RGB")
     # a palette: the page has few colours, and so has the film
-    picture.quantize(160, dither=Image.Dither.NONE).save(path, optimize=True)
+    picture.quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
     size = path.stat().st_size
     print(f"{path.relative_to(IMAGES.parent.parent)}: {size / 1000:.0f} KB")
     assert size <= MOST_BYTES, path
@@ -85,7 +94,7 @@ def take(browser: Browser, enter: str, question: LabQuestion) -> None:
     home = enter.partition("/enter")[0]
     context = browser.new_context(viewport={"width": 1360, "height": 850})
     page = context.new_page()
-    page.set_default_timeout(60_000)
+    page.set_default_timeout(300_000)
     page.goto(enter)
     page.get_by_role("heading", name="harbour.mp4").wait_for()
     open_film(page, home)
@@ -125,7 +134,7 @@ def take(browser: Browser, enter: str, question: LabQuestion) -> None:
 def take_library(browser: Browser, enter: str, question: LabQuestion) -> None:
     """All films: what a search finds, and an answer that names its film."""
     page = browser.new_page(viewport={"width": 1360, "height": 850})
-    page.set_default_timeout(60_000)
+    page.set_default_timeout(300_000)
     page.goto(enter)
     page.get_by_role("link", name="Library").click()
     page.get_by_role("button", name="Watch these folders").click()

@@ -7,6 +7,7 @@ import { clock, count, duration, words } from "./format.js";
 
 const ROW = 30;
 const MARGIN = 8; // rows drawn above and below
+const STEP = 8; // rows that are scrolled past before others are drawn: most frames draw none
 
 export function Tree({ model, version, run, onSeek, pictures, live }) {
   const box = useRef(null);
@@ -29,7 +30,7 @@ export function Tree({ model, version, run, onSeek, pictures, live }) {
 
   const onScroll = (event) => {
     const { scrollTop, scrollHeight, clientHeight } = event.currentTarget;
-    setTop(scrollTop);
+    setTop(Math.floor(scrollTop / (ROW * STEP)) * ROW * STEP);
     setPinned(scrollHeight - scrollTop - clientHeight < ROW * 2);
   };
   const toggle = (id) => setClosed((now) => {
@@ -37,8 +38,8 @@ export function Tree({ model, version, run, onSeek, pictures, live }) {
     if (!next.delete(id)) next.add(id);
     return next;
   });
-  const first = Math.max(0, Math.floor(top / ROW) - MARGIN);
-  const last = Math.min(rows.length, Math.ceil((top + height) / ROW) + MARGIN);
+  const first = Math.max(0, top / ROW - MARGIN);
+  const last = Math.min(rows.length, Math.ceil((top + height) / ROW) + STEP + MARGIN);
   // not searched for on every frame while somebody scrolls through thousands of rows
   const at = useMemo(() => (chosen == null ? -1 : rows.findIndex((each) => each.id === chosen)),
     [rows, rows.length, chosen]);
@@ -49,9 +50,9 @@ export function Tree({ model, version, run, onSeek, pictures, live }) {
       event.stopPropagation();
       const next = Math.min(rows.length - 1, Math.max(0, moves[event.key]));
       setChosen(rows[next].id);
-      const place = next * ROW;
-      if (place < top) box.current.scrollTop = place;
-      else if (place + ROW > top + height) box.current.scrollTop = place + ROW - height;
+      const [place, shown] = [next * ROW, box.current.scrollTop];
+      if (place < shown) box.current.scrollTop = place;
+      else if (place + ROW > shown + height) box.current.scrollTop = place + ROW - height;
     } else if ((event.key === "ArrowLeft" || event.key === "ArrowRight") && rows[at]
       && rows[at].kind === "step_began") {
       event.preventDefault();
