@@ -47,6 +47,10 @@ _EVERY = re.compile(
     r"|\bwhich (?:films|videos)\b|\bin (?:all|how many) (?:the )?(?:films|videos)\b",
     re.IGNORECASE,
 )
+_SEVERAL = re.compile(
+    r"\b(?:every|each|all|any|list|count|many|often|times|films|videos)\b", re.IGNORECASE
+)
+"""Words without which a model that takes a question to ask for every occurrence is not believed."""
 
 
 class Choice(BaseModel):
@@ -201,7 +205,8 @@ class _Asking:
         self.spent += run.usage
         if choice is None:
             return by_search[: self.tries]
-        self.every = choice.every
+        # small models say so of every question, and each such answer costs a look at all films
+        self.every = choice.every and _SEVERAL.search(self.question.text) is not None
         if self.every:
             return by_search
         named = [by_search[n - 1] for n in dict.fromkeys(choice.films) if 1 <= n <= len(by_search)]
