@@ -110,6 +110,25 @@ def test_every_occurrence_goes_over_all_candidates_and_says_so(library, monkeypa
     assert "library/choose" not in prompts
 
 
+@pytest.mark.parametrize(
+    ("text", "every"),
+    [("What does the man say?", False), ("Which films have a man in them?", True)],
+)
+def test_a_model_decides_on_every_occurrence_only_if_the_wording_allows_it(
+    library, monkeypatch, text, every
+):
+    def script(messages, options):
+        if options.prompt == "library/choose":
+            return json.dumps({"films": [1], "every": True})
+        return "not told"
+
+    monkeypatch.setattr(
+        catalogue.Catalogue, "open", lambda self, name, **rest: ScriptedChat(script)
+    )
+    result = ask_library(library, SESSION, Question(text), "lookup")
+    assert result.every is every
+
+
 def test_one_budget_covers_all_films(library):
     question = spoken()[0]
     limited = replace(SESSION.settings, budget=BudgetSettings(calls=1))

@@ -28,7 +28,7 @@ def options(options):
 
 @pytest.fixture
 def state(client):
-    return client.app._app.state.longtake
+    return client.app._app._app.state.longtake
 
 
 @pytest.fixture
