@@ -137,8 +137,11 @@ def _indexed(film: Film, only: Sequence[str]) -> dict[str, object]:
     began = time.perf_counter()
     chosen = [task for task in tasks(film) if not only or task.name in only]
     missing = [task for task in chosen if not task.done()]
-    # every part is announced before the first one starts
-    unknown = {task.name for task in chosen if not _announce(task, meanwhile(missing))}
+    unknown: set[str] = set()
+
+    def announce() -> None:
+        beside = meanwhile(missing)
+        unknown.update(task.name for task in chosen if not _announce(task, beside))
 
     @contextmanager
     def show(task: Task) -> Iterator[Callable[[float], None]]:
@@ -148,7 +151,7 @@ def _indexed(film: Film, only: Sequence[str]) -> dict[str, object]:
             yield advance
 
     cpu = time.process_time()
-    costs = build_together(film, missing, show)
+    costs = build_together(film, missing, show, announce)
     if missing and not only:
         costs[MEANINGS] = _prepared(film)
     add_costs(film.folder, costs)

@@ -25,19 +25,24 @@ TICK = 0.2
 """Seconds between two looks at how far the speech is."""
 
 
-def build_together(film: Film, parts: Sequence[Task], show: Show) -> dict[str, Cost]:
+def build_together(
+    film: Film, parts: Sequence[Task], show: Show, announce: Callable[[], None] = lambda: None
+) -> dict[str, Cost]:
     """Compute the given parts; returns what each one took.
 
+    ``announce`` says what will be done, for which it may measure: speech is recognised meanwhile.
     The build lock is held throughout, so another process waits for all of it.
     """
     costs: dict[str, Cost] = {}
     if not parts:
+        announce()
         return costs
     film.video  # noqa: B018 - creates the folder that the lock is in
     speech = meanwhile(parts)
     beside = _Beside(film, speech) if speech is not None else None
     with film.folder.building():
         try:
+            announce()
             for part in parts:
                 if beside is None or part is not speech:
                     costs[part.name] = _timed(film, part, show, beside)

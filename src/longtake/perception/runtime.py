@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import os
 import tempfile
@@ -138,6 +139,13 @@ def _providers(wanted: tuple[str, ...], available: list[str]) -> list[str]:
             f"ONNX Runtime has no {missing[0]} here; it has {', '.join(available)}", key="providers"
         )
     return list(wanted)
+
+
+def return_memory() -> None:
+    """Give memory that was freed back to the system, where the C library would keep it (glibc)."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 def _first_line(error: Exception) -> str:

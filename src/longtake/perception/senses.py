@@ -14,7 +14,7 @@ from longtake.perception.minilm import MiniLM
 from longtake.perception.ocr import RapidReader
 from longtake.perception.protocols import ImageEncoder, ImageTextEncoder, Listener, Reader
 from longtake.perception.retrieval import RetrievalHead
-from longtake.perception.runtime import Compute
+from longtake.perception.runtime import Compute, return_memory
 from longtake.perception.whisper import WhisperListener
 
 
@@ -39,11 +39,13 @@ class Senses:
     def free_pictures(self) -> None:
         """Free the memory of the built-in network for pictures; it is loaded again on use."""
         self._builtins.tagger.unload()
+        return_memory()
 
     def free_listener(self) -> None:
         """The same for the built-in speech recogniser."""
         if isinstance(self.listener, MoonshineListener):
             self.listener.unload()
+            return_memory()
 
     @property
     def sentences(self) -> MiniLM:
