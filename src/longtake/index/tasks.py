@@ -241,6 +241,8 @@ class OnscreenTask:
         layer = self._words.readable
         if layer is not None:
             layer.build(advance=advance)
+            # its memory has grown to the largest frame, and a server goes on for days
+            self._film.senses.free_reader()
 
     def _has_glimpses(self) -> bool:
         # counting the shots that are missing would compute the thumbnails first

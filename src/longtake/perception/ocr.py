@@ -73,6 +73,11 @@ class RapidReader:
         """Loaded on first use, because it takes a second."""
         return _Models(self._compute)
 
+    def unload(self) -> None:
+        """Free the memory of the models; they are loaded again on use."""
+        with self._lock:
+            self.__dict__.pop("_models", None)
+
     def read(self, frame: Frame) -> list[TextBox]:
         """The text in a frame, top to bottom, then left to right."""
         height, width = frame.pixels.shape[:2]

@@ -47,6 +47,12 @@ class Senses:
             self.listener.unload()
             return_memory()
 
+    def free_reader(self) -> None:
+        """The same for the built-in reader of on-screen text."""
+        if isinstance(self.reader, RapidReader):
+            self.reader.unload()
+            return_memory()
+
     @property
     def sentences(self) -> MiniLM:
         """Sentence embeddings."""

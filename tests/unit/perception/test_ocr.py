@@ -29,6 +29,14 @@ def test_text_is_read_with_its_place(reader):
     assert all(0.5 <= box.score <= 1 for box in boxes)
 
 
+def test_a_reader_that_was_unloaded_reads_again(reader):
+    frame = as_frame(card("ORANGE", size=(320, 180)))
+    first = reader.read(frame)
+    reader.unload()
+    assert "_models" not in vars(reader)
+    assert reader.read(frame) == first
+
+
 def test_a_plain_picture_holds_no_text(reader):
     assert reader.read(as_frame(card())) == []
 
