@@ -71,8 +71,10 @@ QUESTION = '"What does the person in the white coat and the tall hat open at the
 FILM = f"world/film.mp4 {QUESTION}"
 SEARCH = 'search world/film.mp4 "{quote}"'
 COMPARE = f"compare {FILM} --method blind --method uniform --yes"
-CANCEL = f"ask {FILM} --model {{slow}}"
-RESUME = 'ask world/film.mp4 "Who is at the rooftop, and who comes later?" --model {steady}'
+# search alone does not answer this one, so a model is asked
+ASKED = 'ask world/film.mp4 "Who is at the rooftop, and who comes later?"'
+CANCEL = f"{ASKED} --model {{slow}}"
+RESUME = f"{ASKED} --model {{steady}}"
 TYPO = "serch world/film.mp4 x"
 BOTH = (f"ask {FILM} --model {{model}}", f"ask world/copy.mp4 {QUESTION} --model {{model}}")
 TASKS = (
@@ -115,6 +117,8 @@ class User:
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
         time.sleep(3)
+        if process.poll() is not None:
+            print(f"ended before it was cancelled: {line}", file=sys.stderr)
         process.send_signal(signal.SIGINT)
         began = time.monotonic()
         said, _ = process.communicate(timeout=60)
