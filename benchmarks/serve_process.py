@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,6 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from support.serving import start_server
 
 RUNS = 8
 """Runs at once."""
@@ -53,22 +55,10 @@ def model() -> Iterator[str]:
 
 @contextmanager
 def serving(films: Path, cache: Path, name: str) -> Iterator[Server]:
-    command = [sys.executable, "-m", "longtake", "serve", "--films", str(films), "--port", "0"]
-    options = ["--model", name, "--at-once", str(RUNS), "--json"]
-    environment = {**os.environ, "LONGTAKE_CACHE": str(cache), "OMP_NUM_THREADS": "1"}
-    process = subprocess.Popen(
-        [*command, *options],
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,  # its log is not what is looked at here
-        text=True,
-    )
+    options = ["--model", name, "--at-once", str(RUNS)]
+    process, started = start_server(films, cache, *options, quiet=True, OMP_NUM_THREADS="1")
     try:
-        said = ""
-        while not said.rstrip().endswith("}"):
-            said += process.stdout.readline()
-        url = json.loads(said)["url"]
-        token = Path(json.loads(said)["token_file"])
+        url, token = started["url"], Path(started["token_file"])
         home = url.partition("/enter")[0]
         yield Server(home, url, token.read_text(), token.parent, process.pid)
     finally:

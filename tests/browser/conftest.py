@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from support.serving import start_server
 
 from longtake.lab.film import World, make_world, write_world
 
-SOURCE = Path(__file__).parents[2] / "src"
 MINUTES = 3
 
 
@@ -66,21 +63,9 @@ def served(
     # built-in models that earlier tests prepared
     if (model_cache / "models").is_dir():
         shutil.copytree(model_cache / "models", cache / "models", dirs_exist_ok=True)
-    environment = {**os.environ, "LONGTAKE_CACHE": str(cache), "PYTHONPATH": str(SOURCE)}
-    command = [sys.executable, "-m", "longtake", "serve", "--films", str(folder), "--port", "0"]
-    options = ["--model", "lab/acuity=0.8", "--json", "--set", "perception.reader=false"]
-    options += ["--set", "perception.listener=none"]
-    process = subprocess.Popen(
-        [*command, *options], env=environment, stdout=subprocess.PIPE, text=True, cwd=cache
-    )
+    options = ["--model", "lab/acuity=0.8", "--set", "perception.reader=false"]
+    process, started = start_server(folder, cache, *options, "--set", "perception.listener=none")
     try:
-        assert process.stdout is not None
-        said = ""
-        while not said.rstrip().endswith("}"):
-            line = process.stdout.readline()
-            assert line, "the server did not start"
-            said += line
-        started = json.loads(said)
         home = started["url"].partition("/enter")[0]
         token = Path(started["token_file"]).read_text()
         yield Served(home, started["url"], token, folder, world)

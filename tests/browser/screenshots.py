@@ -5,10 +5,7 @@ A film of the laboratory, simulated models and Debian's Chromium; nothing is dow
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -21,6 +18,10 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from longtake.lab.film import make_world, write_world
 from longtake.lab.questions import LabQuestion
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from support.serving import start_server
+
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 SLOW = "lab/acuity=0.9,latency=0.35,sleep=1"
 MOST_BYTES = 200_000
@@ -29,23 +30,11 @@ MOST_BYTES = 200_000
 @contextmanager
 def server(films: Path, cache: Path) -> Iterator[str]:
     """A server for these films; yields its one-time link."""
-    command = [sys.executable, "-m", "longtake", "serve", "--films", str(films), "--port", "0"]
     # reading every shot would take longer than all the rest
-    options = ["--model", "lab/acuity=0.9", "--json", "--set", "perception.reader=false"]
-    environment = {**os.environ, "LONGTAKE_CACHE": str(cache)}
-    process = subprocess.Popen(
-        [*command, *options],
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,  # its log is not what is looked at here
-        text=True,
-    )
+    options = ["--model", "lab/acuity=0.9", "--set", "perception.reader=false"]
+    process, started = start_server(films, cache, *options, quiet=True)
     try:
-        assert process.stdout is not None
-        said = ""
-        while not said.rstrip().endswith("}"):
-            said += process.stdout.readline()
-        yield json.loads(said)["url"]
+        yield started["url"]
     finally:
         process.terminate()
         process.wait(60)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import httpx
 import pytest
 from films import Recipe
+from support.serving import start_server
 from support.streams import read_stream
 
-SOURCE = Path(__file__).parents[2] / "src"
 SLOW = "lab/acuity=0.8,latency=600,sleep=1"
 
 
@@ -23,20 +20,8 @@ class Server:
     """``longtake serve`` in a process of its own."""
 
     def __init__(self, films: Path, cache: Path) -> None:
-        command = [sys.executable, "-m", "longtake", "serve", "--films", str(films)]
-        environment = {**os.environ, "LONGTAKE_CACHE": str(cache), "PYTHONPATH": str(SOURCE)}
-        self.process = subprocess.Popen(
-            [*command, "--port", "0", "--json", "--model", "lab/acuity=0.8"],
-            env=environment,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        said = ""
-        while not said.rstrip().endswith("}"):
-            line = self.process.stdout.readline()
-            assert line, "the server did not start"
-            said += line
-        home = json.loads(said)["url"].partition("/enter")[0]
+        self.process, started = start_server(films, cache, "--model", "lab/acuity=0.8")
+        home = started["url"].partition("/enter")[0]
         self.port = int(home.rpartition(":")[2])
         self.token = (cache / "serve" / "token").read_text()
         headers = {"Authorization": f"Bearer {self.token}"}

@@ -103,7 +103,7 @@ def eval_command(
     session = replace(session, casting=replace(session.casting, replies=False))
     traces_folder = out / "traces" if traces else None
     solver = Solver(method, session, traces_folder, preset)
-    check_models(session, methods.get(method).roles)
+    check_models(session, methods.get(method).roles, here=where is None)
     folder = RunFolder(out)
     # results that earlier, interrupted runs left
     earlier = folder.results()

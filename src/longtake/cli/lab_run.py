@@ -131,7 +131,7 @@ def run_command(
 
     # unknown names and missing films are rejected before anything runs
     experiment.check(solver, make_worlds(noise), all_films=encoded is not None)
-    check_models(session, roles_of((method, BASELINE)))
+    check_models(session, roles_of((method, BASELINE)), here=where is None)
     with asking_on(where) as ask_all:
         if not sweep:
             measured = experiment.measure(solver, make_worlds(noise), workers, ask_all)

@@ -213,11 +213,13 @@ def read_question(text: str, options: tuple[str, ...]) -> Question:
         raise ConfigError(str(error)) from error
 
 
-def check_models(session: Session, roles: tuple[str, ...]) -> None:
+def check_models(session: Session, roles: tuple[str, ...], *, here: bool = True) -> None:
     """Reject models that cannot be asked, and say where pictures and words will be sent.
 
-    Called before a film is looked through, which can take long.
+    Called before a film is looked through, which can take long. Unless they are asked ``here``,
+    keys and weights are needed on other machines alone.
     """
-    session.check_models(roles)
+    if here:
+        session.check_models(roles)
     for host in session.hosts(roles):
         say(f"pictures and words from this film will be sent to {host}")

@@ -2,16 +2,12 @@
 
 The loop that answers requests shares its interpreter and its cores with the threads of all runs.
 When many viewers come at once they would wait behind each of these threads, again and again.
-Runs therefore have a lower priority, and pause for a moment, at their next check, when requests
-arrive.
+Runs therefore pause for a moment, at their next check, when requests arrive. A lower priority would
+let them starve beside other work on the machine.
 """
 
 from __future__ import annotations
 
-import contextlib
-import os
-import sys
-import threading
 import time
 from collections.abc import Callable
 
@@ -19,9 +15,6 @@ HOLD = 0.02
 """Seconds without a further request after which runs go on."""
 LONGEST = 0.2
 """Longest pause in seconds; runs then work for as long, however many requests arrive."""
-
-NICER = 10
-"""Added to the nice value of threads that work on runs."""
 
 
 class Courtesy:
@@ -46,15 +39,3 @@ class Courtesy:
         """Wait while requests arrive; called by runs wherever they could be cancelled."""
         while (left := self._until - self._clock()) > 0:
             self._sleep(left)
-
-
-def lower_priority() -> None:
-    """Let other threads have the cores first; threads that this one starts inherit it."""
-    # elsewhere a priority belongs to the whole process, and so to the loop as well
-    if sys.platform != "linux":
-        return
-    thread = threading.get_native_id()
-    # a sandbox may forbid it, and runs do without
-    with contextlib.suppress(OSError):
-        nice = os.getpriority(os.PRIO_PROCESS, thread)
-        os.setpriority(os.PRIO_PROCESS, thread, nice + NICER)

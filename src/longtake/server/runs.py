@@ -31,7 +31,7 @@ from longtake.footage.protocol import Footage
 from longtake.index.film import Film
 from longtake.index.tasks import tasks
 from longtake.models.clock import Cancelled
-from longtake.server.courtesy import Courtesy, lower_priority
+from longtake.server.courtesy import Courtesy
 from longtake.server.films import Shelf
 from longtake.server.journal import Ask, Journal, Kind, PictureSink, RunRecord, new_id
 from longtake.server.library import ServedLibrary
@@ -165,7 +165,6 @@ class RunPool:
         return None
 
     def _serve(self) -> None:
-        lower_priority()
         for run in self._next():
             # a context of its own: nothing of this run reaches the next one
             contextvars.Context().run(run.work, self._act)

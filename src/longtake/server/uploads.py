@@ -76,7 +76,7 @@ class Arrivals:
                 if len(pending) >= AT_ONCE:
                     await asyncio.to_thread(draft.write, pending)
                     pending = bytearray()
-            draft.write(pending)
+            await asyncio.to_thread(draft.write, pending)
             if length is not None and draft.size != length:
                 raise MediaError(name, "truncated", f"{draft.size} of {length} bytes arrived")
             return await asyncio.to_thread(draft.keep)

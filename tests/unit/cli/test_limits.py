@@ -10,8 +10,12 @@ from attack.liar import LIES, STALLS, lying
 from films import FILMS
 
 from longtake import registry
+from longtake.cli.session import check_models
+from longtake.errors import ModelError
 from longtake.index.layers import NetworkLayer
 from longtake.index.pictures import Pictures
+from longtake.session.asking import Session
+from longtake.session.casting import Casting
 
 
 @pytest.fixture(autouse=True)
@@ -104,3 +108,10 @@ def test_a_model_that_is_not_downloaded_is_noticed_before_too(run, film, monkeyp
     code, _, err = run(name, film, *question, *options, "--model", "local/qwen2.5-1.5b")
     assert code == 4
     assert "not downloaded yet (1.1 GB): longtake models pull local/qwen2.5-1.5b" in err
+
+
+def test_weights_are_not_needed_here_if_other_machines_ask():
+    session = Session(casting=Casting(("local/qwen2.5-1.5b",)))
+    check_models(session, ("llm",), here=False)
+    with pytest.raises(ModelError, match="not downloaded yet"):
+        check_models(session, ("llm",))

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import sys
-import threading
-from concurrent.futures import ThreadPoolExecutor
-
 import pytest
 
-from longtake.server.courtesy import HOLD, LONGEST, NICER, Courtesy, lower_priority
+from longtake.server.courtesy import HOLD, LONGEST, Courtesy
 from longtake.stopping import Stop
 
 
@@ -54,23 +49,6 @@ def test_an_endless_flood_of_requests_costs_a_run_half_of_its_time(clock, courte
         clock.now += 0.001  # work
     assert 0.3 < paused / 10.0 < 0.6
     assert paused > LONGEST
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="priorities of threads are Linux's")
-def test_runs_have_a_lower_priority_than_the_loop_and_so_do_their_threads():
-    def nice():
-        return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
-
-    def work():
-        lower_priority()
-        with ThreadPoolExecutor(1) as pool:
-            return nice(), pool.submit(nice).result()
-
-    loop = nice()
-    with ThreadPoolExecutor(1) as pool:
-        run, inner = pool.submit(work).result()
-    assert run == inner == min(19, loop + NICER)
-    assert nice() == loop
 
 
 def test_work_inside_other_work_pauses_as_well():
