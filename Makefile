@@ -4,6 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
+# Tests start longtake in hundreds of processes: each would compile it anew where this is set.
+export PYTHONDONTWRITEBYTECODE =
+
 .PHONY: help demo test cluster-test attack chaos browser screenshots compat lint docs reference clients vlmevalkit bench wheel-check release-check clean
 
 help:  ## this list
