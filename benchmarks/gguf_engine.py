@@ -88,8 +88,11 @@ def rotate(x, cos, sin):
 class Engine:
     """Prefill and decoding over a static cache of ``slots`` sequences."""
 
-    def __init__(self, weights: Weights, slots: int, context: int, device: str) -> None:
+    def __init__(
+        self, weights: Weights, slots: int, context: int, device: str, *, enforce: bool = False
+    ) -> None:
         self.w, self.slots, self.context, self.device = weights, slots, context, device
+        self.size = weights.output.shape[0]
         shape = (weights.layers, slots, weights.kv_heads, context, weights.head)
         self.keys = torch.zeros(shape, dtype=weights.dtype, device=device)
         self.values = torch.zeros(shape, dtype=weights.dtype, device=device)
@@ -103,7 +106,13 @@ class Engine:
         self.token = torch.zeros(slots, dtype=torch.long, device=device)
         self.place = torch.zeros(slots, dtype=torch.long, device=device)
         self.heat = torch.zeros(slots, 1, device=device)
-        self.noise = torch.zeros(slots, weights.output.shape[0], device=device)
+        self.noise = torch.zeros(slots, self.size, device=device)
+        # one bit for each token that may come next, in words of 32
+        words = -(-self.size // 32)
+        self.masks = torch.full((slots, words), -1, dtype=torch.int32, device=device)
+        self.bits = torch.arange(32, dtype=torch.int32, device=device)
+        self.enforce = enforce
+        self.bound: set[int] = set()
         self.rows = torch.arange(slots, device=device)
         self.graphs = {}
         self.hot = False
@@ -153,6 +162,24 @@ class Engine:
         w = self.w
         return functional.linear(norm(x, w.tensors["output_norm.weight"], w.eps), w.output).float()
 
+    def allow(self, slot, matcher):
+        """Restrict the next token of a slot to what its matcher allows, if it has one."""
+        if matcher is not None:
+            allowed = torch.frombuffer(bytearray(matcher.compute_bitmask()), dtype=torch.int32)
+            # the matcher's mask has a bit more, for the end
+            self.masks[slot] = allowed[: self.masks.shape[1]].to(self.device)
+            self.bound.add(slot)
+        elif slot in self.bound:
+            self.masks[slot] = -1
+            self.bound.discard(slot)
+
+    def held(self, logits, slots):
+        """The logits of some slots, without the tokens that their masks forbid."""
+        if not self.enforce:
+            return logits
+        allowed = (self.masks[slots][:, :, None] >> self.bits) & 1
+        return logits.masked_fill(allowed.flatten(1)[:, : self.size] == 0, -math.inf)
+
     def pick(self, logits, heat, noise):
         """The next tokens, and the most probable ones with their log-probabilities."""
         logs = logits.log_softmax(-1)
@@ -179,7 +206,8 @@ class Engine:
             weights = (scores.float() / math.sqrt(w.head) + mask).softmax(-1).to(x.dtype)
             y = weights @ self.values[n, :, :, :length]
             x = self._rest(n, x, y.reshape(self.slots, w.width))
-        picked = self.pick(self._logits(x), self.heat, self.noise)
+        logits = self.held(self._logits(x), self.rows)
+        picked = self.pick(logits, self.heat, self.noise)
         self.token.copy_(picked[0])
         self.place.add_(1).clamp_(max=self.context - 1)
         return picked

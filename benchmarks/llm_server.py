@@ -1,15 +1,18 @@
 """An OpenAI-compatible server for one GGUF on a GPU, for evaluations with many requests.
 
     python benchmarks/llm_server.py MODEL.gguf TOKENIZER.json PORT [--slots 160] [--context 4096]
+                                    [--enforce]
 
 It ignores ``response_format`` and tools, as many servers do, so it also tests replies that no
-grammar enforces. It offers ``logprobs`` with up to 20 ``top_logprobs``.
+grammar enforces; with ``--enforce`` (needs ``llguidance``) replies keep to a JSON schema that was
+asked for. It offers ``logprobs`` with up to 20 ``top_logprobs``.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import queue
 import sys
 import threading
@@ -27,8 +30,9 @@ STEPS = 6
 class Job:
     """One request."""
 
-    def __init__(self, ids, most, heat, logprobs) -> None:
+    def __init__(self, ids, most, heat, logprobs, matcher=None) -> None:
         self.ids, self.most, self.heat, self.logprobs = ids, most, heat, logprobs
+        self.matcher = matcher
         self.out, self.tops, self.done, self.error, self.stopped = (
             [],
             [],
@@ -80,6 +84,7 @@ class Scheduler(threading.Thread):
             while jobs and (len(some) + 1) * len(some[0].ids) <= 24576:
                 some.append(jobs.pop())
             slots = [self.free.pop() for _ in some]
+            self.running |= dict(zip(slots, some, strict=True))
             engine = self.engine
             logits = engine.prefill(slots, [job.ids for job in some])
             index = torch.tensor(slots, device=engine.device)
@@ -87,11 +92,13 @@ class Scheduler(threading.Thread):
                 [[job.heat] for job in some], device=engine.device, dtype=torch.float32
             )
             engine.heat[index] = heat
+            for slot, job in zip(slots, some, strict=True):
+                engine.allow(slot, job.matcher)
+            logits = engine.held(logits, index)
             noise = -torch.empty_like(logits).exponential_().log_()
             picked = engine.pick(logits, heat, noise)
             engine.token[index] = picked[0]
             engine.place[index] = torch.tensor([len(job.ids) for job in some], device=engine.device)
-            self.running |= dict(zip(slots, some, strict=True))
             self.stat["prompt_tokens"] += sum(len(job.ids) for job in some)
             self.book(dict(zip(slots, range(len(some)), strict=True)), picked)
         self.stat["prefilling"] += time.perf_counter() - began
@@ -115,6 +122,10 @@ class Scheduler(threading.Thread):
             job.stopped = token in self.ends
             if not job.stopped:
                 job.out.append(token)
+                if job.matcher is not None:
+                    job.matcher.consume_token(token)
+                    job.stopped = job.matcher.is_stopped()
+                    self.engine.allow(slot, job.matcher)
             full = len(job.ids) + len(job.out) >= self.engine.context - 1
             if job.stopped or len(job.out) >= job.most or full:
                 self.running.pop(slot)
@@ -143,7 +154,34 @@ def text_of(content):
     return content
 
 
-def handler(scheduler, tokenizer, write, context):
+def schema_of(body):
+    """The JSON schema that a reply is to keep to, or none."""
+    wanted = body.get("response_format") or {}
+    if wanted.get("type") == "json_schema":
+        return wanted["json_schema"]["schema"]
+    return wanted.get("schema")
+
+
+def no_matcher(_):
+    return None
+
+
+def schema_matcher(tokenizer_file, size, ends):
+    """A function that makes the matcher of a request, which knows the tokens that may come next."""
+    from llguidance import LLMatcher, LLTokenizer
+
+    tokens = LLTokenizer(tokenizer_file, n_vocab=size, eos_token=sorted(ends))
+
+    def matcher(body):
+        schema = schema_of(body)
+        if schema is None:
+            return None
+        return LLMatcher(tokens, LLMatcher.grammar_from_json_schema(json.dumps(schema)))
+
+    return matcher
+
+
+def handler(scheduler, tokenizer, write, context, matcher):
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
@@ -180,6 +218,7 @@ def handler(scheduler, tokenizer, write, context):
                 min(most, CAP),
                 float(body.get("temperature") or 0.0),
                 bool(body.get("logprobs")),
+                matcher(body),
             )
             scheduler.waiting.put(job)
             job.done.wait()
@@ -222,7 +261,9 @@ def entry(tokenizer, token, logprob, tops, count):
         text = tokenizer.decode([i], skip_special_tokens=False)
         return {"token": text, "logprob": value, "bytes": list(text.encode())}
 
-    return one(token, logprob) | {"top_logprobs": [one(i, value) for i, value in tops[:count]]}
+    # what a grammar forbids has no probability
+    possible = [one(i, value) for i, value in tops[:count] if value > -math.inf]
+    return one(token, logprob) | {"top_logprobs": possible}
 
 
 class Server(ThreadingHTTPServer):
@@ -238,6 +279,7 @@ def main():
     parser.add_argument("port", type=int)
     parser.add_argument("--slots", type=int, default=160)
     parser.add_argument("--context", type=int, default=4096)
+    parser.add_argument("--enforce", action="store_true", help="keep replies to their schema")
     parser.add_argument("--cap", type=int, default=300, help="most tokens of a reply")
     args = parser.parse_args()
     CAP = args.cap
@@ -247,12 +289,16 @@ def main():
     device = "cuda" if torch.cuda.is_available() else "cpu"
     tokenizer = Tokenizer.from_file(args.tokenizer)
     weights = Weights(args.model, device)
-    engine = Engine(weights, args.slots, args.context, device)
+    engine = Engine(weights, args.slots, args.context, device, enforce=args.enforce)
     ends = {tokenizer.token_to_id(name) for name in ("<|im_end|>", "<|endoftext|>")}
+    matcher = no_matcher
+    if args.enforce:
+        matcher = schema_matcher(args.tokenizer, engine.size, ends)
     scheduler = Scheduler(engine, ends)
     scheduler.start()
     print(f"serving after {time.time() - began:.1f} s", flush=True)
-    answering = handler(scheduler, tokenizer, prompt_writer(weights.template), args.context)
+    write = prompt_writer(weights.template)
+    answering = handler(scheduler, tokenizer, write, args.context, matcher)
     Server(("127.0.0.1", args.port), answering).serve_forever()
 
 
