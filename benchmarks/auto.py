@@ -38,6 +38,7 @@ from auto_cells import (
     METHODS,
     PARTS,
     QUESTIONS,
+    RANDOM,
     RATED,
     SECONDS,
     SHARE,
@@ -204,7 +205,7 @@ def claims(
     for cell, scored in found:
         if rule is not None and cell.method == "auto":
             ends = of_run(scored)
-            stated += [rule.final_probability(each.chance) for each in ends]
+            stated += [rule.final_probability(each.chance, each.kind) for each in ends]
             right += [each.right for each in ends]
             continue
         for row, is_right in zip(scored.rows, scored.right, strict=True):
@@ -230,12 +231,16 @@ def calibration_row(stated: list[float], right: list[bool]) -> list[str]:
 
 def ablations(bench: Bench, minutes: int, acuity: float) -> list[tuple[Cell, Scored]]:
     """Auto without one of its parts each, and with random escalation at equal cost."""
-    cells = [Cell(label, "auto", minutes, acuity, own) for label, own in ABLATIONS.items()]
+    wanted = bench.options.ablations
+    cells = []
+    for label, own in ABLATIONS.items():
+        if label in ("auto", *wanted):
+            cells.append(Cell(label, "auto", minutes, acuity, own))
     found = bench.measured(cells)
-    if found and found[0][0].label == "auto":
+    if found and found[0][0].label == "auto" and RANDOM in wanted:
         chance = stop_chance(found[0][1].tokens)
         fields = {"stop": "random", "stop_chance": chance}
-        found += bench.measured([Cell("random escalation", "auto", minutes, acuity, fields)])
+        found += bench.measured([Cell(RANDOM, "auto", minutes, acuity, fields)])
     return found
 
 
@@ -356,6 +361,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--minutes", nargs="+", type=int, default=LENGTHS)
     parser.add_argument("--acuities", nargs="+", type=float, default=ACUITIES)
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
+    named = [*list(ABLATIONS)[1:], RANDOM]
+    parser.add_argument("--ablations", nargs="+", choices=named, default=named)
     parser.add_argument("--budgets", nargs="+", choices=BUDGETS, default=list(BUDGETS))
     parser.add_argument("--seconds", nargs="+", type=float, default=SECONDS, help="limits")
     parser.add_argument("--worlds", type=int, default=WORLDS)

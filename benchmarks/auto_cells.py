@@ -58,6 +58,7 @@ ABLATIONS: Mapping[str, Mapping[str, Any]] = {
     "no calibration": {"stop": "stated"},
     "all stages": {"stop": "never"},
 }
+RANDOM = "random escalation"
 
 
 @dataclass(frozen=True)

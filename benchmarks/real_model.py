@@ -26,6 +26,7 @@ METHODS = ("uniform", "videoagent", "videodetective", "symphony", "a4vl", "lvage
 UNCHECKED = ["--no-verify"]
 ROTATED = [*UNCHECKED, "--set", "answers.permutations=5"]
 FRAMES = [*UNCHECKED, "--set", "uniform.frames=5"]
+LEAN = ["--set", "lookup.max_passages=2"]
 RUNS: dict[str, tuple[str, str, list[str]]] = {
     "nextqa/blind": ("nextqa-captions", "blind", UNCHECKED),
     "nextqa/blind-rotated": ("nextqa-captions", "blind", ROTATED),
@@ -33,14 +34,18 @@ RUNS: dict[str, tuple[str, str, list[str]]] = {
     "nextqa/uniform-rotated": ("nextqa-captions", "uniform", [*FRAMES, *ROTATED]),
     "nextqa/videoagent": ("nextqa-captions", "videoagent", UNCHECKED),
     "nextqa/lookup": ("nextqa-captions", "lookup", []),
+    "nextqa/lookup-lean": ("nextqa-captions", "lookup", LEAN),
     "nextqa/auto": ("nextqa-captions", "auto", []),
+    "nextqa/auto-lean": ("nextqa-captions", "auto", LEAN),
     "egoschema/blind": ("egoschema-captions", "blind", UNCHECKED),
     "egoschema/blind-rotated": ("egoschema-captions", "blind", ROTATED),
     "egoschema/uniform": ("egoschema-captions", "uniform", FRAMES),
     "egoschema/uniform-rotated": ("egoschema-captions", "uniform", [*FRAMES, *ROTATED]),
     "egoschema/videoagent": ("egoschema-captions", "videoagent", UNCHECKED),
     "egoschema/lookup": ("egoschema-captions", "lookup", []),
+    "egoschema/lookup-lean": ("egoschema-captions", "lookup", LEAN),
     "egoschema/auto": ("egoschema-captions", "auto", []),
+    "egoschema/auto-lean": ("egoschema-captions", "auto", LEAN),
     "nextgqa/auto": ("nextgqa-captions", "auto", []),
 }
 for method in METHODS:

@@ -48,11 +48,14 @@ class Run:
     what: str
     """``cheap`` or ``full``: the stages that every question goes through; ``stopped``: the rule
     decides."""
+    batch: int = 1
+    """Later batches add films to earlier ones."""
 
     @property
     def name(self) -> str:
         """The name of its folder."""
-        return f"{self.minutes}-{self.acuity:g}-{self.what}"
+        name = f"{self.minutes}-{self.acuity:g}-{self.what}"
+        return name if self.batch == 1 else f"{name}-{self.batch}"
 
     def fields(self, rule: Mapping[str, Any]) -> dict[str, Any]:
         """The fields of auto; without a rule, the shipped one decides."""
@@ -86,6 +89,8 @@ STOPPED = (
     Run(60, 0.6, "72-81", "stopped"),
     Run(120, 0.8, "72-87", "stopped"),
     Run(120, 0.6, "72-81", "stopped"),
+    Run(60, 0.6, "82-99", "stopped", 2),
+    Run(120, 0.6, "82-99", "stopped", 2),
 )
 
 

@@ -52,6 +52,7 @@ class Point:
     right: bool
     tokens: float
     video: str = ""
+    kind: str = ""
 
 
 class Replayed:
@@ -84,7 +85,7 @@ class Replayed:
         leader = self._led[key]
         right = leader is not None and self._right[leader.voice.stage]
         tokens = sum(self.tokens[stage] for stage in visited)
-        return Point(key, leader, right, tokens, self.video)
+        return Point(key, leader, right, tokens, self.video, self.kind)
 
     def signals(self, point: Point) -> dict[str, float]:
         """What the prospects of further stages are judged by."""

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from longtake.algorithms.calibration import expected_error, log_odds, logistic
+from longtake.algorithms.asking import kind
+from longtake.algorithms.calibration import expected_error, logistic
 from longtake.evals.cascade import Point
 from longtake.evals.probabilities import LEAST, held_out
 from longtake.evals.runner import Scored
 from longtake.steps.calibration import Calibration
-from longtake.steps.signals import ODDS
+from longtake.steps.signals import ending
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,8 @@ class Ending:
     """Its probability before the correction."""
     right: bool
     video: str
+    kind: str = ""
+    """What the question asks for."""
 
 
 def of_points(points: Sequence[Point]) -> list[Ending]:
@@ -29,7 +32,8 @@ def of_points(points: Sequence[Point]) -> list[Ending]:
     ends = []
     for point in points:
         if point.standing is not None:
-            ends.append(Ending(point.standing.probability, point.right, point.video))
+            leader = point.standing
+            ends.append(Ending(leader.probability, point.right, point.video, point.kind))
     return ends
 
 
@@ -39,7 +43,8 @@ def of_run(scored: Scored) -> list[Ending]:
     for item, row, right in zip(scored.items, scored.rows, scored.right, strict=True):
         answered = [stage for stage in row.get("stages") or () if "standing" in stage]
         if answered:
-            ends.append(Ending(answered[-1]["standing"], right, item.asked.video))
+            asked_for = kind(item.asked.question.text)
+            ends.append(Ending(answered[-1]["standing"], right, item.asked.video, asked_for))
     return ends
 
 
@@ -47,8 +52,8 @@ def fit_final(ends: Sequence[Ending]) -> dict[str, float]:
     """Weights that correct the probability of what leads in the end, where there is enough."""
     if len(ends) < LEAST:
         return {}
-    odds = [{ODDS: log_odds(each.chance)} for each in ends]
-    return logistic(odds, [each.right for each in ends])
+    rows = [ending(each.chance, each.kind) for each in ends]
+    return logistic(rows, [each.right for each in ends])
 
 
 def held_out_error(ends: Sequence[Ending]) -> float:
@@ -58,7 +63,7 @@ def held_out_error(ends: Sequence[Ending]) -> float:
         rule = Calibration(final=fit_final([each for each in ends if each.video not in out]))
         for each in ends:
             if each.video in out:
-                stated.append(rule.final_probability(each.chance))
+                stated.append(rule.final_probability(each.chance, each.kind))
                 right.append(each.right)
     return expected_error(stated, right)
 

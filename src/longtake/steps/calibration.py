@@ -10,9 +10,9 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from longtake.algorithms.calibration import log_odds, probability
+from longtake.algorithms.calibration import probability
 from longtake.errors import ConfigError
-from longtake.steps.signals import ODDS, weighed
+from longtake.steps.signals import ending, weighed
 
 FILE = "calibration.json"
 """Name of the user's calibration, beside ``config.toml``."""
@@ -67,11 +67,11 @@ class Calibration:
         weights = self.methods.get(method)
         return None if weights is None else round(probability(weights, weighed(signals)), 4)
 
-    def final_probability(self, chance: float) -> float:
+    def final_probability(self, chance: float, kind: str = "") -> float:
         """The probability to state for the leader with which ``auto`` stopped."""
         if not self.final:
             return chance
-        return round(probability(self.final, {ODDS: log_odds(chance)}), 4)
+        return round(probability(self.final, ending(chance, kind)), 4)
 
     @property
     def models(self) -> frozenset[str]:

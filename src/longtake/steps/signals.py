@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 
 from longtake.algorithms.asking import KINDS, PLAIN, kind
+from longtake.algorithms.calibration import log_odds
 from longtake.steps.verify import Checked
 from longtake.types import GIVEN, Answer, Question
 
@@ -62,6 +63,14 @@ def weighed(found: Mapping[str, float]) -> dict[str, float]:
         if asked in found:
             told |= {f"{asked} {name}": found[name] for name in BY_KIND if name in found}
     return told
+
+
+def ending(chance: float, kind: str) -> dict[str, float]:
+    """The signals of a leader with which ``auto`` stopped, for the last correction.
+
+    Only the kind is added: what else was tried fitted the accidents of the calibration's films.
+    """
+    return {ODDS: log_odds(chance)} | ({kind: 1.0} if kind else {})
 
 
 def is_given(answer: Answer) -> bool:

@@ -10,7 +10,7 @@ from support.footages import TestFootage
 from longtake.evals.calibrating import fit_runs
 from longtake.evals.cascade import Replayed, end
 from longtake.evals.cascade import passages as through
-from longtake.evals.endings import corrected, of_run
+from longtake.evals.endings import Ending, corrected, of_run
 from longtake.evals.items import Asked, Item
 from longtake.evals.runner import Scored
 from longtake.methods.auto.method import shipped
@@ -58,9 +58,23 @@ def test_the_final_probability_is_fitted_to_the_questions_that_auto_stopped_at(s
         row["stages"] = [row["stages"][0] | {"standing": 0.9}, {"stage": "notes", "tokens": 1}]
     ends = of_run(Scored(scored.items, scored.rows, [number % 5 > 0 for number in range(80)]))
     rule = corrected(Calibration(stop_at=0.7), ends, {"questions": 80})
-    assert rule.final_probability(0.9) == pytest.approx(0.8, abs=0.01)
+    assert rule.final_probability(0.9, ends[0].kind) == pytest.approx(0.8, abs=0.01)
     assert (rule.stop_at, rule.provenance["final"]["before"]) == (0.7, 0.1)
     assert rule.provenance["final"]["calibration_error"] < 0.1
+
+
+def test_the_final_probability_tells_kinds_of_questions_apart():
+    kinds = {"counting": 5, "plain": 9}  # of ten right
+    ends = []
+    for number in range(200):
+        asked = ("counting", "plain")[number % 2]
+        right = number // 2 % 10 < kinds[asked]
+        ends.append(Ending(0.8, right, f"film {number % 20}", asked))
+    rule = corrected(Calibration(), ends, {})
+    assert rule.final_probability(0.8, "counting") == pytest.approx(0.5, abs=0.06)
+    assert rule.final_probability(0.8, "plain") == pytest.approx(0.9, abs=0.06)
+    # an older calibration, or a kind that it never met
+    assert Calibration(final={"odds": 1.0}).final_probability(0.8, "order") == pytest.approx(0.8)
 
 
 def test_a_confidence_is_a_probability_where_the_method_is_calibrated():

@@ -284,7 +284,7 @@ class Hunt:
         chance = self.standing.probability
         # the correction is learned from where the rule stops; a budget stops elsewhere
         if self.settings.stop == "calibrated" and not is_limited(self.run.ledger.limits):
-            chance = self.rule.final_probability(chance)
+            chance = self.rule.final_probability(chance, kind(self.question.text))
         return replace(self.standing.voice.answer, confidence=chance)
 
     def conclude(self) -> Answer:
