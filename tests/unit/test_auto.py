@@ -142,6 +142,11 @@ def test_a_stage_that_usually_costs_more_than_is_left_is_not_begun():
     assert unaffordable(facts, BudgetSettings(tokens=600), Usage(tokens_in=101)).startswith("token")
     assert unaffordable(facts, BudgetSettings(cost=0.6), Usage(cost=0.2)).startswith("cost")
     assert unaffordable(facts, BudgetSettings(seconds=10), Usage(seconds=2)).startswith("seconds")
+    # two more calls at the pace of this run, whatever the calibration's machine took
+    quick, slow = Usage(calls=4, seconds=8.0), Usage(calls=1, seconds=8.0)
+    facts = StageFacts(calls=2, seconds=0.1)
+    assert unaffordable(facts, BudgetSettings(seconds=15), quick) == ""
+    assert unaffordable(facts, BudgetSettings(seconds=15), slow).startswith("seconds: usually 16")
 
 
 def test_the_plan_keeps_what_models_and_film_allow():

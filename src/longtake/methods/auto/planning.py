@@ -11,6 +11,8 @@ from longtake.types import Usage
 
 NOTES = "notes"
 """The stage that answers from what earlier ones noted; a step of ``auto`` itself, not a method."""
+FIRST_CALL = 1.0
+"""Seconds that a call is taken to need while none was made."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,14 @@ def only_time_is_limited(limits: BudgetSettings) -> bool:
     return is_limited(limits) and all(limit is None for limit in paid)
 
 
+def pace(spent: Usage) -> float:
+    """Seconds that a call takes, from those made so far.
+
+    The seconds of a calibration are of another machine and another model.
+    """
+    return spent.seconds / spent.calls if spent.calls else FIRST_CALL
+
+
 def unaffordable(facts: StageFacts, limits: BudgetSettings, spent: Usage) -> str:
     """The limit that a stage would usually exceed; empty if what is left is enough."""
     usual = {
@@ -100,7 +110,7 @@ def unaffordable(facts: StageFacts, limits: BudgetSettings, spent: Usage) -> str
         "cost": (facts.cost, spent.cost or 0.0),
         "frames": (facts.frames, spent.frames),
         "calls": (facts.calls, spent.calls),
-        "seconds": (facts.seconds, spent.seconds),
+        "seconds": (max(facts.seconds, facts.calls * pace(spent)), spent.seconds),
     }
     for name, (more, already) in usual.items():
         limit = getattr(limits, name)

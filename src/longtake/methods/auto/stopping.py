@@ -63,16 +63,9 @@ def follows(keys: Sequence[str]) -> dict[str, str]:
 def usual(facts: StageFacts, kind: str) -> StageFacts:
     """What a stage usually uses for a question of some kind."""
     tokens = facts.by_kind.get(kind, facts.tokens)
-    # money and frames follow the tokens, of which pictures are the largest part
+    # money and frames follow the tokens, of which pictures are the largest part; calls do not
     share = tokens / facts.tokens if facts.tokens else 1.0
-    return replace(
-        facts,
-        tokens=tokens,
-        cost=share * facts.cost,
-        frames=share * facts.frames,
-        calls=share * facts.calls,
-        seconds=share * facts.seconds,
-    )
+    return replace(facts, tokens=tokens, cost=share * facts.cost, frames=share * facts.frames)
 
 
 def decide(
