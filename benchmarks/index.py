@@ -1,14 +1,21 @@
 """Indexing a long film: longtake beside a naive script and an earlier checkout.
 
     python benchmarks/index.py CLIP … [--minutes 60] [--before CHECKOUT] [--sides naive before now]
+                                      [--naive-share 0.2]
 
 Joins the clips, again and again, into one 720p film of the given length (``joined_film.py``). Every
 side indexes that film in processes of its own. The tables show wall time, CPU time and peak memory,
 and how many known phrases, on-screen words and pictures each side finds (``index_truth.py``).
-The film and the results stay in ``build/index``: parts that are finished are not run again, so that
-a long run can be done in pieces. Delete a side's JSON file to measure it again.
+The film and the results stay in ``build/index``: what is finished is not run again, so that each
+side can be run by a command of its own. ``--report`` prints what is known and runs nothing. Delete
+a side's JSON file to measure it again.
 
-The naive script is what one would write in an afternoon (``naive_index.py``).
+This checkout indexes the film with one command, whose JSON has the cost of each part; the earlier
+one runs part by part, so that a run that is killed goes on with the next part.
+
+The naive script is what one would write in an afternoon (``naive_index.py``). It takes as long for
+each second of a film, so ``--naive-share`` lets it see whole clips from all over the film only. Its
+costs are then scaled to the film, apart from starting, and what was found there is shown beside it.
 """
 
 from __future__ import annotations
@@ -27,7 +34,12 @@ from pathlib import Path
 from typing import Any
 
 import index_truth
-from joined_film import Placed, join, timeline
+from joined_film import Placed, distinct, join, sampled, timeline
+
+from longtake.algorithms.shots import survey
+from longtake.config import Settings
+from longtake.index.film import Film
+from longtake.index.store import Store
 
 ROOT = Path(__file__).parent.parent
 WORK = ROOT / "build" / "index"
@@ -64,9 +76,14 @@ class Side:
     queries: Sequence[str]
     root: Path
     """The checkout; the naive script ignores it."""
+    seen: Sequence[Placed]
+    """The clips that it indexes; all of them, unless it is the naive script."""
+    share: float
+    """How much of the film that is."""
 
     def __post_init__(self) -> None:
-        self._kept = WORK / f"{self.film.stem}-{self.name}.json"
+        part = "" if self.share == 1 else f"-{self.share:.3f}"
+        self._kept = WORK / f"{self.film.stem}-{self.name}{part}.json"
         self.result: dict[str, Any] = {"costs": {}, "found": {}}
         if self._kept.exists():
             self.result = json.loads(self._kept.read_text())
@@ -80,29 +97,60 @@ class Side:
         cache = WORK / f"cache-{self.film.stem}-{self.name}"
         if not self.result["costs"]:
             shutil.rmtree(cache, ignore_errors=True)
-        for part in PARTS:
-            self._index(part, cache, "--only", part)
+        if self.name == "now":
+            self._index_at_once(cache)
+        else:
+            for part in PARTS:
+                self._index(part, cache)
         if not self.result["found"]:
             self.result["found"] = stored(cache) | {"pictures": self._searched(cache)}
+            if self.name == "now":
+                self.result["read"] = read(self.film, cache)
             self._keep()
-        if self.name != "before":
-            self._index("all at once", cache.with_name(f"{cache.name}-all"))
 
     def _keep(self) -> None:
         self._kept.write_text(json.dumps(self.result))
 
     def _naive(self) -> None:
         script = str(Path(__file__).with_name("naive_index.py"))
-        said, cost = measured([sys.executable, script, str(self.film), *self.queries])
+        command = [sys.executable, script, str(self.film), *self.queries]
+        if self.share < 1:
+            command += ["--within", *(f"{place.start:g}-{place.end:g}" for place in self.seen)]
+        said, cost = measured(command)
         self.result = json.loads(said)
         self.result["costs"]["all at once"] = cost
         self._keep()
 
-    def _index(self, part: str, cache: Path, *options: str) -> None:
+    def _index_at_once(self, cache: Path) -> None:
+        if self.result["costs"]:
+            return
+        said, cost = longtake(self.root, cache, "index", str(self.film), "--json")
+        layers = {layer["name"]: layer for layer in json.loads(said)["films"][0]["layers"]}
+        for part in PARTS:
+            took = layers[part]
+            costs = {"seconds": took["seconds"], "cpu": took["cpu_seconds"]}
+            self.result["costs"][part] = costs
+        self.result["costs"]["all at once"] = cost
+        self._keep()
+
+    def _index(self, part: str, cache: Path) -> None:
         if part not in self.result["costs"]:
-            _, cost = longtake(self.root, cache, "index", str(self.film), *options)
+            _, cost = longtake(self.root, cache, "index", str(self.film), "--only", part)
             self.result["costs"][part] = cost
             self._keep()
+
+    def costs(self) -> dict[str, dict[str, float]]:
+        """What each part costs for the whole film, and their sum."""
+        known: dict[str, dict[str, float]] = self.result["costs"]
+        parts = {part: known[part] for part in PARTS if part in known}
+        table = scaled(parts, 1 / self.share)
+        table["sum of the parts"] = _sum(table)
+        if "all at once" in known:
+            table["all at once"] = dict(known["all at once"])
+            for unit, seen in _sum(parts).items():
+                # starting takes no longer for a longer film
+                table["all at once"][unit] += table["sum of the parts"][unit] - seen
+        return table
 
     def _searched(self, cache: Path) -> dict[str, list[float]]:
         times = {}
@@ -135,38 +183,89 @@ def stored(cache: Path) -> dict[str, Any]:
     return lines
 
 
+def read(film: Path, cache: Path) -> list[float]:
+    """The times of the frames that were read."""
+    opened = Film(film, Store(cache), Settings())
+    return [float(opened.times[row]) for row in survey(opened.pictures.glimpses()).chosen]
+
+
+def scaled(costs: dict[str, dict[str, float]], factor: float) -> dict[str, dict[str, float]]:
+    """Costs of so many times as much film; memory does not grow."""
+    table = {}
+    for part, cost in costs.items():
+        table[part] = dict(cost)
+        for unit in ("seconds", "cpu"):
+            table[part][unit] *= factor
+    return table
+
+
+def _sum(costs: dict[str, dict[str, float]]) -> dict[str, float]:
+    units = ("seconds", "cpu")
+    return {unit: sum(cost[unit] for cost in costs.values()) for unit in units}
+
+
 # -- the tables
 
 
 def report(sides: Sequence[Side], placed: Sequence[Placed], threads: int) -> None:
     """Print what each side cost and found."""
     minutes = placed[-1].end / 60
-    print(f"\n{minutes:.1f} minutes of film, {len(placed)} clips, {threads} cores\n")
+    print(f"\n{minutes:.1f} minutes of film, {len(placed)} clips, {threads} cores;", end=" ")
+    print(f"{distinct(placed) / 60:.1f} minutes are distinct\n")
     print("| side | part | wall s | CPU s | CPU s per minute of film | peak MB |")
     print("|---|---|---|---|---|---|")
     for side in sides:
-        total = {"seconds": 0.0, "cpu": 0.0}
-        for part, cost in side.result["costs"].items():
-            print(_row(side.name, part, cost, minutes))
-            for name in total:
-                total[name] += cost[name] if part in PARTS else 0.0
-        print(_row(side.name, "sum of the parts", total, minutes))
-    print("\n| side | spoken phrases | on-screen words | pictures in the first 5 | missed |")
-    print("|---|---|---|---|---|")
+        for part, cost in side.costs().items():
+            print(_row(side, part, cost, minutes))
+    print(
+        "\n| side | clips | spoken phrases | on-screen words | pictures in the first 5 | missed |"
+    )
+    print("|---|---|---|---|---|---|")
+    judged = {len(side.seen): side.seen for side in sides}
+    for seen in judged.values():
+        for side in sides:
+            if len(side.seen) >= len(seen):
+                print(_found(side, seen, len(placed)))
     for side in sides:
-        if not side.result["found"]:
-            print(f"| {side.name} | not finished | | | |")
-            continue
-        found = index_truth.recall(side.result["found"], placed)
-        cells = [f"{right} of {wanted}" for right, wanted, _ in found.values()]
-        missed = ", ".join(text for *_, texts in found.values() for text in texts)
-        print(f"| {side.name} | {' | '.join(cells)} | {missed or 'none'} |")
+        if side.result.get("read"):
+            print("\n" + _repeats(side.result["read"], placed))
 
 
-def _row(side: str, part: str, cost: dict[str, float], minutes: float) -> str:
+def _repeats(times: Sequence[float], placed: Sequence[Placed]) -> str:
+    """Whether shots that were seen before are read again, as they would be in a film without."""
+    count = len({place.clip for place in placed})
+    new, again = placed[:count], placed[count:]
+    # the clips of the last pass may not be all of them
+    repeated = [place for place in new if place.clip in {later.clip for later in again}]
+    rates = []
+    for places in (repeated, again):
+        inside = sum(place.start <= time < place.end for place in places for time in times)
+        minutes = sum(place.seconds for place in places) / 60
+        rates.append(f"{inside} in {minutes:.1f} minutes")
+    return f"Frames read of repeated clips: {rates[0]} at first, {rates[1]} of repeats."
+
+
+def _row(side: Side, part: str, cost: dict[str, float], minutes: float) -> str:
     peak = f"{cost['megabytes']:.0f}" if "megabytes" in cost else ""
+    name = side.name
+    if side.share < 1:
+        name += f", scaled from {side.share * minutes:.1f} min"
     figures = f"{cost['seconds']:.0f} | {cost['cpu']:.0f} | {cost['cpu'] / minutes:.1f}"
-    return f"| {side} | {part} | {figures} | {peak} |"
+    return f"| {name} | {part} | {figures} | {peak} |"
+
+
+def _found(side: Side, seen: Sequence[Placed], count: int) -> str:
+    where = "all" if len(seen) == count else f"{len(seen)} of {count}"
+    if not side.result["found"]:
+        return f"| {side.name} | {where} | not finished | | | |"
+    found = index_truth.recall(side.result["found"], seen)
+    # a search lists the best hits of the film, not of some clips
+    if len(side.seen) > len(seen):
+        del found["pictures"]
+    cells = [f"{right} of {wanted}" for right, wanted, _ in found.values()]
+    cells += ["–"] * (len(PARTS) - len(cells))
+    missed = ", ".join(text for *_, texts in found.values() for text in texts)
+    return f"| {side.name} | {where} | {' | '.join(cells)} | {missed or 'none'} |"
 
 
 def main() -> None:
@@ -176,6 +275,9 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--before", type=Path, help="an earlier checkout")
     parser.add_argument("--sides", nargs="*", default=["naive", "before", "now"])
+    parser.add_argument(
+        "--naive-share", type=float, default=1.0, help="the part of the film it sees"
+    )
     parser.add_argument("--report", action="store_true", help="print what is known, run nothing")
     args = parser.parse_args()
     placed = timeline(args.clips, 60 * args.minutes)
@@ -187,7 +289,11 @@ def main() -> None:
     queries = index_truth.queries(placed)
     sides = []
     for name in names:
-        side = Side(name, film, queries, args.before if name == "before" else ROOT)
+        share = args.naive_share if name == "naive" else 1.0
+        seen = sampled(placed, share) if share < 1 else placed
+        exact = sum(place.seconds for place in seen) / placed[-1].end
+        root = args.before if name == "before" else ROOT
+        side = Side(name, film, queries, root, seen, exact)
         if not args.report:
             side.run()
         sides.append(side)

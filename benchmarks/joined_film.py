@@ -1,14 +1,14 @@
 """Joins real clips into one film of any length, for the benchmarks of indexing.
 
-The clips follow one another again and again. Each time round they are placed, scaled and lit
-differently, so that no two passes look alike.
+The clips follow one another again and again. Each is encoded once; further passes are copies of
+its packets, so a repeated shot has the same pixels as the first time.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from typing import Any
 
 import av
 import numpy as np
-from PIL import Image, ImageEnhance
+from PIL import Image
 
 from longtake.media.audio import listen
 from longtake.media.video import Video
@@ -27,6 +27,8 @@ from longtake.media.writer import Encoding, write_film
 WIDTH, HEIGHT, FPS, RATE = 1280, 720, 24, 16_000
 PIECE = 20.0
 """Seconds of film that one process encodes at a time."""
+PERIOD = 300.0
+"""Seconds between two stretches from which clips are sampled."""
 ENCODING = Encoding(
     fps=Fraction(FPS), gop=120, options={"preset": "veryfast", "crf": "23", "threads": "1"}
 )
@@ -37,10 +39,13 @@ class Placed:
     """A clip's place in the joined film."""
 
     clip: Path
-    number: int
-    """How often the clip came before, which decides how it is varied."""
     start: float
     end: float
+
+    @property
+    def seconds(self) -> float:
+        """How long it is."""
+        return self.end - self.start
 
 
 def timeline(clips: Sequence[Path], seconds: float) -> list[Placed]:
@@ -52,71 +57,88 @@ def timeline(clips: Sequence[Path], seconds: float) -> list[Placed]:
         clip = clips[len(placed) % len(clips)]
         # whole seconds keep sound and pictures together
         end = start + max(1.0, float(int(lengths[clip])))
-        placed.append(Placed(clip, len(placed) // len(clips), start, end))
+        placed.append(Placed(clip, start, end))
         start = end
     return placed
 
 
+def distinct(placed: Sequence[Placed]) -> float:
+    """Seconds of the film that show something new; the others repeat an earlier pass."""
+    return sum({place.clip: place.seconds for place in placed}.values())
+
+
+def sampled(placed: Sequence[Placed], share: float) -> list[Placed]:
+    """Whole clips from all over the film, about a share of it: those that begin at certain times.
+
+    Long and short clips are as likely to be among them.
+    """
+    return [place for place in placed if place.start % PERIOD < share * PERIOD]
+
+
 def join(placed: Sequence[Placed], path: Path) -> None:
-    """Write the film, its pictures encoded on all cores."""
-    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-        pieces = list(_pieces(placed, Path(folder)))
-        with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-            for number, _ in enumerate(pool.map(_encode, pieces), 1):
-                print(f"joined {number} of {len(pieces)} pieces", file=sys.stderr)
-        sound = Path(folder) / "sound.mp4"
-        # one black picture, since the writer takes its size from the first
-        black = [np.zeros((16, 16, 3), np.uint8)]
-        write_film(sound, black, ENCODING, sound=_sound(placed))
-        part = path.with_suffix(".part.mp4")
-        _concatenate([piece.path for piece in pieces], sound, part)
-        part.rename(path)
+    """Write the film, its pictures encoded on all cores; what is encoded survives a killed run."""
+    folder = path.with_suffix(".pieces")
+    folder.mkdir(exist_ok=True)
+    pieces = list(_pieces(placed, folder))
+    to_do = sorted({piece for piece in pieces if not piece.path.exists()}, key=str)
+    with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        for number, _ in enumerate(pool.map(_encode, to_do), 1):
+            print(f"joined {number} of {len(to_do)} pieces", file=sys.stderr)
+    sound = folder / "sound.mp4"
+    # one black picture, since the writer takes its size from the first
+    black = [np.zeros((16, 16, 3), np.uint8)]
+    write_film(sound, black, ENCODING, sound=_sound(placed))
+    part = path.with_suffix(".part.mp4")
+    _concatenate([piece.path for piece in pieces], sound, part)
+    part.rename(path)
+    shutil.rmtree(folder)
 
 
 @dataclass(frozen=True)
 class _Piece:
-    """A stretch of a placed clip, in seconds of the clip, and the file for its pictures."""
+    """A stretch of a clip, in seconds of the clip, and the file for its pictures."""
 
-    place: Placed
+    clip: Path
     start: float
     end: float
     path: Path
 
 
 def _pieces(placed: Sequence[Placed], folder: Path) -> Iterator[_Piece]:
-    count = 0
     for place in placed:
-        length = place.end - place.start
-        for start in np.arange(0.0, length, PIECE).tolist():
-            yield _Piece(place, start, min(start + PIECE, length), folder / f"{count}.mp4")
-            count += 1
+        for start in np.arange(0.0, place.seconds, PIECE).tolist():
+            path = folder / f"{place.clip.name}-{start:.0f}.mp4"
+            yield _Piece(place.clip, start, min(start + PIECE, place.seconds), path)
 
 
 def _encode(piece: _Piece) -> None:
-    write_film(piece.path, _pictures(piece), ENCODING)
+    part = piece.path.with_suffix(".part.mp4")
+    write_film(part, _pictures(piece), ENCODING)
+    part.rename(piece.path)
 
 
 def _pictures(piece: _Piece) -> Iterator[Any]:
-    video = Video(piece.place.clip)
+    video = Video(piece.clip)
     times = piece.start + np.arange(round((piece.end - piece.start) * FPS)) / FPS
     times = np.minimum(times, video.duration - 1e-3)
-    for frame in video.frames(times, width=WIDTH):
-        yield _varied(frame.pixels, piece.place.number)
+    info = video.info
+    for frame in video.frames(times, width=min(WIDTH, HEIGHT * info.width // info.height)):
+        yield _filling(frame.pixels)
 
 
-def _varied(pixels: Any, number: int) -> Any:
-    """A picture that fills the frame, another place, size and light for each number."""
-    picture = Image.fromarray(pixels)
-    # a little smaller each time round, so that passes differ; small print must stay legible
-    factor = min(WIDTH / picture.width, HEIGHT / picture.height)
-    factor *= (1.0, 0.93, 0.87, 0.97, 0.9, 0.83)[number % 6]
-    size = (round(picture.width * factor), round(picture.height * factor))
-    picture = picture.resize(size, Image.Resampling.BILINEAR)
-    picture = ImageEnhance.Brightness(picture).enhance((1.0, 0.9, 1.05, 0.95, 0.85)[number % 5])
-    canvas = Image.new("RGB", (WIDTH, HEIGHT))
-    across, down = ((1, 1), (0, 0), (2, 2), (2, 0), (0, 2))[number % 5]
-    canvas.paste(picture, ((WIDTH - size[0]) * across // 2, (HEIGHT - size[1]) * down // 2))
-    return np.asarray(canvas)
+def _filling(pixels: Any) -> Any:
+    """A picture as large as the frame allows, in its middle."""
+    high, wide = pixels.shape[:2]
+    if (wide, high) == (WIDTH, HEIGHT):
+        return pixels
+    factor = min(WIDTH / wide, HEIGHT / high)
+    size = (round(wide * factor), round(high * factor))
+    if size != (wide, high):
+        pixels = np.asarray(Image.fromarray(pixels).resize(size, Image.Resampling.BILINEAR))
+    canvas = np.zeros((HEIGHT, WIDTH, 3), np.uint8)
+    left, top = (WIDTH - size[0]) // 2, (HEIGHT - size[1]) // 2
+    canvas[top : top + size[1], left : left + size[0]] = pixels
+    return canvas
 
 
 def _sound(placed: Sequence[Placed]) -> Any:
@@ -127,7 +149,7 @@ def _sound(placed: Sequence[Placed]) -> Any:
             continue
         heard = [part.samples for part in listen(place.clip, origin=video.origin)]
         samples = np.concatenate([np.zeros(0, np.float32), *heard])
-        samples = samples[: round((place.end - place.start) * RATE)]
+        samples = samples[: round(place.seconds * RATE)]
         first = round(place.start * RATE)
         sound[first : first + len(samples)] = samples
     return sound
