@@ -23,7 +23,7 @@ from longtake.config import Settings
 from longtake.index.film import Film
 from longtake.index.store import Store
 from longtake.index.tasks import Task, tasks
-from longtake.index.together import build_together
+from longtake.index.together import build_together, meanwhile
 
 TENTHS = range(1, 10)
 
@@ -74,6 +74,9 @@ def watch(path: Path, only: list[str]) -> dict[str, Told]:
 
     @contextmanager
     def show(task: Task) -> Iterator[Callable[[float], None]]:
+        # as the command does it: what loads the models is no part of the bar
+        if task.name == "onscreen":
+            task.estimate()
         bar = told[task.name] = Told()
         yield bar.show
         bar.total = time.perf_counter() - bar.began
@@ -81,7 +84,14 @@ def watch(path: Path, only: list[str]) -> dict[str, Told]:
     with tempfile.TemporaryDirectory() as cache:
         film = Film(path, Store(Path(cache)), Settings())
         chosen = [task for task in tasks(film) if not only or task.name in only]
-        build_together(film, [task for task in chosen if not task.done()], show)
+        missing = [task for task in chosen if not task.done()]
+
+        def announce() -> None:
+            for task in missing:
+                if task is not meanwhile(missing):
+                    task.estimate()
+
+        build_together(film, missing, show, announce)
     return told
 
 

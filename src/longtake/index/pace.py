@@ -11,12 +11,18 @@
 A film that is full of text at its end would seem half done when most of the work is still ahead. So
 work is done in passes, and a step that is still to do is expected to cost what the finished ones
 nearest to it did.
+
+What a step costs is counted in CPU seconds, which depend on the step alone. How long a CPU second
+takes depends on what else runs: recognising speech beside it, for example, until that is finished.
+So the last steps tell at which speed the others will go.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 import numpy as np
 
@@ -24,6 +30,28 @@ SPREAD = (0.05, 0.05, 0.1, 0.2)
 """Shares of the steps in each pass before the last."""
 NEAREST = 4
 """Finished steps whose mean cost is expected of one that is to do."""
+RECENT = 0.1
+"""Share of the steps whose speed is expected of those to do; they are the last ones finished."""
+FEWEST = 4
+"""Steps that tell the speed even if that is more than the share."""
+
+_beside: ContextVar[Callable[[], float]] = ContextVar("beside", default=lambda: 0.0)
+"""CPU seconds of threads that do other work."""
+
+
+def own_cpu() -> float:
+    """CPU seconds of this process, without those of work ``beside``."""
+    return time.process_time() - _beside.get()()
+
+
+@contextmanager
+def beside(cpu: Callable[[], float]) -> Iterator[None]:
+    """Leave the CPU seconds of some other threads out of ``own_cpu``."""
+    token = _beside.set(cpu)
+    try:
+        yield
+    finally:
+        _beside.reset(token)
 
 
 def passes(count: int) -> list[list[int]]:
@@ -43,28 +71,46 @@ def passes(count: int) -> list[list[int]]:
 class Pace:
     """The share of the expected time that is over."""
 
-    def __init__(self, count: int, now: Callable[[], float] = time.perf_counter) -> None:
-        self._now = now
-        self._last = now()
+    def __init__(
+        self,
+        count: int,
+        *,
+        now: Callable[[], float] = time.perf_counter,
+        work: Callable[[], float] = own_cpu,
+    ) -> None:
+        self._now, self._work = now, work
+        self._began = now()
+        self._seen = [(self._began, work())]
+        """Time and work so far, at the beginning and after each step."""
         self._costs = np.full(count, np.nan)
         self._first: int | None = None
 
     def finished(self, number: int) -> float:
         """Note that a step has just been finished; return the share of the work that is done."""
-        now = self._now()
-        self._costs[number] = now - self._last
-        self._last = now
+        self._seen.append((self._now(), self._work()))
+        self._costs[number] = max(0.0, self._seen[-1][1] - self._seen[-2][1])
         if self._first is None:
             self._first = number
-        spent = float(np.nansum(self._costs))
-        left = self._expected()
+        spent = self._seen[-1][0] - self._began
+        left = self._expected() * self._speed()
         # a clock that stands still says nothing: then steps are counted
         if spent + left <= 0:
             return float(np.isfinite(self._costs).mean())
         return spent / (spent + left)
 
+    def _speed(self) -> float:
+        """Seconds that a unit of work has taken lately."""
+        done = len(self._seen) - 1
+        some = min(done, max(FEWEST, round(RECENT * len(self._costs))))
+        # the first step also loads the models
+        if some == done > 1:
+            some -= 1
+        (time_before, work_before), (time_after, work_after) = self._seen[-some - 1], self._seen[-1]
+        work = work_after - work_before
+        return (time_after - time_before) / work if work > 0 else 1.0
+
     def _expected(self) -> float:
-        """Seconds that the steps to do are expected to take."""
+        """The work of the steps that are to do."""
         done = np.flatnonzero(np.isfinite(self._costs))
         to_do = np.flatnonzero(np.isnan(self._costs))
         # the first step also loads the models

@@ -14,6 +14,7 @@ long film.
 from __future__ import annotations
 
 import math
+import time
 from itertools import chain
 
 import numpy as np
@@ -66,7 +67,8 @@ class SpeechLayer:
     def transcribe(self, within: Segment | None = None, advance: Advance = ignore) -> None:
         """The same; call while the folder is ``building``, from any thread."""
         tiles = self.missing(within)
-        pace = Pace(len(tiles))
+        # others may be at work in this process; the recogniser uses this thread alone
+        pace = Pace(len(tiles), work=time.thread_time)
         for number in chain.from_iterable(passes(len(tiles))):
             self.keep(tiles[number], self.hear(tiles[number]))
             advance(pace.finished(number))

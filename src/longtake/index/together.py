@@ -10,12 +10,13 @@ import contextvars
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from typing import TypeAlias
 
 from longtake.index.costs import Cost
 from longtake.index.film import Film
 from longtake.index.layers import Advance
+from longtake.index.pace import beside, own_cpu
 from longtake.index.tasks import SpeechTask, Task
 from longtake.stopping import Stop, stopping
 
@@ -39,19 +40,21 @@ def build_together(
         return costs
     film.video  # noqa: B018 - creates the folder that the lock is in
     speech = meanwhile(parts)
-    beside = _Beside(film, speech) if speech is not None else None
     with film.folder.building():
-        try:
+        if speech is None:
             announce()
-            for part in parts:
-                if beside is None or part is not speech:
-                    costs[part.name] = _timed(film, part, show, beside)
-            if beside is not None and speech is not None:
-                with show(speech) as advance:
-                    costs[speech.name] = beside.finish(advance)
+            return {part.name: _timed(film, part, show) for part in parts}
+        hearing = _Beside(film, speech)
+        try:
+            with beside(hearing.cpu):
+                announce()
+                for part in parts:
+                    if part is not speech:
+                        costs[part.name] = _timed(film, part, show)
+            with show(speech) as advance:
+                costs[speech.name] = hearing.finish(advance)
         finally:
-            if beside is not None:
-                beside.stop()
+            hearing.stop()
     return costs
 
 
@@ -61,10 +64,7 @@ def meanwhile(parts: Sequence[Task]) -> SpeechTask | None:
     return speech if len(parts) > 1 else None
 
 
-def _timed(film: Film, part: Task, show: Show, beside: _Beside | None) -> Cost:
-    def own_cpu() -> float:
-        return time.process_time() - (beside.cpu if beside is not None else 0.0)
-
+def _timed(film: Film, part: Task, show: Show) -> Cost:
     missing = part.left() * film.duration
     wall, cpu = time.perf_counter(), own_cpu()
     with show(part) as advance:
@@ -80,8 +80,9 @@ class _Beside:
         self._began = time.perf_counter()
         self._told = 0.0, self._began
         """The share of the work that was done at a certain time."""
-        self.cpu = 0.0
-        """CPU seconds of the thread so far; the recogniser uses no others of its own."""
+        self._cpu = 0.0
+        """CPU seconds of the thread when it last told."""
+        self._clock: int | None = None
         self._missing = part.left() * film.duration
         self._stop = Stop(stopping.get())
         self._failure: BaseException | None = None
@@ -93,17 +94,28 @@ class _Beside:
 
     def _work(self) -> None:
         began = time.perf_counter()
+        # not on every system
+        if hasattr(time, "pthread_getcpuclockid"):
+            self._clock = time.pthread_getcpuclockid(threading.get_ident())
         try:
             with self._stop.in_force():
                 self._part.build_held(self._advance)
         except BaseException as error:  # noqa: BLE001 - raised again by ``finish``
             self._failure = error
-        self.cpu = time.thread_time()
-        self._cost = Cost(time.perf_counter() - began, self.cpu, self._missing)
+        self._clock, self._cpu = None, time.thread_time()
+        self._cost = Cost(time.perf_counter() - began, self._cpu, self._missing)
 
     def _advance(self, share: float) -> None:
         self._told = share, time.perf_counter()
-        self.cpu = time.thread_time()
+        self._cpu = time.thread_time()
+
+    def cpu(self) -> float:
+        """CPU seconds of the thread so far; the recogniser uses no others of its own."""
+        clock = self._clock
+        if clock is not None:
+            with suppress(OSError):  # the thread has just ended
+                return time.clock_gettime(clock)
+        return self._cpu
 
     def finish(self, advance: Advance) -> Cost:
         """Wait until the speech is recognised; what is shown is the share of the waiting."""

@@ -12,14 +12,14 @@ import pytest
 from longtake.cli.output import seconds_left
 from longtake.index import together
 from longtake.index.costs import Cost, add_costs, known_costs, usual_costs
-from longtake.index.pace import Pace, passes
+from longtake.index.pace import Pace, beside, own_cpu, passes
 from longtake.index.store import Store
 
 
 def remaining(costs: list[float], loading: float = 0.0) -> list[tuple[float, float, float]]:
     """Time over, time left as told, time left in truth, after each step."""
     clock = [0.0]
-    pace = Pace(len(costs), now=lambda: clock[0])
+    pace = Pace(len(costs), now=lambda: clock[0], work=lambda: clock[0])
     clock[0] = loading
     told = []
     for some in passes(len(costs)):
@@ -49,6 +49,31 @@ def test_the_time_left_holds_from_a_tenth_of_the_way_on(name, loading):
         # near the end, a second more or less is many per cent of what is left
         if over >= 0.1 * total:
             assert told == pytest.approx(truth, rel=0.3, abs=0.03 * total)
+
+
+@pytest.mark.parametrize("name", FILMS)
+def test_the_time_left_holds_again_soon_after_other_work_has_ended(name):
+    costs = FILMS[name]
+    work, clock, told = [0.0], [0.0], []
+    pace = Pace(len(costs), now=lambda: clock[0], work=lambda: work[0])
+    order = [number for some in passes(len(costs)) for number in some]
+    for place, number in enumerate(order):
+        work[0] += costs[number]
+        # something else takes half of the machine until a quarter of the steps are done
+        clock[0] += costs[number] * (2.0 if place < len(order) / 4 else 1.0)
+        told.append((place, clock[0], seconds_left(clock[0], pace.finished(number))))
+    total = clock[0]
+    for place, over, left in told:
+        # a tenth of the steps shows the new speed
+        if place >= 0.35 * len(order):
+            assert left == pytest.approx(total - over, rel=0.3, abs=0.03 * total)
+
+
+def test_work_in_another_thread_is_left_out():
+    before = own_cpu()
+    with beside(lambda: 100.0):
+        assert own_cpu() < before - 99.0
+    assert own_cpu() >= before
 
 
 def test_every_step_is_taken_once_and_ends_at_all():
@@ -90,11 +115,12 @@ def test_speech_that_began_earlier_is_shown_as_a_share_of_the_waiting(monkeypatc
             told.set()
             go_on.wait()
 
-    beside = together._Beside(SimpleNamespace(duration=60.0), Speech())
+    hearing = together._Beside(SimpleNamespace(duration=60.0), Speech())
     told.wait()
+    assert 0.0 < hearing.cpu() < 60.0
     # 20 seconds were left at 80; waiting began there, and 5 of them are over
     clock[0] = 85.0
-    share = beside._waited(5.0)
+    share = hearing._waited(5.0)
     assert seconds_left(5.0, share) == pytest.approx(15.0)
     go_on.set()
-    assert beside.finish(lambda share: None).film_seconds == 60.0
+    assert hearing.finish(lambda share: None).film_seconds == 60.0
