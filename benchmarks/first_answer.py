@@ -1,14 +1,15 @@
 """From the command to the first answer about a film that was never seen.
 
     python benchmarks/first_answer.py FILM --question TEXT [--another TEXT] [--minutes 5 60]
-                                      [--before CHECKOUT]
+                                      [--before CHECKOUT] [--model local/qwen2.5-1.5b]
 
 The film is repeated, without encoding it again, to each of the lengths. It is asked with an empty
 cache and with the method ``lookup``; then once more, and another question, to see what later
 answers take. Python keeps compiled modules, as it does for an installed package. Unless ``--model``
 names another, the model is a server in this process that replies at once with the first passage it
-is shown, so that the time is that of everything else. The table shows wall time, the answer's state
-and the number of citations, for this checkout and an earlier one.
+is shown, so that the time is that of everything else. Weights of local models are linked into the
+empty cache from ``--weights``. The table shows wall time, the answer's state and the number of
+citations, for this checkout and an earlier one.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from pathlib import Path
 from typing import Any
 
 import av
+
+from longtake.config import Settings, cache_folder
 
 ROOT = Path(__file__).parent.parent
 
@@ -105,6 +108,9 @@ def main() -> None:
     parser.add_argument("--question", required=True)
     parser.add_argument("--another", default="", help="a question that follows")
     parser.add_argument("--model", default="")
+    parser.add_argument(
+        "--weights", type=Path, default=cache_folder(Settings()) / "models", help="GGUF files"
+    )
     parser.add_argument("--before", type=Path, help="an earlier checkout")
     parser.add_argument("--limit", type=float, default=600.0, help="seconds for one answer")
     args = parser.parse_args()
@@ -121,11 +127,19 @@ def main() -> None:
         compare(films, sides, args)
 
 
+def link(weights: Path, folder: Path) -> None:
+    """Have the files of local models in a cache; downloading them is not what is measured."""
+    folder.mkdir()
+    for file in weights.glob("*.gguf"):
+        (folder / file.name).symlink_to(file)
+
+
 def compare(films: list[Path], sides: dict[str, Path], args: argparse.Namespace) -> None:
     """Ask every film of every side, first and again."""
     for film in films:
         for side, root in sides.items():
             with tempfile.TemporaryDirectory() as cache:
+                link(args.weights, Path(cache) / "models")
                 first, answer = asked(root, cache, film, args.question, args)
                 again = other = float("nan")
                 if answer:
