@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import ipaddress
 import os
 import socket
@@ -105,6 +106,55 @@ def model_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "models"
     folder.mkdir(exist_ok=True)
     return folder
+
+
+@pytest.fixture(scope="session")
+def prepared_models(model_cache: Path) -> Path:
+    """The same folder with the models of pictures in it; other processes wait for the first."""
+    models = model_cache / "models"
+    with (model_cache / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not all(any(models.glob(pattern)) for pattern in PREPARED):
+            from longtake.perception.catalogue import image_text_encoder
+
+            image_text_encoder("conse", model_cache)
+    return model_cache
+
+
+@pytest.fixture(scope="session")
+def lend_models(prepared_models: Path) -> Callable[[Path], Path]:
+    """Puts the prepared models into another cache folder, which takes seconds to do anew."""
+
+    def lend(cache: Path) -> Path:
+        _lend(prepared_models / "models", cache / "models")
+        return cache
+
+    return lend
+
+
+@pytest.fixture(scope="session", autouse=True)
+def networks_loaded_once() -> Iterator[None]:
+    """Load each network once per process: that takes longer than most tests run it for."""
+    from longtake.perception import ocr, runtime
+
+    load = runtime.load_network
+    loaded: dict[tuple[Any, ...], Any] = {}
+
+    def load_once(model: Path, compute: Any, **options: Any) -> Any:
+        if not model.is_file():
+            return load(model, compute, **options)
+        # files that are lent have many names
+        file = model.stat()
+        content = (file.st_dev, file.st_ino, file.st_size, file.st_mtime_ns)
+        key = (*content, compute, *sorted(options.items()))
+        if key not in loaded:
+            loaded[key] = load(model, compute, **options)
+        return loaded[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runtime, "load_network", load_once)
+        patch.setattr(ocr, "load_network", load_once)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -46,7 +46,7 @@ def film(tmp_path):
 
 
 @pytest.fixture(autouse=True)
-def cache():
+def cache(prepared_models):
     os.makedirs(os.environ["LONGTAKE_CACHE"], exist_ok=True)  # noqa: PTH103 - a name from outside
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,14 +55,13 @@ def films(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, World]:
 
 @pytest.fixture(scope="session")
 def served(
-    films: tuple[Path, World], tmp_path_factory: pytest.TempPathFactory, model_cache: Path
+    films: tuple[Path, World],
+    tmp_path_factory: pytest.TempPathFactory,
+    lend_models: Callable[[Path], Path],
 ) -> Iterator[Served]:
     """The server, with simulated models."""
     folder, world = films
-    cache = tmp_path_factory.mktemp("cache")
-    # built-in models that earlier tests prepared
-    if (model_cache / "models").is_dir():
-        shutil.copytree(model_cache / "models", cache / "models", dirs_exist_ok=True)
+    cache = lend_models(tmp_path_factory.mktemp("cache"))
     options = ["--model", "lab/acuity=0.8", "--set", "perception.reader=false"]
     process, started = start_server(folder, cache, *options, "--set", "perception.listener=none")
     try:

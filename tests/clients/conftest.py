@@ -55,7 +55,7 @@ def films(tmp_path_factory):
 
 
 @pytest.fixture(scope="package")
-def options(films, tmp_path_factory):
+def options(films, tmp_path_factory, prepared_models):
     models = ("lab/acuity=1,hallucination=0",)
     data = tmp_path_factory.mktemp("data")
     # verifying looks at the whole film, which takes longer than all of these tests

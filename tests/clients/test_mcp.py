@@ -176,6 +176,7 @@ def test_without_the_token_there_are_no_tools(address):
     assert answer.status_code == 401
 
 
+@pytest.mark.usefixtures("prepared_models")
 def test_over_stdio(films):
     arguments = ["-m", "longtake", "mcp", "--films", str(films)]
     arguments += ["--model", "lab/acuity=1,hallucination=0", "--set", "answers.verify=false"]

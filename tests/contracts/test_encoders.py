@@ -21,7 +21,7 @@ TEXTS = ["a red car", "the dog runs", "street", "a red car runs the street " * 3
 
 
 @pytest.fixture(scope="module", params=names())
-def encoder(request, model_cache, tmp_path_factory):
+def encoder(request, prepared_models, tmp_path_factory):
     if request.param in CARDS:
         card = CARDS[request.param]
         return open_card(
@@ -31,7 +31,7 @@ def encoder(request, model_cache, tmp_path_factory):
     if request.param == "transformers":
         pytest.importorskip("torch", reason="needs the extra gpu")
         folder = tinymodels.vision_folder(tmp_path_factory.mktemp("vision"))
-    return image_encoder(request.param, model_cache, folder=folder, compute=SMALL)
+    return image_encoder(request.param, prepared_models, folder=folder, compute=SMALL)
 
 
 @pytest.fixture(

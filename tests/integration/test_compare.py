@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 
 import pytest
 
@@ -19,11 +18,9 @@ SIMULATED = ("--model", "lab/acuity=1", "--no-verify", *SENSES, *FEW)
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory, model_cache):
+def world(tmp_path_factory, lend_models):
     folder = tmp_path_factory.mktemp("world")
-    # built-in models that earlier tests prepared
-    if (model_cache / "models").is_dir():
-        shutil.copytree(model_cache / "models", folder / "cache" / "models")
+    lend_models(folder / "cache")
     made = make_world(5, 2, 20)
     write_world(made, folder)
     return folder, next(asked for asked in made.questions if asked.kind == "needle")

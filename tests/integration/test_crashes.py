@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
@@ -59,20 +58,14 @@ def assert_same(one, two):
 
 
 @pytest.fixture
-def cache(tmp_path, model_cache):
+def cache(tmp_path, lend_models):
     """A cache with the built-in models, so that kills hit the index and not their preparation."""
-    return lent(model_cache, tmp_path / "cache")
-
-
-def lent(model_cache, cache):
-    if (model_cache / "models").is_dir():
-        shutil.copytree(model_cache / "models", cache / "models")
-    return cache
+    return lend_models(tmp_path / "cache")
 
 
 @pytest.fixture(scope="module")
-def unbroken(film, tmp_path_factory, model_cache):
-    cache = lent(model_cache, tmp_path_factory.mktemp("unbroken"))
+def unbroken(film, tmp_path_factory, lend_models):
+    cache = lend_models(tmp_path_factory.mktemp("unbroken"))
     out, err = index(film, cache).communicate(timeout=120)
     assert json.loads(out)["films"], err
     return contents(film, cache)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import time
 from pathlib import Path
 
 import httpx
@@ -61,6 +62,7 @@ def begin_upload(server: Server, data: bytes) -> socket.socket:
     return connection
 
 
+@pytest.mark.usefixtures("prepared_models")
 def test_killed_during_an_upload_an_index_and_a_run(servers, film_folder, tmp_path):
     data = Recipe("plain.mp4").make(film_folder).read_bytes()
     server = servers()
@@ -76,7 +78,7 @@ def test_killed_during_an_upload_an_index_and_a_run(servers, film_folder, tmp_pa
     with begin_upload(server, data):
         drafts = Path(os.environ["LONGTAKE_CACHE"]) / "serve" / "films"
         while not list(drafts.glob(".arriving-*")):
-            pass
+            time.sleep(0.01)
         server.kill()
     again = servers().client
     assert [each["name"] for each in again.get("/api/v1/films").json()] == ["whole.mp4"]

@@ -14,8 +14,8 @@ def test_models(monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def module_cache(tmp_path_factory):
-    return tmp_path_factory.mktemp("asking")
+def module_cache(tmp_path_factory, lend_models):
+    return lend_models(tmp_path_factory.mktemp("asking"))
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ OPTIONS = ("--option", "red", "--option", "green", "--model", "test/obliging", "
 
 
 @pytest.fixture(scope="module")
-def module_cache(tmp_path_factory):
-    return tmp_path_factory.mktemp("clips")
+def module_cache(tmp_path_factory, lend_models):
+    return lend_models(tmp_path_factory.mktemp("clips"))
 
 
 @pytest.fixture(autouse=True)

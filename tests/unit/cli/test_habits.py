@@ -32,8 +32,8 @@ def test_models(monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def module_cache(tmp_path_factory):
-    return tmp_path_factory.mktemp("habits")
+def module_cache(tmp_path_factory, lend_models):
+    return lend_models(tmp_path_factory.mktemp("habits"))
 
 
 @pytest.fixture(autouse=True)

@@ -43,11 +43,9 @@ def short(film_folder):
 
 
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory, model_cache, short):
+def alone(tmp_path_factory, lend_models, short):
     """What one process stores."""
-    folder = tmp_path_factory.mktemp("alone")
-    (model_cache / "models").mkdir(exist_ok=True)
-    (folder / "models").symlink_to(model_cache / "models")
+    folder = lend_models(tmp_path_factory.mktemp("alone"))
     film = open_film(short, settings(folder))
     for task in tasks(film):
         task.build(lambda share: None)
