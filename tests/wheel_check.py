@@ -43,9 +43,11 @@ def main() -> None:
         missing = [name for name in names.difference(packed) if "__pycache__" not in name]
         if missing:
             sys.exit(f"not in the wheel: {sorted(missing)}")
-        venv.create(outside / "venv", with_pip=True)
+        # a pip of its own would take longer than all of the rest
+        venv.create(outside / "venv", with_pip=False)
         python = outside / "venv" / "bin" / "python"
-        run(python, "-m", "pip", "install", "--no-deps", "--no-index", wheel, cwd=outside)
+        pip = (sys.executable, "-m", "pip", "--python", python)
+        run(*pip, "install", "--no-deps", "--no-index", wheel, cwd=outside)
         where = "import sysconfig; print(sysconfig.get_path('purelib'))"
         site = Path(run(python, "-c", where, cwd=outside))
         (site / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")

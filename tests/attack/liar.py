@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 DRIP = 0.03
@@ -88,10 +89,19 @@ def _flooding(start: bytes, piece: bytes) -> Mode:
 
 
 def _bomb(encoding: str, size: int, times: int = 1) -> Mode:
+    # packed on use: importing this module should not take a second
+    def pieces(asked: Asked) -> Pieces:
+        yield from sends(_packed(size, times), f"Content-Encoding: {encoding}")(asked)
+
+    return pieces
+
+
+@cache
+def _packed(size: int, times: int) -> bytes:
     data = bytes(size)
     for _ in range(times):
         data = gzip.compress(data)
-    return sends(data, f"Content-Encoding: {encoding}")
+    return data
 
 
 def _gzipped(asked: Asked) -> Pieces:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from dataclasses import replace
 
 import pytest
@@ -171,12 +170,7 @@ def test_a_search_finds_what_uniform_frames_miss(worlds):
     assert searched.accuracy.value > plain.accuracy.value
 
 
-def test_a_served_model_that_has_no_questions_file_answers_the_same(tmp_path):
-    world = make_world(3, 5)
-    write_world(world, tmp_path / "world")
-    served = tmp_path / "served"
-    served.mkdir()
-    shutil.copy(tmp_path / "world" / "script.json", served)
+def test_a_served_model_answers_the_same():
     benchmark = lab([3], 5, 12)
     here = solve_all(benchmark, "uniform", "lab/acuity=0.8", frames=16)
     with serving(Service(parse("acuity=0.8"), 0.0, 0.0), 0) as url:
@@ -185,10 +179,17 @@ def test_a_served_model_that_has_no_questions_file_answers_the_same(tmp_path):
     assert there.right == here.right
 
 
+@pytest.fixture(scope="module")
+def films(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("films")
+    write_world(make_world(4, 3), folder / "4_3")
+    return folder
+
+
+@pytest.mark.usefixtures("prepared_models")
 @pytest.mark.parametrize("method", ["uniform", "videoagent"])
-def test_the_film_and_its_script_give_the_same_answers(tmp_path, method):
-    write_world(make_world(4, 3), tmp_path / "4_3")
-    drawn, encoded = lab([4], 3, 8), lab([4], 3, 8, films=tmp_path)
+def test_the_film_and_its_script_give_the_same_answers(films, method):
+    drawn, encoded = lab([4], 3, 8), lab([4], 3, 8, films=films)
     here, there = (solve_all(benchmark, method, "lab/acuity=0.8") for benchmark in (drawn, encoded))
     assert [row["choice"] for row in there.rows] == [row["choice"] for row in here.rows]
     assert [row["text"] for row in there.rows] == [row["text"] for row in here.rows]

@@ -4,7 +4,6 @@ from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
-import ruptures
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -107,6 +106,9 @@ def signals():
 
 
 def by_ruptures(signal, penalty, size):
+    # it imports much of SciPy, which every process that collects the tests would wait for
+    import ruptures
+
     return ruptures.Pelt(model="l2", jump=1, min_size=size).fit(signal).predict(pen=penalty)[:-1]
 
 

@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+from support.server import Send, serve
 
+from longtake import cli
 from longtake.cli import eval as eval_module
 from longtake.errors import RunError
 
@@ -28,18 +30,21 @@ LAB = ("lab-captions", "--of", "seeds=0-0", "--of", "minutes=3", "--of", "questi
 SIMULATED = ("--model", "lab/acuity=1")
 
 
-@pytest.fixture
-def runs(run, tmp_path):
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
     """Runs of two methods on two benchmarks, and the data folder of one of them."""
-    data = nextqa(tmp_path / "nextqa", "7")
+    base = tmp_path_factory.mktemp("runs")
+    data = nextqa(base / "nextqa", "7")
     benchmarks = {"lab": LAB, "nextqa": ("nextqa-captions", "--data", data)}
     folders = {}
-    for name, arguments in benchmarks.items():
-        for method in ("blind", "uniform"):
-            folder = tmp_path / f"{name}-{method}"
-            code, _, err = run("eval", *arguments, "--method", method, *SIMULATED, "--out", folder)
-            assert code == 0, err
-            folders[name, method] = folder
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LONGTAKE_CACHE", str(base / "cache"))
+        for name, arguments in benchmarks.items():
+            for method in ("blind", "uniform"):
+                folder = base / f"{name}-{method}"
+                line = ("eval", *arguments, "--method", method, *SIMULATED, "--out", folder)
+                assert cli.run([*map(str, line)]) == 0
+                folders[name, method] = folder
     return folders, data
 
 
@@ -66,11 +71,14 @@ def test_files_that_are_not_the_runs_are_named(run, runs, tmp_path):
 
 
 def test_a_run_in_which_nothing_could_be_asked_says_why_and_exits_4(run, tmp_path):
-    blind = ("--method", "blind", "--model", "http://127.0.0.1:9/v1#x")
-    code, out, _ = run("eval", *LAB, *blind, "--out", tmp_path / "r")
+    # a refusal is final; an endpoint that cannot be reached is tried again for half a minute
+    with serve(lambda _: Send(status=403)) as served:
+        model = f"{served.url}#x"
+        blind = ("--method", "blind", "--model", model)
+        code, out, _ = run("eval", *LAB, *blind, "--out", tmp_path / "r")
     assert code == 4
-    assert "- 2 × Unavailable: " in out
-    assert "127.0.0.1:9" in out
+    assert "- 2 × ModelError: " in out
+    assert model in out
 
 
 def test_nothing_to_resume_is_said_and_noise_must_be_a_number(run, tmp_path):

@@ -231,8 +231,10 @@ def test_the_meaning_of_a_text_is_computed_once(footage, monkeypatch):
         footage.meanings(["a red house", "a boat"])
 
 
-def test_the_network_for_pictures_leaves_memory_to_what_comes_next(store, film_folder):
-    film = Film(FILMS[0].make(film_folder), store)
+def test_the_network_for_pictures_leaves_memory_to_what_comes_next(
+    tmp_path, film_folder, lend_models
+):
+    film = Film(FILMS[0].make(film_folder), Store(lend_models(tmp_path / "cache")))
     (frames,) = [task for task in tasks(film) if task.name == "frames"]
     assert frames.left() == 1
     frames.build(lambda share: None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
 import pytest
 from films import FILMS, pictures, x264
@@ -52,10 +54,10 @@ class Eye:
         return [TextBox(f"SIGN{round(frame.time)}", (0, 0, 1, 1), 0.9)]
 
 
-@pytest.fixture
-def film(tmp_path, model_cache):
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
     """150 seconds: three scenes of different colour, a loud second at 20, 59.5 and 130."""
-    path = tmp_path / "film.mkv"
+    path = tmp_path_factory.mktemp("perceiving") / "film.mkv"
     sound = np.zeros(150 * RATE, np.float32)
     for second in (20.0, 59.5, 130.0):
         begin = int(second * RATE)
@@ -63,9 +65,33 @@ def film(tmp_path, model_cache):
     colours = [(200, 30, 30), (30, 200, 30), (30, 30, 200)]
     frames = (np.full((96, 128, 3), colours[i // 250], np.uint8) for i in range(750))
     write_film(path, frames, x264(fps=x264().fps / 2), sound=sound)
-    senses = Senses(PerceptionSettings(), model_cache)
+    return path
+
+
+def opened(path, cache, models):
+    senses = Senses(PerceptionSettings(), models)
     senses.__dict__.update(listener=Ear(), reader=Eye())
-    return Film(path, Store(tmp_path / "cache"), senses=senses)
+    return Film(path, Store(cache), senses=senses)
+
+
+@pytest.fixture
+def film(path, tmp_path, prepared_models):
+    return opened(path, tmp_path / "cache", prepared_models)
+
+
+@pytest.fixture(scope="module")
+def pictures_encoded(path, tmp_path_factory, prepared_models):
+    """A cache with the layers of pictures, which take longest."""
+    cache = tmp_path_factory.mktemp("encoded")
+    opened(path, cache, prepared_models).embeddings()
+    return cache
+
+
+@pytest.fixture
+def encoded(path, pictures_encoded, tmp_path, prepared_models):
+    """The film with its pictures encoded; nothing was heard or read."""
+    shutil.copytree(pictures_encoded, tmp_path / "cache")
+    return opened(path, tmp_path / "cache", prepared_models)
 
 
 def test_speech_is_heard_once_and_nothing_is_lost_at_the_edges_of_tiles(film):
@@ -127,27 +153,28 @@ def test_a_moment_that_is_asked_for_is_read_itself_even_where_another_stands_for
     assert len(film.senses.reader.read_at) == read
 
 
-def test_search_finds_what_was_said_and_shown_and_says_how_much_it_knows(film):
-    film.speech()
-    found = search(film, "word 130")
+def test_search_finds_what_was_said_and_shown_and_says_how_much_it_knows(encoded):
+    encoded.speech()
+    found = search(encoded, "word 130")
     assert found.hits[0].time == pytest.approx(130, abs=1)
     assert found.hits[0].sure
     assert found.hits[0].text == "word 130"
     assert found.covered == {"image": 1.0, "speech": 1.0, "onscreen": 0.0}
-    film.onscreen()
-    sign = next(line for line in film.onscreen() if line.segment.start == 50)
-    assert search(film, sign.text).hits[0].segment == Segment(50, 100)
+    encoded.onscreen()
+    sign = next(line for line in encoded.onscreen() if line.segment.start == 50)
+    assert search(encoded, sign.text).hits[0].segment == Segment(50, 100)
 
 
-def test_search_inside_a_stretch(film):
-    film.speech()
-    assert all(100 <= hit.time < 150 for hit in search(film, "word", within=Segment(100, 150)).hits)
+def test_search_inside_a_stretch(encoded):
+    encoded.speech()
+    hits = search(encoded, "word", within=Segment(100, 150)).hits
+    assert all(100 <= hit.time < 150 for hit in hits)
 
 
-def test_nonsense_finds_nothing_with_confidence(film):
-    film.speech()
-    film.onscreen()
-    assert not any(hit.sure for hit in search(film, "qwzx vbnmp").hits)
+def test_nonsense_finds_nothing_with_confidence(encoded):
+    encoded.speech()
+    encoded.onscreen()
+    assert not any(hit.sure for hit in search(encoded, "qwzx vbnmp").hits)
 
 
 def test_a_second_search_neither_decodes_nor_encodes(film, tmp_path, monkeypatch):
@@ -162,9 +189,9 @@ def test_a_second_search_neither_decodes_nor_encodes(film, tmp_path, monkeypatch
     assert np.array_equal(again.embeddings(), film.embeddings())
 
 
-def test_a_witness_tells_what_each_channel_holds(film):
-    (frame,) = film.at([20.0])
-    witness = film.witness()
+def test_a_witness_tells_what_each_channel_holds(encoded):
+    (frame,) = encoded.at([20.0])
+    witness = encoded.witness()
     seen = witness.describe(frame, ("tags", "onscreen", "speech"))
     assert len(seen.tags) == 3
     assert seen.onscreen == ("SIGN20",)
@@ -172,27 +199,28 @@ def test_a_witness_tells_what_each_channel_holds(film):
     assert witness.describe(frame, ("speech",)).tags == ()
 
 
-def test_a_silent_film_has_no_speech(tmp_path, film_folder, model_cache):
-    senses = Senses(PerceptionSettings(), model_cache)
+def test_a_silent_film_has_no_speech(tmp_path, film_folder, prepared_models):
+    senses = Senses(PerceptionSettings(), prepared_models)
     film = Film(FILMS[0].make(film_folder), Store(tmp_path / "c"), senses=senses)
     assert film.words.recognised is None
     assert film.speech() == []
 
 
-def test_without_a_listener_installed_the_rest_goes_on_with_one_note(film, monkeypatch):
+def test_without_a_listener_installed_the_rest_goes_on_with_one_note(encoded, monkeypatch):
     def missing(_):
         raise MissingExtra("speech", "speech recognition")
 
     monkeypatch.setattr(Senses, "listener", property(missing))
-    recorder, witness = Recorder(), film.witness()
+    recorder, witness = Recorder(), encoded.witness()
     with Stream(recorder).active():
-        assert film.speech() == film.known_lines()[0] == []
-        assert witness.describe(film.at([20.0])[0], ("onscreen", "speech")).onscreen == ("SIGN20",)
+        assert encoded.speech() == encoded.known_lines()[0] == []
+        seen = witness.describe(encoded.at([20.0])[0], ("onscreen", "speech"))
+        assert seen.onscreen == ("SIGN20",)
     (told,) = recorder.trace.events
     assert told.label == "speech_left_out"
     assert 'pip install "longtake[speech]"' in told.data["why"]
     assert witness.revision
-    assert search(film, "SIGN20").covered["speech"] == 0
+    assert search(encoded, "SIGN20").covered["speech"] == 0
 
 
 def test_sizes_are_scaled_to_what_layers_need(film):

@@ -76,9 +76,11 @@ def test_an_encoder_of_another_package_is_used_for_search(plugin, film_folder, t
     assert "redness:1" in str([layer.key for layer in film.pictures.layers()])
 
 
-def test_the_encoder_that_finds_changes_is_chosen_by_its_own_setting(film_folder, tmp_path):
+def test_the_encoder_that_finds_changes_is_chosen_by_its_own_setting(
+    film_folder, tmp_path, lend_models
+):
     card = CARDS["dinov2-small"]
-    tinymodels.folder_for(card, card_folder(card.name, tmp_path / "cache"))
+    tinymodels.folder_for(card, card_folder(card.name, lend_models(tmp_path / "cache")))
     film = film_with(film_folder, tmp_path, looks="dinov2-small")
     assert film.features().shape == (len(film.times), 384)
     assert film.blocks(EventPartition()).duration == film.duration
@@ -88,8 +90,8 @@ def test_the_encoder_that_finds_changes_is_chosen_by_its_own_setting(film_folder
     assert film.senses.images.name == "conse"
 
 
-def test_built_in_encoders_share_one_network(model_cache):
-    senses = Senses(PerceptionSettings(), model_cache)
+def test_built_in_encoders_share_one_network(prepared_models):
+    senses = Senses(PerceptionSettings(), prepared_models)
     assert isinstance(senses.looks, EfficientNetLite2)
     assert senses.looks is senses.tagger is senses.images.network
 

@@ -16,8 +16,8 @@ from longtake.perception.pooling import MeanPooling
 
 
 @pytest.fixture(scope="module")
-def encoder(model_cache) -> ConSE:
-    made = image_text_encoder("conse", model_cache)
+def encoder(prepared_models) -> ConSE:
+    made = image_text_encoder("conse", prepared_models)
     assert isinstance(made, ConSE)
     return made
 

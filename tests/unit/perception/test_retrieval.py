@@ -171,10 +171,12 @@ def test_vectors_that_heads_cannot_share_are_refused():
         Shape(dim=10, heads=4)
 
 
-def test_a_film_is_searched_with_the_head_that_the_settings_name(film_folder, tmp_path):
+def test_a_film_is_searched_with_the_head_that_the_settings_name(
+    film_folder, tmp_path, lend_models
+):
     path, folder = FILMS[0].make(film_folder), tmp_path / "head"
     settings = Settings(perception=PerceptionSettings(listener="none", retriever=str(folder)))
-    film = Film(path, Store(tmp_path / "cache"), settings)
+    film = Film(path, Store(lend_models(tmp_path / "cache")), settings)
     shape = Shape(film.encoder.dim, layers=1, frames=16)
     write_head(
         folder,
