@@ -8,7 +8,8 @@ import tinymodels
 
 from longtake.errors import MissingExtra, ModelError
 from longtake.perception.catalogue import image_encoder
-from longtake.perception.torchencoder import ALIGNED, align, preprocessing
+from longtake.perception.torchblocks import ALIGNED, product_gelu, quicken
+from longtake.perception.torchencoder import preprocessing
 from longtake.types import Frame
 
 SQUASH = {
@@ -106,14 +107,50 @@ def test_other_weights_have_another_key(folder, tmp_path):
     assert first.key != image_encoder("transformers", tmp_path, folder=other).key
 
 
-def test_wider_layers_give_the_same_vectors(folder, tmp_path):
+def test_rebuilt_blocks_give_the_same_vectors(folder, tmp_path):
     encoder = image_encoder("transformers", tmp_path, folder=folder)
     before = encoder.images(pictures(3))
-    narrow = {name: part.shape for name, part in encoder._model.named_parameters()}
-    align(encoder._model)
-    wide = {name: part.shape for name, part in encoder._model.named_parameters()}
-    changed = [name for name in wide if wide[name] != narrow[name]]
-    assert any("fc1.weight" in name for name in changed)
-    assert all(".fc1." in name or ".fc2." in name for name in changed)
-    assert {wide[name][0] % ALIGNED for name in changed if "fc1.weight" in name} == {0}
+    quicken(encoder._model)
+    shapes = {name: part.shape for name, part in encoder._model.named_parameters()}
+    assert {shapes[name][0] % ALIGNED for name in shapes if "fc1.weight" in name} == {0}
+    assert any("joined.weight" in name for name in shapes)
+    assert not any("q_proj" in name for name in shapes)
     assert np.allclose(encoder.images(pictures(3)), before, atol=1e-5)
+
+
+def test_rebuilt_blocks_are_compiled_whole(folder, tmp_path):
+    torch = pytest.importorskip("torch")
+    encoder = image_encoder("transformers", tmp_path, folder=folder)
+    before = encoder.images(pictures(3))
+    quicken(encoder._model)
+    # tracing is what can break; the code that a compiler makes of it is its own affair
+    encoder._network = torch.compile(encoder._network, backend="aot_eager", fullgraph=True)
+    assert np.allclose(encoder.images(pictures(3)), before, atol=1e-5)
+
+
+def test_the_activation_is_applied_by_the_product():
+    torch = pytest.importorskip("torch")
+    rows, weight, bias = torch.randn(5, 8), torch.randn(4, 8), torch.randn(4)
+    expected = torch.nn.functional.gelu(rows @ weight.T + bias, approximate="tanh")
+    assert torch.allclose(product_gelu()(rows, weight, bias), expected, atol=1e-5)
+    torch.library.opcheck(product_gelu(), (rows, weight, bias))
+
+
+@pytest.mark.parametrize("kind", ["clip", "dinov2"])
+def test_other_layouts_give_the_same_vectors(kind):
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(2)
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
+    sizes |= {"image_size": 28, "patch_size": 14}
+    if kind == "clip":
+        config = transformers.CLIPVisionConfig(intermediate_size=72, **sizes)
+        model = transformers.CLIPVisionModel(config).eval()
+    else:
+        model = transformers.Dinov2Model(transformers.Dinov2Config(**sizes)).eval()
+    values = torch.randn(2, 3, 28, 28)
+    with torch.inference_mode():
+        before = model(pixel_values=values).pooler_output
+        quicken(model)
+        after = model(pixel_values=values).pooler_output
+    assert torch.allclose(before, after, atol=1e-5)
