@@ -21,7 +21,12 @@ from longtake.cli.options import (
     workers,
 )
 from longtake.cli.output import emit_json, human_seconds, say, worth_a_line
-from longtake.cli.session import check_models, no_question_options, session_options
+from longtake.cli.session import (
+    check_models,
+    no_question_options,
+    question_method_option,
+    session_options,
+)
 from longtake.cluster.engines import Where
 from longtake.errors import ConfigError
 from longtake.evals import presets
@@ -37,7 +42,7 @@ from longtake.evals.solving import Solver
 from longtake.methods.base import FULL
 from longtake.registry import methods
 from longtake.session.asking import Session
-from longtake.session.casting import DEFAULT_METHOD, Casting
+from longtake.session.casting import Casting
 
 
 @click.command("eval")
@@ -45,9 +50,7 @@ from longtake.session.casting import DEFAULT_METHOD, Casting
 @click.option("--preset", metavar="NAME", help="A paper's experiment; see 'longtake benchmarks'.")
 @benchmark_files("The benchmark's files.")
 @benchmark_parts
-@click.option(
-    "--method", metavar="NAME", help=f"See 'longtake methods'.  [default: {DEFAULT_METHOD}]"
-)
+@question_method_option
 @click.option("--limit", type=COUNT, metavar="N", help="Only the first N questions.")
 @click.option("--sample", type=COUNT, metavar="N", help="N questions drawn at random by --seed.")
 @workers(1)
@@ -97,7 +100,7 @@ def eval_command(
         session = _with_preset(session, planned)
     if name is None:
         raise ConfigError("name a benchmark (see 'longtake benchmarks') or a --preset")
-    method = method or DEFAULT_METHOD
+    method = method or session.casting.default_method
     benchmark = load(name, data, parts).draw(limit=limit, sample=sample, seed=session.seed)
     # a reply that another run paid for would cost nothing in this report
     session = replace(session, casting=replace(session.casting, replies=False))

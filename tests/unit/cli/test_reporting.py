@@ -11,6 +11,7 @@ from support.server import Send, serve
 from longtake import cli
 from longtake.cli import eval as eval_module
 from longtake.errors import RunError
+from longtake.session.casting import BUILT_IN_METHOD, DEFAULT_METHOD
 
 
 def nextqa(folder: Path, video: str) -> Path:
@@ -101,3 +102,18 @@ def test_earlier_replies_are_not_used(run, tmp_path, monkeypatch):
     monkeypatch.setattr(eval_module, "evaluate", evaluate)
     run("eval", *LAB, "--method", "blind", *SIMULATED, "--out", tmp_path / "r")
     assert seen[0].replies is False
+
+
+def test_the_method_is_by_default_that_of_ask(run, tmp_path, monkeypatch):
+    seen = []
+
+    def evaluate(solver, *_, **__):
+        seen.append(solver.method)
+        raise RunError("seen enough")
+
+    monkeypatch.setattr(eval_module, "evaluate", evaluate)
+    # without its weights the built-in model would be refused before anything is asked
+    monkeypatch.setattr(eval_module, "check_models", lambda *_, **__: None)
+    run("eval", *LAB, "--out", tmp_path / "r")
+    run("eval", *LAB, *SIMULATED, "--out", tmp_path / "s")
+    assert seen == [BUILT_IN_METHOD, DEFAULT_METHOD]
