@@ -8,6 +8,7 @@ import ipaddress
 import os
 import socket
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -73,15 +74,19 @@ def released_destinations() -> Iterator[None]:
         destinations.release()
 
 
+@pytest.fixture(scope="session")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("homes")
+
+
 @pytest.fixture(autouse=True)
-def own_folders(
-    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, model_cache: Path
-) -> Iterator[None]:
+def own_folders(homes: Path, monkeypatch: pytest.MonkeyPatch, model_cache: Path) -> Iterator[None]:
     """Keep the tests away from the user's cache and configuration.
 
     Built-in models take seconds to prepare, so what one test prepares is lent to the next ones.
     """
-    home = tmp_path_factory.mktemp("user")
+    # numbered folders take longer to make the more of them there are
+    home = Path(tempfile.mkdtemp(dir=homes))
     prepared, own = model_cache / "models", home / "cache" / "models"
     _lend(prepared, own)
     monkeypatch.setenv("LONGTAKE_CACHE", str(home / "cache"))

@@ -6,7 +6,7 @@ from click.testing import CliRunner
 from support.server import Request, Send, completion, serve
 
 from longtake import config
-from longtake.cli.models import models
+from longtake.cli import root
 from longtake.errors import ConfigError, ModelError
 from longtake.perception.catalogue import card_folder, image_encoder
 
@@ -21,10 +21,12 @@ def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_list_names_every_model_and_what_to_do(own_folders: Path) -> None:
     (own_folders / "config.toml").write_text('[models.mine]\nbase_url = "https://x.example/v1"\n')
-    ran = CliRunner().invoke(models, ["list"], catch_exceptions=False)
+    ran = CliRunner().invoke(root, ["models", "list"], catch_exceptions=False)
     assert "longtake models pull local/qwen2.5-1.5b" in ran.stdout
     assert "x.example" in ran.stdout
-    rows = json.loads(CliRunner().invoke(models, ["list", "--json"], catch_exceptions=False).stdout)
+    rows = json.loads(
+        CliRunner().invoke(root, ["models", "list", "--json"], catch_exceptions=False).stdout
+    )
     assert rows["schema"] == 1
     assert {"mine", "socratic/reader"} <= {row["name"] for row in rows["models"]}
 
@@ -44,7 +46,7 @@ def test_probe_reports_on_an_endpoint() -> None:
 
     with serve(act) as served:
         ran = CliRunner().invoke(
-            models, ["probe", f"{served.url}#m", "--json"], catch_exceptions=False
+            root, ["models", "probe", f"{served.url}#m", "--json"], catch_exceptions=False
         )
     report = json.loads(ran.stdout)
     assert (report["reachable"], report["json_schema"], report["vision"]) == (True, True, True)
@@ -54,7 +56,7 @@ def test_probe_reports_on_an_endpoint() -> None:
 def test_probe_tells_blind_from_seeing_and_free_text_from_json() -> None:
     with serve(lambda _: completion("I think it is a horse, in red.")) as served:
         ran = CliRunner().invoke(
-            models, ["probe", f"{served.url}#m", "--json"], catch_exceptions=False
+            root, ["models", "probe", f"{served.url}#m", "--json"], catch_exceptions=False
         )
     report = json.loads(ran.stdout)
     assert (report["json_schema"], report["vision"], report["context"]) == (False, False, None)
@@ -63,31 +65,33 @@ def test_probe_tells_blind_from_seeing_and_free_text_from_json() -> None:
 def test_probe_of_a_model_that_is_not_there() -> None:
     with serve(lambda _: completion("")) as served:
         pass
-    ran = CliRunner().invoke(models, ["probe", f"{served.url}#m"])
+    ran = CliRunner().invoke(root, ["models", "probe", f"{served.url}#m"])
     assert isinstance(ran.exception, ModelError)
     assert "not reachable" in ran.stdout
 
 
 def test_pull_of_something_unknown() -> None:
-    ran = CliRunner().invoke(models, ["pull", "local/smolm"])
+    ran = CliRunner().invoke(root, ["models", "pull", "local/smolm"])
     assert isinstance(ran.exception, ConfigError)
     assert "local/smollm2-135m" in str(ran.exception)
 
 
 def test_perception_is_listed_as_such_and_has_nothing_to_probe() -> None:
     rows = json.loads(
-        CliRunner().invoke(models, ["list", "--json"], catch_exceptions=False).stdout
+        CliRunner().invoke(root, ["models", "list", "--json"], catch_exceptions=False).stdout
     )["models"]
     assert {row["backend"] for row in rows if row["name"].startswith("senses")} == {"senses"}
-    ran = CliRunner().invoke(models, ["probe", "senses"])
+    ran = CliRunner().invoke(root, ["models", "probe", "senses"])
     assert isinstance(ran.exception, ConfigError)
     assert "a film's perception" in str(ran.exception)
 
 
 def test_probe_of_a_member_of_a_family() -> None:
-    ran = CliRunner().invoke(models, ["probe", "lab/acuity=0.8", "--json"], catch_exceptions=False)
+    ran = CliRunner().invoke(
+        root, ["models", "probe", "lab/acuity=0.8", "--json"], catch_exceptions=False
+    )
     assert json.loads(ran.stdout)["reachable"]
-    ran = CliRunner().invoke(models, ["probe", "lib/acuity=0.8"])
+    ran = CliRunner().invoke(root, ["models", "probe", "lib/acuity=0.8"])
     assert "unknown model" in str(ran.exception)
 
 
@@ -103,11 +107,11 @@ def test_an_encoder_is_pulled_by_the_name_that_its_error_gives(
         "longtake.cli.models.fetch_card",
         lambda card, where, progress: asked.extend((card.name, where)),
     )
-    ran = CliRunner().invoke(models, ["pull", name], catch_exceptions=False)
+    ran = CliRunner().invoke(root, ["models", "pull", name], catch_exceptions=False)
     assert ran.stdout.strip() == str(folder)
     assert asked == ["dinov2-small", folder]
     assert "did you mean 'dinov2-small'" in str(
-        CliRunner().invoke(models, ["pull", "dinov2"]).exception
+        CliRunner().invoke(root, ["models", "pull", "dinov2"]).exception
     )
 
 
