@@ -122,6 +122,12 @@ def long_run(server: Server, film: str) -> str:
     return record.id
 
 
+PLAIN = (
+    "<div class=tree style='height: 360px; overflow: auto; contain: strict'>"
+    + "<div style='height: 30px'>Something is said here.</div>" * 1200
+    + "</div>"
+)
+"""Rows that nobody draws while they are scrolled: what this machine can do."""
 SCROLL = """() => new Promise(done => {
   const box = document.querySelector('.tree'); const gaps = []; let last = 0;
   box.scrollTop = 0; const began = performance.now();
@@ -141,14 +147,26 @@ def scroll(server: Server) -> None:
         page.locator(".run[data-state=done]").wait_for(timeout=60_000)
         page.locator("[role=treeitem]").first.wait_for()
         loaded = time.perf_counter() - began
-        gaps = sorted(page.evaluate(SCROLL))
         rows = page.locator("[role=treeitem]").count()
-        late = sum(gap > 25 for gap in gaps) / len(gaps)
-        print(
-            f"scroll: {EVENTS} events shown after {loaded:.1f} s with {rows} rows in the page; "
-            f"median frame {statistics.median(gaps):.1f} ms, 95 % under "
-            f"{gaps[int(0.95 * len(gaps))]:.1f} ms, {late:.1%} late (goal: 16.7 ms)"
-        )
+        print(f"scroll: {EVENTS} events shown after {loaded:.1f} s with {rows} rows in the page")
+        plain = new_tab()
+        plain.set_content(PLAIN)
+        # alternately, because other work on the machine makes frames late as well
+        gaps, least = [], []
+        for _ in range(3):
+            plain.bring_to_front()
+            least += plain.evaluate(SCROLL)
+            page.bring_to_front()
+            gaps += page.evaluate(SCROLL)
+        print(f"scroll: {frames(gaps)} (goal: 16.7 ms); 1,200 rows of plain text: {frames(least)}")
+
+
+def frames(gaps: list[float]) -> str:
+    """Figures of the time from frame to frame."""
+    gaps = sorted(gaps)
+    late = sum(gap > 25 for gap in gaps) / len(gaps)
+    slow = gaps[int(0.95 * len(gaps))]
+    return f"median frame {statistics.median(gaps):.1f} ms, 95 % under {slow:.1f}, {late:.1%} late"
 
 
 SEEK = """time => { const began = performance.now(); const { video } = longtakePlayer;

@@ -78,9 +78,13 @@ def start(client: httpx.Client, film: str, method: str, seed: int) -> str:
 
 
 def resident(pid: int) -> float:
+    """Megabytes of a process and of those it started, such as the one that computes."""
     status = Path(f"/proc/{pid}/status").read_text()
     line = next(line for line in status.splitlines() if line.startswith("VmRSS"))
-    return int(line.split()[1]) / 1000
+    size = int(line.split()[1]) / 1000
+    for children in Path(f"/proc/{pid}/task").glob("*/children"):
+        size += sum(resident(int(child)) for child in children.read_text().split())
+    return size
 
 
 def loop_seconds(server: Server) -> float:

@@ -28,6 +28,16 @@ class LongtakeError(Exception):
 
     exit_code = 1
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle the message and the attributes; subclasses take other arguments than these."""
+        return _restored, (type(self), self.args), vars(self)
+
+
+def _restored(kind: type[LongtakeError], args: tuple[object, ...]) -> LongtakeError:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    return error
+
 
 class ConfigError(LongtakeError):
     """An invalid setting, name or argument."""

@@ -36,20 +36,17 @@ def _cancelled() -> LongtakeError:
 class Stop:
     """A flag that ends work in many threads, including the work nested inside it.
 
-    Work may be nested inside several flags, each of which ends it. ``pause`` is called at each
-    check, here and in the work inside: it may hold the work up for a moment.
+    Work may be nested inside several flags, each of which ends it.
     """
 
-    def __init__(self, *parents: Stop | None, pause: Callable[[], None] | None = None) -> None:
+    def __init__(self, *parents: Stop | None) -> None:
         self._event = threading.Event()
         self._error: Callable[[], LongtakeError] = _cancelled
         self._inside: list[Stop] = []
         self._acts: list[Callable[[], None]] = []
         self._lock = threading.Lock()
         self._parents = [parent for parent in parents if parent is not None]
-        self._pause = pause
         for parent in self._parents:
-            self._pause = self._pause or parent._pause
             parent._adopt(self)
 
     def _adopt(self, child: Stop) -> None:
@@ -90,8 +87,6 @@ class Stop:
 
     def check(self) -> None:
         """Raise :class:`Cancelled`, or the error given to :meth:`set`, if the work was ended."""
-        if self._pause is not None and not self._event.is_set():
-            self._pause()
         if self._event.is_set():
             raise self._error()
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
+import subprocess
 import time
 from pathlib import Path
 
@@ -37,11 +39,11 @@ class Server:
 @pytest.fixture
 def servers(tmp_path):
     """Starts servers on the same folders, one after another."""
-    films = tmp_path / "films"
-    films.mkdir()
+    empty = tmp_path / "films"
+    empty.mkdir()
     started = []
 
-    def start() -> Server:
+    def start(films: Path = empty) -> Server:
         started.append(Server(films, Path(os.environ["LONGTAKE_CACHE"])))
         return started[-1]
 
@@ -60,6 +62,34 @@ def begin_upload(server: Server, data: bytes) -> socket.socket:
     )
     connection.sendall(head.encode() + data[: len(data) // 2])
     return connection
+
+
+def engine_of(server: Server) -> int:
+    """The process in which the server's runs compute."""
+    for number in subprocess.check_output(["pgrep", "-P", str(server.process.pid)]).split():
+        command = Path(f"/proc/{int(number)}/cmdline").read_bytes()
+        if b"spawn_main" in command:
+            return int(number)
+    raise AssertionError("the server has no engine")
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="finds the process below /proc")
+def test_an_engine_that_is_killed_takes_down_its_runs_and_nothing_else(servers, film_folder):
+    Recipe("plain.mp4").make(film_folder)
+    server = servers(film_folder)
+    client = server.client
+    film = client.get("/api/v1/films").json()[0]["id"]
+    ask = {"film": film, "question": "Why?", "method": "blind", "index_first": False}
+    slow = client.post("/api/v1/runs", json={**ask, "models": [SLOW]}).json()["run"]["id"]
+    with client.stream("GET", f"/api/v1/runs/{slow}/events") as stream:
+        lines = stream.iter_lines()
+        assert any(line == "event: run_started" for line in lines)
+        os.kill(engine_of(server), signal.SIGKILL)
+        # the viewer is told, on the same connection
+        last = [line for line in lines if line.startswith("data: ")][-1]
+    assert json.loads(last.removeprefix("data: "))["state"] == "broken"
+    again = client.post("/api/v1/runs", json=ask).json()["run"]["id"]
+    assert read_stream(client, again)[-1][2]["state"] == "done"
 
 
 @pytest.mark.usefixtures("prepared_models")

@@ -116,6 +116,7 @@ def serve(
         hosts=hosts,
         models=models,
         at_once=at_once,
+        own_process=True,
         max_spend=max_spend,
         max_upload=round(max_upload * 1e9),
         allow_url=tuple(domain.lower() for domain in allow_url),

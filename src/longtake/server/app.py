@@ -47,8 +47,7 @@ def create_app(options: ServeOptions, keys: Keys | None = None) -> ASGIApp:
     keys = keys or open_keys(options)
     app = build(options, keys)
     state: State = app.state.longtake
-    viewers = Viewers(app, state)
-    return Guard(viewers, keys, options.names, on_request=state.pool.courtesy.arrive)
+    return Guard(Viewers(app, state), keys, options.names)
 
 
 def build(options: ServeOptions, keys: Keys) -> FastAPI:
@@ -59,6 +58,7 @@ def build(options: ServeOptions, keys: Keys) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        state.pool.warm_up()
         async with tools.router.lifespan_context(tools) if tools else nullcontext():
             yield
         state.close()

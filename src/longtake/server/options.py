@@ -28,6 +28,8 @@ class ServeOptions:
     """Models for asks that name none, as ``--model`` takes them."""
     at_once: int = 2
     """Runs at once; the others wait."""
+    own_process: bool = False
+    """Compute runs in a process beside the server, which then answers while they do."""
     most_waiting: int = 64
     """Runs that may wait."""
     max_spend: float | None = None

@@ -7,14 +7,14 @@ import logging
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from longtake.errors import LongtakeError
-from longtake.events import Event
 from longtake.models.clock import Cancelled, Stop, stopping
 from longtake.server import events
 from longtake.server.bell import Bell
-from longtake.server.journal import ENDED, RunRecord
+from longtake.server.journal import ENDED, RunRecord, State
+from longtake.server.work import Crash, EngineLost
 from longtake.types import Result
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Run:
         """Share done of each part of indexing."""
         self.askers = 1
         self._pool = pool
-        self.stop = Stop(pause=pool.courtesy.pause)
+        self.stop = Stop()
         """Ends model calls and decoding in progress."""
         self._over = threading.Event()
         self._result: Result | None = None
@@ -102,6 +102,8 @@ class Run:
             self._result = act(self)
         except Cancelled as error:
             self.end("cancelled", error)
+        except EngineLost as error:
+            self.end("broken", error)
         except LongtakeError as error:
             self.end("failed", error)
         except Exception as error:  # a bug in one run must not end the server
@@ -112,9 +114,7 @@ class Run:
             ended_early = self.cancelled and self._result is not None
             self.end("cancelled" if ended_early else "done")
 
-    def end(
-        self, state: Literal["done", "failed", "cancelled"], error: Exception | None = None
-    ) -> None:
+    def end(self, state: State, error: Exception | None = None) -> None:
         """Record the end and wake everyone who waits for it."""
         self._error = error
         changes: dict[str, Any] = {"ended": time.time(), "error": _reason(error)}
@@ -130,33 +130,14 @@ class Run:
         self.record = changed
         self._bell.ring()
 
-    def moved(self) -> None:
-        """Tell viewers that the place in the queue changed."""
+    def news(self) -> None:
+        """Wake viewers: the trace, the progress or the place in the queue changed."""
         self._bell.ring()
 
-    def advance(self, part: str) -> Callable[[float], None]:
-        """A callback for the progress of one part of the work."""
-
-        def advance(share: float) -> None:
-            # indexing calls this between batches, which is where it can be cancelled
-            self.stop.check()
-            # a ring for every percent, not for every frame
-            if share >= 1.0 or share - self.progress.get(part, -1.0) >= 0.01:
-                self.progress[part] = round(share, 4)
-                self._bell.ring()
-
-        return advance
-
-    # a run is a sink of its own events: they are read from the trace, so a ring is enough
-    def handle(self, event: Event) -> None:  # noqa: ARG002
-        """Tell viewers that an event was written."""
+    def advanced(self, part: str, share: float) -> None:
+        """Tell viewers how much of one part of indexing is done."""
+        self.progress[part] = share
         self._bell.ring()
-
-    def picture(self, digest: str, jpeg: Callable[[], bytes]) -> None:
-        """Ignore the picture."""
-
-    def close(self) -> None:
-        """Do nothing."""
 
 
 def _reason(error: Exception | None) -> str:
@@ -165,4 +146,5 @@ def _reason(error: Exception | None) -> str:
     if isinstance(error, LongtakeError):
         return str(error)
     # its text may hold paths or data that are nobody's business
-    return f"internal error: {type(error).__name__} (the server's log says more)"
+    name = error.args[0] if isinstance(error, Crash) else type(error).__name__
+    return f"internal error: {name} (the server's log says more)"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import logging
 import socket
 import sys
 from collections.abc import Callable
@@ -14,6 +12,7 @@ import uvicorn
 
 from longtake.errors import ConfigError
 from longtake.server.app import create_app
+from longtake.server.logs import log_as_json
 from longtake.server.options import ServeOptions
 from longtake.server.security import open_keys, token_file
 
@@ -23,12 +22,12 @@ BACKLOG = 128
 
 SWITCH = 0.0005
 """Seconds after which a busy thread lets another run. Each answer to a viewer waits for its turn
-behind the threads of all runs, and Python's own 5 ms add up to a visible delay."""
+behind the threads that decode and search, and Python's own 5 ms add up to a visible delay."""
 
 
 def serve(options: ServeOptions, ready: Callable[[str, Path | None], None]) -> None:
     """Bind, tell ``ready`` the one-time URL and the token's file, and serve."""
-    _log_as_json()
+    log_as_json()
     sys.setswitchinterval(SWITCH)
     listener = _bind(options)
     options = replace(options, port=listener.getsockname()[1])
@@ -47,32 +46,6 @@ def serve(options: ServeOptions, ready: Callable[[str, Path | None], None]) -> N
     file = None if options.token else token_file(options)
     ready(f"http://{address}:{options.port}/enter?code={keys.code()}", file)
     server.run(sockets=[listener])
-
-
-class _Json(logging.Formatter):
-    """One JSON object per line: what happened, and its figures; never what was asked."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        fields = {key: value for key, value in vars(record).items() if key not in _STANDARD}
-        line = {"time": round(record.created, 3), "level": record.levelname.lower()}
-        line |= {"message": record.getMessage(), **fields}
-        if record.exc_info:
-            line["error"] = self.formatException(record.exc_info)
-        return json.dumps(line, default=str)
-
-
-_STANDARD = {*vars(logging.makeLogRecord({})), "message", "asctime"}
-"""Attributes that every record has."""
-
-
-def _log_as_json() -> None:
-    handler = logging.StreamHandler()
-    handler.setFormatter(_Json())
-    for name, level in (("longtake.serve", logging.INFO), ("uvicorn", logging.WARNING)):
-        logger = logging.getLogger(name)
-        logger.handlers[:] = [handler]
-        logger.setLevel(level)
-        logger.propagate = False
 
 
 def _bind(options: ServeOptions) -> socket.socket:

@@ -20,30 +20,22 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 from longtake import registry
 from longtake.config import BudgetSettings
 from longtake.errors import BudgetSpent, ConfigError, RunError, unknown
-from longtake.events import Sink
-from longtake.footage.protocol import Footage
-from longtake.index.film import Film
-from longtake.index.tasks import tasks
 from longtake.models.clock import Cancelled
-from longtake.server.courtesy import Courtesy
+from longtake.server.engine import Engine
 from longtake.server.films import Shelf
-from longtake.server.journal import Ask, Journal, Kind, PictureSink, RunRecord, new_id
+from longtake.server.journal import Ask, Journal, Kind, RunRecord, new_id
 from longtake.server.library import ServedLibrary
 from longtake.server.options import ServeOptions
 from longtake.server.run import Run
+from longtake.server.work import Job, Work, Worker, limits_of, open_session, question_of
 from longtake.session.asking import Session
-from longtake.session.casting import Casting
-from longtake.session.conversation import with_carried
-from longtake.sinks.jsonl import JsonlSink
-from longtake.sinks.meter import Meter
-from longtake.sinks.otlp import OtlpSink, Sender
-from longtake.types import Question, Result
+from longtake.types import Result
 
 log = logging.getLogger("longtake.serve")
 
@@ -63,8 +55,6 @@ class RunPool:
         library: ServedLibrary | None = None,
     ) -> None:
         self.journal = journal
-        self.courtesy = Courtesy()
-        """Holds runs up for a moment while requests arrive."""
         self.spent = 0.0
         """US dollars of all runs so far."""
         self.finished: dict[str, int] = {}
@@ -76,13 +66,21 @@ class RunPool:
         self._held: dict[str, float] = {}
         self._changed = threading.Condition()
         self._closed = False
-        self._sender = Sender(options.otlp) if options.otlp else None
+        self._work: Work
+        if options.own_process:
+            self._work = Engine(options)
+        else:
+            self._work = Worker(options, shelf, journal, self._library)
         self._threads = [
             threading.Thread(target=self._serve, name=f"run-{n}", daemon=True)
             for n in range(options.at_once)
         ]
         for thread in self._threads:
             thread.start()
+
+    def warm_up(self) -> None:
+        """Get ready for the first run, which then need not wait."""
+        self._work.warm_up()
 
     def start(self, ask: Ask, *, group: str = "", kind: Kind = "ask") -> Run:
         """Queue a run, or join an identical one that is under way."""
@@ -155,6 +153,7 @@ class RunPool:
             self._changed.notify_all()
         for run in self.live():
             run.cancel()
+        self._work.close()
 
     def _twin(self, ask: Ask, group: str, kind: str) -> Run | None:
         for run in self._live.values():
@@ -181,7 +180,7 @@ class RunPool:
                 waiting = list(self._queue)
             # everyone behind it has moved up
             for other in waiting:
-                other.moved()
+                other.news()
             yield run
 
     def _retire(self, run: Run) -> None:
@@ -203,65 +202,26 @@ class RunPool:
         self.finished[state] = self.finished.get(state, 0) + 1
 
     def _act(self, run: Run) -> Result | None:
-        if run.record.kind == "library":
-            return self._measured(run, lambda session, sinks: self._across(run, session, sinks))
-        footage = self._shelf.footage(run.record.ask.film)
-        if run.record.kind == "index":
-            if isinstance(footage, Film):
-                _index(footage, run)
-            return None
-        # indexed here, with progress, rather than inside the first search of the method
-        if isinstance(footage, Film) and run.record.ask.index_first:
-            footage.pictures.build(footage.pictures.layers(), run.advance("frames"))
-        return self._measured(run, lambda session, sinks: _answer(run, footage, session, sinks))
-
-    def _across(self, run: Run, session: Session, sinks: list[Sink]) -> Result:
-        """Ask the library."""
-        ask = run.record.ask
-        result, across = self._library.ask(
-            session, question_of(ask), ask.method, where=ask.where, sinks=sinks, stop=run.stop
-        )
+        """Have the work of a run done, and count what it cost."""
+        record = run.record
+        budget = BudgetSettings() if record.kind == "index" else self._budget(run)
+        outcome = self._work.do(Job(record.id, record.kind, record.ask, budget), run)
+        with self._changed:
+            self.spent += outcome.usage.cost or 0.0
         # written with the end of the run, which follows at once
-        found = {"sources": across.sources, "scope": across.scope}
-        run.record = run.record.model_copy(update=found)
-        return result
+        known = {"usage": outcome.usage, "sources": outcome.sources, "scope": outcome.scope}
+        run.record = record.model_copy(update=known)
+        if outcome.error is not None:
+            raise outcome.error
+        return outcome.result
 
-    def _measured(self, run: Run, act: Callable[[Session, list[Sink]], Result]) -> Result:
-        """Answer a question within the limits, write its trace and count what it costs."""
-        ask = run.record.ask
-        session = self.session(ask, self._budget(run))
-        meter = Meter()
-        # the trace comes first: a viewer who is told of an event must find it there
-        trace = JsonlSink(self.journal.trace(run.id), pictures=False)
-        sinks: list[Sink] = [trace, PictureSink(self.journal), meter, run]
-        if self._sender is not None:
-            sinks.append(OtlpSink(self._sender))
-        try:
-            return act(session, sinks)
-        finally:
-            with self._changed:
-                self.spent += meter.total.cost or 0.0
-            run.record = run.record.model_copy(update={"usage": meter.total})
-
-    def session(self, ask: Ask, budget: BudgetSettings | None = None) -> Session:
+    def session(self, ask: Ask) -> Session:
         """The session for an ask, with the server's settings."""
-        settings = replace(self._options.settings, budget=budget or self._limits(ask))
-        models = ask.models or self._options.models
-        casting = Casting(models, replies=not ask.fresh).or_else(settings.answers.model)
-        return Session(settings, casting, ask.seed)
-
-    def _limits(self, ask: Ask) -> BudgetSettings:
-        """The limits of an ask; those of the server cannot be raised."""
-        own, server = ask.budget, self._options.settings.budget
-        limits = {}
-        for name in BudgetSettings.__dataclass_fields__:
-            given = [each for each in (getattr(own, name), getattr(server, name)) if each]
-            limits[name] = min(given, default=None)
-        return BudgetSettings(**limits)
+        return open_session(self._options, ask, limits_of(self._options, ask))
 
     def _budget(self, run: Run) -> BudgetSettings:
         """The limits of a run, within what the server may still spend."""
-        limits = self._limits(run.record.ask)
+        limits = limits_of(self._options, run.record.ask)
         ceiling = self._options.max_spend
         if ceiling is None:
             return limits
@@ -275,27 +235,3 @@ class RunPool:
             cost = min(limits.cost or share, left)
             self._held[run.id] = cost
         return replace(limits, cost=cost)
-
-
-def _answer(run: Run, footage: Footage, session: Session, sinks: list[Sink]) -> Result:
-    ask = run.record.ask
-    with session.under_way(*sinks):
-        return session.answer(ask.method, footage, question_of(ask), stop=run.stop)
-
-
-def question_of(ask: Ask) -> Question:
-    """The question as the method is asked it, with what it refers to."""
-    try:
-        return Question(with_carried(ask.question, ask.carried), ask.options)
-    except ValueError as error:
-        raise ConfigError(str(error)) from error
-
-
-def _index(film: Film, run: Run) -> None:
-    """Do every part of indexing that is missing, cheapest first."""
-    for task in tasks(film):
-        advance = run.advance(task.name)
-        if not task.done():
-            advance(0.0)
-            task.build(advance)
-        advance(1.0)

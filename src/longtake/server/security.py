@@ -17,7 +17,7 @@ import os
 import secrets
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 from typing import NamedTuple
@@ -188,14 +188,8 @@ def _read_token(path: Path) -> str | None:
 class Guard:
     """ASGI middleware that turns away every request that is not ours."""
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        keys: Keys,
-        names: tuple[str, ...],
-        on_request: Callable[[], None] = lambda: None,
-    ) -> None:
-        self._app, self._keys, self._on_request = app, keys, on_request
+    def __init__(self, app: ASGIApp, keys: Keys, names: tuple[str, ...]) -> None:
+        self._app, self._keys = app, keys
         self._names = {name.lower() for name in names}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -224,8 +218,6 @@ class Guard:
         elif scope["path"] == "/enter":
             await self._enter(scope)(scope, receive, guarded_send)
         else:
-            # not for those who are refused: strangers must not slow down runs
-            self._on_request()
             await self._app(scope, receive, guarded_send)
 
     def refusal(self, scope: Scope) -> Refusal | None:

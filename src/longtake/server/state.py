@@ -67,7 +67,7 @@ def open_state(options: ServeOptions, keys: Keys) -> State:
     )
 
 
-# a coroutine: FastAPI calls plain functions in a thread, which waits behind the threads of runs
+# a coroutine: FastAPI calls plain functions in a thread, which waits behind other threads
 async def _state(request: Request) -> State:
     state: State = request.app.state.longtake
     return state

@@ -1,8 +1,7 @@
 """The stream of a run's events, as viewers get it.
 
 Viewers come in crowds: the tabs that reconnect after a restart do so within milliseconds. All of
-them are answered by one loop, which shares the interpreter with the threads of the runs, so what
-counts is the work until the first event of the last one:
+them are answered by one loop, so what counts is the work until the first event of the last one:
 
 - :class:`Viewers` answers ordinary requests for events ahead of routing, validation and the layers
   around them, which cost more than the first event itself;

@@ -15,7 +15,7 @@ from longtake.server.options import ServeOptions
 @pytest.fixture(autouse=True)
 def plain_log(monkeypatch):
     """A handler would outlive the test and write to a stream that is closed by then."""
-    monkeypatch.setattr(running, "_log_as_json", lambda: None)
+    monkeypatch.setattr(running, "log_as_json", lambda: None)
 
 
 def test_folders_must_exist(run):

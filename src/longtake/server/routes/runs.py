@@ -18,9 +18,9 @@ from longtake.server.films import NoSuchFilm
 from longtake.server.frames import jpeg_at
 from longtake.server.journal import Ask, RunRecord, new_id
 from longtake.server.run import Run
-from longtake.server.runs import question_of
 from longtake.server.state import Shared, State
 from longtake.server.streams import EventStream, resumed
+from longtake.server.work import question_of
 from longtake.session.estimate import Estimate, estimate_all
 from longtake.session.sharing import Told, as_html, as_markdown
 

@@ -78,8 +78,9 @@ function App() {
   else if (failure) view = html`<main class="page"><${Trouble} error=${failure} again=${reset} /></main>`;
   else if (about.error) {
     view = html`<main class="page"><${Trouble} error=${about.error} again=${about.again} /></main>`;
-  } else if (!about.data) view = html`<main class="page"><${Loading} what="Opening…" /></main>`;
-  else view = html`<${View} now=${now} go=${go} about=${about.data} />`;
+  } else if (!about.data && now.view) { // the list of films does not wait for it
+    view = html`<main class="page"><${Loading} what="Opening…" /></main>`;
+  } else view = html`<${View} now=${now} go=${go} about=${about.data} />`;
 
   return html`
     <a class="skip" href="#main">Skip to content</a>
@@ -121,7 +122,7 @@ function View({ now, go, about }) {
   }
   if (view === "compare") return html`<${ComparePage} key=${id} group=${id} go=${go} />`;
   if (view === "replay") return html`<${ReplayPage} />`;
-  return html`<${Films} go=${go} about=${about} />`;
+  return html`<${Films} go=${go} />`;
 }
 
 // a run knows its film, or that it asks all of them; what is shown stays when another run is opened

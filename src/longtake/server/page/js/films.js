@@ -5,7 +5,7 @@ import { frameURL, get, upload } from "./api.js";
 import { bytes, clock } from "./format.js";
 import { Bar, Trouble, useAsync } from "./parts.js";
 
-export function Films({ go, about }) {
+export function Films({ go }) {
   const films = useAsync(() => get("/films"), []);
   const [filter, setFilter] = useState("");
   const [arriving, setArriving] = useState(null);
@@ -59,7 +59,7 @@ export function Films({ go, about }) {
       ${films.loading && !films.data ? html`<ul class="films" aria-busy="true">
         ${[1, 2, 3, 4].map(() => html`<li class="film-card ghost"><div class="film-picture"></div>
           <div class="film-text"></div></li>`)}</ul>`
-        : list.length === 0 ? html`<${Empty} any=${(films.data || []).length > 0} about=${about} />`
+        : list.length === 0 ? html`<${Empty} any=${(films.data || []).length > 0} />`
         : html`<ul class="films">${list.map((film) => html`
           <${FilmCard} key=${film.id} film=${film} go=${go} />`)}</ul>`}
     </main>`;

@@ -40,6 +40,8 @@ export function Tree({ model, version, run, onSeek, pictures, live }) {
   });
   const first = Math.max(0, top / ROW - MARGIN);
   const last = Math.min(rows.length, Math.ceil((top + height) / ROW) + STEP + MARGIN);
+  // elements that leave the view are used again for the rows that enter it
+  const elements = Math.ceil(height / ROW) + STEP + 2 * MARGIN + 1;
   // not searched for on every frame while somebody scrolls through thousands of rows
   const at = useMemo(() => (chosen == null ? -1 : rows.findIndex((each) => each.id === chosen)),
     [rows, rows.length, chosen]);
@@ -68,7 +70,7 @@ export function Tree({ model, version, run, onSeek, pictures, live }) {
           ? `row-${chosen}` : undefined}>
         <div class="tree-space" role="presentation" style=${{ height: `${rows.length * ROW}px` }}>
           ${rows.slice(first, last).map((event, offset) => html`
-            <${Row} key=${event.id} event=${event} top=${(first + offset) * ROW}
+            <${Row} key=${(first + offset) % elements} event=${event} top=${(first + offset) * ROW}
               open=${!closed.has(event.id)} chosen=${event.id === chosen} model=${model}
               onToggle=${() => toggle(event.id)}
               onChoose=${() => setChosen(event.id === chosen ? null : event.id)} />`)}

@@ -1,0 +1,171 @@
+"""Runs that compute in another process; here it is a thread behind the same pipe."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import socket
+import threading
+import time
+from dataclasses import replace
+
+import pytest
+
+from longtake.errors import BudgetSpent, ConfigError, MediaError, ModelError
+from longtake.models.clock import Cancelled, check_stop
+from longtake.server import engine
+from longtake.server.films import NoSuchFilm, Shelf
+from longtake.server.journal import Ask, Journal
+from longtake.server.runs import RunPool
+from longtake.server.work import Crash, EngineLost, Outcome, Worker
+
+PATIENCE = 60.0
+
+
+class Process:
+    """A thread that stands for the engine's process."""
+
+    def __init__(self, target, *args):
+        self.ours, self.theirs = multiprocessing.Pipe()
+        self.thread = threading.Thread(target=target, args=(self.theirs, *args), daemon=True)
+        self.thread.start()
+
+    def join(self, timeout):
+        self.thread.join(timeout)
+
+    def terminate(self):
+        pass
+
+    def die(self):
+        with socket.socket(fileno=os.dup(self.theirs.fileno())) as pipe:
+            pipe.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.fixture
+def processes(monkeypatch):
+    """The processes that were started."""
+    started = []
+
+    def spawn(target, *args):
+        started.append(Process(target, *args))
+        return started[-1].ours, started[-1]
+
+    monkeypatch.setattr(engine, "spawn", spawn)
+    monkeypatch.setattr(engine, "log_as_json", lambda: None)
+    monkeypatch.setattr(engine.os, "_exit", lambda code: None)
+    return started
+
+
+@pytest.fixture
+def pool(options, processes):
+    options = replace(options, at_once=2, own_process=True)
+    pool = RunPool(options, Shelf(options), Journal(options.data))
+    yield pool
+    pool.close()
+
+
+@pytest.fixture
+def ask(options):
+    return Ask(
+        film=Shelf(options).films()[0].id, question="Why?", method="blind", index_first=False
+    )
+
+
+@pytest.fixture
+def slow(monkeypatch):
+    """Runs that last until they are cancelled; set once one has begun."""
+    begun = threading.Event()
+
+    def do(self, job, listener):
+        listener.advanced("frames", 0.5)
+        begun.set()
+        try:
+            while True:
+                check_stop()
+                time.sleep(0.01)
+        except Cancelled as error:
+            return Outcome(error=error)
+
+    monkeypatch.setattr(Worker, "do", do)
+    return begun
+
+
+def test_an_answer_comes_back_and_its_trace_is_on_disk(pool, ask):
+    run = pool.start(ask)
+    assert run.result(PATIENCE).answer.text
+    assert run.record.state == "done"
+    assert run.record.usage.calls > 0
+    assert b'"answered"' in pool.journal.trace(run.id).read_bytes()
+
+
+def test_indexing_tells_its_progress(pool, ask):
+    run = pool.start(ask, kind="index")
+    while not run.ended:
+        time.sleep(0.01)
+    assert run.record.state == "done"
+    assert run.progress["frames"] == 1.0
+
+
+def test_cancelling_reaches_the_other_process(pool, ask, slow):
+    run = pool.start(ask)
+    assert slow.wait(PATIENCE)
+    run.cancel()
+    with pytest.raises(Cancelled):
+        run.result(PATIENCE)
+    assert run.record.state == "cancelled"
+
+
+def test_a_process_that_dies_breaks_its_runs_and_the_next_run_starts_another(
+    pool, ask, slow, processes
+):
+    run = pool.start(ask)
+    assert slow.wait(PATIENCE)
+    processes[0].die()
+    with pytest.raises(EngineLost):
+        run.result(PATIENCE)
+    assert pool.journal.read(run.id).state == "broken"
+    slow.clear()
+    second = pool.start(ask)
+    assert slow.wait(PATIENCE)
+    assert len(processes) == 2
+    assert second.progress == {"frames": 0.5}
+
+
+def test_a_bug_is_named_and_its_traceback_logged(pool, ask, monkeypatch, caplog):
+    class Odd(Exception):
+        """Cannot be pickled: the server has no such class."""
+
+    def fail(self, job, listener):
+        return Outcome(error=Odd("a secret path"))
+
+    monkeypatch.setattr(Worker, "do", fail)
+    run = pool.start(ask)
+    with pytest.raises(Crash):
+        run.result(PATIENCE)
+    assert "Odd" in run.record.error
+    assert "secret" not in run.record.error
+    assert "a secret path" in caplog.text
+
+
+def test_what_cannot_be_sent_fails_the_run_and_not_the_process(pool, ask, monkeypatch):
+    monkeypatch.setattr(Worker, "do", lambda self, job, listener: Outcome(result=lambda: None))
+    with pytest.raises(Crash):
+        pool.start(ask).result(PATIENCE)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MediaError("a.mp4", "truncated", "ends early"),
+        ModelError("m", "refused", "no"),
+        BudgetSpent("cost", "$1"),
+        ConfigError("unknown", key="a", nearest="b"),
+        NoSuchFilm("a"),
+    ],
+)
+def test_errors_survive_a_pipe(error):
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is type(error)
+    assert str(again) == str(error)
+    assert vars(again) == vars(error)
