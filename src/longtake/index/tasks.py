@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from itertools import islice
 from typing import Protocol
 
 from longtake.index.film import Film
@@ -108,9 +109,14 @@ class FrameTask:
         film, fps, missing = self._film, self._film.source.fps, self._missing()
         middle = film.duration / 2
         probe = Segment(max(0.0, middle - PROBE_SECONDS / 2), middle + PROBE_SECONDS / 2)
+        width = width_for(film.video, missing)
+        # the first frame opens the film and loads the models, which happens once
+        first = list(islice(film.video.sample(fps, width=width, within=probe), 1))
+        for layer in missing:
+            layer.rows(first)
         # decoding and encoding together, as in the real pass
         began = time.perf_counter()
-        frames = list(film.video.sample(fps, width=width_for(film.video, missing), within=probe))
+        frames = list(film.video.sample(fps, width=width, within=probe))
         for layer in missing:
             layer.rows(frames)
         per_frame = (time.perf_counter() - began) / len(frames)
