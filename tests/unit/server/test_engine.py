@@ -54,7 +54,11 @@ def processes(monkeypatch):
     monkeypatch.setattr(engine, "spawn", spawn)
     monkeypatch.setattr(engine, "log_as_json", lambda: None)
     monkeypatch.setattr(engine.os, "_exit", lambda code: None)
-    return started
+    yield started
+    # one that begins late would take over the log of the tests
+    for process in started:
+        process.thread.join(PATIENCE)
+        assert not process.thread.is_alive()
 
 
 @pytest.fixture
