@@ -4,7 +4,7 @@
                                       [--before CHECKOUT] [--model local/qwen2.5-1.5b]
 
 The film is repeated, without encoding it again, to each of the lengths. It is asked with an empty
-cache and with the method ``lookup``; then once more, and another question, to see what later
+cache and with the method ``lookup``, where the checkout has it; then once more, and another question, to see what later
 answers take. Python keeps compiled modules, as it does for an installed package. Unless ``--model``
 names another, the model is a server in this process that replies at once with the first passage it
 is shown, so that the time is that of everything else. Weights of local models are linked into the
@@ -85,7 +85,10 @@ def asked(
 ) -> tuple[float, Any]:
     """Seconds that ``longtake ask`` takes, and its answer; ``None`` if it took too long."""
     command = [sys.executable, "-m", "longtake", "ask", str(film), question, "--json"]
-    command += ["--method", "lookup", *(["--model", args.model] if args.model else [])]
+    # version 0.1 has another method by default, and not this one
+    if (root / "src" / "longtake" / "methods" / "lookup").exists():
+        command += ["--method", "lookup"]
+    command += ["--model", args.model] if args.model else []
     environment = {**os.environ, "PYTHONPATH": str(root / "src"), "LONGTAKE_CACHE": cache}
     environment |= {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": f"{cache}/compiled"}
     began = time.perf_counter()
