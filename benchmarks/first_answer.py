@@ -4,12 +4,12 @@
                                       [--before CHECKOUT] [--model local/qwen2.5-1.5b]
 
 The film is repeated, without encoding it again, to each of the lengths. It is asked with an empty
-cache and with the method ``lookup``, where the checkout has it; then once more, and another question, to see what later
-answers take. Python keeps compiled modules, as it does for an installed package. Unless ``--model``
-names another, the model is a server in this process that replies at once with the first passage it
-is shown, so that the time is that of everything else. Weights of local models are linked into the
-empty cache from ``--weights``. The table shows wall time, the answer's state and the number of
-citations, for this checkout and an earlier one.
+cache and with the method ``lookup``, where the checkout has it; then once more, and another
+question, to see what later answers take. Python keeps compiled modules, as it does for an installed
+package. Unless ``--model`` names another, the model is a server in this process that replies at
+once with the first passage it is shown, so that the time is that of everything else. Weights of
+local models are linked into the empty cache from ``--weights``. The table shows wall time, the
+answer's state and the number of citations, for this checkout and an earlier one.
 """
 
 from __future__ import annotations
