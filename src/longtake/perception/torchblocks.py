@@ -53,7 +53,7 @@ def align(mlp: Any) -> None:
 
 
 def join(attention: Any) -> None:
-    """Compute queries, keys and values of an attention without a mask in one product."""
+    """Compute the queries, keys and values of an attention in one product."""
     import torch
 
     parts = [getattr(attention, f"{name}_proj") for name in "qkv"]
@@ -67,13 +67,17 @@ def join(attention: Any) -> None:
     attention.forward = MethodType(_attend, attention)
 
 
-def _attend(attention: Any, hidden_states: Any, **_: Any) -> tuple[Any, None]:
+def _attend(
+    attention: Any, hidden_states: Any, attention_mask: Any = None, **_: Any
+) -> tuple[Any, None]:
     """As the attention's own ``forward``, without the weights that nobody asks for."""
     from torch.nn import functional
 
     split = attention.joined(hidden_states).unflatten(-1, (3, attention.num_heads, -1))
     queries, keys, values = split.permute(2, 0, 3, 1, 4)
-    mixed = functional.scaled_dot_product_attention(queries, keys, values, scale=attention.scale)
+    mixed = functional.scaled_dot_product_attention(
+        queries, keys, values, attn_mask=attention_mask, scale=attention.scale
+    )
     return attention.out_proj(mixed.transpose(1, 2).flatten(2)), None
 
 

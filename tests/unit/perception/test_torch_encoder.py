@@ -8,7 +8,7 @@ import tinymodels
 
 from longtake.errors import MissingExtra, ModelError
 from longtake.perception.catalogue import image_encoder
-from longtake.perception.torchblocks import ALIGNED, product_gelu, quicken
+from longtake.perception.torchblocks import ALIGNED, join, product_gelu, quicken
 from longtake.perception.torchencoder import preprocessing
 from longtake.types import Frame
 
@@ -154,3 +154,23 @@ def test_other_layouts_give_the_same_vectors(kind):
         quicken(model)
         after = model(pixel_values=values).pooler_output
     assert torch.allclose(before, after, atol=1e-5)
+
+
+def test_a_mask_is_kept():
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(3)
+    config = transformers.SiglipVisionConfig(
+        hidden_size=32, num_attention_heads=4, num_hidden_layers=1, image_size=28, patch_size=14
+    )
+    blocks = transformers.SiglipVisionModel(config).eval().modules()
+    attention = next(block.self_attn for block in blocks if hasattr(block, "self_attn"))
+    rows, mask = torch.randn(2, 4, 32), torch.zeros(2, 1, 4, 4)
+    mask[..., 3:] = -torch.inf
+    with torch.inference_mode():
+        before = attention(hidden_states=rows, attention_mask=mask)[0]
+        unmasked = attention(hidden_states=rows)[0]
+        join(attention)
+        after = attention(hidden_states=rows, attention_mask=mask)[0]
+    assert torch.allclose(before, after, atol=1e-5)
+    assert not torch.allclose(before, unmasked, atol=1e-3)
