@@ -18,7 +18,7 @@ from longtake.evals.solving import Solver
 from longtake.lab.acuity import make as make_model
 from longtake.lab.profile import LAB_2
 from longtake.methods.auto.fitting import frames_that_fit
-from longtake.methods.auto.method import Auto, shipped
+from longtake.methods.auto.method import STAGE_DEFAULTS, Auto, shipped
 from longtake.methods.auto.stopping import keys
 from longtake.session.asking import Session
 from longtake.session.casting import Casting
@@ -137,7 +137,7 @@ def dense_frames(budget: Mapping[str, float]) -> int:
 def single(method: str, minutes: int, acuity: float, **more: Any) -> Cell:
     """A single method; the lean Symphony and the dense uniform are methods with fields."""
     if method == LEAN:
-        fields = Auto.stage_defaults["symphony"]
+        fields = STAGE_DEFAULTS["symphony"]
         return Cell(LEAN, "symphony", minutes, acuity, fields, **more)
     if method == DENSE:
         frames = {"frames": dense_frames(more.get("budget", {}))}

@@ -170,7 +170,8 @@ def schema_matcher(tokenizer_file, size, ends):
     """A function that makes the matcher of a request, which knows the tokens that may come next."""
     from llguidance import LLMatcher, LLTokenizer
 
-    tokens = LLTokenizer(tokenizer_file, n_vocab=size, eos_token=sorted(ends))
+    # one of the ends is enough for the grammar; not every version takes several
+    tokens = LLTokenizer(tokenizer_file, n_vocab=size, eos_token=max(ends))
 
     def matcher(body):
         schema = schema_of(body)

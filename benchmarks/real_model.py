@@ -130,7 +130,7 @@ def row(name: str, args: argparse.Namespace) -> str:
         return f"| {name} | {(done.stderr.splitlines() or ['no report'])[-1]} |"
     report = json.loads(done.stdout)["reports"][0]
     rows = [json.loads(line) for line in (out / "results.jsonl").read_text().splitlines()]
-    letters = Counter(result["choice"] or "–" for result in rows)
+    letters = Counter(result.get("choice") or "–" for result in rows)  # failed ones have none
     cells = [
         name,
         str(len(rows)),

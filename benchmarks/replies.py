@@ -27,7 +27,7 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -48,12 +48,19 @@ from longtake.errors import LongtakeError
 from longtake.evals.benchmarks.egoschema import load_captions as load_egoschema
 from longtake.evals.benchmarks.nextqa import load_captions as load_nextqa
 from longtake.evals.items import Asked, Benchmark
+from longtake.footage.protocol import Footage
+from longtake.methods.a4vl.method import A4VL
+from longtake.methods.a4vl.sampling import View
 from longtake.methods.base import FULL
+from longtake.methods.symphony.method import Symphony
+from longtake.methods.symphony.perception import PerceptionTools
+from longtake.methods.symphony.subtitles import listen
 from longtake.models.backends.local import LocalChat
 from longtake.models.catalogue import Catalogue
 from longtake.session.asking import Session
 from longtake.session.casting import Casting
 from longtake.sinks.meter import Meter
+from longtake.steps.run import Run
 from longtake.steps.team import Member
 from longtake.types import Answer, Question, Usage
 
@@ -78,8 +85,30 @@ CONTENDERS: dict[str, tuple[str, dict[str, Any]]] = {
         {"native_whole": False, "frames_per_chunk": 4, "discussion": "decide_by_agent"},
     ),
     "auto": ("auto", {"stages": ("lookup", "videoagent", "notes")}),
+    "a4vl, letter first": ("a4vl", {"reason_first": False, "inference_frames": 8}),
+    "symphony, tools": ("symphony", {"perception": {"summary_frames": 8}}),
 }
 """Methods with settings under which all of their steps run, none of them for long."""
+
+
+def one_turn(method: A4VL, footage: Footage, question: Question, run: Run) -> None:
+    """One agent of A4VL looks over the film, answers and gives its reason."""
+    view = View(run.team[0], question.text, whole=True, chance=run.random(question.text))
+    method.turn(footage, question, method.partition(footage, question), view)
+
+
+def both_tools(method: Symphony, footage: Footage, question: Question, run: Run) -> None:
+    """Symphony looks over the film and reads its subtitles, as its planner might have decided."""
+    looking = PerceptionTools(method.perception, footage, question, question.text, run)
+    looking.global_summary()
+    listen(footage, question, question.text, run, most_tokens=method.subtitle_tokens)
+
+
+DIRECT: dict[str, Callable[[Any, Footage, Question, Run], None]] = {
+    "a4vl, letter first": one_turn,
+    "symphony, tools": both_tools,
+}
+"""Contenders of which only some steps are asked: those that the others seldom or never reach."""
 TEXT_ONLY = ("captions", "videoagent, graded")
 """Contenders that are given captions as such; the others see pictures in words."""
 TEAM = (0.0, 0.7, 1.2)
@@ -168,6 +197,10 @@ def answer(task: Task, settings: Settings) -> tuple[Answer | None, Usage, str]:
     meter = Meter()
     try:
         with session.under_way(meter):
+            if direct := DIRECT.get(task.contender):
+                opened = session.method(method, meet=True)
+                direct(opened, captions, task.asked.question, session.run(opened, captions))
+                return None, meter.total, ""
             result = session.answer(method, captions, task.asked.question)
     except LongtakeError as error:
         return None, meter.total, f"{type(error).__name__}: {error}"

@@ -23,7 +23,8 @@ from longtake.methods.auto.planning import (
 from longtake.methods.auto.searching import closest_moments, in_turns
 from longtake.methods.auto.stopping import NOTHING, Ahead, decide, follows, frames_of, keys
 from longtake.methods.auto.voices import Voice, standing
-from longtake.methods.base import FULL, configure, name_of
+from longtake.methods.base import FULL, SMALL, configure, name_of
+from longtake.methods.lookup.method import Lookup
 from longtake.models.backends.scripted import ScriptedChat
 from longtake.models.chat import Card
 from longtake.session.asking import Session, solve
@@ -381,3 +382,13 @@ def test_the_shipped_rule_looks_things_up_before_it_looks(asked):
     first = decide(shipped(), 0.0, {NOTHING: 1.0}, asked, ahead, stop_at=1.0, least_gain=0.0)
     assert first.next is not None
     assert first.next.key == "lookup"
+
+
+@pytest.mark.parametrize(("own", "passages"), [({}, 2), ({"passages_for_options": 3}, 3)])
+def test_small_models_read_fewer_passages_unless_the_settings_say_otherwise(own, passages):
+    session = Session().with_fields("auto", {"preset": SMALL}).with_fields("lookup", own)
+    stage = session.method("auto").method("lookup")
+    assert stage.most_passages(Question("Who?", ("Ann", "Bob"))) == passages
+    assert stage.most_passages(Question("Who?")) == Lookup.max_passages
+    full = Session().with_fields("auto", {"preset": FULL}).method("auto").method("lookup")
+    assert full.most_passages(Question("Who?", ("Ann", "Bob"))) == Lookup.max_passages

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from support.footages import TestFootage
 
+from longtake.errors import ConfigError
 from longtake.methods.lookup.method import NOT_FOUND, Lookup
 from longtake.methods.lookup.reading import Passage, is_misread, read, screens
 from longtake.methods.lookup.searching import BEARS, KIND_WEIGHT, choose, excerpt, holding, promise
@@ -53,6 +54,19 @@ def test_the_answer_cites_the_passage_that_holds_it(footage):
     assert "[00:00:12] speech: the golden compass" in prompts[0]
     # what it cites holds the answer, so that no further check is needed
     assert len(prompts) == 1
+
+
+def test_a_question_with_options_can_have_passages_of_its_own_number(footage):
+    def shown(question, **fields):
+        return asked("twelve stones", question, footage, neighbours=0, **fields)[1][0].count(
+            "] speech"
+        )
+
+    fewer = {"max_passages": 2, "passages_for_options": 1}
+    assert (shown(QUESTION, **fewer), shown(OPEN, **fewer)) == (1, 2)
+    assert shown(QUESTION, max_passages=2) == 2
+    with pytest.raises(ConfigError, match="passages_for_options"):
+        Lookup(passages_for_options=0)
 
 
 def test_a_small_model_is_not_asked_how_sure_it_is(footage):

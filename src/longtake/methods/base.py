@@ -75,10 +75,12 @@ class Composed(Protocol):
     """A method made of other methods, which it takes from the registry."""
 
     stages: tuple[str, ...]
-    stage_defaults: ClassVar[Mapping[str, Mapping[str, Any]]]
-    """Fields of methods that differ from their own defaults when they are stages."""
     optional_roles: ClassVar[tuple[str, ...]]
     """Roles that are filled only if the user names somebody for them."""
+
+    @property
+    def stage_defaults(self) -> Mapping[str, Mapping[str, Any]]:
+        """Fields of methods that differ from their own defaults when they are stages."""
 
     def composed(
         self, stage_fields: Mapping[str, Mapping[str, Any]], rule: Mapping[str, Any]

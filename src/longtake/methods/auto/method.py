@@ -41,6 +41,22 @@ from longtake.steps.run import Run
 from longtake.types import Answer, Question
 
 SHIPPED = "calibration.json"
+STAGE_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
+    # chosen on development seeds: a third of the tokens, and nearly the same accuracy
+    "symphony": {
+        "grounding": {"scored_frames": 10, "max_scorings": 1},
+        "perception": {
+            "summary_frames": 24,
+            "inspector_frames": 16,
+            "cue_frames": 4,
+            "segment_frames": 24,
+        },
+    }
+}
+BRIEF: Mapping[str, Mapping[str, Any]] = {
+    # chosen on one half of real captions and held on the other: see docs/auto.md
+    "lookup": {"passages_for_options": 2}
+}
 STEPS: Mapping[str, type[Method]] = {Search.name: Search}
 """Stages that are no methods by themselves."""
 
@@ -57,23 +73,15 @@ class Auto:
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         # the shipped rule was fitted to models that see; with a small one, further stages were
         # measured on real captions to cost tokens and gain nothing once `lookup` has answered
-        SMALL: {"stages": ("lookup", "videoagent"), "stop_at": 0.0, "least_gain": 0.0}
+        SMALL: {
+            "stages": ("lookup", "videoagent"),
+            "stop_at": 0.0,
+            "least_gain": 0.0,
+            "brief": True,
+        }
     }
     verifies: ClassVar[bool] = True
     """Each stage is checked, so that the final answer need not be."""
-
-    stage_defaults: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        # chosen on development seeds: a third of the tokens, and nearly the same accuracy
-        "symphony": {
-            "grounding": {"scored_frames": 10, "max_scorings": 1},
-            "perception": {
-                "summary_frames": 24,
-                "inspector_frames": 16,
-                "cue_frames": 4,
-                "segment_frames": 24,
-            },
-        }
-    }
 
     stages: tuple[str, ...] = (
         "lookup",
@@ -96,6 +104,8 @@ class Auto:
     """Probability that 100,000 more tokens must gain; unset: the calibration's."""
     verify: bool = True
     """Check the answer of every stage; the signals of the check decide where to stop."""
+    brief: bool = False
+    """Give stages less to read, where a small model was measured to answer as well from less."""
     handover: bool = True
     """Keep notes and replies for later stages."""
     stop: Literal["calibrated", "stated", "random", "never"] = "calibrated"
@@ -112,6 +122,11 @@ class Auto:
 
     def __post_init__(self) -> None:
         check_least(self, self.name, max_notes=1)
+
+    @property
+    def stage_defaults(self) -> Mapping[str, Mapping[str, Any]]:
+        """Fields that stages have in place of their methods' defaults."""
+        return {**STAGE_DEFAULTS, **(BRIEF if self.brief else {})}
 
     def composed(
         self, stage_fields: Mapping[str, Mapping[str, Any]], rule: Mapping[str, Any]

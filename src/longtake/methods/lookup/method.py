@@ -80,6 +80,8 @@ class Lookup:
 
     max_passages: int = 4
     """Passages that are found, before their neighbours."""
+    passages_for_options: int | None = None
+    """The same for a question with options; unset: ``max_passages``."""
     neighbours: int = 1
     """Passages on either side of a found one."""
     rephrasings: int = 0
@@ -99,6 +101,14 @@ class Lookup:
             max_passages_read=1,
             max_citations=1,
         )
+        if self.passages_for_options is not None:
+            check_least(self, self.name, passages_for_options=1)
+
+    def most_passages(self, question: Question) -> int:
+        """Passages that are found for a question, at most."""
+        if question.options and self.passages_for_options is not None:
+            return self.passages_for_options
+        return self.max_passages
 
     def answer(self, footage: Footage, question: Question, run: Run) -> Answer:
         """Search, then answer from what was found."""
@@ -106,7 +116,7 @@ class Lookup:
         with step("search"):
             queries = [question.text, *question.options, *self.rephrase(question, run)]  # 2
             passages = read(footage, stretch)  # 3
-            found = self.search(footage, queries, passages, asked_for(question))  # 4
+            found = self.search(footage, question, queries, passages)  # 4
         note("looked_up", lines=len(passages), passages=len(found), stretch=_told(stretch))
         if not found or not may_tell(question, [passage.text for passage in found]):  # 5
             return not_found()
@@ -130,15 +140,16 @@ class Lookup:
     def search(
         self,
         footage: Footage,
+        question: Question,
         queries: Sequence[str],
         passages: Sequence[Passage],
-        kind: Kind | None = None,
     ) -> list[Passage]:
         """The passages that bear on the queries, with neighbours, in time order."""
         if not passages:
             return []
+        kind, most = asked_for(question), self.most_passages(question)
         scores = bearing(footage, queries, passages, self.max_passages_read)
-        numbers = choose(scores, passages, self.max_passages, self.neighbours, kind)
+        numbers = choose(scores, passages, most, self.neighbours, kind)
         promising = promise(scores, passages, kind)
         found = []
         for number in numbers:
@@ -185,7 +196,7 @@ class Lookup:
     def bounds(self, duration: float, question: Question) -> Bounds:  # noqa: ARG002
         """A prompt with the passages, and one for rephrasings."""
         asked = words([question.text, *question.options])
-        lines = self.max_passages * (2 * self.neighbours + 1)
+        lines = self.most_passages(question) * (2 * self.neighbours + 1)
         calls = 1 + (self.rephrasings > 0)
         return Bounds(
             calls=calls,
