@@ -126,14 +126,20 @@ class MissingExtra(LongtakeError):
 
 
 class BudgetSpent(LongtakeError):
-    """A budget ran out; ``best`` is the best answer so far, if there is one."""
+    """A budget ran out; ``best`` is the best answer so far, if there is one.
+
+    If it is ``complete``, the run would only have tried to improve it.
+    """
 
     exit_code = 3
 
-    def __init__(self, limit: str, spent: str, best: Answer | None = None) -> None:
+    def __init__(
+        self, limit: str, spent: str, best: Answer | None = None, *, complete: bool = False
+    ) -> None:
         super().__init__(f"budget spent: {limit} ({spent})")
         self.limit = limit
         self.best = best
+        self.complete = complete
 
 
 class RunError(LongtakeError):

@@ -8,7 +8,7 @@ from support.footages import TestFootage
 
 from longtake.algorithms.asking import KINDS
 from longtake.config import BudgetSettings
-from longtake.errors import ConfigError
+from longtake.errors import BudgetSpent, ConfigError, ModelError
 from longtake.events import Stream
 from longtake.methods.auto.fitting import Room, fitted
 from longtake.methods.auto.method import Auto, shipped
@@ -30,7 +30,7 @@ from longtake.models.chat import Card
 from longtake.session.asking import Session, solve
 from longtake.sinks.recorder import Recorder
 from longtake.steps.calibration import Calibration, StageFacts
-from longtake.steps.run import Run
+from longtake.steps.run import Run, settle
 from longtake.steps.verify import Checked
 from longtake.types import Answer, Line, Question, Segment, Usage
 
@@ -49,8 +49,11 @@ def cascade(*names, check=False, budget=None, **fields):
     recorder = Recorder()
     with Stream(recorder).active():
         result = solve(method, TestFootage(20), QUESTION, run, check=check)
-    notes = [(event.label, event.data) for event in recorder.trace.events if event.kind == "noted"]
-    return result.answer, notes, chat
+    return result.answer, noted(recorder), chat
+
+
+def noted(recorder):
+    return [(event.label, event.data) for event in recorder.trace.events if event.kind == "noted"]
 
 
 def told(notes, label):
@@ -118,6 +121,31 @@ def test_without_any_answer_it_abstains_or_raises_what_went_wrong():
     assert cascade("Broken", "Silent")[0].reason == "cannot tell"
     with pytest.raises(ConfigError, match="out of order"):
         cascade("Broken")
+    # an abstention of a stage that looked at less does not hide the error
+    with pytest.raises(ConfigError, match="out of order"):
+        cascade("Silent", "Broken")
+
+
+def test_a_model_that_is_gone_is_not_asked_again_by_every_stage():
+    method = Auto(stages=tuple(map(stage, ("Silent", "Unsure", "Sure"))), stop="stated", rule=RULE)
+    chat = ScriptedChat(lambda *_: ModelError("scripted", "unavailable", "nobody answers"))
+    recorder = Recorder()
+    with Stream(recorder).active(), pytest.raises(ModelError, match="nobody answers"):
+        solve(method, TestFootage(20), QUESTION, Run({"llm": chat}), check=False)
+    assert len(chat.asked) == 1
+    skipped = told(noted(recorder), "stage_skipped")
+    assert [data["why"] for data in skipped] == ["scripted is unavailable"]
+
+
+def test_a_leader_that_a_budget_keeps_from_improving_is_no_answer_cut_short():
+    run = Run({"llm": ScriptedChat(lambda *_: "said")})
+    run.propose(Answer("A"))
+    assert settle(BudgetSpent("calls", "1", run.ledger.best)).status == "budget_spent"
+    run.propose(Answer("A"), complete=True)
+    complete = BudgetSpent("calls", "1", run.ledger.best, complete=run.ledger.complete)
+    assert settle(complete).status == "answered"
+    run.propose(Answer("B"))
+    assert not run.ledger.complete
 
 
 def test_the_same_request_is_not_paid_for_twice():
@@ -157,6 +185,11 @@ def test_the_plan_keeps_what_models_and_film_allow():
     assert plan(stages, needs, everything).stages == ("uniform", "videoagent", "notes")
     small = Situation(everything.roles, context=8000)
     assert "9000 tokens" in plan(stages, needs, small).skipped["uniform"]
+    hurried = Situation(everything.roles, waits=True)
+    searching = {"search@16": Needs(("vlm",), index=True), **needs}
+    found = plan(("search@16", "videoagent"), searching, hurried)
+    assert found.stages == ("videoagent",)
+    assert found.skipped["search@16"] == "the film is not indexed yet, and the time is limited"
     blind = Situation(everything.roles, sees=False)
     assert "pictures" in plan(stages, needs, blind).skipped["uniform"]
     alone = Situation(frozenset({"llm"}))

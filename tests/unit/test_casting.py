@@ -62,9 +62,14 @@ def test_encoded_worlds_are_opened_with_the_settings_given(tmp_path):
         (Casting(("local/qwen2.5-1.5b",)), "lookup"),
         (Casting(("llm=local/smollm2-135m", "captioner=senses/words")), "lookup"),
         (Casting(("vlm=lab/acuity=1",)), "videoagent"),
-        (Casting(("http://127.0.0.1/v1#x",)), "videoagent"),
+        (Casting(("http://127.0.0.1/v1#x",)), "auto"),
+        (Casting(("http://127.0.0.1/v1#x", "captioner=senses")), "auto"),
+        (Casting(("http://127.0.0.1/v1#x",), team=Path("team.toml")), "auto"),
+        (Casting(("local/qwen2.5-1.5b", "vlm=http://127.0.0.1/v1#x")), "videoagent"),
         (Casting(team=Path("team.toml")), "videoagent"),
     ],
 )
-def test_built_in_models_look_things_up_and_others_look(casting, method):
+def test_built_in_models_look_things_up_and_one_model_for_all_decides_how_closely_to_look(
+    casting, method
+):
     assert casting.default_method == method

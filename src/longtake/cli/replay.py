@@ -151,7 +151,9 @@ def _rerun(
             if not _budget_ended(recorded):
                 raise
             # the budget ended the recorded run where the replies end
-            spent = settle(BudgetSpent("as recorded", "the recording ends here", run.ledger.best))
+            best, complete = run.ledger.best, run.ledger.complete
+            ended = "the recording ends here"
+            spent = settle(BudgetSpent("as recorded", ended, best, complete=complete))
             return Result(with_option_text(spent, question), run.usage, started.method, run.names)
 
 

@@ -19,7 +19,7 @@ from longtake.entries import BUILTIN_MODELS
 from longtake.errors import ConfigError
 from longtake.presets import PRESETS
 from longtake.session.asking import Session
-from longtake.session.casting import BUILT_IN_METHOD, DEFAULT_METHOD, Casting
+from longtake.session.casting import BUILT_IN_METHOD, DEFAULT_METHOD, ONE_MODEL_METHOD, Casting
 from longtake.types import Question
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -57,7 +57,8 @@ question_method_option = click.option(
     shell_complete=_complete_methods,
     metavar="NAME",
     help="See 'longtake methods'."
-    f"  [default: {BUILT_IN_METHOD} with built-in models, else {DEFAULT_METHOD}]",
+    f"  [default: {BUILT_IN_METHOD} with built-in models, {ONE_MODEL_METHOD} with one other model"
+    f" for every role, else {DEFAULT_METHOD}]",
 )
 methods_option = click.option(
     "--method",

@@ -23,6 +23,7 @@ class PlainFootage:
     retriever: VideoTextEncoder | None = None
     given_subtitles: Path | None = None
     replies_folder: Path | None = None
+    indexed: bool = True
 
     def witness(self) -> Witness | None:
         """There is no perception behind plain footage."""

@@ -61,6 +61,10 @@ class Footage(Protocol):
     def replies_folder(self) -> Path | None:
         """The folder in which models' replies about this footage are kept; ``None``: nowhere."""
 
+    @property
+    def indexed(self) -> bool:
+        """Whether nothing has to be indexed before it can be searched."""
+
     def witness(self) -> Witness | None:
         """What describes frames to models that only read; ``None`` if there is no perception."""
 

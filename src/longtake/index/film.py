@@ -13,6 +13,7 @@ from longtake.algorithms.partition import EventPartition, Partition
 from longtake.config import Settings
 from longtake.footage.protocol import Material
 from longtake.index.blocks import partition
+from longtake.index.layers import Glimpses
 from longtake.index.pictures import Pictures
 from longtake.index.source import Source
 from longtake.index.store import FilmFolder, Store
@@ -116,6 +117,15 @@ class Film:
     def subtitle_file(self) -> Path | None:
         """The subtitle file in use: the given one, else the one beside the film."""
         return self.words.subtitles.file
+
+    @property
+    def indexed(self) -> bool:
+        """Whether pictures and words are all known."""
+        pictures = self.pictures
+        # the cheapest first: to name the other layers, models may have to be prepared
+        if not (pictures.has(Glimpses()) and self.words.complete):
+            return False
+        return all(map(pictures.has, pictures.layers()))
 
     def witness(self) -> FilmWitness:
         """What describes this film's frames to models that only read."""

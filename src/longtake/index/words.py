@@ -9,6 +9,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from longtake.algorithms.coverage import coverage
 from longtake.errors import MissingExtra
 from longtake.events import note_once
 from longtake.index.onscreen import OnscreenLayer
@@ -108,6 +109,15 @@ class Words:
         else:
             speech = text.lines(self.recognised.key) if self.recognised else []
         return speech, text.lines(self.readable.key) if self.readable else []
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything that is said and shown is known, as far as it can be recognised."""
+        self.subtitles.lines()  # which costs nothing
+        whole = Segment(0.0, self._source.video.duration)
+        keys = (self.speech_key(), self.readable.key if self.readable else None)
+        covered = self._source.text.covered
+        return all(coverage(covered(key), whole) >= 1.0 for key in keys if key is not None)
 
     def _skips(self, within: Segment | None) -> bool:
         """Whether a stretch is too long to be recognised in a hurry."""

@@ -140,6 +140,11 @@ def checks_itself(method: Method) -> bool:
     return bool(getattr(method, "checks_itself", False))
 
 
+def needs_index(method: Method) -> bool:
+    """Whether a method has no answer before the whole film is indexed."""
+    return bool(getattr(method, "needs_index", False))
+
+
 def verifies(method: Method) -> bool:
     """Whether a method checks its answers against the film by the shared step itself."""
     return bool(getattr(method, "verifies", False))

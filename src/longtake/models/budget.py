@@ -46,6 +46,8 @@ class Ledger:
         self.spent = Usage()
         self.best: Answer | None = None
         """The best answer so far, returned if the budget ends the run."""
+        self.complete = False
+        """Whether the run could end with it."""
         self._began = clock.now()
         self._held: list[Hold] = []
         self._changed = threading.Condition()
@@ -169,7 +171,7 @@ class Ledger:
         return self._over(" or ".join(states), ", ".join(states.values()))
 
     def _over(self, limit: str, spent: str) -> BudgetSpent:
-        return BudgetSpent(limit, spent, self.best)
+        return BudgetSpent(limit, spent, self.best, complete=self.complete)
 
 
 class Tries:

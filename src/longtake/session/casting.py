@@ -24,6 +24,9 @@ DEFAULT_METHOD = "videoagent"
 BUILT_IN_METHOD = "lookup"
 """The method for models that are built in: they read well and see little, so they look things up in
 what the film says and shows."""
+ONE_MODEL_METHOD = "auto"
+"""The method where one other model fills every role: it can read, look and be asked again, so a
+method decides how often."""
 _BUILT_IN = ("local/", "socratic/", "senses")
 DEFAULT_MODELS = {
     "llm": "local/qwen2.5-1.5b",
@@ -106,9 +109,11 @@ class Casting:
         """The method where none is named; it depends on what the models can do."""
         named = [assignment.model for assignment in self.assignments]
         has_team = bool(self.team or self.roster)
-        if has_team or not all(model.startswith(_BUILT_IN) for model in named):
-            return DEFAULT_METHOD
-        return BUILT_IN_METHOD
+        if not has_team and all(model.startswith(_BUILT_IN) for model in named):
+            return BUILT_IN_METHOD
+        if self.everyone and not self.everyone.startswith(_BUILT_IN):
+            return ONE_MODEL_METHOD
+        return DEFAULT_METHOD
 
     def or_else(self, model: str) -> Casting:
         """The same casting, with this model for the roles that no other is named for."""

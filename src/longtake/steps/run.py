@@ -100,9 +100,12 @@ class Run:
         """What has been used so far; its seconds count from the start of the run."""
         return replace(self.ledger.spent, seconds=round(self.ledger.elapsed(), 3))
 
-    def propose(self, answer: Answer) -> None:
-        """Record the best answer so far."""
-        self.ledger.best = answer
+    def propose(self, answer: Answer, *, complete: bool = False) -> None:
+        """Record the best answer so far; ``complete`` if more of the budget might only improve it.
+
+        A complete answer is not marked as cut short when the budget ends the run.
+        """
+        self.ledger.best, self.ledger.complete = answer, complete
 
     def check(self) -> None:
         """Raise :class:`BudgetSpent` if the time is up; call it during long work between calls."""
@@ -141,6 +144,8 @@ def may_end(ledger: Ledger, stop: Stop | None) -> bool:
 
 def settle(spent: BudgetSpent) -> Answer:
     """The answer of a run that ran out of budget: the best so far, or an empty one."""
+    if spent.best is not None and spent.complete:
+        return spent.best
     return replace(spent.best or Answer(), status="budget_spent")
 
 

@@ -96,8 +96,8 @@ class StageRun(Run):
         """What this stage has used so far."""
         return subtract(super().usage, self._before)
 
-    def propose(self, answer: Answer) -> None:
-        """Tell the whole run."""
+    def propose(self, answer: Answer, *, complete: bool = False) -> None:  # noqa: ARG002
+        """Tell the whole run, which decides itself what is complete."""
         self._propose(answer)
 
 

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("test_models", "shared_cache")
 
 
 def test_an_answer_with_its_evidence_and_its_cost(run, film):
-    code, out, err = run("ask", film, "Which colour?", *OPTIONS)
+    code, out, err = run("ask", film, "Which colour?", *OPTIONS, "--method", "videoagent")
     assert code == 0, err
     assert out.startswith("A. red\n")
     assert "because a plain word" in out
@@ -30,7 +30,7 @@ def test_an_answer_with_its_evidence_and_its_cost(run, film):
 
 
 def test_json(run, film):
-    _, out, _ = run("ask", film, "Which colour?", *OPTIONS, "--json")
+    _, out, _ = run("ask", film, "Which colour?", *OPTIONS, "--method", "videoagent", "--json")
     answer = json.loads(out)
     assert (answer["schema"], answer["status"], answer["choice"]) == (1, "answered", "A")
     assert answer["usage"]["frames"] == 5
@@ -62,17 +62,17 @@ def test_open_ended(run, film):
 
 
 def test_fields_of_the_method_are_set_by_name(run, film):
-    _, out, _ = run(
-        "ask", film, "Which?", *OPTIONS, "--set", "videoagent.initial_frames=3", "--json"
-    )
+    asked = ("ask", film, "Which?", *OPTIONS, "--method", "videoagent")
+    _, out, _ = run(*asked, "--set", "videoagent.initial_frames=3", "--json")
     assert json.loads(out)["usage"]["frames"] == 3
-    code, _, err = run("ask", film, "Which?", *OPTIONS, "--set", "videoagent.initial=3")
+    code, _, err = run(*asked, "--set", "videoagent.initial=3")
     assert code == 2
     assert "did you mean 'videoagent.initial_frames'" in err
 
 
 def test_a_spent_budget_is_exit_3_with_the_best_answer_so_far(run, film):
-    code, out, _ = run("ask", film, "Which?", *OPTIONS, "--max-calls", "6", "--no-cache")
+    limited = ("--method", "videoagent", "--max-calls", "6", "--no-cache")
+    code, out, _ = run("ask", film, "Which?", *OPTIONS, *limited)
     assert code == 3
     assert out.startswith("A. red\n")
     assert "best answer so far" in out
@@ -154,7 +154,8 @@ def test_the_answer_is_printed_before_a_plot_that_fails(run, film, tmp_path, mon
 
 
 def test_an_error_tells_what_was_used(run, film):
-    code, out, err = run("ask", film, "Which?", *OPTIONS[:4], "--model", "test/leaving")
+    asked = ("ask", film, "Which?", *OPTIONS[:4], "--method", "videoagent")
+    code, out, err = run(*asked, "--model", "test/leaving")
     assert (code, out) == (4, "")
     assert "ended after 5 frames, 5 calls" in err
     code, _, err = run("ask", film, "Which?", *OPTIONS[:4], "--model", "test/gone")
@@ -163,7 +164,8 @@ def test_an_error_tells_what_was_used(run, film):
 
 
 def test_ctrl_c_tells_what_was_used_and_loses_nothing(run, film):
-    code, out, err = run("ask", film, "Which?", *OPTIONS[:4], "--model", "test/stopped")
+    asked = ("ask", film, "Which?", *OPTIONS[:4], "--method", "videoagent")
+    code, out, err = run(*asked, "--model", "test/stopped")
     assert (code, out) == (130, "")
     assert "interrupted after 5 frames, 5 calls" in err
     assert run("ask", film, "Which?", *OPTIONS)[0] == 0
@@ -250,7 +252,9 @@ def test_python_in_three_lines(film):
 
     settings = load(assignments=["answers.verify=false"])
     opened = longtake.open(film, settings=settings)
-    result = opened.ask("Which?", ["red", "green"], model="test/obliging", initial_frames=2)
+    result = opened.ask(
+        "Which?", ["red", "green"], model="test/obliging", method="videoagent", initial_frames=2
+    )
     assert result.answer.choice == "A"
     assert result.usage.frames == 2
     assert result.trace.events[0].method == "videoagent"

@@ -9,7 +9,8 @@ import pytest
 
 from longtake import prompts
 
-OPTIONS = ("--option", "red", "--option", "green", "--model", "test/obliging", "--no-verify")
+OPTIONS = ("--option", "red", "--option", "green", "--model", "test/obliging")
+OPTIONS += ("--method", "videoagent", "--no-verify")
 """Without the check of the answer, calls and frames are those of the method alone."""
 pytestmark = pytest.mark.usefixtures("test_models", "shared_cache")
 

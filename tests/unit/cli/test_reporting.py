@@ -11,7 +11,7 @@ from support.server import Send, serve
 from longtake import cli
 from longtake.cli import eval as eval_module
 from longtake.errors import RunError
-from longtake.session.casting import BUILT_IN_METHOD, DEFAULT_METHOD
+from longtake.session.casting import BUILT_IN_METHOD, ONE_MODEL_METHOD
 
 
 def nextqa(folder: Path, video: str) -> Path:
@@ -116,4 +116,4 @@ def test_the_method_is_by_default_that_of_ask(run, tmp_path, monkeypatch):
     monkeypatch.setattr(eval_module, "check_models", lambda *_, **__: None)
     run("eval", *LAB, "--out", tmp_path / "r")
     run("eval", *LAB, *SIMULATED, "--out", tmp_path / "s")
-    assert seen == [BUILT_IN_METHOD, DEFAULT_METHOD]
+    assert seen == [BUILT_IN_METHOD, ONE_MODEL_METHOD]

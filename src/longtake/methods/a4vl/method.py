@@ -80,6 +80,7 @@ class A4VL:
         "A4VL: a training-free multi-agent alliance for long video reasoning (appendices A to D)"
     )
     roles: ClassVar[tuple[str, ...]] = ("team",)
+    needs_index: ClassVar[bool] = True
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "paper": {
             "events": EventPartition(**PAPER),

@@ -34,7 +34,16 @@ from longtake.methods.auto.planning import NOTES, Needs, Plan, Situation, plan
 from longtake.methods.auto.searching import Search
 from longtake.methods.auto.stages import Hunt
 from longtake.methods.auto.stopping import frames_of, keys, usual
-from longtake.methods.base import SMALL, Bounds, Method, StageOdds, bounds_of, configure, name_of
+from longtake.methods.base import (
+    SMALL,
+    Bounds,
+    Method,
+    StageOdds,
+    bounds_of,
+    configure,
+    name_of,
+    needs_index,
+)
 from longtake.steps import calibration
 from longtake.steps.calibration import Calibration
 from longtake.steps.run import Run
@@ -153,12 +162,13 @@ class Auto:
     def needs(self, stage: str, duration: float, question: Question, run: Run) -> Needs:
         """What a stage needs of the models."""
         method = self.method(stage)
+        index = needs_index(method)
         most = bounds_of(method, duration, question)
         # frames that can be chosen, and the calls of longer methods, are fitted to the context
         if most is None or most.calls != 1 or frames_of(stage) is not None:
-            return Needs(method.roles)
+            return Needs(method.roles, index=index)
         picture = max((chat.card.picture_tokens or 0 for chat in run.chats), default=0)
-        return Needs(method.roles, most.frames * picture + most.prompt_words)
+        return Needs(method.roles, most.frames * picture + most.prompt_words, index)
 
     def method(self, key: str, frames: int | None = None) -> Method:
         """A stage's method with its fields; ``frames`` replaces those that the key asks for."""
@@ -212,6 +222,7 @@ def situate(footage: Footage, run: Run) -> Situation:
         roles=frozenset(roles | ({"team"} if run.team else set())),
         sees=sees,
         context=min(contexts, default=None),
+        waits=run.ledger.limits.seconds is not None and not footage.indexed,
     )
 
 

@@ -22,6 +22,8 @@ class Needs:
     roles: tuple[str, ...] = ()
     prompt_tokens: int = 0
     """Tokens of its largest call."""
+    index: bool = False
+    """Whether it has no answer before the film is indexed."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,8 @@ class Situation:
     """Whether a model can be shown pictures, or captions take their place."""
     context: int | None = None
     """Tokens that the smallest model takes; ``None``: unknown."""
+    waits: bool = False
+    """Whether the film is not indexed, and the time is limited."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,8 @@ def obstacle(needs: Needs, situation: Situation) -> str:
         return f"no model in the role {missing[0]}" if missing[0] != "team" else "no team was given"
     if "vlm" in needs.roles and not situation.sees:
         return "the model cannot be shown pictures"
+    if needs.index and situation.waits:
+        return "the film is not indexed yet, and the time is limited"
     if situation.context is not None and needs.prompt_tokens > situation.context:
         return f"a call of {needs.prompt_tokens} tokens does not fit {situation.context}"
     return ""

@@ -28,6 +28,7 @@ class Search:
     paper: ClassVar[str] = "none: ours"
     roles: ClassVar[tuple[str, ...]] = ("vlm",)
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    needs_index: ClassVar[bool] = True
 
     frames: int = 64
     """Moments shown, at most."""

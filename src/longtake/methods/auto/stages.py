@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from longtake.algorithms.asking import kind
-from longtake.errors import BudgetSpent, LongtakeError
+from longtake.errors import BudgetSpent, LongtakeError, ModelError
 from longtake.events import STAGE, note, step
 from longtake.footage.protocol import Footage
 from longtake.methods.auto.fitting import LEAST, Room, fitted, frames_that_fit, limits_frames
@@ -86,7 +86,8 @@ class Hunt:
                 break
             except LongtakeError as error:
                 note("stage_failed", stage=turn.key, why=str(error))
-                self.failure = error
+                self.failure, self.refused = error, None
+                self.drop_lost(error)
                 turn = self.choose().next
                 continue
             turn = self.go_on(turn.key)  # 7
@@ -145,10 +146,24 @@ class Hunt:
             voice = self.heard(turn, answer, stage)
             self.voices.append(voice)
             self.standing = standing(self.voices, self.question, self.rule.pool)
-            self.run.propose(self.leading())
+            self.run.propose(self.leading(), complete=True)
         elif answer is not None:
-            self.refused = answer
+            self.failure, self.refused = None, answer
         self.tell(turn.rated, voice, subtract(self.run.usage, before))
+
+    def drop_lost(self, error: LongtakeError) -> None:
+        """Leave out the stages that would wait for a model in vain."""
+        if not (isinstance(error, ModelError) and error.problem == "unavailable"):
+            return
+        lost = {role for role, model in self.run.names.items() if model == error.model}
+        for key in list(self.left):
+            if lost & set(self.roles(key)):
+                note("stage_skipped", stage=key, why=f"{error.model} is unavailable")
+                self.left.remove(key)
+
+    def roles(self, key: str) -> tuple[str, ...]:
+        """The roles whose models a stage asks."""
+        return ("llm",) if name_of(key) == NOTES else self.settings.method(key).roles
 
     def ask(self, turn: Ahead, stage: StageRun) -> Answer:
         """The answer of a stage's method."""
@@ -288,9 +303,9 @@ class Hunt:
         return replace(self.standing.voice.answer, confidence=chance)
 
     def conclude(self) -> Answer:
-        """The leader; without one, the last abstention, or else the last error."""
+        """The leader; without one, the last abstention or error, whichever came later."""
         if self.standing is not None:
             return self.leading()
-        if self.refused is not None or self.failure is None:
-            return self.refused or Answer(status="abstained")
-        raise self.failure
+        if self.failure is not None:
+            raise self.failure
+        return self.refused or Answer(status="abstained")

@@ -77,6 +77,7 @@ class Lookup:
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     checks_itself: ClassVar[bool] = True
     """Where it cites passages, they hold the words of the answer (8)."""
+    needs_index: ClassVar[bool] = True
 
     max_passages: int = 4
     """Passages that are found, before their neighbours."""

@@ -76,6 +76,7 @@ class VideoDetective:
         "for Long Video Understanding"
     )
     roles: ClassVar[tuple[str, ...]] = ("llm", "vlm")
+    needs_index: ClassVar[bool] = True
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "paper": {
             "graph": PRINTED,
