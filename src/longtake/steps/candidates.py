@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 import numpy as np
@@ -25,6 +25,8 @@ SHARE = 0.06
 """Share of the method's tokens that the check may use; with its prompt it stays under a tenth."""
 LEAST_TOKENS = 300
 """Tokens for candidates that even the cheapest method is granted."""
+WHOLE, PROMPT = 0.1, 300
+"""Share of the method's tokens that the whole check stays under, and tokens of its own prompt."""
 MOST = 24
 """Candidates in one check, if their tokens allow."""
 FROM_LINES, FROM_PICTURES = 8, 12
@@ -170,8 +172,7 @@ def affordable(candidates: Sequence[Candidate], chat: Chat | None, run: Run) -> 
     """As many candidates as the check may cost, in order; always at least one."""
     if chat is None:
         return list(candidates)
-    spent = run.usage.tokens_in + run.usage.tokens_out
-    allowance = max(LEAST_TOKENS, SHARE * spent)
+    allowance = max(LEAST_TOKENS, SHARE * _spent(run))
     chosen: list[Candidate] = []
     for candidate in candidates:
         allowance -= candidate.tokens(chat.card)
@@ -179,6 +180,51 @@ def affordable(candidates: Sequence[Candidate], chat: Chat | None, run: Run) -> 
             break
         chosen.append(candidate)
     return chosen
+
+
+def is_aimless(chosen: Sequence[Candidate], answer: Answer, footage: Footage) -> bool:
+    """Whether the check shows one picture, and neither the method nor the index chose its moment.
+
+    A method that cites more moments than a check can list did not choose among them. The closest of
+    them seldom shows what is asked about, unless the reason names it.
+    """
+    shown = [each.evidence for each in chosen if each.frame is not None]
+    if len(shown) != 1 or len(answer.evidence) <= MOST:
+        return False
+    return shown[0] in answer.evidence and shown[0] not in named_in(answer.reason, footage)
+
+
+def likeliest(footage: Footage, proposal: Proposal, lines: Sequence[Evidence]) -> list[Candidate]:
+    """At most two pictures: where the answer stands on the screen, and of the closest moment.
+
+    The closest moment is searched with the answer, which finds what supports it, and without,
+    which finds what contradicts a wrong one.
+    """
+    quoted = [line for line in lines[:FROM_LINES] if _is_quoted(proposal, line)][:1]
+    # listed at the time of its picture, or the model could not match the two
+    moments = [replace(line, segment=_middle(line.segment)) for line in quoted]
+    cosines = footage.encode([proposal.text, proposal.question]) @ footage.embeddings().T
+    stretch = scope(proposal.question, footage.duration)
+    for closest in _peaks(cosines.max(axis=0), footage, stretch)[:1]:
+        if not any(closest.segment.start in line.segment for line in quoted):
+            moments.append(closest)
+    frames = footage.at([moment.segment.middle for moment in moments])
+    return [Candidate(*each) for each in zip(moments, frames, strict=True)]
+
+
+def redirected(
+    chosen: Sequence[Candidate], likely: Sequence[Candidate], card: Card, run: Run
+) -> list[Candidate]:
+    """The candidates with likelier pictures instead of theirs: the first, and what else is paid."""
+    if not likely:
+        return list(chosen)
+    kept = [likely[0], *(each for each in chosen if each.frame is None)]
+    left = WHOLE * _spent(run) - PROMPT - sum(each.tokens(card) for each in kept)
+    for candidate in likely[1:]:
+        left -= candidate.tokens(card)
+        if left >= 0:
+            kept.append(candidate)
+    return kept
 
 
 def numbered(candidates: Sequence[Candidate]) -> list[str]:
@@ -195,13 +241,27 @@ def _candidate(
 ) -> Candidate | None:
     sees = pictures and "pictures" in footage.has
     # what a sign says is told by its text; on what it stands, only by the picture
-    quoted = evidence.source == "onscreen" and phrases.match(proposal.answer, evidence.text) >= SURE
-    if evidence.text and not (sees and quoted):
+    if evidence.text and not (sees and _is_quoted(proposal, evidence)):
         return Candidate(evidence)
     if not sees:
         return None  # nothing to judge it by
     (frame,) = footage.at([evidence.segment.middle])
     return Candidate(evidence, frame)
+
+
+def _is_quoted(proposal: Proposal, evidence: Evidence) -> bool:
+    """Whether the answer stands on the screen at that moment."""
+    on_screen = evidence.source == "onscreen"
+    return on_screen and phrases.match(proposal.answer, evidence.text) >= SURE
+
+
+def _middle(segment: Segment) -> Segment:
+    return Segment(segment.middle, segment.middle)
+
+
+def _spent(run: Run) -> int:
+    """Tokens that the method used."""
+    return run.usage.tokens_in + run.usage.tokens_out
 
 
 def _closeness(evidence: Evidence, footage: Footage, about: str) -> float:

@@ -9,10 +9,11 @@
     5  nothing supports: the answer stands, marked ``unsupported``, with half its confidence
 
 The check is one call. It may use a share of the tokens that the method used, so the most promising
-candidates come first and the rest are left out. One more moment is listed that has nothing to do
-with the answer (:func:`~longtake.steps.candidates.decoy`): a model that marks it as support cannot
-judge. With no model that can, support is the overlap of words (:func:`by_overlap`), and an event
-says so.
+candidates come first and the rest are left out. If the only picture left was chosen by nobody,
+likelier ones replace it (:func:`~longtake.steps.candidates.likeliest`). One more moment is listed
+that has nothing to do with the answer (:func:`~longtake.steps.candidates.decoy`): a model that
+marks it as support cannot judge. With no model that can, support is the overlap of words
+(:func:`by_overlap`), and an event says so.
 """
 
 from __future__ import annotations
@@ -36,8 +37,11 @@ from longtake.steps.candidates import (
     affordable,
     decoy,
     gather,
+    is_aimless,
+    likeliest,
     numbered,
     ranked_lines,
+    redirected,
 )
 from longtake.steps.extent import with_extent
 from longtake.steps.run import Run
@@ -97,6 +101,8 @@ def _checked(answer: Answer, footage: Footage, question: Question, run: Run) -> 
     lines = ranked_lines(footage, proposal.text)
     candidates = gather(answer, footage, proposal, lines, pictures=sees)  # 1
     candidates = affordable(candidates, chat, run)
+    if chat is not None and is_aimless(candidates, answer, footage):
+        candidates = redirected(candidates, likeliest(footage, proposal, lines), chat.card, run)
     if not candidates:
         return Checked(unsupported(answer), done=True)
     listed = [*candidates, *decoy(lines, candidates)]

@@ -1,0 +1,103 @@
+"""A check that pays for one picture shows the moment that tells most."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from support.footages import TestFootage
+
+from longtake.models.backends.scripted import ScriptedChat
+from longtake.models.chat import Card, Reply, images
+from longtake.steps.candidates import MOST, Candidate, Proposal, likeliest, redirected
+from longtake.steps.run import Run
+from longtake.steps.verify import verify
+from longtake.types import Answer, Evidence, Question, Segment, Usage
+
+QUESTION = Question("What does the blue sign say?", ("NORTH GATE", "SOUTH GATE"))
+PROPOSAL = Proposal(QUESTION.text, "NORTH GATE")
+CARD = Card("scripted", vision=True, picture_tokens=256)
+ONE_PICTURE = Usage(calls=1, tokens_in=8400)
+"""What 32 such pictures in one call use: a check of it pays for one."""
+
+
+def film(together=(), alone=()):
+    """A film whose pictures at some seconds resemble the proposal, or the question alone."""
+    return TestFootage(200, {PROPOSAL.text: list(together), PROPOSAL.question: list(alone)})
+
+
+def frames(count):
+    return tuple(Evidence(Segment(t, t), "frame") for t in range(0, 5 * count, 5))
+
+
+def shown_in_check(answer, footage, usage=ONE_PICTURE):
+    """The times of the pictures that the check of an answer shows."""
+    nothing = json.dumps({"supports": [], "contradicts": []})
+    chat = ScriptedChat([Reply("", usage=usage), nothing], card=CARD)
+    run = Run({"vlm": chat})
+    run["vlm"].complete([], CARD.options)
+    verify(answer, footage, QUESTION, run)
+    return [image.time for image in images(chat.asked[-1][0])]
+
+
+def test_a_method_that_cites_everything_does_not_choose_the_only_picture():
+    answer = Answer("A", "NORTH GATE", "a guess", evidence=frames(32))
+    assert shown_in_check(answer, film([171])) == [171.0]
+
+
+def test_without_the_answer_the_question_still_finds_its_moment():
+    answer = Answer("A", "NORTH GATE", "a guess", evidence=frames(32))
+    assert shown_in_check(answer, film([], [183])) == [183.0]
+
+
+def test_a_method_that_cites_few_moments_is_followed():
+    answer = Answer("A", "NORTH GATE", "a guess", evidence=frames(MOST))
+    assert shown_in_check(answer, film([171])) == [0.0]
+
+
+def test_a_moment_that_the_reason_names_is_shown():
+    answer = Answer("A", "NORTH GATE", "[00:00:45] it stands there", evidence=frames(32))
+    assert shown_in_check(answer, film([171])) == [45.0]
+
+
+def test_a_check_that_pays_for_more_pictures_stays_as_it_is():
+    answer = Answer("A", "NORTH GATE", "a guess", evidence=frames(32))
+    usage = Usage(calls=1, tokens_in=13_000)
+    assert shown_in_check(answer, film([171]), usage)[:2] == [0.0, 171.0]
+
+
+def test_the_answer_on_the_screen_is_shown_beside_the_closest_moment():
+    sign = Evidence(Segment(20, 30), "onscreen", "North Gate")
+    quoted, closest = likeliest(film([171]), PROPOSAL, [sign])
+    # the model can match a picture to its number only if both have the same time
+    assert (quoted.evidence.segment, quoted.frame.time) == (Segment(25, 25), 25.0)
+    assert (quoted.evidence.text, closest.frame.time) == ("North Gate", 171.0)
+    (once,) = likeliest(film([22]), PROPOSAL, [sign])
+    assert once.frame.time == 25.0
+
+
+def test_what_is_said_does_not_need_a_picture():
+    said = Evidence(Segment(20, 30), "speech", "the north gate")
+    assert [each.frame.time for each in likeliest(film([171]), PROPOSAL, [said])] == [171.0]
+
+
+def test_only_the_named_part_of_the_film_is_searched():
+    question = "What does the sign say at the end of the film?"
+    footage = TestFootage(200, {f"{question} GATE": [10], question: [12, 190]})
+    (closest,) = likeliest(footage, Proposal(question, "GATE"), [])
+    assert closest.frame.time == 190.0
+
+
+@pytest.mark.parametrize(("spent", "pictures"), [(8400, 2), (7000, 1)])
+def test_a_second_picture_is_shown_only_if_a_tenth_pays_for_it(spent, pictures):
+    footage = film()
+    first, second, cited = [
+        Candidate(Evidence(Segment(t, t), "frame"), frame)
+        for t, frame in zip((1, 2, 3), footage.at([1, 2, 3]), strict=True)
+    ]
+    line = Candidate(Evidence(Segment(4, 5), "speech", "a line"))
+    run = Run({"vlm": ScriptedChat([Reply("", usage=Usage(calls=1, tokens_in=spent))])})
+    run["vlm"].complete([], CARD.options)
+    kept = redirected([cited, line], [first, second], CARD, run)
+    assert kept == [first, line, second][: pictures + 1]
+    assert redirected([cited, line], [], CARD, run) == [cited, line]
