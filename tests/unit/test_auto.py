@@ -148,6 +148,19 @@ def test_a_leader_that_a_budget_keeps_from_improving_is_no_answer_cut_short():
     assert not run.ledger.complete
 
 
+@pytest.mark.parametrize(("indexed", "first"), [(True, "Sure"), (False, "Unsure")])
+def test_where_time_is_short_and_nothing_is_indexed_the_cheapest_stage_begins(indexed, first):
+    rule = {"prospects": {stage("Unsure"): {"bias": -3.0}, stage("Sure"): {"bias": 3.0}}}
+    method = Auto(stages=(stage("Unsure"), stage("Sure")), rule=rule)
+    footage = TestFootage(20)
+    footage.indexed = indexed
+    run = Run({"llm": ScriptedChat(lambda *_: "said")}, budget=BudgetSettings(seconds=600))
+    recorder = Recorder()
+    with Stream(recorder).active():
+        solve(method, footage, QUESTION, run, check=False)
+    assert told(noted(recorder), "stage")[0]["stage"] == stage(first)
+
+
 def test_the_same_request_is_not_paid_for_twice():
     _, notes, chat = cascade("Unsure", "Sure", stop_at=1.0)
     assert (len(chat.asked), len(told(notes, "asked_before"))) == (1, 1)

@@ -172,8 +172,9 @@ def test_truncation_is_detected(tmp_path):
 def test_the_rest_of_a_damaged_film_is_decoded(tmp_path):
     path = Recipe("hurt.mkv", x264(gop=20), count=200).make(tmp_path)
     data = bytearray(path.read_bytes())
-    middle = len(data) // 2
-    data[middle : middle + 4000] = np.random.default_rng(1).bytes(4000)
+    # early and little, so that on every platform whole clusters follow
+    place, size = len(data) // 3, 1000
+    data[place : place + size] = np.random.default_rng(1).bytes(size)
     path.write_bytes(data)
     frames = list(Video(path).sample(2.0))
     assert len(frames) >= 30

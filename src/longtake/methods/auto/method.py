@@ -30,7 +30,7 @@ from longtake.algorithms.asking import kind
 from longtake.errors import check_least
 from longtake.events import note
 from longtake.footage.protocol import Footage
-from longtake.methods.auto.planning import NOTES, Needs, Plan, Situation, plan
+from longtake.methods.auto.planning import NOTES, Needs, Plan, Situation, has_to_wait, plan
 from longtake.methods.auto.searching import Search
 from longtake.methods.auto.stages import Hunt
 from longtake.methods.auto.stopping import frames_of, keys, usual
@@ -222,7 +222,7 @@ def situate(footage: Footage, run: Run) -> Situation:
         roles=frozenset(roles | ({"team"} if run.team else set())),
         sees=sees,
         context=min(contexts, default=None),
-        waits=run.ledger.limits.seconds is not None and not footage.indexed,
+        waits=has_to_wait(run.ledger.limits, indexed=footage.indexed),
     )
 
 

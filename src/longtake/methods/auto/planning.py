@@ -90,6 +90,11 @@ def misfit(rule: Calibration, models: Iterable[str], has: Collection[str]) -> st
     return ""
 
 
+def has_to_wait(limits: BudgetSettings, *, indexed: bool) -> bool:
+    """Whether the film is not indexed, and the time is limited."""
+    return limits.seconds is not None and not indexed
+
+
 def is_limited(limits: BudgetSettings) -> bool:
     """Whether any limit is set."""
     return any(limit is not None for limit in vars(limits).values())

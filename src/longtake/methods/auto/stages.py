@@ -14,6 +14,7 @@ from longtake.methods.auto.fitting import LEAST, Room, fitted, frames_that_fit, 
 from longtake.methods.auto.notes import merged, relevant, split
 from longtake.methods.auto.planning import (
     NOTES,
+    has_to_wait,
     is_limited,
     misfit,
     only_time_is_limited,
@@ -110,6 +111,10 @@ class Hunt:
         if possible or self.standing is not None:
             return possible
         # even a stage that is too dear is tried if there is no answer otherwise
+        return self.first()
+
+    def first(self) -> list[Ahead]:
+        """The first stage of the list, as small as it can be."""
         first = [key for key in self.left if key not in self.after][:1]
         return [Ahead(key, key, LEAST if frames_of(key) else None) for key in first]
 
@@ -241,6 +246,9 @@ class Hunt:
         by_calls = only_time_is_limited(self.run.ledger.limits)
         asked = kind(self.question.text)
         if self.standing is None:
+            if has_to_wait(self.run.ledger.limits, indexed=self.footage.indexed):
+                # how long decoding many frames takes is not known, and a first answer comes first
+                return Decision(next(iter(self.first()), None), "the film is not indexed yet")
             first = Decision(following, "the first stage")
             if settings.stop == "calibrated":
                 known = {NOTHING: 1.0, **self.length}
