@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
+import pytest
+from starlette.testclient import TestClient
+
+from longtake.config import load
+from longtake.server.app import create_app
 from longtake.server.routes.page import PAGE
+
+HOME = "http://127.0.0.1:8750"
 
 
 def files():
@@ -50,3 +58,20 @@ def test_the_api_describes_itself(client):
     events = described["/api/v1/runs/{run}/events"]["get"]
     assert list(events["responses"]["200"]["content"]) == ["text/event-stream"]
     assert {"/api/v1/films", "/api/v1/films/{film}/frame", "/api/v1/library/ask"} <= set(described)
+
+
+@pytest.mark.parametrize(
+    ("models", "usual", "method"),
+    [
+        ((), "", "lookup"),
+        (("test/obliging",), "", "auto"),
+        ((), "test/obliging", "auto"),
+        (("llm=test/obliging",), "", "videoagent"),
+    ],
+)
+def test_the_page_asks_with_the_method_of_the_command_line(options, keys, models, usual, method):
+    settings = load(assignments=[f"answers.model={usual}"])
+    served = replace(options, models=models, settings=settings)
+    with TestClient(create_app(served, keys), base_url=HOME) as client:
+        about = client.get("/api/v1/about", headers={"Authorization": f"Bearer {keys.token}"})
+    assert about.json()["default_method"] == method

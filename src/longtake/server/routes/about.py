@@ -46,10 +46,11 @@ class About(BaseModel):
 def about(state: Shared) -> About:
     """Methods, models and limits."""
     options = state.options
+    casting = Casting(options.models).or_else(options.settings.answers.model)
     return About(
         version=__version__,
         methods=[_card(name) for name in registry.methods.names()],
-        default_method=Casting(options.models).default_method,
+        default_method=casting.default_method,
         models=sorted(options.settings.models),
         default_models=dict(DEFAULT_MODELS),
         server_models=options.models,
