@@ -25,8 +25,8 @@ BUILT_IN_METHOD = "lookup"
 """The method for models that are built in: they read well and see little, so they look things up in
 what the film says and shows."""
 ONE_MODEL_METHOD = "auto"
-"""The method where one other model fills every role: it can read, look and be asked again, so a
-method decides how often."""
+"""The method where one other model fills every role: as good as the best single method that was
+measured, at a fraction of its tokens (``docs/auto.md``)."""
 _BUILT_IN = ("local/", "socratic/", "senses")
 DEFAULT_MODELS = {
     "llm": "local/qwen2.5-1.5b",
