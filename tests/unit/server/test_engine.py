@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import os
 import pickle
@@ -147,6 +148,8 @@ def test_a_bug_is_named_and_its_traceback_logged(pool, ask, monkeypatch, caplog)
         return Outcome(error=Odd("a secret path"))
 
     monkeypatch.setattr(Worker, "do", fail)
+    # a server that another test ran in this process may have taken the log for itself
+    monkeypatch.setattr(logging.getLogger("longtake.serve"), "propagate", True)
     run = pool.start(ask)
     with pytest.raises(Crash):
         run.result(PATIENCE)
