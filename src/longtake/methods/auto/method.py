@@ -222,7 +222,7 @@ def situate(footage: Footage, run: Run) -> Situation:
         roles=frozenset(roles | ({"team"} if run.team else set())),
         sees=sees,
         context=min(contexts, default=None),
-        waits=has_to_wait(run.ledger.limits, indexed=footage.indexed),
+        waits=has_to_wait(run.ledger.limits, footage),
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from longtake.config import BudgetSettings
+from longtake.footage.protocol import Footage
 from longtake.steps.calibration import Calibration, StageFacts
 from longtake.types import Usage
 
@@ -90,9 +91,10 @@ def misfit(rule: Calibration, models: Iterable[str], has: Collection[str]) -> st
     return ""
 
 
-def has_to_wait(limits: BudgetSettings, *, indexed: bool) -> bool:
+def has_to_wait(limits: BudgetSettings, footage: Footage) -> bool:
     """Whether the film is not indexed, and the time is limited."""
-    return limits.seconds is not None and not indexed
+    # asked in this order: whether a film is indexed takes a look into its store
+    return limits.seconds is not None and not footage.indexed
 
 
 def is_limited(limits: BudgetSettings) -> bool:

@@ -246,7 +246,7 @@ class Hunt:
         by_calls = only_time_is_limited(self.run.ledger.limits)
         asked = kind(self.question.text)
         if self.standing is None:
-            if has_to_wait(self.run.ledger.limits, indexed=self.footage.indexed):
+            if has_to_wait(self.run.ledger.limits, self.footage):
                 # how long decoding many frames takes is not known, and a first answer comes first
                 return Decision(next(iter(self.first()), None), "the film is not indexed yet")
             first = Decision(following, "the first stage")
