@@ -15,7 +15,8 @@ import argparse
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from lab2 import CHECKED_HEAD, FIRST_SEED, QUESTIONS, WORLDS, Cell, unsupported, verification
+import numpy as np
+from lab2 import CHECKED_HEAD, FIRST_SEED, QUESTIONS, WORLDS, Cell, verification
 
 from longtake.evals.items import Benchmark
 from longtake.evals.lab import lab
@@ -36,7 +37,9 @@ METHODS = (
     "uniform",
     "lookup",
 )
-HEAD = (*CHECKED_HEAD, "wrong ÷ right", "given without → with", "questions")
+HEAD = (*CHECKED_HEAD, "wrong ÷ right (95 %)", "given without → with", "questions")
+DRAWS = 2_000
+"""Times that films are drawn anew for an interval."""
 
 
 def cells(options: argparse.Namespace) -> list[tuple[Cell, Cell]]:
@@ -50,10 +53,34 @@ def cells(options: argparse.Namespace) -> list[tuple[Cell, Cell]]:
 
 def line(method: str, plain: Scored, verified: Scored) -> list[str]:
     """One row of the table."""
-    wrong, right = (float(unsupported(verified, hit).rstrip("%–") or 0) for hit in (False, True))
-    ratio = f"{wrong / right:.1f}" if right else "–"
     given = f"{_given(plain)} → {_given(verified)}"
-    return [method, *verification(verified, plain), ratio, given, str(len(verified.items))]
+    return [
+        method,
+        *verification(verified, plain),
+        ratio(verified),
+        given,
+        str(len(verified.items)),
+    ]
+
+
+def ratio(scored: Scored) -> str:
+    """How much more often wrong answers are marked than right ones, with an interval over films."""
+    films = sorted({item.asked.video for item in scored.items})
+    # of each film, and of its wrong and its right answers: how many are marked, of how many
+    counts = np.zeros((len(films), 2, 2))
+    for item, row, hit in zip(scored.items, scored.rows, scored.right, strict=True):
+        if row["status"] in GIVEN:
+            marked = row["status"] == "unsupported"
+            counts[films.index(item.asked.video), int(hit)] += (marked, 1)
+    draws = np.random.default_rng(0).integers(0, len(films), (DRAWS, len(films)))
+    sums = np.concatenate([counts.sum(axis=0)[None], counts[draws].sum(axis=1)])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = sums[..., 0] / sums[..., 1]
+        ratios = shares[:, 0] / shares[:, 1]
+    if not np.isfinite(ratios[0]):
+        return "–"
+    low, high = np.quantile(ratios[1:], (0.025, 0.975), method="nearest")
+    return f"{ratios[0]:.1f} [{low:.1f}, {high:.1f}]"
 
 
 def write(options: argparse.Namespace, benchmark: Benchmark) -> None:

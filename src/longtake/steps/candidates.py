@@ -33,6 +33,8 @@ FROM_LINES, FROM_PICTURES = 8, 12
 """Candidates that the index adds: lines said, shown or described, and pictures."""
 APART = 3.0
 """Seconds between two candidates; closer ones show the same moment."""
+ALIKE = 0.02
+"""Moments whose cosines differ by no more are as close as one another for the index."""
 _CLOCK = re.compile(r"\b\d{1,2}:[0-5]\d:[0-5]\d\b")
 
 
@@ -195,19 +197,22 @@ def is_aimless(chosen: Sequence[Candidate], answer: Answer, footage: Footage) ->
 
 
 def likeliest(footage: Footage, proposal: Proposal, lines: Sequence[Evidence]) -> list[Candidate]:
-    """At most two pictures: where the answer stands on the screen, and of the closest moment.
+    """At most three pictures: where the answer stands on the screen, and of the closest moment.
 
     The closest moment is searched with the answer, which finds what supports it, and without,
-    which finds what contradicts a wrong one.
+    which finds what contradicts a wrong one. A second that is as close is shown too.
     """
     quoted = [line for line in lines[:FROM_LINES] if _is_quoted(proposal, line)][:1]
     # listed at the time of its picture, or the model could not match the two
     moments = [replace(line, segment=_middle(line.segment)) for line in quoted]
     cosines = footage.encode([proposal.text, proposal.question]) @ footage.embeddings().T
     stretch = scope(proposal.question, footage.duration)
-    for closest in _peaks(cosines.max(axis=0), footage, stretch)[:1]:
-        if not any(closest.segment.start in line.segment for line in quoted):
-            moments.append(closest)
+    peaks = _peaks(cosines.max(axis=0), footage, stretch)[:2]
+    for peak in peaks:
+        if _alike(peaks[0], peak) and not any(
+            peak.segment.start in line.segment for line in quoted
+        ):
+            moments.append(peak)
     frames = footage.at([moment.segment.middle for moment in moments])
     return [Candidate(*each) for each in zip(moments, frames, strict=True)]
 
@@ -253,6 +258,11 @@ def _is_quoted(proposal: Proposal, evidence: Evidence) -> bool:
     """Whether the answer stands on the screen at that moment."""
     on_screen = evidence.source == "onscreen"
     return on_screen and phrases.match(proposal.answer, evidence.text) >= SURE
+
+
+def _alike(one: Evidence, other: Evidence) -> bool:
+    """Whether two moments are equally close to what was searched."""
+    return abs((one.score or 0.0) - (other.score or 0.0)) <= ALIKE
 
 
 def _middle(segment: Segment) -> Segment:

@@ -76,6 +76,15 @@ def test_the_answer_on_the_screen_is_shown_beside_the_closest_moment():
     assert once.frame.time == 25.0
 
 
+def test_of_two_moments_that_the_index_cannot_tell_apart_both_are_shown():
+    answer = Answer("A", "NORTH GATE", "a guess", evidence=frames(32))
+    assert shown_in_check(answer, film([40, 171])) == [40.0, 171.0]
+    # the same moment twice tells nothing more, nor do there have to be two
+    assert shown_in_check(answer, film([171, 172])) == [171.0]
+    paid_for_one = Usage(calls=1, tokens_in=7000)
+    assert shown_in_check(answer, film([40, 171]), paid_for_one) == [40.0]
+
+
 def test_what_is_said_does_not_need_a_picture():
     said = Evidence(Segment(20, 30), "speech", "the north gate")
     assert [each.frame.time for each in likeliest(film([171]), PROPOSAL, [said])] == [171.0]
