@@ -53,7 +53,7 @@ from longtake.methods.a4vl.method import A4VL
 from longtake.methods.a4vl.sampling import View
 from longtake.methods.base import FULL
 from longtake.methods.symphony.method import Symphony
-from longtake.methods.symphony.perception import PerceptionTools
+from longtake.methods.symphony.perception import PerceptionTools, perceive
 from longtake.methods.symphony.subtitles import listen
 from longtake.models.backends.local import LocalChat
 from longtake.models.catalogue import Catalogue
@@ -86,7 +86,7 @@ CONTENDERS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "auto": ("auto", {"stages": ("lookup", "videoagent", "notes")}),
     "a4vl, letter first": ("a4vl", {"reason_first": False, "inference_frames": 8}),
-    "symphony, tools": ("symphony", {"perception": {"summary_frames": 8}}),
+    "symphony, agents": ("symphony", {"perception": {"summary_frames": 8}}),
 }
 """Methods with settings under which all of their steps run, none of them for long."""
 
@@ -97,16 +97,17 @@ def one_turn(method: A4VL, footage: Footage, question: Question, run: Run) -> No
     method.turn(footage, question, method.partition(footage, question), view)
 
 
-def both_tools(method: Symphony, footage: Footage, question: Question, run: Run) -> None:
-    """Symphony looks over the film and reads its subtitles, as its planner might have decided."""
+def each_agent(method: Symphony, footage: Footage, question: Question, run: Run) -> None:
+    """Symphony looks over the film, has it looked at and has it heard, whatever it would plan."""
     looking = PerceptionTools(method.perception, footage, question, question.text, run)
     looking.global_summary()
+    perceive(method.perception, footage, question, question.text, run)
     listen(footage, question, question.text, run, most_tokens=method.subtitle_tokens)
 
 
 DIRECT: dict[str, Callable[[Any, Footage, Question, Run], None]] = {
     "a4vl, letter first": one_turn,
-    "symphony, tools": both_tools,
+    "symphony, agents": each_agent,
 }
 """Contenders of which only some steps are asked: those that the others seldom or never reach."""
 TEXT_ONLY = ("captions", "videoagent, graded")
@@ -150,10 +151,14 @@ def questions(bench: Path, number: int) -> list[tuple[Asked, Any]]:
 
 
 @contextmanager
-def settings_for(name: str, *, enforced: bool, seconds: float | None) -> Iterator[Settings]:
+def settings_for(
+    name: str, *, enforced: bool, seconds: float | None, workers: int
+) -> Iterator[Settings]:
     """Settings in which the model is called :data:`MODEL`, behind the proxy unless enforced."""
-    catalogue = Catalogue(Settings())
-    entry = catalogue.entry(name)
+    entry = Catalogue(Settings()).entry(name)
+    if isinstance(entry, LocalEntry):
+        entry = replace(entry, concurrency=workers)  # or questions would wait for one another
+    catalogue = Catalogue(Settings(models={**Settings().models, name: entry}))
     shared = {"context": entry.context, "max_tokens": entry.max_tokens, "timeout": 900.0}
     if enforced:
         named = replace(entry, timeout=900.0)
@@ -323,7 +328,7 @@ def measure(options: argparse.Namespace) -> int:
     began = time.perf_counter()
     held = "enforced" if options.enforced else "not enforced"
     with settings_for(
-        options.model, enforced=options.enforced, seconds=options.seconds
+        options.model, enforced=options.enforced, seconds=options.seconds, workers=options.workers
     ) as settings:
         ladder, outcomes, whole = run(tasks, settings, options.workers)
         took = f"{options.workers} at once, {time.perf_counter() - began:.0f} s"

@@ -287,6 +287,8 @@ OTHERS: list[tuple[str, type[BaseModel], Any]] = [
     ("a dog barks", Score, None),
     # yes and no
     ("true", Gate, {"whole_video": True}),
+    ("```json\ntrue\n```", Gate, {"whole_video": True}),
+    ("```\n3\n```", Grade, {"confidence": 3}),
     ("No.", Gate, {"whole_video": False}),
     ('{"whole_video": "yes"}', Gate, {"whole_video": True}),
     ('{"whole video": False}', Gate, {"whole_video": False}),

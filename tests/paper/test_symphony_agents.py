@@ -1,9 +1,8 @@
-"""Symphony beside its supplement: grounding, visual perception, subtitles, and their limits."""
+"""Symphony beside its supplement: grounding, visual perception, and their limits."""
 
 from __future__ import annotations
 
 import json
-import re
 from itertools import pairwise
 
 import numpy as np
@@ -17,8 +16,8 @@ from longtake.events import ToolCalled
 from longtake.methods.symphony.grounding import Grounding, named_stretches
 from longtake.methods.symphony.method import Symphony
 from longtake.methods.symphony.scoring import cut
-from longtake.methods.symphony.subtitles import pieces
-from longtake.types import Line, Question, Segment
+from longtake.models.chat import Reply
+from longtake.types import Question, Segment
 
 # Grounding
 
@@ -295,79 +294,33 @@ def test_native_calls_and_words_leave_the_same_trace():
     assert len(natively) == 3
 
 
+def test_findings_of_an_agent_that_looked_at_nothing_are_not_passed_on():
+    script, calls = looks([("frame_inspector", {"start": "00:01:00", "end": "00:30:00"})])
+    assert [call.error is None for call in calls] == [False]
+    assert "a toy lies on the sofa" not in script.history(1)
+    assert "No part of the film was looked at." in script.history(1)
+    _, heard = play(Script([plan("visual_perception"), finish()]))
+    (told,) = heard.notes("findings_without_a_look")
+    assert told.data["findings"] == "[00:00:30] a toy lies on the sofa"
+
+
+@pytest.mark.parametrize("finish_reason", ["length", "stop"])
+def test_findings_are_read_as_far_as_they_go(finish_reason):
+    """A report that was cut off, or that repeats itself, says what it says up to there."""
+    text = '{"findings": "[00:00:30] a toy lies on the sofa. ' + "It is red. It is red. " * 20
+    script = Script([plan("visual_perception"), finish()], uses=[("global_summary", {})])
+    act = script.perceive
+    script.perceive = lambda messages, options: (
+        act(messages, options) if script.uses else Reply(text, finish=finish_reason)
+    )
+    play(script)
+    assert "a toy lies on the sofa. It is red" in script.history(1)
+    assert script.history(1).count("It is red") == 1
+
+
 def test_findings_that_cannot_be_read_leave_what_was_seen():
     script = Script([plan("visual_perception"), finish()], uses=[("global_summary", {})])
     act = script.perceive
     script.perceive = lambda messages, options: act(messages, options) if script.uses else "..."
     play(script)
     assert "something at 0" in script.history(1)
-
-
-# Subtitles
-
-
-def said(*texts):
-    return [Line(Segment(10.0 * n, 10.0 * n + 3), text) for n, text in enumerate(texts)]
-
-
-def test_the_subtitle_agent_passes_on_lines_that_the_film_has():
-    script = Script(
-        [plan("subtitles"), finish()],
-        subtitles=lambda _: {
-            "lines": [
-                {"start": "00:00:10", "end": "00:00:13", "text": "The toy is on the sofa"},
-                {"start": "00:00:20", "end": "00:00:23", "text": "wholly invented words"},
-            ],
-            "entities": ["toy"],
-            "sentiment": "fond",
-            "topic": "a toy",
-        },
-    )
-    footage = TestFootage(
-        600, lines=said("Good morning.", "The toy is on the sofa.", "Good night.")
-    )
-    result, heard = play(script, footage)
-    assert "[00:00:10] The toy is on the sofa." in script.history(1)
-    assert "invented" not in script.history(1)
-    assert "Mentioned: toy (fond)" in script.history(1)
-    assert "About: a toy" in script.history(1)
-    assert [event.data["text"] for event in heard.notes("line_not_in_film")] == [
-        "wholly invented words"
-    ]
-    (cited,) = [e for e in result.answer.evidence if e.source == "speech"]
-    assert (cited.segment.start, cited.text) == (10.0, "The toy is on the sofa.")
-
-
-def test_long_subtitles_are_read_in_pieces_and_merged():
-    lines = said(*(f"line number {n} of many" for n in range(60)))
-    script = Script(
-        [plan("subtitles"), finish()],
-        context=4000,
-        subtitles=lambda text: {
-            "lines": [
-                {"start": time, "end": time, "text": line}
-                for time, line in re.findall(r"\[([\d:]+)\] (.* [05] of many)", text)
-            ],
-            "entities": ["many"],
-            "sentiment": "",
-            "topic": "counting",
-        },
-    )
-    play(script, TestFootage(600, lines=lines), Symphony(subtitle_tokens=300))
-    assert len(script.shown["subtitles"]) > 1
-    told = [m.text for messages in script.shown["subtitles"] for m in messages[-1:]]
-    assert all(sum(f"number {n} of" in text for text in told) == 1 for n in range(60))
-    assert "line number 0 of many" in script.history(1)
-    assert script.history(1).count("About: counting") == 1
-
-
-@given(st.lists(st.text("ab ", min_size=1, max_size=300), max_size=30), st.integers(1, 200))
-def test_pieces_are_all_lines_in_order(texts, most):
-    lines = said(*texts)
-    assert [line for piece in pieces(lines, most) for line in piece] == lines
-
-
-def test_without_subtitles_it_says_so():
-    script = Script([plan("subtitles"), finish()])
-    play(script)
-    assert "There are no subtitles" in script.history(1)

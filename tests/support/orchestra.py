@@ -69,7 +69,8 @@ class Script:
         if name == "perceive":
             return self.perceive(messages, options)
         if name == "subtitles":
-            return json.dumps(self.subtitles(messages[-1].text))
+            said = self.subtitles(messages[-1].text)
+            return said if isinstance(said, Reply) else json.dumps(said)
         if name == "reflect":
             said = self.verdicts.pop(0) if self.verdicts else {"credible": True, "comment": None}
             return said if isinstance(said, str) else json.dumps(said)

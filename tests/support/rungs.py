@@ -87,7 +87,7 @@ def counting() -> Iterator[Ladder]:
         chat: Chat, messages: list[Message], options: Options, form: Any, default: Any
     ) -> Any:
         inner = _Counted(chat)
-        here.counted = True
+        here.counted = options.prompt
         try:
             value = converse(inner, messages, options, form, default)
         except ModelError as error:
@@ -100,10 +100,11 @@ def counting() -> Iterator[Ladder]:
         return value
 
     def tooled(chat: Chat, prompt: str, *rest: Any, **more: Any) -> Any:
-        here.counted = False
+        here.counted = ""
         value = use_tools(chat, prompt, *rest, **more)
-        # the model ended its tool calls with a reply that could be read, so nobody else asked
-        if not here.counted:
+        # unless it was asked for an answer last, it gave a readable one of its own accord; the
+        # tools themselves ask too, under other names
+        if here.counted != prompt:
             ladder.count(prompt, "first", ())
         return value
 

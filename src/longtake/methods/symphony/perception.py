@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from longtake.algorithms import allocate, sampling
 from longtake.errors import check_least
-from longtake.events import step
+from longtake.events import note, step
 from longtake.footage.look import Look, look_at, look_closely, rows_within, together
 from longtake.footage.protocol import Footage
 from longtake.methods.symphony.history import PERCEPTION, Entry
@@ -27,16 +27,20 @@ NEAR = 0.25
 """Moments within this many seconds of one that is shown add nothing."""
 
 
+# Neither text has a description: it would be asking for something exact, and a report that was cut
+# off, or that ends in a loop, would be refused whole. The prompts say what belongs in them.
+
+
 class ObservationReply(BaseModel):
     """What pictures show."""
 
-    observation: str = Field(description="what is relevant to the request, each with its time")
+    observation: str
 
 
 class FindingsReply(BaseModel):
     """What was found with the tools."""
 
-    findings: str = Field(description="what was found, each finding with the time that shows it")
+    findings: str
 
 
 class Interval(BaseModel):
@@ -111,6 +115,11 @@ def perceive(
             instruct=instruct,
             length=length(footage),
         )
+    if not seeing.looks:
+        # whatever it reports, no picture was seen
+        if reply is not None:
+            note("findings_without_a_look", findings=reply.findings)
+        return Entry(PERCEPTION, instruct, (phrase("symphony", "not_looked"),))
     looked = [phrase("symphony", "looked_at", where=Plain(where)) for where in seeing.looks]
     rows = tuple(sorted(seeing.rows))
     if reply is None:  # what the pictures showed is still known, though nobody summarised it

@@ -31,12 +31,16 @@ class QuotedLine(BaseModel):
 
 
 class SubtitlesReply(BaseModel):
-    """What the lines say about the question."""
+    """What the lines say about the question.
+
+    Lines that were quoted whole are kept though the reply be cut off after them. The texts have no
+    description, which would be asking for something exact, so they count as far as they go.
+    """
 
     lines: list[QuotedLine]
-    entities: list[str] = Field(description="who and what is mentioned")
-    sentiment: str = Field("", description="in what tone they are mentioned")
-    topic: str = Field("", description="one sentence: what the lines are about")
+    entities: list[str] = Field(default=[], description="who and what is mentioned")
+    sentiment: str = ""
+    topic: str = ""
 
 
 def listen(

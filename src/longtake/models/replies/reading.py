@@ -116,6 +116,8 @@ def _candidates(text: str, fields: Fields) -> tuple[list[Parsed], str]:
         return list(_inside(whole, fields)), ""
     if isinstance(scalar, str):
         text = scalar.strip()
+    elif isinstance(scalar, bool | int | float):
+        text = body  # a value alone in a fence
     # a fence is no sign of being meant: a reply that quotes a film can fence what the film shows
     inside = list(objects(text))
     if not inside:
