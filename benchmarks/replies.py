@@ -85,8 +85,12 @@ CONTENDERS: dict[str, tuple[str, dict[str, Any]]] = {
         {"native_whole": False, "frames_per_chunk": 4, "discussion": "decide_by_agent"},
     ),
     "auto": ("auto", {"stages": ("lookup", "videoagent", "notes")}),
+    "auto, search": ("auto", {"stages": ("search@8",)}),
     "a4vl, letter first": ("a4vl", {"reason_first": False, "inference_frames": 8}),
-    "symphony, agents": ("symphony", {"perception": {"summary_frames": 8}}),
+    "symphony, agents": (
+        "symphony",
+        {"perception": dict.fromkeys(("summary_frames", "inspector_frames", "segment_frames"), 8)},
+    ),
 }
 """Methods with settings under which all of their steps run, none of them for long."""
 
