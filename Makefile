@@ -4,6 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
+# A mirror may stall for longer than pip waits by itself.
+export PIP_RETRIES ?= 10
+export PIP_DEFAULT_TIMEOUT ?= 60
+
 # Tests start longtake in hundreds of processes: each would compile it anew where this is set.
 export PYTHONDONTWRITEBYTECODE =
 
