@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from pydantic import BaseModel
 from support.narrated import Narrated
+from support.orchestra import Script, finish, plan, play
 from support.rungs import counting
 from support.server import Request, Send, completion, serve
 from support.stripping import stripping
@@ -67,6 +68,14 @@ def test_a_question_is_counted_by_the_rung_on_which_it_was_read(
     step = ladder.steps["baselines/blind"]
     assert dict(step.rungs) == {rung: 1}
     assert step.usage.calls == len(replies)
+
+
+def test_an_answer_after_tools_that_ask_too_is_counted() -> None:
+    script = Script([plan("visual_perception"), finish()], uses=[("global_summary", {})])
+    with counting() as ladder:
+        play(script)
+    assert dict(ladder.steps["symphony/look"].rungs) == {"first": 1}
+    assert dict(ladder.steps["symphony/perceive"].rungs) == {"first": 1}
 
 
 def test_captions_are_told_as_pictures_and_spoken() -> None:
