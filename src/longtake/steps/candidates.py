@@ -34,7 +34,7 @@ FROM_LINES, FROM_PICTURES = 8, 12
 APART = 3.0
 """Seconds between two candidates; closer ones show the same moment."""
 ALIKE = 0.02
-"""Moments whose cosines differ by no more are as close as one another for the index."""
+"""Moments whose cosines differ by no more are equally close, as far as the index can tell."""
 _CLOCK = re.compile(r"\b\d{1,2}:[0-5]\d:[0-5]\d\b")
 
 
@@ -197,10 +197,10 @@ def is_aimless(chosen: Sequence[Candidate], answer: Answer, footage: Footage) ->
 
 
 def likeliest(footage: Footage, proposal: Proposal, lines: Sequence[Evidence]) -> list[Candidate]:
-    """At most three pictures: where the answer stands on the screen, and of the closest moment.
+    """At most three pictures: where the answer stands on the screen, and of the closest moments.
 
-    The closest moment is searched with the answer, which finds what supports it, and without,
-    which finds what contradicts a wrong one. A second that is as close is shown too.
+    These are searched with the answer, which finds what supports it, and without, which finds what
+    contradicts a wrong one; there are two where the index finds both alike.
     """
     quoted = [line for line in lines[:FROM_LINES] if _is_quoted(proposal, line)][:1]
     # listed at the time of its picture, or the model could not match the two
@@ -208,11 +208,9 @@ def likeliest(footage: Footage, proposal: Proposal, lines: Sequence[Evidence]) -
     cosines = footage.encode([proposal.text, proposal.question]) @ footage.embeddings().T
     stretch = scope(proposal.question, footage.duration)
     peaks = _peaks(cosines.max(axis=0), footage, stretch)[:2]
-    for peak in peaks:
-        if _alike(peaks[0], peak) and not any(
-            peak.segment.start in line.segment for line in quoted
-        ):
-            moments.append(peak)
+    for close in (peak for peak in peaks if _alike(peak, peaks[0])):
+        if not any(close.segment.start in line.segment for line in quoted):
+            moments.append(close)
     frames = footage.at([moment.segment.middle for moment in moments])
     return [Candidate(*each) for each in zip(moments, frames, strict=True)]
 

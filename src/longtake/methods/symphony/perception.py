@@ -27,8 +27,8 @@ NEAR = 0.25
 """Moments within this many seconds of one that is shown add nothing."""
 
 
-# Neither text has a description: it would be asking for something exact, and a report that was cut
-# off, or that ends in a loop, would be refused whole. The prompts say what belongs in them.
+# These texts have no description: it may ask for something exact, so a described text that was cut
+# off, or that ends in a loop, is refused whole. The prompts say what belongs in them.
 
 
 class ObservationReply(BaseModel):

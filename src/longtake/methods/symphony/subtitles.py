@@ -30,12 +30,12 @@ class QuotedLine(BaseModel):
     text: str
 
 
-class SubtitlesReply(BaseModel):
-    """What the lines say about the question.
+# Only the lines are required: those that were quoted whole are kept, even if the reply was cut off
+# after them. The texts have no description, so that they are read as far as they go.
 
-    Lines that were quoted whole are kept though the reply be cut off after them. The texts have no
-    description, which would be asking for something exact, so they count as far as they go.
-    """
+
+class SubtitlesReply(BaseModel):
+    """What the lines say about the question."""
 
     lines: list[QuotedLine]
     entities: list[str] = Field(default=[], description="who and what is mentioned")
