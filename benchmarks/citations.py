@@ -22,6 +22,7 @@ from longtake.evals.items import Benchmark
 from longtake.evals.lab import lab
 from longtake.evals.markdown import table
 from longtake.evals.runner import Scored, score
+from longtake.evals.scoring import DRAWS
 from longtake.lab.profile import LAB_2
 from longtake.types import GIVEN
 
@@ -38,8 +39,6 @@ METHODS = (
     "lookup",
 )
 HEAD = (*CHECKED_HEAD, "wrong ÷ right (95 %)", "given without → with", "questions")
-DRAWS = 2_000
-"""Times that films are drawn anew for an interval."""
 
 
 def cells(options: argparse.Namespace) -> list[tuple[Cell, Cell]]:

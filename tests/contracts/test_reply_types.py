@@ -1,0 +1,202 @@
+"""Replies of other types than a letter, as models were seen to write them."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import pytest
+from pydantic import BaseModel, Field
+
+from longtake.models.replies.forms import Brief
+from longtake.models.replies.reading import Unreadable, read
+from longtake.types import Question, Segment
+
+OPEN = Question("What happens?")
+NUMBERED = {1: Segment(0, 600), 2: Segment(600, 1200), 3: Segment(1200, 1800)}
+
+
+class Said(BaseModel):
+    reason: Brief
+    answer: str
+
+
+class Caption(BaseModel):
+    caption: str
+
+
+class Grade(BaseModel):
+    confidence: int = Field(ge=1, le=3)
+
+
+class Score(BaseModel):
+    caption: str
+    score: int = Field(ge=1, le=10)
+
+
+class Gate(BaseModel):
+    whole_video: bool
+
+
+class Plan(BaseModel):
+    reason: str = ""
+    agent: Literal["grounding", "visual_perception", "finish"]
+
+
+class Wish(BaseModel):
+    segment: int
+    description: str
+
+
+class Wishes(BaseModel):
+    missing: list[Wish]
+
+
+class Names(BaseModel):
+    missing: list[str]
+
+
+OTHERS: list[tuple[str, type[BaseModel], Any]] = [
+    # grades
+    ("3", Grade, {"confidence": 3}),
+    ("3.", Grade, {"confidence": 3}),
+    ("3/3", Grade, {"confidence": 3}),
+    ("Confidence: 3", Grade, {"confidence": 3}),
+    ("confidence: high", Grade, {"confidence": 3}),
+    ("3: the notes hold all of it", Grade, {"confidence": 3}),
+    ('{"confidence": "3/3"}', Grade, {"confidence": 3}),
+    ('{"confidence": 3/3}', Grade, {"confidence": 3}),
+    ('{"confidence": "2 out of 3"}', Grade, {"confidence": 2}),
+    ('{"confidence": "high"}', Grade, {"confidence": 3}),
+    ('{"confidence": "Very high"}', Grade, {"confidence": 3}),
+    ('{"confidence": "medium"}', Grade, {"confidence": 2}),
+    ('{"confidence": "low"}', Grade, {"confidence": 1}),
+    ('{"confidence": "3"}', Grade, {"confidence": 3}),
+    ('{"confidence": 3.0}', Grade, {"confidence": 3}),
+    ('{"confidence": "three"}', Grade, {"confidence": 3}),
+    ('{"grade": 2}', Grade, {"confidence": 2}),
+    ('{"confidence": {"value": 2}}', Grade, {"confidence": 2}),
+    ('{"confidence": 4}', Grade, None),
+    ('{"confidence": "2-3"}', Grade, None),
+    ('{"confidence": "2 or 3"}', Grade, None),
+    ('{"confidence": "4/5"}', Grade, None),
+    ('{"confidence": 2.5}', Grade, None),
+    ('{"confidence": "90%"}', Grade, None),
+    ('{"confidence": true}', Grade, None),
+    ("I am very confident", Grade, None),
+    ('{"caption": "a dog", "score": "8/10"}', Score, {"caption": "a dog", "score": 8}),
+    ('{"caption": "a dog", "score": "high"}', Score, None),
+    ("a dog barks", Score, None),
+    # yes and no
+    ("true", Gate, {"whole_video": True}),
+    ("```json\ntrue\n```", Gate, {"whole_video": True}),
+    ("```\n3\n```", Grade, {"confidence": 3}),
+    ("No.", Gate, {"whole_video": False}),
+    ('{"whole_video": "yes"}', Gate, {"whole_video": True}),
+    ('{"whole video": False}', Gate, {"whole_video": False}),
+    ("whole_video: no", Gate, {"whole_video": False}),
+    ("maybe", Gate, None),
+    # one of several words
+    ("grounding", Plan, {"reason": "", "agent": "grounding"}),
+    ('{"agent": "Visual Perception"}', Plan, {"reason": "", "agent": "visual_perception"}),
+    ("agent: finish", Plan, {"reason": "", "agent": "finish"}),
+    ('{"agent": "somebody"}', Plan, None),
+    # lists of objects
+    ('{"missing": null}', Wishes, {"missing": []}),
+    ('{"missing": []}', Wishes, {"missing": []}),
+    (
+        '{"missing": {"segment": 3, "description": "a dog"}}',
+        Wishes,
+        {"missing": [{"segment": 3, "description": "a dog"}]},
+    ),
+    (
+        '[{"segment": 3, "description": "a dog"}]',
+        Wishes,
+        {"missing": [{"segment": 3, "description": "a dog"}]},
+    ),
+    (
+        'Here:\n```json\n[{"segment": 3, "description": "a dog"}]\n```',
+        Wishes,
+        {"missing": [{"segment": 3, "description": "a dog"}]},
+    ),
+    (
+        '{"frames": [{"segment": "3", "description": "a dog"}]}',
+        Wishes,
+        {"missing": [{"segment": 3, "description": "a dog"}]},
+    ),
+    (
+        '{"missing": [{"segment": "Segment 3", "description": "a dog"}]}',
+        Wishes,
+        {"missing": [{"segment": 3, "description": "a dog"}]},
+    ),
+    (
+        '{"missing": [{"segment": "3-4", "description": "a dog"}]}',
+        Wishes,
+        {"missing": [{"segment": 3, "description": "a dog"}]},
+    ),
+    (
+        '{"missing": [{"segment": 3-4, "description": "a dog"}]}',
+        Wishes,
+        {"missing": [{"segment": 3, "description": "a dog"}]},
+    ),
+    (
+        '{"missing": [{"segment": "00:12:00", "description": "a dog"}]}',
+        Wishes,
+        {"missing": [{"segment": 2, "description": "a dog"}]},
+    ),
+    (
+        '{"missing": [{"segment": "00:10:00 to 00:20:00", "description": "a dog"}]}',
+        Wishes,
+        {"missing": [{"segment": 2, "description": "a dog"}]},
+    ),
+    (
+        '{"missing": [{"segment": null, "description": "a cat"},'
+        ' {"segment": 3, "description": "a dog"}, 7]}',
+        Wishes,
+        {"missing": [{"segment": 3, "description": "a dog"}]},
+    ),
+    (
+        '{"missing": ["Segment 3: a dog"]}',
+        Wishes,
+        {"missing": [{"segment": 3, "description": "a dog"}]},
+    ),
+    ("3 | a dog", Wishes, {"missing": [{"segment": 3, "description": "a dog"}]}),
+    (
+        "missing:\n  - segment: 3\n    description: a dog",
+        Wishes,
+        {"missing": [{"segment": 3, "description": "a dog"}]},
+    ),
+    ('{"missing": [{"segment": null, "description": "a cat"}]}', Wishes, None),
+    ('{"missing": ["a dog"]}', Wishes, None),
+    ("1. a dog\n2. a cat", Wishes, None),
+    # lists of texts
+    ('{"missing": "a dog"}', Names, {"missing": ["a dog"]}),
+    ('{"missing": ["a dog", "a cat"]}', Names, {"missing": ["a dog", "a cat"]}),
+    ('["a dog", "a cat"]', Names, {"missing": ["a dog", "a cat"]}),
+    ('{"missing": "[\\"a dog\\", \\"a cat\\"]"}', Names, {"missing": ["a dog", "a cat"]}),
+    ('{"missing": [{"description": "a dog"}]}', Names, {"missing": ["a dog"]}),
+    ("- a dog\n- a cat", Names, {"missing": ["a dog", "a cat"]}),
+    ("1. a dog\n2. a cat", Names, {"missing": ["a dog", "a cat"]}),
+    ("missing:\n- a dog\n- a cat", Names, {"missing": ["a dog", "a cat"]}),
+    # texts
+    ("A dog barks at a man.", Caption, {"caption": "A dog barks at a man."}),
+    ("Caption: A dog barks.", Caption, {"caption": "A dog barks."}),
+    ('"A dog barks."', Caption, {"caption": "A dog barks."}),
+    ('{"description": "A dog barks."}', Caption, {"caption": "A dog barks."}),
+    ("A sign.\nText: STOP", Caption, {"caption": "A sign.\nText: STOP"}),
+    ("I'm sorry, I cannot see the picture.", Caption, None),
+    ('{"caption": "text"}', Caption, None),
+    ('{"error": "no picture"}', Caption, None),
+    ("The dog barks.", Said, {"reason": "", "answer": "The dog barks."}),
+    ("reason: late\nanswer: the dog barks", Said, {"reason": "late", "answer": "the dog barks"}),
+    ('{"answer": 3}', Said, {"reason": "", "answer": "3"}),
+    ('{"reason": "so"}', Said, None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "kind", "expected"), OTHERS)
+def test_other_types(text: str, kind: type[BaseModel], expected: Any) -> None:
+    if expected is None:
+        with pytest.raises(Unreadable):
+            read(text, kind, OPEN, numbered=NUMBERED)
+    else:
+        assert read(text, kind, OPEN, numbered=NUMBERED).model_dump() == expected
