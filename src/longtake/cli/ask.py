@@ -9,9 +9,8 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
-from longtake.cli import quick
 from longtake.cli.answers import exit_code
-from longtake.cli.asking import FORMATS, Asked, Manner, ask_film, show_asked
+from longtake.cli.asking import FORMATS, AnsweredQuestion, AskOptions, ask_film, show_asked
 from longtake.cli.clipping import check_clips_folder, open_player, write_clips
 from longtake.cli.gathering import films_named
 from longtake.cli.indexing import look_through
@@ -20,6 +19,7 @@ from longtake.cli.output import emit_json, emit_line, say
 from longtake.cli.painting import faint
 from longtake.cli.places import TRACE, check_place, plot_kind
 from longtake.cli.questions import read_questions
+from longtake.cli.quick import ask_after_first_look, wants_first_look
 from longtake.cli.session import (
     answering_options,
     check_models,
@@ -121,7 +121,7 @@ def ask(
     """
     names, asked = _split(words, questions, options)
     kind = _kind(kind, as_json=as_json, batch=questions is not None)
-    manner = Manner(session, method or session.casting.default_method, quiet, verbose)
+    ask_options = AskOptions(session, method or session.casting.default_method, quiet, verbose)
     if session.casting.offline and download:
         raise ConfigError("--download connects to other machines, and --offline forbids that")
     paths = films_named(names, session.settings, download=download)
@@ -133,15 +133,15 @@ def ask(
         film = open_film(paths[0], session.settings, subtitles=subtitles)
         # outputs are checked before any work is done for them
         outputs.check((paths[0], film.subtitle_file, session.casting.team))
-    check_models(session, manner.roles)
+    check_models(session, ask_options.roles)
     if several:
-        return ask_several(manner, paths, asked, kind)
-    if outputs.trace is None and quick.suits(manner, film):
-        answered = quick.ask(manner, film, asked[0])
+        return ask_several(ask_options, paths, asked, kind)
+    if outputs.trace is None and wants_first_look(ask_options, film):
+        answered = ask_after_first_look(ask_options, film, asked[0])
         if answered is not None:
-            return _show_one(answered, manner, kind, outputs)
+            return _show_one(answered, ask_options, kind, outputs)
     _prepare(film, session)
-    return _ask_one(manner, film, asked[0], kind, outputs)
+    return _ask_one(ask_options, film, asked[0], kind, outputs)
 
 
 def _split(
@@ -181,25 +181,27 @@ def _prepare(film: Film, session: Session) -> None:
         look_through(film)
 
 
-def _ask_one(manner: Manner, film: Film, question: Question, kind: str, outputs: Outputs) -> int:
+def _ask_one(
+    ask_options: AskOptions, film: Film, question: Question, kind: str, outputs: Outputs
+) -> int:
     recording = None if outputs.trace is None else JsonlSink(outputs.trace)
     if recording is not None:
         say(f"{outputs.trace} will hold the frames shown to models")
-    asked = ask_film(manner, film, question, sinks=[recording] if recording else [])
-    code = _show_one(asked, manner, kind, outputs)
+    asked = ask_film(ask_options, film, question, sinks=[recording] if recording else [])
+    code = _show_one(asked, ask_options, kind, outputs)
     if recording is not None and recording.problem:
         say(f"{outputs.trace}: the trace is incomplete ({recording.problem})")
         return code or 1
     return code
 
 
-def _show_one(asked: Asked, manner: Manner, kind: str, outputs: Outputs) -> int:
+def _show_one(asked: AnsweredQuestion, ask_options: AskOptions, kind: str, outputs: Outputs) -> int:
     film = asked.film
     # the answer comes first: it is paid for, even if drawing the plot fails
     if kind == "json":
         emit_json(asked.row)
     else:
-        show_asked(asked, kind, manner)
+        show_asked(asked, kind, ask_options)
     answer = asked.result.answer
     if outputs.clips is not None:
         write_clips(film, answer.evidence, outputs.clips)
@@ -211,7 +213,7 @@ def _show_one(asked: Asked, manner: Manner, kind: str, outputs: Outputs) -> int:
 
 
 def ask_several(
-    manner: Manner, paths: Sequence[Path], questions: Sequence[Question], kind: str
+    ask_options: AskOptions, paths: Sequence[Path], questions: Sequence[Question], kind: str
 ) -> int:
     """Ask each film each question; an answer is printed as soon as it is there.
 
@@ -220,32 +222,34 @@ def ask_several(
     worst = 0
     for path in paths:
         try:
-            film = open_film(path, manner.session.settings)
-            _prepare(film, manner.session)
+            film = open_film(path, ask_options.session.settings)
+            _prepare(film, ask_options.session)
         except LongtakeError as error:
             _report(path, "", error, kind)
             worst = max(worst, error.exit_code)
             continue
         for question in questions:
             try:
-                asked = ask_film(manner, film, question)
+                asked = ask_film(ask_options, film, question)
             except LongtakeError as error:
                 _report(path, question.text, error, kind)
                 worst = max(worst, error.exit_code)
                 continue
             worst = max(worst, exit_code(asked.result.answer))
-            _show_row(asked, kind, manner, several=len(questions) > 1)
+            _show_row(asked, kind, ask_options, several=len(questions) > 1)
     return worst
 
 
-def _show_row(asked: Asked, kind: str, manner: Manner, *, several: bool) -> None:
+def _show_row(
+    asked: AnsweredQuestion, kind: str, ask_options: AskOptions, *, several: bool
+) -> None:
     if kind == "json":
         emit_line(asked.row)
         return
     if kind == "text":
         about = f"{asked.film.path}: {asked.question.text}" if several else str(asked.film.path)
         click.echo(faint(visible(about)))
-    show_asked(asked, kind, manner)
+    show_asked(asked, kind, ask_options)
 
 
 def _report(path: Path, question: str, error: LongtakeError, kind: str) -> None:

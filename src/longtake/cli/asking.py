@@ -33,7 +33,7 @@ CALIBRATED = "calibrated"
 
 
 @dataclass(frozen=True)
-class Manner:
+class AskOptions:
     """How questions are asked and answers shown."""
 
     session: Session
@@ -48,7 +48,7 @@ class Manner:
 
 
 @dataclass(frozen=True)
-class Asked:
+class AnsweredQuestion:
     """A question that was answered."""
 
     film: Film
@@ -79,24 +79,24 @@ class Asked:
 
 
 def ask_film(
-    manner: Manner,
+    options: AskOptions,
     film: Film,
     question: Question,
     *,
     sinks: Sequence[Sink] = (),
     stop: Stop | None = None,
     remembered: str = "",
-) -> Asked:
+) -> AnsweredQuestion:
     """Ask, with progress; the answer goes into the history, under the words ``remembered``."""
-    session, meter = manner.session, Meter()
-    bounds = bounds_of(session.method(manner.method), film.duration, question)
+    session, meter = options.session, Meter()
+    bounds = bounds_of(session.method(options.method), film.duration, question)
     most = None if bounds is None else bounds.calls + CHECK_CALLS * session.settings.answers.verify
-    shown = watching(quiet=manner.quiet, verbose=manner.verbose, most_calls=most)
+    shown = watching(quiet=options.quiet, verbose=options.verbose, most_calls=most)
     with report_spending(meter), shown as watchers:
         result = session.ask(
-            film, question, manner.method, sinks=[meter, *watchers, *sinks], stop=stop
+            film, question, options.method, sinks=[meter, *watchers, *sinks], stop=stop
         )
-    asked = Asked(film, question, result, meter)
+    asked = AnsweredQuestion(film, question, result, meter)
     try:
         remember(session.settings, film.path.absolute(), remembered or question.text, plain(result))
     except OSError as error:
@@ -104,7 +104,7 @@ def ask_film(
     return asked
 
 
-def show_asked(asked: Asked, kind: str, manner: Manner) -> None:
+def show_asked(asked: AnsweredQuestion, kind: str, options: AskOptions) -> None:
     """Print an answer as text, Markdown or HTML."""
     told = asked.told
     if kind == "md":
@@ -113,13 +113,13 @@ def show_asked(asked: Asked, kind: str, manner: Manner) -> None:
     elif kind == "html":
         click.echo(as_html(told, lambda _, time: _jpeg(asked.film, time)))
     else:
-        meter = asked.meter if manner.verbose else None
+        meter = asked.meter if options.verbose else None
         answered = asked.result
         show(
             answered.answer,
             answered.usage,
             unseen=told.unseen,
-            quiet=manner.quiet,
+            quiet=options.quiet,
             meter=meter,
             calibrated=told.calibrated,
         )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from longtake.cli.asking import Manner
+from longtake.cli.asking import AskOptions
 from longtake.cli.chatting import Chatting, read_line
 from longtake.cli.indexing import look_through
 from longtake.cli.options import PATH, common, film_path, verbose_option
@@ -48,10 +48,10 @@ def chat(
     if as_json:
         raise ConfigError("chat is for people; programs use 'longtake ask --questions FILE --json'")
     film = open_film(path, session.settings, subtitles=subtitles)
-    manner = Manner(session, method or session.casting.default_method, verbose=verbose)
-    check_models(session, manner.roles)
+    options = AskOptions(session, method or session.casting.default_method, verbose=verbose)
+    check_models(session, options.roles)
     look_through(film)
-    talk = Chatting(film, manner)
+    talk = Chatting(film, options)
     typed = sys.stdin.isatty()
     if typed:
         say(WELCOME.format(name=film.name))

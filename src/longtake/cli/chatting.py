@@ -12,7 +12,7 @@ from textwrap import indent
 
 import click
 
-from longtake.cli.asking import Asked, Manner, ask_film, show_asked
+from longtake.cli.asking import AnsweredQuestion, AskOptions, ask_film, show_asked
 from longtake.cli.clipping import open_player
 from longtake.cli.output import say
 from longtake.cli.painting import in_one_line, wrapped
@@ -64,11 +64,11 @@ def read_line(*, typed: bool) -> str | None:
 class Chatting:
     """A conversation about one film."""
 
-    def __init__(self, film: Film, manner: Manner) -> None:
+    def __init__(self, film: Film, options: AskOptions) -> None:
         self.carried = ""
         """What goes along with the next question."""
-        self._film, self._manner = film, manner
-        self._last: Asked | None = None
+        self._film, self._manner = film, options
+        self._last: AnsweredQuestion | None = None
         self._turns: list[tuple[str, str]] = []
         self._commands: dict[str, Callable[[str], None]] = {
             "help": lambda _: click.echo(HELP),
@@ -162,7 +162,7 @@ class Chatting:
         for question, answer in self._turns:
             click.echo(visible(f"{question}\n  {answer}"))
 
-    def _answered(self) -> Asked:
+    def _answered(self) -> AnsweredQuestion:
         if self._last is None:
             raise ConfigError("ask a question first")
         return self._last

@@ -19,7 +19,7 @@ from longtake.errors import ConfigError
 from longtake.evals import experiment
 from longtake.evals.experiment import ACUITIES, BASELINE, NOISES, Cell, Measured
 from longtake.evals.items import Benchmark
-from longtake.evals.lab import lab
+from longtake.evals.lab import lab as lab_experiment
 from longtake.evals.outcomes import count_statuses, in_text, list_errors
 from longtake.evals.solving import Solver
 from longtake.lab.profile import CURRENT, PROFILES, profile_named
@@ -119,7 +119,7 @@ def run_command(
     seeds = range(first_seed, first_seed + worlds)
 
     def make_worlds(noise: float | None) -> Benchmark:
-        return lab(
+        return lab_experiment(
             seeds,
             minutes,
             questions,

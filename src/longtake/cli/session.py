@@ -7,12 +7,12 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from longtake import registry
-from longtake.cli.options import PATH, add_options
+from longtake.cli.options import PATH, F, add_options
 from longtake.cli.output import say
 from longtake.config import BudgetSettings
 from longtake.entries import BUILTIN_MODELS
@@ -21,8 +21,6 @@ from longtake.presets import PRESETS
 from longtake.session.asking import Session
 from longtake.session.casting import BUILT_IN_METHOD, DEFAULT_METHOD, ONE_MODEL_METHOD, Casting
 from longtake.types import Question
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _complete_methods(

@@ -9,8 +9,7 @@ import click
 
 from longtake.cli.options import FOLDER, F, add_options
 from longtake.config import Settings
-from longtake.library import Library
-from longtake.library.entries import Entry
+from longtake.library import Entry, Library
 
 T = TypeVar("T")
 
