@@ -156,7 +156,9 @@ def new_user(command: list[str], home: Path, source: Path | None = None) -> User
 @contextmanager
 def model_server(user: User, latency: float) -> Iterator[str]:
     """A simulated model on loopback: its name for ``--model``."""
-    line = [*user.command, "lab", "serve", "--port", "0", "--latency", str(latency), "--json"]
+    # this interpreter's: an install without extras has no server
+    line = [sys.executable, "-m", "longtake", "lab", "serve", "--port", "0", "--json"]
+    line += ["--latency", str(latency)]
     server = subprocess.Popen(
         line, cwd=user.folder, env=user.environment, stdout=subprocess.PIPE, text=True
     )

@@ -37,7 +37,8 @@ from films import Recipe, x264  # noqa: E402
 from longtake.index.film import Film  # noqa: E402
 from longtake.index.store import Store  # noqa: E402
 from longtake.lab.acuity import parse  # noqa: E402
-from longtake.lab.serve import Service, serving  # noqa: E402
+from longtake.server.openai.simulated import SimulatedService  # noqa: E402
+from longtake.server.running import serving  # noqa: E402
 
 FILM = Recipe(
     "film.mp4", x264(fps=Fraction(5), gop=10, options={"preset": "ultrafast"}), count=1500
@@ -53,7 +54,7 @@ PATIENCE = 240.0
 """Seconds that an undisturbed start may take."""
 
 
-class Moody(Service):
+class Moody(SimulatedService):
     """A model that is sound, slow or failing; the mood changes between two starts."""
 
     mood = "sound"
@@ -242,7 +243,7 @@ def main() -> int:
     print("clock jumps: " + (clock or "skipped, libfaketime is not installed"), flush=True)
     with tempfile.TemporaryDirectory(prefix="longtake-chaos-") as name:
         chaos = Chaos(options.seed, Path(name), clock)
-        with serving(Moody(parse("acuity=0.9"))) as url:
+        with serving(Moody(parse("acuity=0.9")).app()) as url:
             rounds(chaos, url, time.monotonic() + 60 * options.minutes)
     tally = chaos.tally
     print(json.dumps({**tally.done, "comparisons": tally.compared}))

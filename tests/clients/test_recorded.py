@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from longtake.server.openai.requests import NamedFilm, SentVideo, read_wish
+from longtake.server.openai.requests import NamedFilm, SentVideo, read_request
 
 RECORDED = sorted((Path(__file__).parent / "recorded").glob("*.json"))
 
@@ -16,7 +16,7 @@ RECORDED = sorted((Path(__file__).parent / "recorded").glob("*.json"))
 def test_a_recorded_request_is_understood(file):
     recorded = json.loads(file.read_text())
     assert recorded["made_by"].split()[1]  # the version that made it
-    wish = read_wish(recorded["body"], ["uniform", "videoagent"])
+    wish = read_request(recorded["body"], ["uniform", "videoagent"])
     assert wish.footage in (SentVideo("file:///data/videos/world.mp4"), NamedFilm("world.mp4"))
     assert wish.method in ("uniform", "videoagent")
     assert len(wish.asked.options) >= 2

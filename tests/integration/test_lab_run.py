@@ -18,7 +18,8 @@ from longtake.evals.runner import score
 from longtake.evals.solving import Solver, answer_one
 from longtake.lab.acuity import parse
 from longtake.lab.film import make_world, write_world
-from longtake.lab.serve import Service, serving
+from longtake.server.openai.simulated import SimulatedService
+from longtake.server.running import serving
 from longtake.session.asking import Session
 from longtake.session.casting import Casting
 
@@ -173,7 +174,7 @@ def test_a_search_finds_what_uniform_frames_miss(worlds):
 def test_a_served_model_answers_the_same():
     benchmark = lab([3], 5, 12)
     here = solve_all(benchmark, "uniform", "lab/acuity=0.8", frames=16)
-    with serving(Service(parse("acuity=0.8"), 0.0, 0.0), 0) as url:
+    with serving(SimulatedService(parse("acuity=0.8")).app()) as url:
         there = solve_all(benchmark, "uniform", f"{url}#lab/acuity=0.8", frames=16)
     assert [row["choice"] for row in there.rows] == [row["choice"] for row in here.rows]
     assert there.right == here.right
@@ -200,7 +201,7 @@ def test_symphony_ends_whatever_replies_look_like_and_however_the_server_fails()
     ends = {"answered", "unsupported", "abstained", "not_credible"}
     spoilt = solve_all(benchmark, "symphony", "lab/acuity=0.8,json_faults=0.3")
     assert {row["status"] for row in spoilt.rows} <= ends
-    with serving(Service(parse("acuity=0.8"), 0.0, 0.1), 0) as url:
+    with serving(SimulatedService(parse("acuity=0.8"), fail_rate=0.1).app()) as url:
         failing = solve_all(benchmark, "symphony", f"{url}#lab/acuity=0.8")
     assert {row["status"] for row in failing.rows} <= ends
     whole = solve_all(benchmark, "symphony", "lab/acuity=0.8")

@@ -13,10 +13,10 @@ import click
 from longtake.cli.lab_run import run_command
 from longtake.cli.options import COUNT, FOLDER, as_json, debug
 from longtake.cli.output import emit_json, progress, say
+from longtake.errors import MissingExtra
 from longtake.lab.acuity import parse
 from longtake.lab.film import check_folder, make_world, read_script, summary, write_world
 from longtake.lab.profile import CURRENT, PROFILES, profile_named
-from longtake.lab.serve import Service, serving
 
 
 @click.group()
@@ -128,17 +128,23 @@ def serve(
     """Serve a simulated model on 127.0.0.1, through an OpenAI-compatible API.
 
     If the model name in a request begins with lab/, that model is served instead of --model.
+    Needs the extra 'serve'.
 
     \b
     Example:
       longtake lab serve --world world --model acuity=0.8 --port 8765
       longtake ask world/film.mp4 "…" --model http://127.0.0.1:8765/v1#lab/acuity=0.8
     """
+    try:
+        from longtake.server.openai.simulated import SimulatedService
+        from longtake.server.running import serving
+    except ImportError as error:
+        raise MissingExtra("serve", "longtake lab serve") from error
     model = parse(name)
     if world is not None:
         script = read_script(world)
         model = replace(model, world=(script.seed, script.minutes))
-    with serving(Service(model, latency, fail_rate), port) as url:
+    with serving(SimulatedService(model, latency, fail_rate).app(), port) as url:
         # the first line of output is what --model takes
         address = f"{url}#{model.name}"
         if as_json:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import socket
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from longtake.errors import ConfigError
 from longtake.server.app import create_app
@@ -29,7 +32,7 @@ def serve(options: ServeOptions, ready: Callable[[str, Path | None], None]) -> N
     """Bind, tell ``ready`` the one-time URL and the token's file, and serve."""
     log_as_json()
     sys.setswitchinterval(SWITCH)
-    listener = _bind(options)
+    listener = _bind(options.host, options.port)
     options = replace(options, port=listener.getsockname()[1])
     keys = open_keys(options)
     config = uvicorn.Config(
@@ -48,16 +51,31 @@ def serve(options: ServeOptions, ready: Callable[[str, Path | None], None]) -> N
     server.run(sockets=[listener])
 
 
-def _bind(options: ServeOptions) -> socket.socket:
-    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
+@contextmanager
+def serving(app: ASGIApp, port: int = 0) -> Iterator[str]:
+    """Serve on 127.0.0.1 in a thread until the block ends; yields the base URL."""
+    listener = _bind("127.0.0.1", port)
+    config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="off")
+    server = uvicorn.Server(config)
+    run = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    run.start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
+    finally:
+        # a reply that still waits must not keep the end of the block waiting
+        server.should_exit = server.force_exit = True
+        run.join()
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((options.host, options.port))
+        listener.bind((host, port))
         # from here on connections wait for the server instead of being refused
         listener.listen(BACKLOG)
     except OSError as error:
-        raise ConfigError(
-            f"cannot listen on {options.host}:{options.port} ({error.strerror}); choose --port"
-        ) from error
+        reason = f"cannot listen on {host}:{port} ({error.strerror}); choose --port"
+        raise ConfigError(reason, key="port") from error
     return listener

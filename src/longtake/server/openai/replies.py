@@ -21,7 +21,7 @@ from longtake.errors import (
     ModelError,
 )
 from longtake.server.films import NoSuchFilm
-from longtake.server.openai.requests import SentFrames, Wish
+from longtake.server.openai.requests import FilmRequest, SentFrames
 from longtake.server.runs import QueueFull
 from longtake.stopping import Cancelled
 from longtake.timecode import clock
@@ -49,8 +49,8 @@ class Head:
     run: str
     model: str
     created: int
-    film: str
-    base: str
+    film: str = ""
+    base: str = ""
     """Address of the server, for links."""
 
     def of(self, kind: str) -> dict[str, Any]:
@@ -59,17 +59,20 @@ class Head:
         return {"id": identity, "object": kind, "created": self.created, "model": self.model}
 
 
-def completion(head: Head, wish: Wish, result: Result, steps: str) -> dict[str, Any]:
+def completion(head: Head, request: FilmRequest, result: Result, steps: str) -> dict[str, Any]:
     """The whole reply."""
-    message = {"role": "assistant", **_answer(head, wish, result.answer)}
+    message = {"role": "assistant", **_answer(head, request, result.answer)}
     if steps:
         message |= {"reasoning": steps, "reasoning_content": steps}
-    return {
-        **head.of("chat.completion"),
-        "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}],
-        "usage": usage_of(result.usage),
-        "longtake": extras(head, wish, result),
-    }
+    return whole(head, message, result.usage, longtake=extras(head, request, result))
+
+
+def whole(
+    head: Head, message: Mapping[str, Any], usage: Usage, finish: str = "stop", **more: Any
+) -> dict[str, Any]:
+    """A message as a reply in one piece."""
+    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish}
+    return {**head.of("chat.completion"), "choices": [choice], "usage": usage_of(usage), **more}
 
 
 def chunk(
@@ -85,18 +88,32 @@ def thought(head: Head, text: str) -> dict[str, Any]:
     return chunk(head, {"reasoning": text, "reasoning_content": text})
 
 
-def last_chunks(head: Head, wish: Wish, result: Result) -> list[dict[str, Any]]:
+def last_chunks(head: Head, request: FilmRequest, result: Result) -> list[dict[str, Any]]:
     """The answer, the end, and the usage if it was asked for."""
-    answer = _answer(head, wish, result.answer)
-    pieces = [chunk(head, answer), chunk(head, {}, "stop", longtake=extras(head, wish, result))]
-    if wish.usage_chunk:
-        usage = usage_of(result.usage)
-        pieces.append({**head.of("chat.completion.chunk"), "choices": [], "usage": usage})
+    answer = _answer(head, request, result.answer)
+    pieces = [chunk(head, answer), chunk(head, {}, "stop", longtake=extras(head, request, result))]
+    if request.usage_chunk:
+        pieces.append(usage_chunk(head, result.usage))
     return pieces
 
 
-def _answer(head: Head, wish: Wish, answer: Answer) -> dict[str, Any]:
-    content = wish.asked.said(answer.choice, answer.text)
+def usage_chunk(head: Head, usage: Usage) -> dict[str, Any]:
+    """The last piece of a stream, if its usage was asked for."""
+    return {**head.of("chat.completion.chunk"), "choices": [], "usage": usage_of(usage)}
+
+
+def sse(piece: Mapping[str, Any]) -> bytes:
+    """A piece of a stream as it is sent."""
+    return f"data: {json.dumps(piece, ensure_ascii=False)}\n\n".encode()
+
+
+def describe_model(name: str, created: int) -> dict[str, Any]:
+    """A model as ``/v1/models`` lists it."""
+    return {"id": name, "object": "model", "created": created, "owned_by": "longtake"}
+
+
+def _answer(head: Head, request: FilmRequest, answer: Answer) -> dict[str, Any]:
+    content = request.asked.said(answer.choice, answer.text)
     fields: dict[str, Any] = {"content": content, "annotations": citations(head, answer, content)}
     # an empty answer says why it is empty, where clients look for that
     if not content or answer.status not in (*GIVEN, "budget_spent"):
@@ -129,15 +146,15 @@ def usage_of(usage: Usage) -> dict[str, Any]:
     }
 
 
-def extras(head: Head, wish: Wish, result: Result) -> dict[str, Any]:
+def extras(head: Head, request: FilmRequest, result: Result) -> dict[str, Any]:
     """What the protocol has no place for."""
     answer = result.answer
-    understood = {"form": wish.asked.form, "question": wish.asked.text}
+    understood = {"form": request.asked.form, "question": request.asked.text}
     return {
         "run": head.run,
         "film": head.film,
-        "footage": _footage(wish),
-        "asked": {**understood, "options": list(wish.asked.options)},
+        "footage": _footage(request),
+        "asked": {**understood, "options": list(request.asked.options)},
         "method": result.method,
         "models": dict(result.models),
         "status": answer.status,
@@ -151,12 +168,12 @@ def extras(head: Head, wish: Wish, result: Result) -> dict[str, Any]:
     }
 
 
-def _footage(wish: Wish) -> str:
+def _footage(request: FilmRequest) -> str:
     """What the answer is based on; pictures are never passed off as a film."""
-    if not isinstance(wish.footage, SentFrames):
+    if not isinstance(request.footage, SentFrames):
         return "film"
-    count = len(wish.footage.urls)
-    if wish.footage.times is None:
+    count = len(request.footage.urls)
+    if request.footage.times is None:
         return f"{count} pictures without times; times are their numbers, from 0"
     return f"{count} pictures with times"
 

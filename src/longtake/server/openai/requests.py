@@ -62,7 +62,7 @@ Footage: TypeAlias = SentVideo | NamedFilm | SentFrames
 
 
 @dataclass(frozen=True)
-class Wish:
+class FilmRequest:
     """What a client asks for."""
 
     model: str
@@ -79,11 +79,14 @@ class Wish:
     usage_chunk: bool = False
 
 
-def read_wish(body: Any, methods: Sequence[str], budget_header: str = "") -> Wish:
+def read_request(body: Any, methods: Sequence[str], budget_header: str = "") -> FilmRequest:
     """Read a request body; ``methods`` are the names that models may have."""
     if not isinstance(body, dict):
         raise BadRequest("the body must be a JSON object")
-    _refuse(body)
+    refuse(body, _REFUSED)
+    shape = body.get("response_format")
+    if shape is not None and (not isinstance(shape, dict) or shape.get("type") != "text"):
+        raise BadRequest("response_format: only text is supported", key="response_format")
     model = body.get("model")
     if not isinstance(model, str) or not model:
         raise BadRequest("model: name one, such as longtake/videoagent", key="model")
@@ -96,7 +99,7 @@ def read_wish(body: Any, methods: Sequence[str], budget_header: str = "") -> Wis
         raise BadRequest("messages: the last user message asks nothing", key="messages")
     own = _own(body.get("longtake"))
     given = [limits, read_budget(budget_header), own.get("budget", {})]
-    return Wish(
+    return FilmRequest(
         model=model,
         method=method,
         asked=asked,
@@ -173,15 +176,13 @@ def _own(extras: Any) -> dict[str, Any]:
     return {**extras, "models": models, "budget": read_budget(" ".join(pieces))}
 
 
-def _refuse(body: Mapping[str, Any]) -> None:
-    for name in _REFUSED:
+def refuse(body: Mapping[str, Any], names: Sequence[str]) -> None:
+    """Raise if a request has parameters that are not supported."""
+    for name in names:
         if body.get(name):
             raise BadRequest(f"{name}: not supported", key=name)
     if body.get("n") not in (None, 1):
         raise BadRequest("n: only one answer is given", key="n")
-    shape = body.get("response_format")
-    if shape is not None and (not isinstance(shape, dict) or shape.get("type") != "text"):
-        raise BadRequest("response_format: only text is supported", key="response_format")
     options = body.get("stream_options")
     if options is not None and not (isinstance(options, dict) and body.get("stream")):
         raise BadRequest("stream_options: only allowed together with stream", key="stream_options")
@@ -196,7 +197,7 @@ def _seed(seed: Any) -> int:
 
 
 @dataclass(frozen=True)
-class _Part:
+class SentPart:
     """A part of a message."""
 
     kind: Literal["text", "image", "video"]
@@ -207,7 +208,7 @@ class _Part:
 @dataclass(frozen=True)
 class _Turn:
     role: str
-    parts: tuple[_Part, ...]
+    parts: tuple[SentPart, ...]
 
     @property
     def text(self) -> str:
@@ -215,40 +216,48 @@ class _Turn:
 
 
 def _messages(messages: Any) -> list[_Turn]:
-    if not isinstance(messages, list) or not messages:
-        raise BadRequest("messages: must be a list with at least one message", key="messages")
     turns = []
-    for message in messages:
-        role = message.get("role") if isinstance(message, dict) else None
+    for message in read_messages(messages):
+        role = message.get("role")
         if role not in ("system", "developer", "user", "assistant"):
             raise BadRequest(f"messages: role {role!r} is not supported", key="messages")
-        turns.append(_Turn(role, tuple(_parts(message.get("content")))))
+        turns.append(_Turn(role, tuple(read_parts(message.get("content")))))
     if turns[-1].role != "user":
         raise BadRequest("messages: the last one must be the user's", key="messages")
     return turns
 
 
-def _parts(content: Any) -> list[_Part]:
+def read_messages(messages: Any) -> list[dict[str, Any]]:
+    """The messages of a request."""
+    if not isinstance(messages, list) or not messages:
+        raise BadRequest("messages: must be a list with at least one message", key="messages")
+    if not all(isinstance(message, dict) for message in messages):
+        raise BadRequest("messages: each must be an object", key="messages")
+    return messages
+
+
+def read_parts(content: Any) -> list[SentPart]:
+    """The parts of a message's content."""
     if content is None:
         return []
     if isinstance(content, str):
-        return [_Part("text", content)]
+        return [SentPart("text", content)]
     if not isinstance(content, list):
         raise BadRequest("content: must be text or a list of parts", key="messages")
     return [_part(part) for part in content]
 
 
-def _part(part: Any) -> _Part:
+def _part(part: Any) -> SentPart:
     kind = part.get("type") if isinstance(part, dict) else None
     if kind == "text":
-        return _Part("text", str(part.get("text") or ""))
+        return SentPart("text", str(part.get("text") or ""))
     if kind in ("image_url", "video_url"):
         given = part.get(kind)
         # an object with the address and extras such as nframes and fps, or the bare address
         url = given.get("url") if isinstance(given, dict) else given
         if not isinstance(url, str) or not url:
             raise BadRequest(f"{kind}: an address is missing", key="messages")
-        return _Part("image" if kind == "image_url" else "video", url)
+        return SentPart("image" if kind == "image_url" else "video", url)
     raise BadRequest(f"content: parts of type {kind!r} are not supported", key="messages")
 
 
@@ -316,15 +325,21 @@ def _footage(turns: Sequence[_Turn], body: Mapping[str, Any], named: str) -> Foo
     )
 
 
-def _video(url: str, body: Mapping[str, Any]) -> Footage:
+def listed_frames(url: str) -> tuple[str, ...]:
+    """The pictures of a ``data:video/jpeg`` address, vLLM's list of frames; else none."""
     head, _, data = url.partition(",")
     if not head.startswith("data:video/jpeg"):
-        return SentVideo(url)
-    # vLLM's list of frames: one address with several pictures
+        return ()
     pictures = data.split(",")
     if len(pictures) > MOST_FRAMES:
         raise BadRequest(f"video_url: more than {MOST_FRAMES} frames", key="messages")
-    urls = tuple(f"data:image/jpeg;base64,{picture}" for picture in pictures)
+    return tuple(f"data:image/jpeg;base64,{picture}" for picture in pictures)
+
+
+def _video(url: str, body: Mapping[str, Any]) -> Footage:
+    urls = listed_frames(url)
+    if not urls:
+        return SentVideo(url)
     how = body.get("media_io_kwargs")
     video = how.get("video") if isinstance(how, dict) else None
     return SentFrames(urls, frame_times(len(urls), video if isinstance(video, dict) else {}))
@@ -352,7 +367,7 @@ def _positive(value: Any) -> float | None:
 def _times(turn: _Turn) -> tuple[float, ...] | None:
     """The times in the texts before the pictures, if every picture has one and they increase."""
     times: list[float] = []
-    before: _Part | None = None
+    before: SentPart | None = None
     for part in turn.parts:
         if part.kind == "image":
             time = _time_in(before)
@@ -363,7 +378,7 @@ def _times(turn: _Turn) -> tuple[float, ...] | None:
     return tuple(times)
 
 
-def _time_in(part: _Part | None) -> float | None:
+def _time_in(part: SentPart | None) -> float | None:
     if part is None or part.kind != "text":
         return None
     matches = list(_TIME.finditer(part.text[-_LABEL:]))

@@ -19,7 +19,13 @@ from longtake.server.events import TraceReader
 from longtake.server.journal import Ask
 from longtake.server.openai import replies
 from longtake.server.openai.replies import Head
-from longtake.server.openai.requests import PREFIX, BadRequest, Wish, read_model, read_wish
+from longtake.server.openai.requests import (
+    PREFIX,
+    BadRequest,
+    FilmRequest,
+    read_model,
+    read_request,
+)
 from longtake.server.openai.sent import place
 from longtake.server.run import Run
 from longtake.server.state import Shared, State
@@ -44,23 +50,19 @@ _LEFT: dict[tuple[int, Ask], Run] = {}
 
 
 @dataclass(frozen=True)
-class Question:
+class AskedRequest:
     """A request whose run is under way."""
 
-    wish: Wish
+    request: FilmRequest
     run: Run
     head: Head
-
-
-def _described(name: str) -> dict[str, object]:
-    return {"id": name, "object": "model", "created": STARTED, "owned_by": "longtake"}
 
 
 @router.get("/models")
 def models() -> dict[str, object]:
     """Every method as a model."""
     names = [PREFIX + name for name in registry.methods.names()]
-    return {"object": "list", "data": [_described(name) for name in names]}
+    return {"object": "list", "data": [replies.describe_model(name, STARTED) for name in names]}
 
 
 @router.get("/models/{name:path}")
@@ -70,7 +72,7 @@ def model(name: str) -> Response:
         read_model(name, registry.methods.names())
     except LongtakeError as error:
         return _refused(error)
-    return JSONResponse(_described(name))
+    return JSONResponse(replies.describe_model(name, STARTED))
 
 
 @router.post("/chat/completions")
@@ -83,7 +85,7 @@ async def complete(request: Request, state: Shared) -> Response:
         question = await run_in_threadpool(_start, state, body, header, base)
     except (LongtakeError, ValidationError) as error:
         return _refused(error)
-    if question.wish.stream:
+    if question.request.stream:
         return StreamingResponse(
             _stream(question),
             media_type="text/event-stream",
@@ -92,23 +94,23 @@ async def complete(request: Request, state: Shared) -> Response:
     return await _whole(question, request, state)
 
 
-def _start(state: State, body: bytes, header: str, base: str) -> Question:
+def _start(state: State, body: bytes, header: str, base: str) -> AskedRequest:
     try:
         data = json.loads(body)
     except (ValueError, RecursionError) as error:
         raise BadRequest(f"the body is not JSON ({error})") from error
-    wish = read_wish(data, registry.methods.names(), header)
-    film = place(state, wish.footage)
+    wanted = read_request(data, registry.methods.names(), header)
+    film = place(state, wanted.footage)
     ask = Ask(
         film=film,
-        question=wish.asked.text,
-        options=wish.asked.options,
-        method=wish.method,
-        models=wish.models,
-        budget=wish.budget,
-        seed=wish.seed,
-        fresh=wish.fresh,
-        carried=wish.carried[-CARRIED:],
+        question=wanted.asked.text,
+        options=wanted.asked.options,
+        method=wanted.method,
+        models=wanted.models,
+        budget=wanted.budget,
+        seed=wanted.seed,
+        fresh=wanted.fresh,
+        carried=wanted.carried[-CARRIED:],
         # a method that never searches needs no index
         index_first=False,
     )
@@ -116,11 +118,11 @@ def _start(state: State, body: bytes, header: str, base: str) -> Question:
     # one under way is joined by the pool, which counts who waits for it
     if run is None or not run.ended:
         run = state.pool.start(ask)
-    head = Head(run.id, wish.model, int(run.record.created), film, base)
-    return Question(wish, run, head)
+    head = Head(run.id, wanted.model, int(run.record.created), film, base)
+    return AskedRequest(wanted, run, head)
 
 
-async def _whole(question: Question, request: Request, state: State) -> Response:
+async def _whole(question: AskedRequest, request: Request, state: State) -> Response:
     run = question.run
     ended = asyncio.ensure_future(run.finished())
     gone = asyncio.ensure_future(_disconnected(request))
@@ -137,7 +139,7 @@ async def _whole(question: Question, request: Request, state: State) -> Response
     except Exception as error:  # noqa: BLE001 - whatever ended the run is told in the reply
         return _refused(error)
     steps = await run_in_threadpool(_steps, state, run)
-    return JSONResponse(replies.completion(question.head, question.wish, result, steps))
+    return JSONResponse(replies.completion(question.head, question.request, result, steps))
 
 
 def _leave(key: tuple[int, Ask], run: Run) -> None:
@@ -163,16 +165,16 @@ def _steps(state: State, run: Run) -> str:
         reader.close()
 
 
-async def _stream(question: Question) -> AsyncIterator[bytes]:
+async def _stream(question: AskedRequest) -> AsyncIterator[bytes]:
     """The reply in pieces; a client that leaves ends the run, unless others wait for it."""
     run, head = question.run, question.head
     over = False
     try:
-        yield _event(replies.chunk(head, {"role": "assistant", "content": ""}))
+        yield replies.sse(replies.chunk(head, {"role": "assistant", "content": ""}))
         said = time.monotonic()
         async for batch in run.events():
             texts = [replies.describe(line.data) for line in batch]
-            pieces = [_event(replies.thought(head, text)) for text in texts if text]
+            pieces = [replies.sse(replies.thought(head, text)) for text in texts if text]
             if pieces:
                 yield b"".join(pieces)
             elif time.monotonic() - said >= PING:
@@ -183,17 +185,17 @@ async def _stream(question: Question) -> AsyncIterator[bytes]:
         await run.finished()
         over = True
         for piece in await _ending(question):
-            yield _event(piece)
+            yield replies.sse(piece)
         yield b"data: [DONE]\n\n"
     finally:
         if not over:
             run.leave()
 
 
-async def _ending(question: Question) -> list[dict[str, object]]:
+async def _ending(question: AskedRequest) -> list[dict[str, object]]:
     try:
         result = await _result(question.run)
-        return replies.last_chunks(question.head, question.wish, result)
+        return replies.last_chunks(question.head, question.request, result)
     except Exception as error:  # noqa: BLE001 - the stream has begun: its end tells the error
         return [replies.error_of(error)[1]]
 
@@ -204,10 +206,6 @@ async def _result(run: Run) -> Result:
     if result.answer.status == "cancelled":
         raise Cancelled("the run was cancelled")
     return result
-
-
-def _event(piece: dict[str, object]) -> bytes:
-    return f"data: {json.dumps(piece, ensure_ascii=False)}\n\n".encode()
 
 
 def _refused(error: Exception) -> JSONResponse:

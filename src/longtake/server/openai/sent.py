@@ -13,6 +13,8 @@ import io
 import json
 import re
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -65,13 +67,12 @@ def _video(state: State, video: SentVideo) -> str:
         return state.shelf.add(Path(unquote(parts.path)))
     if scheme in ("http", "https"):
         return state.shelf.add(state.arrivals.download(video.url))
-    head = _BASE64.match(video.url)
-    if head is None or not head[1].startswith("video/"):
+    if scheme != "data":
         raise BadRequest("video_url: must be file:, http(s): or data:video/…;base64,…")
-    data = _decoded(video.url[head.end() :], "video_url")
+    kind, data = read_data_url(video.url, "video")
     folder = _folder(state)
     film = f"{SENT}{hashlib.blake2b(data, digest_size=16).hexdigest()}"
-    path = folder / f"{film}{SUFFIXES.get(head[1], '.mp4')}"
+    path = folder / f"{film}{SUFFIXES.get(kind, '.mp4')}"
     if not path.exists():
         draft = path.with_name(f".{path.name}")
         draft.write_bytes(data)
@@ -90,10 +91,7 @@ def _video(state: State, video: SentVideo) -> str:
 def _frames(state: State, sent: SentFrames) -> str:
     pictures = []
     for url in sent.urls:
-        head = _BASE64.match(url)
-        if head is None or not head[1].startswith("image/"):
-            raise BadRequest("image_url: only data:image/…;base64,… is supported")
-        data = _decoded(url[head.end() :], "image_url")
+        _, data = read_data_url(url, "image")
         _check_picture(data)
         pictures.append(data)
     # without times, pictures are one second apart, and the answer says that this is made up
@@ -117,23 +115,32 @@ def _folder(state: State) -> Path:
     return private_folder(state.options.data / "sent")
 
 
-def _decoded(data: str, key: str) -> bytes:
+def read_data_url(url: str, kind: str) -> tuple[str, bytes]:
+    """The media type and the bytes of a data URL of an ``image`` or a ``video``."""
+    head = _BASE64.match(url)
+    if head is None or not head[1].startswith(f"{kind}/"):
+        raise BadRequest(f"{kind}_url: only data:{kind}/…;base64,… is supported")
     try:
-        return base64.b64decode(data, validate=True)
+        return head[1], base64.b64decode(url[head.end() :], validate=True)
     except (binascii.Error, ValueError) as error:
-        raise BadRequest(f"{key}: not base64") from error
+        raise BadRequest(f"{kind}_url: not base64") from error
 
 
-def _check_picture(data: bytes) -> None:
+@contextmanager
+def opened_picture(data: bytes) -> Iterator[Image.Image]:
+    """A sent picture, whose size is checked before it is decoded."""
     try:
         with Image.open(io.BytesIO(data)) as picture:
             if picture.width * picture.height > MAX_PIXELS:
                 raise BadRequest(f"image_url: {picture.width}×{picture.height} is too large")
-            picture.verify()
+            yield picture
     except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
-        if isinstance(error, BadRequest):
-            raise
         raise BadRequest("image_url: not a picture") from error
+
+
+def _check_picture(data: bytes) -> None:
+    with opened_picture(data) as picture:
+        picture.verify()
 
 
 def _evict(folder: Path, keep: Path) -> None:

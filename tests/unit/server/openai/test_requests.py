@@ -6,7 +6,13 @@ import pytest
 
 from longtake.config import BudgetSettings
 from longtake.errors import ConfigError
-from longtake.server.openai.requests import NamedFilm, SentFrames, SentVideo, frame_times, read_wish
+from longtake.server.openai.requests import (
+    NamedFilm,
+    SentFrames,
+    SentVideo,
+    frame_times,
+    read_request,
+)
 
 METHODS = ["uniform", "videoagent"]
 TEXT = {"type": "text", "text": "What is shown?"}
@@ -15,7 +21,9 @@ JPEG = "data:image/jpeg;base64,AAAA"
 
 def wish(*content, header="", **body):
     messages = [{"role": "user", "content": list(content) or "film:a.mp4 What is shown?"}]
-    return read_wish({"model": "longtake/uniform", "messages": messages, **body}, METHODS, header)
+    return read_request(
+        {"model": "longtake/uniform", "messages": messages, **body}, METHODS, header
+    )
 
 
 def video(url, **more):
@@ -102,7 +110,7 @@ def test_labels_of_pictures_are_no_part_of_the_question():
     ],
 )
 def test_a_film_by_name(text, name, question):
-    read = read_wish(
+    read = read_request(
         {"model": "longtake/uniform", "messages": [{"role": "user", "content": text}]}, METHODS
     )
     assert read.footage == NamedFilm(name)
@@ -116,7 +124,7 @@ def test_earlier_turns_are_context_and_keep_their_film():
         {"role": "assistant", "content": "Bob."},
         {"role": "user", "content": "What does he carry?"},
     ]
-    read = read_wish({"model": "longtake/uniform", "messages": messages}, METHODS)
+    read = read_request({"model": "longtake/uniform", "messages": messages}, METHODS)
     assert read.footage == NamedFilm("a.mp4")
     assert read.carried == "user: Who enters?\nassistant: Bob."
     assert read.asked.text == "What does he carry?"
