@@ -134,4 +134,5 @@ def serve(
         if browse:
             webbrowser.open(url)
 
-    running.serve(options, ready)
+    with running.server_process():
+        running.serve(options, ready)

@@ -125,7 +125,7 @@ class Engine:
             return self._started
 
     def _start(self) -> _Started:
-        connection, process = spawn(_compute, self._options)
+        connection, process = spawn(_engine_process, self._options)
         started = _Started(_Pipe(connection), process)
         threading.Thread(target=self._listen, args=[started], name="engine", daemon=True).start()
         return started
@@ -195,9 +195,16 @@ def _crash(error: Exception) -> Crash:
     return crash
 
 
-def _compute(connection: Connection, options: ServeOptions) -> None:
-    """Do jobs until the server says that it ends; this is the process's main function."""
-    log_as_json()
+def _engine_process(connection: Connection, options: ServeOptions) -> None:
+    """The main function of the process."""
+    with log_as_json():
+        compute(connection, options)
+        # at once: native code does not survive the way in which Python ends threads
+        os._exit(0)
+
+
+def compute(connection: Connection, options: ServeOptions) -> None:
+    """Do jobs until the server says that it ends."""
     pipe, shelf = _Pipe(connection), Shelf(options)
     worker = Worker(options, shelf, Journal(options.data), ServedLibrary(options, shelf))
     under_way: dict[str, tuple[_Distant, threading.Thread]] = {}
@@ -216,11 +223,9 @@ def _compute(connection: Connection, options: ServeOptions) -> None:
 
 
 def _end(under_way: list[tuple[_Distant, threading.Thread]]) -> None:
-    """Cancel what is under way and end this process."""
+    """Cancel what is under way, and wait a moment for it to end."""
     for run, _ in under_way:
         run.stop.set()
     until = time.monotonic() + LAST_WAIT
     for _, thread in under_way:
         thread.join(max(0.0, until - time.monotonic()))
-    # at once: native code does not survive the way in which Python ends threads
-    os._exit(0)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 class _Json(logging.Formatter):
@@ -22,12 +24,22 @@ _STANDARD = {*vars(logging.makeLogRecord({})), "message", "asctime"}
 """Attributes that every record has."""
 
 
-def log_as_json() -> None:
-    """Write the logs of this process as JSON."""
+@contextmanager
+def log_as_json() -> Iterator[None]:
+    """Inside the block, write the logs of this process as JSON; afterwards they are as before."""
     handler = logging.StreamHandler()
     handler.setFormatter(_Json())
-    for name, level in (("longtake.serve", logging.INFO), ("uvicorn", logging.WARNING)):
-        logger = logging.getLogger(name)
+    levels = {"longtake.serve": logging.INFO, "uvicorn": logging.WARNING}
+    loggers = [logging.getLogger(name) for name in levels]
+    before = [(logger.handlers[:], logger.level, logger.propagate) for logger in loggers]
+    for logger in loggers:
         logger.handlers[:] = [handler]
-        logger.setLevel(level)
+        logger.setLevel(levels[logger.name])
         logger.propagate = False
+    try:
+        yield
+    finally:
+        for logger, (handlers, level, propagate) in zip(loggers, before, strict=True):
+            logger.handlers[:] = handlers
+            logger.setLevel(level)
+            logger.propagate = propagate

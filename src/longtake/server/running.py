@@ -22,16 +22,25 @@ from longtake.server.security import open_keys, token_file
 BACKLOG = 128
 """Connections that may wait while the server starts."""
 
-
 SWITCH = 0.0005
 """Seconds after which a busy thread lets another run. Each answer to a viewer waits for its turn
 behind the threads that decode and search, and Python's own 5 ms add up to a visible delay."""
 
 
+@contextmanager
+def server_process() -> Iterator[None]:
+    """Inside the block, this process logs and switches threads as a server does."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(SWITCH)
+    try:
+        with log_as_json():
+            yield
+    finally:
+        sys.setswitchinterval(before)
+
+
 def serve(options: ServeOptions, ready: Callable[[str, Path | None], None]) -> None:
     """Bind, tell ``ready`` the one-time URL and the token's file, and serve."""
-    log_as_json()
-    sys.setswitchinterval(SWITCH)
     listener = _bind(options.host, options.port)
     options = replace(options, port=listener.getsockname()[1])
     keys = open_keys(options)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import logging
 import socket
 from dataclasses import replace
 
@@ -10,12 +12,6 @@ import pytest
 from longtake.cli import serve as command
 from longtake.server import running
 from longtake.server.options import ServeOptions
-
-
-@pytest.fixture(autouse=True)
-def plain_log(monkeypatch):
-    """A handler would outlive the test and write to a stream that is closed by then."""
-    monkeypatch.setattr(running, "log_as_json", lambda: None)
 
 
 def test_folders_must_exist(run):
@@ -54,10 +50,18 @@ def test_a_port_that_is_taken(run):
 
 
 def test_the_link_is_printed_once_the_server_listens(run, monkeypatch):
-    monkeypatch.setattr(running.uvicorn.Server, "run", lambda self, sockets: None)
+    monkeypatch.setattr(running.uvicorn.Server, "run", lambda self, sockets: sockets[0].close())
     code, out, _ = run("serve", "--port", "0")
     assert code == 0
     assert "/enter?code=" in out
+
+
+def test_the_log_is_json_for_as_long_as_the_server_runs(run, monkeypatch, caplog):
+    log = logging.getLogger("longtake.serve")
+    monkeypatch.setattr(running.uvicorn.Server, "run", lambda self, sockets: log.info("served"))
+    assert json.loads(run("serve", "--port", "0")[2].splitlines()[-1])["message"] == "served"
+    log.warning("after it")
+    assert caplog.messages == ["after it"]
 
 
 @pytest.mark.parametrize("port", [80, 8750])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import multiprocessing
 import os
 import pickle
@@ -27,9 +26,11 @@ PATIENCE = 60.0
 class Process:
     """A thread that stands for the engine's process."""
 
-    def __init__(self, target, *args):
+    def __init__(self, options):
         self.ours, self.theirs = multiprocessing.Pipe()
-        self.thread = threading.Thread(target=target, args=(self.theirs, *args), daemon=True)
+        self.thread = threading.Thread(
+            target=engine.compute, args=(self.theirs, options), daemon=True
+        )
         self.thread.start()
 
     def join(self, timeout):
@@ -48,15 +49,13 @@ def processes(monkeypatch):
     """The processes that were started."""
     started = []
 
-    def spawn(target, *args):
-        started.append(Process(target, *args))
+    def spawn(target, options):
+        started.append(Process(options))
         return started[-1].ours, started[-1]
 
     monkeypatch.setattr(engine, "spawn", spawn)
-    monkeypatch.setattr(engine, "log_as_json", lambda: None)
-    monkeypatch.setattr(engine.os, "_exit", lambda code: None)
     yield started
-    # one that begins late would take over the log of the tests
+    # one that begins late would run into the next test
     for process in started:
         process.thread.join(PATIENCE)
         assert not process.thread.is_alive()
@@ -148,8 +147,6 @@ def test_a_bug_is_named_and_its_traceback_logged(pool, ask, monkeypatch, caplog)
         return Outcome(error=Odd("a secret path"))
 
     monkeypatch.setattr(Worker, "do", fail)
-    # a server that another test ran in this process may have taken the log for itself
-    monkeypatch.setattr(logging.getLogger("longtake.serve"), "propagate", True)
     run = pool.start(ask)
     with pytest.raises(Crash):
         run.result(PATIENCE)
