@@ -7,7 +7,6 @@ import fcntl
 import ipaddress
 import os
 import socket
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -64,14 +63,6 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket.socket, "connect", guarded(connect))
     monkeypatch.setattr(socket.socket, "connect_ex", guarded(connect_ex))
     monkeypatch.setattr(socket, "getaddrinfo", lookup)
-
-
-@pytest.fixture(autouse=True)
-def released_destinations() -> Iterator[None]:
-    """Lift the restrictions on destinations that a test has engaged."""
-    yield
-    if destinations := sys.modules.get("longtake.models.destinations"):
-        destinations.release()
 
 
 @pytest.fixture(scope="session")

@@ -206,6 +206,3 @@ backends = Registry(
     _no_backend,
 )
 """Ways to reach a model."""
-
-chats = Registry("model family", "longtake.models", {})
-"""Deprecated, use :data:`backends`: functions that make a model from the rest of its name."""

@@ -15,9 +15,8 @@ from longtake.models.backends.socratic import SocraticChat
 from longtake.models.budget import Ledger
 from longtake.models.cache import Cached, ReplyStore
 from longtake.models.chat import Card, Chat, Image, Options, Reply, request_hash, say
-from longtake.models.foreign import Foreign
 from longtake.models.http import Endpoint
-from longtake.models.layers import Budgeted, Carded, Gate, Limited, Retrying, Traced
+from longtake.models.layers import Budgeted, Carded, Gate, Limited, Plugin, Retrying, Traced
 from longtake.models.witness import Description
 from longtake.types import Frame
 
@@ -46,7 +45,7 @@ def scripted() -> ScriptedChat:
         "retrying",
         "limited",
         "carded",
-        "foreign",
+        "plugin",
         "lab",
     ]
 )
@@ -69,7 +68,7 @@ def chat(
             "retrying": lambda: Retrying(scripted()),
             "limited": lambda: Limited(scripted(), Gate(2)),
             "lab": lambda: LabChat(LabModel(context=1000)),
-            "foreign": lambda: Foreign(scripted(), name="m", backend="theirs", host=""),
+            "plugin": lambda: Plugin(scripted(), name="m", backend="theirs"),
             "carded": lambda: Carded(scripted(), Card("other", context=1000)),
         }
         yield made[request.param]()

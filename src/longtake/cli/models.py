@@ -18,12 +18,10 @@ from longtake.cli.pulling import pull_weights
 from longtake.config import Settings
 from longtake.entries import LocalEntry
 from longtake.errors import LongtakeError, ModelError, unknown
-from longtake.models import destinations
 from longtake.models.bias import measure_bias
 from longtake.models.catalogue import Catalogue
 from longtake.models.nearby import is_listening, suggestions
 from longtake.models.probe import probe as ask
-from longtake.models.pull import hub_hosts
 from longtake.models.weights import DOWNLOADS
 from longtake.perception.cards import CARDS
 from longtake.perception.catalogue import card_folder
@@ -134,8 +132,7 @@ def _pull_encoder(name: str, settings: Settings) -> Path:
     def announce(file: str, size: int) -> None:
         say(f"{file}: {human_bytes(size)}")
 
-    with destinations.downloading(*hub_hosts()):
-        fetch_card(CARDS[name], folder, progress=announce)
+    fetch_card(CARDS[name], folder, progress=announce)
     return folder
 
 

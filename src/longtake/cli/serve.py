@@ -12,7 +12,7 @@ from longtake.cli.options import COUNT, PATH, common
 from longtake.cli.output import emit_json, say
 from longtake.config import Settings
 from longtake.errors import ConfigError, MissingExtra
-from longtake.models.destinations import is_loopback
+from longtake.models.hosts import is_loopback
 from longtake.server.options import PORT, ServeOptions
 
 TOKEN = "LONGTAKE_SERVE_TOKEN"

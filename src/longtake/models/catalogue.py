@@ -10,7 +10,6 @@ limit on calls at once, the reply cache. It checks where messages go before a mo
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,14 +19,12 @@ from longtake import registry
 from longtake.config import Settings, cache_folder
 from longtake.entries import ENTRIES, LocalEntry, ModelEntry, OpenAIEntry, checked
 from longtake.errors import ConfigError, unknown
-from longtake.models import destinations
 from longtake.models.backend import AnyBackend, Opening
 from longtake.models.cache import Cached, ReplyStore
 from longtake.models.chat import Chat
 from longtake.models.clock import REAL, Clock
-from longtake.models.destinations import is_loopback, normal
-from longtake.models.foreign import MakerBackend, open_foreign
-from longtake.models.layers import Gate, Limited, Retrying, make_gate
+from longtake.models.hosts import is_loopback, normalize_host
+from longtake.models.layers import Gate, Limited, Retrying, make_gate, open_plugin
 from longtake.models.manners import Mannered
 from longtake.models.weights import weights_file
 from longtake.models.witness import Witness
@@ -55,9 +52,6 @@ class Catalogue:
         self._named: dict[str, Named] = {}
         self._chats: dict[str, Chat] = {}
         self._gates: dict[str, Gate] = {}
-        # libraries that a model uses are held to it too, not only models
-        if offline:
-            destinations.engage("--offline is on")
 
     @property
     def entries(self) -> Mapping[str, ModelEntry]:
@@ -94,7 +88,7 @@ class Catalogue:
                 key=name,
             )
         # messages to loopback do not leave this machine
-        return "" if is_loopback(normal(host)) else host
+        return "" if is_loopback(normalize_host(host)) else host
 
     def hosts(self, names: Sequence[str]) -> list[str]:
         """The hosts beyond this machine that messages go to; a run names them before it begins."""
@@ -162,15 +156,13 @@ class Catalogue:
     ) -> Chat:
         """A model without layers around it, shared by everyone who opens it."""
         # checked before anything of the model is opened
-        host = self._permitted_host(name)
+        self._permitted_host(name)
         if name in self._chats:
             return self._chats[name]
         named = self._find(name)
-        # before opening, because that may already connect
-        destinations.declare(host, name)
         opening = self.opening(name, witness, channels)
         if named.is_foreign:
-            chat: Chat = open_foreign(named.backend, opening, host)
+            chat: Chat = open_plugin(named.backend, opening)
         else:
             chat = named.backend.open(opening)
         if not named.backend.perceives:  # what looks at a film belongs to that film
@@ -217,9 +209,6 @@ class Catalogue:
             made = backend.from_name(rest)
             if made is not None:
                 return Named(backend, made, is_foreign)
-        if slash and prefix in registry.chats:
-            maker = _load_maker(prefix)
-            return Named(maker, maker.from_name(rest), is_foreign=True)
         vendors = preset_entry(name)
         if vendors is not None:
             backend, is_foreign = load_backend("openai")
@@ -230,9 +219,6 @@ class Catalogue:
 def load_backend(name: str) -> tuple[AnyBackend, bool]:
     """A backend by name, and whether it comes from another package."""
     is_foreign = not registry.backends.is_builtin(name)
-    if is_foreign:
-        # before its code is imported: a package could connect while it is loaded
-        destinations.engage(f"backend {name!r} is not part of longtake")
     kind = registry.backends.get(name)
     if not issubclass(kind.settings, ModelEntry):
         raise ConfigError(
@@ -242,17 +228,6 @@ def load_backend(name: str) -> tuple[AnyBackend, bool]:
         )
     backend: AnyBackend = kind()
     return backend, is_foreign
-
-
-def _load_maker(name: str) -> MakerBackend:
-    destinations.engage(f"models of {name!r} are not part of longtake")
-    warnings.warn(
-        f"the entry point {name!r} in the group longtake.models is deprecated; "
-        "register a backend in the group longtake.backends",
-        FutureWarning,
-        stacklevel=2,
-    )
-    return MakerBackend(name, registry.chats.get(name))
 
 
 def _endpoint_entry(name: str) -> OpenAIEntry:
@@ -265,5 +240,5 @@ def _endpoint_entry(name: str) -> OpenAIEntry:
 def _prefixes() -> list[str]:
     """Beginnings of names from which backends may make models, for suggestions."""
     plugins = [name for name in registry.backends if name not in ENTRIES]
-    made = [f"{prefix}/…" for prefix in ("lab", *plugins, *registry.chats)]
+    made = [f"{prefix}/…" for prefix in ("lab", *plugins)]
     return [*(preset.pattern for preset in PRESETS), *made]

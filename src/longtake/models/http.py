@@ -8,19 +8,24 @@ from __future__ import annotations
 import json
 import logging
 import os
+import ssl
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import cache
 from typing import Any
+from urllib.parse import quote, unquote, urljoin, urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import httpcore
 
 from longtake.errors import ConfigError, ModelError
 from longtake.models.chat import Unavailable
-from longtake.models.destinations import is_loopback
-from longtake.models.httpclient import certificates, httpx
+from longtake.models.hosts import is_loopback, normalize_host
 from longtake.models.redaction import redacted, without_key
-from longtake.models.watchdog import Watch, install, watching
+from longtake.models.watchdog import Watch, WatchedBackend, watching
 from longtake.stopping import check_stop
 
 MOST_BYTES = 64 * 1024 * 1024
@@ -31,9 +36,47 @@ INFLATED = 1024 * 1024
 """Bytes that are decompressed at once, so that a small body cannot become a huge one."""
 RETRYABLE = (408, 409, 425, 429)
 """Statuses below 500 after which another try may succeed."""
+DEFAULT_PORTS = {"http": 80, "https": 443}
+KEEP_ALIVE_SECONDS = 5.0
+"""How long an idle connection is kept for the next request."""
+TRANSPORT_ERRORS = (
+    httpcore.TimeoutException,
+    httpcore.NetworkError,
+    httpcore.ProtocolError,
+    httpcore.ProxyError,
+    httpcore.UnsupportedProtocol,
+)
+"""What the HTTP library raises; its errors have no common base class."""
 
 # at debug level httpcore logs headers, in which a server could echo a key
 logging.getLogger("httpcore").setLevel(logging.WARNING)
+
+
+@dataclass(frozen=True, slots=True)
+class BaseUrl:
+    """The address of a server's API; requests go to paths below it, on the same host only."""
+
+    scheme: str
+    host: str
+    port: int | None
+    """``None``: the usual one of the scheme."""
+    path: str
+
+    @property
+    def netloc(self) -> str:
+        """``host:port``, without the usual port."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port is None else f"{host}:{self.port}"
+
+    def __str__(self) -> str:
+        return f"{self.scheme}://{self.netloc}{self.path}"
+
+    def join(self, path: str) -> str:
+        """The address of a path; one on another host is an error of ours."""
+        joined = urljoin(str(self), path)
+        if not joined.startswith(f"{self.scheme}://{self.netloc}/"):
+            raise ValueError(f"{path!r} is not on {self.netloc}")
+        return joined
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +124,12 @@ class Endpoint:
         self._key = key or (os.environ.get(key_env, "") if key_env else "")
         self.url = check_url(name, base_url, keyed=bool(self._key))
         self._connections = connections
-        self._made: httpx.Client | None = None
+        self._made: httpcore.ConnectionPool | None = None
 
     @property
     def host(self) -> str:
         """``host:port``, for people."""
-        return self.url.netloc.decode()
+        return self.url.netloc
 
     def __repr__(self) -> str:
         return f"Endpoint({self.name!r}, {self.host!r})"
@@ -147,22 +190,17 @@ class Endpoint:
             self._made.close()
 
     @property
-    def _client(self) -> httpx.Client:
+    def _pool(self) -> httpcore.ConnectionPool:
         if self._made is None:
-            limits = httpx.Limits(max_connections=None, max_keepalive_connections=self._connections)
-            keyed = {"Authorization": f"Bearer {self._key}"} if self._key else {}
-            # a proxy from the environment must not see what is meant for this machine
-            trust_env = not is_loopback(self.url.host)
-            made = httpx.Client(
-                headers={"Accept-Encoding": "gzip", **keyed},
-                # a redirect could carry the key and pictures to a host that nobody chose
-                follow_redirects=False,
-                trust_env=trust_env,
-                verify=certificates(self.url.scheme, trust_env=trust_env),
-                limits=limits,
+            self._made = httpcore.ConnectionPool(
+                # loading certificates takes time
+                ssl_context=_ssl_context() if self.url.scheme == "https" else None,
+                proxy=_proxy(self.url),
+                max_connections=None,
+                max_keepalive_connections=self._connections,
+                keepalive_expiry=KEEP_ALIVE_SECONDS,
+                network_backend=WatchedBackend(),
             )
-            install(made)
-            self._made = made
         return self._made
 
     def _exchange(
@@ -172,7 +210,7 @@ class Endpoint:
         with watching(limit) as watch:
             try:
                 response = self._read(method, path, data, limit, watch)
-            except httpx.HTTPError as error:
+            except TRANSPORT_ERRORS as error:
                 self._check_watch(watch, limit, hurried)
                 raise self._broken(error, limit, hurried) from error
             # without a length, a body that was cut off looks complete
@@ -189,25 +227,36 @@ class Endpoint:
             check_stop()
 
     def _read(self, method: str, path: str, data: bytes, limit: float, watch: Watch) -> Response:
-        request = self._client.build_request(
+        headers = [
+            ("Accept", "*/*"),
+            ("Accept-Encoding", "gzip"),
+            ("Content-Type", "application/json"),
+            ("User-Agent", "longtake"),
+        ]
+        if self._key:
+            headers.append(("Authorization", f"Bearer {self._key}"))
+        timeouts = dict.fromkeys(("read", "write", "pool"), limit)
+        timeouts["connect"] = min(limit, CONNECT_SECONDS)
+        # redirects are not followed: one could carry the key and pictures to another host
+        with self._pool.stream(
             method,
             self.url.join(path),
+            headers=[*headers],
             content=data,
-            headers={"Content-Type": "application/json"},
-            timeout=httpx.Timeout(limit, connect=min(limit, CONNECT_SECONDS)),
-        )
-        response = self._client.send(request, stream=True)
-        try:
-            body = self._body(response, watch)
-        finally:
-            response.close()
+            extensions={"timeout": timeouts},
+        ) as response:
+            received = {
+                name.decode("latin-1").lower(): value.decode("latin-1")
+                for name, value in response.headers
+            }
+            body = self._body(response, received.get("content-encoding", ""), watch)
         text = body.decode("utf-8", "replace")
         return Response(
-            response.status_code,
+            response.status,
             self.hidden(text),
             self.name,
-            _retry_after(response.headers.get("retry-after")),
-            self.hidden(_host(response.headers.get("location", ""))),
+            _retry_after(received.get("retry-after")),
+            self.hidden(_host(received.get("location", ""))),
             self._key,
         )
 
@@ -215,9 +264,9 @@ class Endpoint:
         """Text without the key, whatever its case: host names are lower-cased."""
         return without_key(text, self._key)
 
-    def _body(self, response: httpx.Response, watch: Watch) -> bytes:
+    def _body(self, response: httpcore.Response, encoding: str, watch: Watch) -> bytes:
         body = bytearray()
-        for chunk in self._decompressed(response):
+        for chunk in self._decompressed(response, encoding.strip().lower()):
             body += chunk
             if len(body) > MOST_BYTES:
                 raise self._too_large()
@@ -226,11 +275,10 @@ class Endpoint:
                 break
         return bytes(body)
 
-    def _decompressed(self, response: httpx.Response) -> Iterator[bytes]:
-        """The body in pieces of bounded size; httpx would decompress each chunk at one go."""
-        encoding = response.headers.get("content-encoding", "identity").strip().lower()
+    def _decompressed(self, response: httpcore.Response, encoding: str) -> Iterator[bytes]:
+        """The body in pieces of bounded size."""
         if encoding in ("", "identity"):
-            yield from response.iter_raw()
+            yield from response.iter_stream()
             return
         # not even asked for; two encodings, one inside the other, multiply
         if encoding not in ("gzip", "x-gzip"):
@@ -238,7 +286,7 @@ class Endpoint:
             raise ModelError(self.name, "refused", detail)
         inflater = zlib.decompressobj(16 + zlib.MAX_WBITS)
         try:
-            for chunk in response.iter_raw():
+            for chunk in response.iter_stream():
                 while chunk:
                     yield inflater.decompress(chunk, INFLATED)
                     chunk = inflater.unconsumed_tail
@@ -252,42 +300,65 @@ class Endpoint:
         detail = f"{self.host} gave no reply in {limit:.0f} s"
         return Unavailable(self.name, detail, out_of_time=hurried)
 
-    def _broken(self, error: httpx.HTTPError, limit: float, hurried: bool) -> Unavailable:
+    def _broken(self, error: Exception, limit: float, hurried: bool) -> Unavailable:
         """Our error for one of the HTTP library; its text never holds the key."""
-        if isinstance(error, httpx.ConnectTimeout):
+        if isinstance(error, httpcore.ConnectTimeout):
             return Unavailable(self.name, f"{self.host} cannot be reached")
-        if isinstance(error, httpx.TimeoutException):
+        if isinstance(error, httpcore.TimeoutException):
             return self._late(limit, hurried)
-        if isinstance(error, httpx.ConnectError):
+        if isinstance(error, httpcore.ConnectError):
             detail = f"{self.host} cannot be reached; is the server running?"
             return Unavailable(self.name, detail)
         detail = f"the connection to {self.host} broke ({type(error).__name__})"
         return Unavailable(self.name, detail)
 
 
-def check_url(name: str, base_url: str, *, keyed: bool) -> httpx.URL:
+def check_url(name: str, base_url: str, *, keyed: bool) -> BaseUrl:
     """A base URL that ends in ``/``, or an error that says what is wrong with it."""
     try:
-        url = httpx.URL(base_url)
-    except (httpx.InvalidURL, ValueError) as error:
+        url = urlsplit(base_url)
+        host, port = normalize_host(f"[{url.hostname}]") if url.hostname else "", url.port
+    except ValueError as error:
         raise ConfigError(f"{name}: {base_url!r} is not a URL", key="base_url") from error
     problem = ""
-    if url.scheme not in ("http", "https") or not url.host:
+    if url.scheme not in DEFAULT_PORTS or not host:
         problem = "base_url must begin with http:// or https://"
-    elif url.userinfo:
+    elif url.username or url.password:
         problem = "base_url holds a name or password; use api_key_env"
-    elif keyed and url.scheme == "http" and not is_loopback(url.host):
-        problem = f"a key is not sent to {url.host} without encryption; use https://"
+    elif not host.isascii() or any(character <= " " for character in host):
+        problem = f"{host!r} is not a host name"
+    elif keyed and url.scheme == "http" and not is_loopback(host):
+        problem = f"a key is not sent to {host} without encryption; use https://"
     if problem:
         raise ConfigError(f"{name}: {problem}", key="base_url")
-    return url.copy_with(path=url.path.rstrip("/") + "/", fragment=None)
+    path = quote(url.path, safe="/%:@!$&'()*+,;=~").rstrip("/") + "/"
+    return BaseUrl(url.scheme, host, None if port == DEFAULT_PORTS[url.scheme] else port, path)
+
+
+@cache
+def _ssl_context() -> ssl.SSLContext:
+    file, folder = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
+    if file or folder:
+        return ssl.create_default_context(cafile=file, capath=folder)
+    return httpcore.default_ssl_context()
+
+
+def _proxy(url: BaseUrl) -> httpcore.Proxy | None:
+    """The user's proxy for a server; what is meant for this machine never goes to one."""
+    proxies = getproxies()
+    address = proxies.get(url.scheme) or proxies.get("all")
+    if not address or is_loopback(url.host) or proxy_bypass(url.netloc):
+        return None
+    parts = urlsplit(address if "://" in address else f"http://{address}")
+    login = (unquote(parts.username), unquote(parts.password or "")) if parts.username else None
+    return httpcore.Proxy(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}", auth=login)
 
 
 def _host(location: str) -> str:
     """The host that a redirect names; empty if it names none."""
     try:
-        return httpx.URL(location).host
-    except (httpx.InvalidURL, ValueError):
+        return urlsplit(location).hostname or ""
+    except ValueError:
         return ""
 
 

@@ -7,7 +7,7 @@
     Cached      returns the stored reply to the same request  (cache.py)
     Retrying    repeats calls that failed for a reason that may pass
     Limited     holds back calls beyond what the endpoint accepts
-    Foreign     confines models of other packages to their declared host  (foreign.py)
+    Plugin      turns the errors of another package's backend into ours
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ import time
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
+from typing import Any
 
 from longtake import events
-from longtake.errors import LongtakeError
+from longtake.errors import LongtakeError, ModelError
+from longtake.models.backend import AnyBackend, Opening
 from longtake.models.budget import Ledger, Tries, another_try, counting
 from longtake.models.chat import (
     Card,
@@ -325,3 +327,35 @@ class Limited(Layer):
             raise
         finally:
             self.gate.leave(entered, overloaded=overloaded, worked=worked)
+
+
+def open_plugin(backend: AnyBackend, model: Opening[Any]) -> Plugin:
+    """Open a model of another package's backend."""
+    try:
+        chat = backend.open(model)
+    except LongtakeError:
+        raise
+    except Exception as error:
+        detail = f"backend {backend.name!r} cannot open it: {type(error).__name__}: {error}"
+        raise ModelError(model.name, "unavailable", detail) from error
+    return Plugin(chat, name=model.name, backend=backend.name)
+
+
+class Plugin(Layer):
+    """A model of another package's backend, which may raise anything."""
+
+    def __init__(self, inner: Chat, *, name: str, backend: str) -> None:
+        super().__init__(inner)
+        self._name, self._backend = name, backend
+
+    def complete(self, messages: Sequence[Message], options: Options) -> Reply:
+        """Ask; broken connections become :class:`Unavailable`, which is retried."""
+        try:
+            return self.inner.complete(messages, options)
+        except LongtakeError:
+            raise
+        except Exception as error:
+            detail = f"backend {self._backend!r} failed: {type(error).__name__}: {error}"
+            if isinstance(error, OSError):  # ConnectionError and TimeoutError among them
+                raise Unavailable(self._name, detail) from error
+            raise ModelError(self._name, "unavailable", detail) from error

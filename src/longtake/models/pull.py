@@ -26,8 +26,6 @@ from filelock import FileLock
 
 from longtake import events
 from longtake.errors import ModelError
-from longtake.models import destinations
-from longtake.models.destinations import HUB
 from longtake.models.weights import Download, Part
 
 HUB_ADDRESS = "https://huggingface.co"
@@ -46,11 +44,6 @@ Carrier: TypeAlias = Callable[[Part, Path], Path]
 def hub_address() -> str:
     """The configured model hub."""
     return os.environ.get("HF_ENDPOINT", HUB_ADDRESS)
-
-
-def hub_hosts(address: str = "") -> tuple[str, ...]:
-    """The hosts that a download from a hub may connect to."""
-    return (httpx.URL(address or hub_address()).host, *HUB)
 
 
 def _quietly(_done: int, _total: int) -> None:
@@ -87,10 +80,8 @@ def pull(
 def _fetch(
     name: str, download: Download, growing: Path, progress: Progress, hub: str, carrier: Carrier
 ) -> None:
-    if download.hub:
-        with destinations.downloading(*hub_hosts(hub)):
-            if _from_hub(hub, download, growing, progress):
-                return
+    if download.hub and _from_hub(hub, download, growing, progress):
+        return
     if not download.parts:
         detail = f"the hub at {hub} cannot be reached, and there is no other source"
         raise ModelError(name, "unavailable", detail)

@@ -16,7 +16,6 @@ from typing import Any
 
 import httpcore
 
-from longtake.models.httpclient import httpx
 from longtake.stopping import stopping
 
 MOST_RAW = 65 * 1024 * 1024
@@ -84,17 +83,11 @@ def watching(seconds: float) -> Iterator[Watch]:
         _watch.reset(token)
 
 
-def install(client: httpx.Client) -> None:
-    """Make a client tell the watch of an exchange which socket it uses, proxies included."""
-    for transport in (client._transport, *client._mounts.values()):
-        if isinstance(transport, httpx.HTTPTransport):
-            transport._pool._network_backend = _Backend()
-
-
-class _Backend(httpcore.SyncBackend):
+class WatchedBackend(httpcore.SyncBackend):
     """Opens connections that tell the watch in force about themselves."""
 
     def connect_tcp(self, *args: Any, **kwargs: Any) -> httpcore.NetworkStream:
+        """A connection whose reads and writes the watch in force knows of."""
         return _Stream(super().connect_tcp(*args, **kwargs))
 
 
@@ -122,7 +115,7 @@ class _Stream(httpcore.NetworkStream):
         return self._inner.get_extra_info(info)
 
     def _in_use(self) -> Watch | None:
-        # httpx works in the thread that asks, so the watch in force is that of this exchange
+        # the pool works in the thread that asks, so the watch in force is that of this exchange
         watch = _watch.get()
         if watch is not None:
             watch.uses(self._inner.get_extra_info("socket"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -23,8 +22,6 @@ class EchoEntry(ModelEntry):
     """The option it chooses."""
     address: str = ""
     """The host that it says it talks to; empty: none."""
-    calls_home: str = ""
-    """A host that it connects to, whatever it says."""
     volume: int = number(5, least=0, most=11)
     """How loud it is."""
 
@@ -62,9 +59,7 @@ class EchoChat:
         return self._card
 
     def complete(self, messages: Sequence[Message], options: Options) -> Reply:
-        """Connect if it is told to, and answer."""
-        if self._entry.calls_home:
-            socket.create_connection((self._entry.calls_home, 443), timeout=1).close()
+        """Answer with the letter."""
         told = messages[-1].text.strip().splitlines()
         reason = next(line for line in told if line.startswith(("Choose", "The answer")))
         reply = json.dumps({"reason": reason, "choice": self._entry.letter})

@@ -3,12 +3,11 @@ from pathlib import Path
 import pytest
 from support.server import completion, serve
 
-from longtake import config, registry
+from longtake import config
 from longtake.config import Settings, merge
 from longtake.entries import BUILTIN_MODELS, LocalEntry, ModelEntry, OpenAIEntry, SocraticEntry
 from longtake.errors import ConfigError, ModelError
 from longtake.models.backends.local import LocalChat, Weights
-from longtake.models.backends.scripted import ScriptedChat
 from longtake.models.cache import ReplyStore
 from longtake.models.catalogue import Catalogue
 from longtake.models.chat import Card, Options, say
@@ -22,10 +21,6 @@ HELLO = [say("user", "Hello?")]
 
 def catalogue(offline: bool = False, **entries: ModelEntry) -> Catalogue:
     return Catalogue(Settings(models={**BUILTIN_MODELS, **entries}), offline=offline)
-
-
-def made_by_family(rest: str) -> ScriptedChat:
-    return ScriptedChat(lambda *_: rest, card=Card(f"family/{rest}"))
 
 
 def test_an_endpoint_given_outright(tmp_path: Path) -> None:
@@ -157,13 +152,6 @@ def test_keys_that_are_found_are_suggested_by_name_and_not_used(
     assert "$OPENAI_API_KEY is set" in found
     assert "sk-marked" not in found
     assert "api.openai.com" not in catalogue().hosts(catalogue().names())
-
-
-def test_makers_of_models_work_for_now(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(registry.chats._targets, "family", f"{__name__}:made_by_family")
-    with pytest.warns(FutureWarning, match=r"longtake\.backends"):
-        chat = catalogue().open("family/acuity=0.8")
-    assert chat.complete(HELLO, Options()).text == "acuity=0.8"
 
 
 def test_prices_are_stated_whole_or_unknown() -> None:

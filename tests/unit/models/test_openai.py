@@ -22,7 +22,7 @@ from longtake.models.chat import (
     Unsupported,
     say,
 )
-from longtake.models.destinations import is_loopback
+from longtake.models.hosts import is_loopback
 from longtake.models.http import Endpoint
 from longtake.models.prices import Price
 from longtake.types import Frame
@@ -306,6 +306,14 @@ def test_loopback_is_known_without_asking_anyone() -> None:
     assert not any(
         map(is_loopback, ("example.com", "10.0.0.1", "localhost.example.com", "0.0.0.0"))
     )
+
+
+def test_a_path_on_another_host_is_refused() -> None:
+    endpoint = Endpoint("there", "https://api.example/v1")
+    assert endpoint.url.join("../tokenize") == "https://api.example/tokenize"
+    for path in ("https://evil.example/v1", "//evil.example/v1"):
+        with pytest.raises(ValueError, match=r"not on api\.example"):
+            endpoint.url.join(path)
 
 
 def test_a_proxy_in_the_environment_never_sees_loopback(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,7 @@ from longtake.models.chat import (
 from longtake.models.clock import REAL, Clock
 from longtake.models.complaints import is_loading, most_images, refused_feature, refuses_pictures
 from longtake.models.context import reported_context
-from longtake.models.destinations import is_loopback
+from longtake.models.hosts import is_loopback
 from longtake.models.http import Endpoint, Response, check_url
 from longtake.models.keys import bound_key
 from longtake.models.manners import Manner, Rung, Verdict, card_with, remembered
