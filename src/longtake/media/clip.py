@@ -1,7 +1,6 @@
 """Cuts a stretch out of a film, to the frame, with its sound and subtitles.
 
-What lies between keyframes is copied where the film allows it (:mod:`longtake.media.splice`);
-otherwise every frame is encoded again, as for most of the short stretches that answers cite.
+Every frame of the stretch is encoded again: a copy could begin at keyframes only.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from numpy.typing import NDArray
 
 from longtake.errors import MediaError
 from longtake.media.audio import RATE, listen
-from longtake.media.splice import splice
 from longtake.media.subtitle_files import TimedText, srt
 from longtake.media.video import Video
 from longtake.media.writer import Encoding, write_film
@@ -46,8 +44,6 @@ def cut(video: Video, stretch: Segment, path: Path, *, width: int | None = None)
     times = {round(1000 * (time - stretch.start)): time for time in (stretch.start, *inside)}
     rate = Fraction(video.info.fps or 25).limit_denominator(1001)
     with replacing(path) as draft:
-        if width is None and splice(video, written, draft, sound, RATE):
-            return written
         write_film(
             draft,
             _even(video, list(times.values()), width),

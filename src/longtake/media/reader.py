@@ -64,18 +64,6 @@ class Reader:
         """Close the file."""
         self._open.close()
 
-    @property
-    def stream(self) -> VideoStream:
-        """What is read; a seek may reopen the file and replace it."""
-        return self._stream
-
-    def packets(self, run: Run) -> Iterator[tuple[int, Packet]]:
-        """Yield the packets of a run, undecoded, with their positions."""
-        self._go_to(run.first)
-        for position, packet in self._read(run):
-            if packet is not None:
-                yield position, packet
-
     def frames(self, run: Run, *, skip: bool) -> Iterator[tuple[int, VideoFrame]]:
         """Yield wanted positions and their pictures by time; what cannot be decoded is left out.
 

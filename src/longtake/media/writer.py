@@ -60,7 +60,7 @@ def write_film(
         stream: VideoStream | None = None
         voice = None
         if sound is not None:
-            voice = add_sound(file, encoding.audio_codec, encoding.audio_rate)
+            voice = _add_sound(file, encoding.audio_codec, encoding.audio_rate)
         for number, pixels in enumerate(pictures):
             stream = stream or _add_picture(file, encoding, pixels, tick)  # now the size is known
             frame = VideoFrame.from_ndarray(np.ascontiguousarray(pixels), format="rgb24")
@@ -70,7 +70,7 @@ def write_film(
         if stream is not None:
             file.mux(stream.encode(None))  # flush the encoder
         if voice is not None and sound is not None:
-            mux_sound(file, voice, sound, encoding.audio_rate, audio_start)
+            _mux_sound(file, voice, sound, encoding.audio_rate, audio_start)
 
 
 def _add_picture(
@@ -92,7 +92,7 @@ def _add_picture(
     return stream
 
 
-def add_sound(file: OutputContainer, codec: str, rate: int) -> AudioStream:
+def _add_sound(file: OutputContainer, codec: str, rate: int) -> AudioStream:
     """Add a track for mono sound."""
     stream = file.add_stream(codec, rate=rate)
     assert isinstance(stream, AudioStream)
@@ -100,7 +100,7 @@ def add_sound(file: OutputContainer, codec: str, rate: int) -> AudioStream:
     return stream
 
 
-def mux_sound(
+def _mux_sound(
     file: OutputContainer, stream: AudioStream, sound: NDArray[np.float32], rate: int, start: float
 ) -> None:
     """Write samples from −1 to 1 that begin at ``start`` seconds."""
