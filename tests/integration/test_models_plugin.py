@@ -20,7 +20,7 @@ LAB = ("--of", "minutes=2", "--of", "seeds=1", "--of", "questions=2")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the package is installed, built from a copy so that nothing is left behind."""
     source = shutil.copytree(
-        ROOT / "tests" / "plugin", tmp_path_factory.mktemp("plugin") / "source"
+        ROOT / "examples" / "plugin", tmp_path_factory.mktemp("plugin") / "source"
     )
     target = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
@@ -48,7 +48,7 @@ def test_methods_and_models_of_the_package_are_found(longtake: Any) -> None:
     listed = longtake("methods")
     assert "echo" in listed.stdout.split(), listed.stderr
     described = longtake("methods", "echo", "--json")
-    assert "manner" in described.stdout, described.stderr
+    assert "tone" in described.stdout, described.stderr
     entry = ("--set", "models.mine.backend=echo", "--set", "models.mine.address=api.example")
     rows = json.loads(longtake("models", "list", "--json", *entry).stdout)["models"]
     (row,) = [row for row in rows if row["name"] == "mine"]
@@ -71,7 +71,7 @@ def test_an_evaluation_runs_and_one_prompt_is_overridden(longtake: Any, tmp_path
     assert first.returncode == 0, first.stderr
     own = tmp_path / "words" / "longtake_echo"
     own.mkdir(parents=True)
-    (own / "answer.md").write_text("In the $manner manner.\n\n$question\n\nChoose what you like.\n")
+    (own / "answer.md").write_text("In a $tone tone.\n\n$question\n\nChoose what you like.\n")
     second = longtake(*asked, "--prompts", "words", "--out", "second", "--json")
     assert second.returncode == 0, second.stderr
 

@@ -21,13 +21,13 @@ class Echo:
     roles: ClassVar[tuple[str, ...]] = ("llm",)
     presets: ClassVar[dict[str, dict[str, Any]]] = {}
 
-    manner: str = "plain"
-    """How it is told to answer."""
+    tone: str = "plain"
+    """The tone that the prompt asks for."""
 
     def answer(self, footage: Footage, question: Question, run: Run) -> Answer:
         """Ask, then ask for a confirmation."""
         del footage
-        first = guess(run["llm"], "longtake_echo/answer", question, manner=Plain(self.manner))
+        first = guess(run["llm"], "longtake_echo/answer", question, tone=Plain(self.tone))
         run.propose(first.as_answer())
         choice = Plain(first.choice or "none")
         return guess(run["llm"], "longtake_echo/check", question, choice=choice).as_answer()
