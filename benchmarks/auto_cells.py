@@ -17,9 +17,8 @@ from longtake.evals.runs import RunFolder
 from longtake.evals.solving import Solver
 from longtake.lab.acuity import make as make_model
 from longtake.lab.profile import LAB_2
-from longtake.methods.auto.fitting import frames_that_fit
 from longtake.methods.auto.method import STAGE_DEFAULTS, Auto, shipped
-from longtake.methods.auto.stopping import keys
+from longtake.methods.auto.plan import frames_that_fit, keys
 from longtake.session.asking import Session
 from longtake.session.casting import Casting
 from longtake.steps.calibration import StageFacts

@@ -22,9 +22,7 @@ from longtake.config import load
 from longtake.evals.benchmarks import films
 from longtake.evals.items import NOT_TOLD, Item
 from longtake.footage.protocol import Footage
-from longtake.methods.lookup.method import asked_for
-from longtake.methods.lookup.reading import Passage, read
-from longtake.methods.lookup.searching import bearing, promise
+from longtake.methods.lookup.method import Passage, asked_for, bearing, promise, read
 from longtake.session.films import open_film
 from longtake.types import Segment
 

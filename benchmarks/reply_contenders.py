@@ -6,11 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from longtake.footage.protocol import Footage
-from longtake.methods.a4vl.method import A4VL
-from longtake.methods.a4vl.sampling import View
+from longtake.methods.a4vl.method import A4VL, View
 from longtake.methods.symphony.method import Symphony
-from longtake.methods.symphony.perception import PerceptionTools, perceive
-from longtake.methods.symphony.subtitles import listen
+from longtake.methods.symphony.perception import PerceptionTools, listen
 from longtake.steps.run import Run
 from longtake.types import Question
 
@@ -52,7 +50,7 @@ def each_agent(method: Symphony, footage: Footage, question: Question, run: Run)
     """Symphony's tool for overviews, its perception and its subtitle agent, each once."""
     looking = PerceptionTools(method.perception, footage, question, question.text, run)
     looking.global_summary()
-    perceive(method.perception, footage, question, question.text, run)
+    method.perception.perceive(footage, question, question.text, run)
     listen(footage, question, question.text, run, most_tokens=method.subtitle_tokens)
 
 

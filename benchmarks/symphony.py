@@ -24,9 +24,8 @@ from longtake.evals.solving import Solver
 from longtake.footage.captioned import CaptionedFootage
 from longtake.lab.encoder import LabEncoder
 from longtake.lab.profile import PROFILE
-from longtake.methods.symphony.grounding import Grounding
+from longtake.methods.symphony.grounding import Grounding, Scoring
 from longtake.methods.symphony.method import Symphony
-from longtake.methods.symphony.scoring import Scoring
 from longtake.models.backends.scripted import ScriptedChat
 from longtake.models.layers import Gate, Limited
 from longtake.session.asking import Session

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import BaseModel, Field
 
 from longtake.methods.symphony.method import PlanReply
-from longtake.methods.videoagent.replies import WishesReply
+from longtake.methods.videoagent.method import WishesReply
 from longtake.models.chat import Image, Message, Options, Text, ToolCall, ToolSpec, say
 from longtake.models.manners import LADDER, Manner
 from longtake.models.replies.forms import schema_for

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from longtake.methods.symphony.perception import FindingsReply, ObservationReply
-from longtake.methods.symphony.subtitles import SubtitlesReply
+from longtake.methods.symphony.perception import FindingsReply, ObservationReply, SubtitlesReply
 from longtake.models.chat import Reply
 from longtake.models.replies.forms import schema_for
 from longtake.steps.form import Form

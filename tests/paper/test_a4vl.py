@@ -18,9 +18,7 @@ from longtake.algorithms.partition import PAPER, EventPartition
 from longtake.errors import ConfigError
 from longtake.events import ScoresSet
 from longtake.footage.plain import from_features
-from longtake.methods.a4vl.clues import shortened
-from longtake.methods.a4vl.method import A4VL
-from longtake.methods.a4vl.sampling import View, perceive, similarity, threshold
+from longtake.methods.a4vl.method import A4VL, View, shortened
 from longtake.methods.base import configure
 from longtake.models.backends.scripted import ScriptedChat
 from longtake.models.chat import Card
@@ -78,8 +76,8 @@ QUESTION = Question("What is thrown?", ("a ball", "a stick", "a shoe"))
 
 def one_look(clue: str, footage: TalkingFootage, method: A4VL) -> list[float]:
     blocks = method.partition(footage, QUESTION)
-    look = perceive(
-        method, footage, blocks, View(Agent("ann", ScriptedChat([])), clue, False, Random(0))
+    look = method.perceive(
+        footage, blocks, View(Agent("ann", ScriptedChat([])), clue, False, Random(0))
     )
     return [float(footage.times[row]) for row in look.rows]
 
@@ -109,10 +107,10 @@ def test_lines_17_to_19_below_rho_all_from_the_best_block():
 
 def test_rho_comes_from_the_encoders_card_unless_set():
     footage = TalkingFootage([("cat", 50), ("dog", 50)])
-    assert threshold(A4VL(), footage) is None
+    assert A4VL().threshold(footage) is None
     footage.encoder.thresholds = {"block_logit": 3.5}
-    assert threshold(A4VL(), footage) == 3.5
-    assert threshold(A4VL(rho=0.8), footage) == 0.8
+    assert A4VL().threshold(footage) == 3.5
+    assert A4VL(rho=0.8).threshold(footage) == 0.8
 
 
 def test_similarity_is_the_logit_of_the_best_three_of_sixteen():
@@ -120,9 +118,9 @@ def test_similarity_is_the_logit_of_the_best_three_of_sixteen():
     rows = [np.arange(40), np.arange(40, 80)]
     cosines = footage.embeddings() @ footage.encode(["dog"])[0]
     chosen = np.sort(cosines[rows[1][np.linspace(0, 39, 16).astype(int)]])[-3:]
-    assert similarity(A4VL(), footage, rows, "dog")[1] == pytest.approx(20 * chosen.mean())
+    assert A4VL().similarity(footage, rows, "dog")[1] == pytest.approx(20 * chosen.mean())
     footage.encoder.logit_scale = 100.0
-    assert similarity(A4VL(), footage, rows, "dog")[1] == pytest.approx(100 * chosen.mean())
+    assert A4VL().similarity(footage, rows, "dog")[1] == pytest.approx(100 * chosen.mean())
 
 
 def talk(

@@ -8,8 +8,13 @@ from support.orchestra import OPEN, QUESTION, Script, finish, plan, play
 
 from longtake.footage.captioned import CaptionedFootage
 from longtake.methods.base import configure
-from longtake.methods.symphony.grounding import Grounding
-from longtake.methods.symphony.history import GROUNDING, PERCEPTION, Entry, uninspected
+from longtake.methods.symphony.grounding import (
+    GROUNDING,
+    PERCEPTION,
+    Grounding,
+    HistoryEntry,
+    uninspected,
+)
 from longtake.methods.symphony.method import Symphony
 from longtake.prompts import phrase
 
@@ -81,9 +86,9 @@ def test_the_planner_may_be_trusted_with_that():
 
 
 def test_a_turn_without_a_look_is_not_a_look():
-    grounding = Entry(GROUNDING, "where?", ())
-    assert uninspected([grounding, Entry(PERCEPTION, "look", ("a sofa",))])
-    assert not uninspected([grounding, Entry(PERCEPTION, "look", ("a sofa",), looked=(7,))])
+    grounding = HistoryEntry(GROUNDING, "where?", ())
+    assert uninspected([grounding, HistoryEntry(PERCEPTION, "look", ("a sofa",))])
+    assert not uninspected([grounding, HistoryEntry(PERCEPTION, "look", ("a sofa",), looked=(7,))])
 
 
 def test_a_plan_that_cannot_be_read_ends_the_search_though_nobody_has_looked():

@@ -13,9 +13,8 @@ from support.footages import TestFootage
 from support.orchestra import QUESTION, Script, finish, plan, play
 
 from longtake.events import ToolCalled
-from longtake.methods.symphony.grounding import Grounding, named_stretches
+from longtake.methods.symphony.grounding import Grounding, cut, named_stretches
 from longtake.methods.symphony.method import Symphony
-from longtake.methods.symphony.scoring import cut
 from longtake.models.chat import Reply
 from longtake.types import Question, Segment
 

@@ -11,7 +11,7 @@ from support.footages import TestFootage
 from support.orchestra import Script, finish, plan, play
 
 from longtake.methods.symphony.method import Symphony
-from longtake.methods.symphony.subtitles import pieces
+from longtake.methods.symphony.perception import pieces
 from longtake.models.chat import Reply
 from longtake.types import Line, Segment
 

@@ -13,8 +13,7 @@ from longtake.config import BudgetSettings
 from longtake.errors import ConfigError
 from longtake.footage.captioned import CaptionedFootage
 from longtake.methods.base import configure
-from longtake.methods.videoagent.method import VideoAgent, segments, widest_middle
-from longtake.methods.videoagent.replies import Wish
+from longtake.methods.videoagent.method import VideoAgent, Wish, segments, widest_middle
 from longtake.models.backends.scripted import ScriptedChat
 from longtake.session.asking import solve
 from longtake.steps.run import Run

@@ -11,8 +11,8 @@ from support.detecting import FACETS, FILM, QUESTION, Detectives, SceneFootage, 
 from longtake.events import ScoresSet
 from longtake.lab.acuity import make
 from longtake.methods.videodetective import method as videodetective
-from longtake.methods.videodetective.belief import GraphRule
 from longtake.methods.videodetective.method import VideoDetective
+from longtake.methods.videodetective.scenes import GraphRule
 from longtake.session.asking import solve
 from longtake.steps.run import Run
 from longtake.types import Question

@@ -10,11 +10,9 @@ from support.detecting import FACETS, FILM, QUESTION, Detectives, SceneFootage, 
 
 from longtake.algorithms import lexical, sampling
 from longtake.methods.base import configure
-from longtake.methods.videodetective.answering import uniform_frames
-from longtake.methods.videodetective.belief import GraphRule
 from longtake.methods.videodetective.method import VideoDetective
-from longtake.methods.videodetective.observing import ObserveRule
-from longtake.methods.videodetective.timeline import described
+from longtake.methods.videodetective.plan import described
+from longtake.methods.videodetective.scenes import GraphRule, ObserveRule
 from longtake.types import Line, Question, Segment
 
 
@@ -139,12 +137,12 @@ def test_line_26_packages_are_in_time_order_with_best_text_and_the_answer_cites_
 )
 def test_more_frames_are_spread_over_the_film_for_counting_order_text_and_speech(text, uniform):
     question = Question(text, QUESTION.options)
-    assert uniform_frames(VideoDetective(), question) == uniform
-    assert uniform_frames(VideoDetective(frames=10), question) == 4
-    assert uniform_frames(VideoDetective(frames=8), question) == 4
-    assert uniform_frames(VideoDetective(frames=20), question) == min(uniform, 12)
+    assert VideoDetective().uniform_frames(question) == uniform
+    assert VideoDetective(frames=10).uniform_frames(question) == 4
+    assert VideoDetective(frames=8).uniform_frames(question) == 4
+    assert VideoDetective(frames=20).uniform_frames(question) == min(uniform, 12)
     printed = configure(VideoDetective, {"preset": "paper"})
-    assert uniform_frames(printed, question) == 4
+    assert printed.uniform_frames(question) == 4
 
 
 def test_if_scores_distinguish_nothing_frames_are_uniform_and_observed_scenes_keep_their_texts():

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longtake.algorithms import clues, graph, lexical, scenes
-from longtake.methods.videodetective.observing import Observation, SceneText
+from longtake.methods.videodetective.scenes import Observation, SceneText
 
 E1, E2, E3 = math.exp(-1), math.exp(-2), math.exp(-3)
 VECTORS = np.array([[1.0, 0.0], [0.6, 0.8], [-1.0, 0.0]])

@@ -13,8 +13,7 @@ from longtake.errors import ConfigError
 from longtake.events import Noted
 from longtake.lab.acuity import make
 from longtake.methods.base import configure
-from longtake.methods.videodetective.answering import most_tokens
-from longtake.methods.videodetective.method import VideoDetective
+from longtake.methods.videodetective.method import VideoDetective, most_tokens
 
 
 def test_table_3_without_propagation_belief_is_what_is_known_of_the_scene_itself():

@@ -9,12 +9,21 @@ from support.footages import TestFootage
 from longtake.config import BudgetSettings
 from longtake.errors import BudgetSpent, ConfigError, ModelError
 from longtake.events import Stream
-from longtake.methods.auto.fitting import Room, fitted
 from longtake.methods.auto.method import Auto, shipped
-from longtake.methods.auto.notes import merged, relevant, split
-from longtake.methods.auto.planning import Needs, Situation, plan, unaffordable
-from longtake.methods.auto.searching import closest_moments, in_turns
-from longtake.methods.auto.stopping import NOTHING, Ahead, follows, frames_of, keys
+from longtake.methods.auto.plan import (
+    NOTHING,
+    Needs,
+    NextStage,
+    Room,
+    Situation,
+    fitted,
+    follows,
+    frames_of,
+    keys,
+    plan,
+    unaffordable,
+)
+from longtake.methods.auto.search import closest_moments, in_turns, merged, relevant, split
 from longtake.methods.base import FULL, SMALL, configure, name_of
 from longtake.methods.lookup.method import Lookup
 from longtake.models.backends.scripted import ScriptedChat
@@ -268,14 +277,16 @@ def test_as_many_frames_are_shown_as_fit_the_context_and_the_budget():
 
 def test_a_stage_is_rated_by_what_it_shows_and_a_small_budget_is_spent_on_one_look():
     sizes = [16, 64, 256]
-    assert fitted("search@64", Room(477), sizes) == Ahead("search@64", "search@64", 64)
-    assert fitted("search@256", Room(240), sizes) == Ahead("search@256", "search@256", 240)
-    assert fitted("search@256", Room(100), sizes) == Ahead("search@256", "search@64", 100)
-    assert fitted("search@16", Room(34, limited=True), sizes) == Ahead("search@16", "search@16", 34)
-    assert fitted("search@16", Room(34), sizes) == Ahead("search@16", "search@16", 16)
+    assert fitted("search@64", Room(477), sizes) == NextStage("search@64", "search@64", 64)
+    assert fitted("search@256", Room(240), sizes) == NextStage("search@256", "search@256", 240)
+    assert fitted("search@256", Room(100), sizes) == NextStage("search@256", "search@64", 100)
+    assert fitted("search@16", Room(34, limited=True), sizes) == NextStage(
+        "search@16", "search@16", 34
+    )
+    assert fitted("search@16", Room(34), sizes) == NextStage("search@16", "search@16", 16)
     assert isinstance(fitted("search@64", Room(20, shown=16), sizes), str)
     assert isinstance(fitted("uniform@480", Room(20), [480]), str)
-    assert fitted("uniform@480", Room(20), []) == Ahead("uniform@480", "uniform@480", 20)
+    assert fitted("uniform@480", Room(20), []) == NextStage("uniform@480", "uniform@480", 20)
 
 
 def test_the_search_shows_what_is_closest_to_the_question_and_each_option_in_turns():

@@ -7,9 +7,14 @@ import pytest
 from longtake.algorithms.asking import KINDS
 from longtake.config import BudgetSettings
 from longtake.methods.auto.method import shipped
-from longtake.methods.auto.planning import only_time_is_limited
-from longtake.methods.auto.stopping import NOTHING, Ahead, decide
-from longtake.methods.auto.voices import Voice, standing
+from longtake.methods.auto.plan import (
+    NOTHING,
+    NextStage,
+    StageVote,
+    decide,
+    leader_among,
+    only_time_is_limited,
+)
 from longtake.steps.calibration import Calibration, StageFacts
 from longtake.steps.verify import Checked
 from longtake.types import Answer, Question
@@ -19,25 +24,25 @@ QUESTION = Question("Who leaves?", ("a", "b", "c", "d"))
 
 def voice(choice, chance, supports=0):
     checked = Checked(Answer(choice), done=True, supports=supports)
-    return Voice("stage", checked, chance, {})
+    return StageVote("stage", checked, chance, {})
 
 
 def test_two_likely_voices_outweigh_one_and_support_speaks_for_them():
     voices = [voice("A", 0.7), voice("B", 0.6, supports=1), voice("B", 0.65)]
-    found = standing(voices, QUESTION, {})
-    assert found.voice is voices[1]
+    found = leader_among(voices, QUESTION, {})
+    assert found.vote is voices[1]
     assert 0.7 < found.probability < 0.9
     assert found.agreeing == 2
 
 
 def test_answers_in_words_count_as_one_if_one_holds_the_other():
     words = [Answer(text="the green cup"), Answer(text="Green cup."), Answer(text="a lamp")]
-    voices = [Voice("s", Checked(answer), 0.5, {}) for answer in words]
-    assert standing(voices, Question("What is it?"), {}).agreeing == 2
+    voices = [StageVote("s", Checked(answer), 0.5, {}) for answer in words]
+    assert leader_among(voices, Question("What is it?"), {}).agreeing == 2
 
 
 def ahead(*keys):
-    return [Ahead(key, key) for key in keys]
+    return [NextStage(key, key) for key in keys]
 
 
 def test_it_stops_where_what_lies_ahead_gains_too_little():
@@ -95,13 +100,13 @@ def test_a_signal_can_mean_something_else_for_each_kind_of_question():
     weights = {"odds": 1.0, "plain supported": 2.0, "counting supported": -2.0}
     voices = [voice("A", 0.7, supports=1)]
     counting = Question("How many leave?", QUESTION.options)
-    surer = standing(voices, QUESTION, weights).probability
-    assert standing(voices, counting, weights).probability < 0.7 < surer
+    surer = leader_among(voices, QUESTION, weights).probability
+    assert leader_among(voices, counting, weights).probability < 0.7 < surer
 
 
 @pytest.mark.parametrize("asked", [*KINDS, "plain"])
 def test_the_shipped_rule_looks_things_up_before_it_looks(asked):
-    ahead = [Ahead("videoagent", "videoagent"), Ahead("lookup", "lookup")]
+    ahead = [NextStage("videoagent", "videoagent"), NextStage("lookup", "lookup")]
     first = decide(shipped(), 0.0, {NOTHING: 1.0}, asked, ahead, stop_at=1.0, least_gain=0.0)
     assert first.next is not None
     assert first.next.key == "lookup"

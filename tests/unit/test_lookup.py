@@ -9,9 +9,20 @@ import pytest
 from support.footages import TestFootage
 
 from longtake.errors import ConfigError
-from longtake.methods.lookup.method import NOT_FOUND, Lookup
-from longtake.methods.lookup.reading import Passage, is_misread, read, screens
-from longtake.methods.lookup.searching import BEARS, KIND_WEIGHT, choose, excerpt, holding, promise
+from longtake.methods.lookup.method import (
+    BEARS,
+    KIND_WEIGHT,
+    NOT_FOUND,
+    Lookup,
+    Passage,
+    choose,
+    excerpt,
+    holding,
+    is_misread,
+    promise,
+    read,
+    screens,
+)
 from longtake.models.backends.scripted import ScriptedChat
 from longtake.session.asking import solve
 from longtake.steps.run import Run

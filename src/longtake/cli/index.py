@@ -21,7 +21,7 @@ from longtake.index.costs import Cost, add_costs
 from longtake.index.film import Film
 from longtake.index.tasks import TASKS, Task, tasks
 from longtake.index.together import build_together, meanwhile
-from longtake.methods.lookup.searching import prepare
+from longtake.methods.lookup.method import prepare
 from longtake.session.films import open_film, open_store
 from longtake.timecode import clock
 

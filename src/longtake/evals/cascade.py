@@ -14,8 +14,16 @@ from longtake.evals.items import Item
 from longtake.evals.probabilities import Sample, fit_methods, held_out
 from longtake.evals.runner import Scored
 from longtake.evals.scoring import sound
-from longtake.methods.auto.stopping import NOTHING, UNIT, Ahead, decide, follows
-from longtake.methods.auto.voices import Standing, Voice, standing
+from longtake.methods.auto.plan import (
+    NOTHING,
+    UNIT,
+    Leader,
+    NextStage,
+    StageVote,
+    decide,
+    follows,
+    leader_among,
+)
 from longtake.steps.calibration import Calibration, StageFacts
 from longtake.steps.signals import LENGTH, weighed
 from longtake.steps.verify import Checked
@@ -48,7 +56,7 @@ class Point:
     """A question after some stages: what leads, whether it is right, and the tokens so far."""
 
     visited: tuple[str, ...]
-    standing: Standing | None
+    standing: Leader | None
     right: bool
     tokens: float
     video: str = ""
@@ -66,12 +74,12 @@ class Replayed:
         self.tokens = {stage["stage"]: float(stage["tokens"]) for stage in passage.stages}
         self.length: dict[str, float] = {}
         self._pool = rule.pool
-        self._voices: dict[str, Voice] = {}
+        self._votes: dict[str, StageVote] = {}
         self._right: dict[str, bool] = {}
-        self._led: dict[tuple[str, ...], Standing | None] = {}
+        self._led: dict[tuple[str, ...], Leader | None] = {}
         for stage in passage.stages:
             if "signals" in stage:
-                self._voices[stage["stage"]] = _voice(stage, rule)
+                self._votes[stage["stage"]] = _vote(stage, rule)
                 self._right[stage["stage"]] = is_right(passage.item, stage)
                 self.length = {LENGTH: stage["signals"].get(LENGTH, 0.0)}
 
@@ -79,11 +87,11 @@ class Replayed:
         """What leads after these stages."""
         key = tuple(visited)
         if key not in self._led:
-            voices = [self._voices[stage] for stage in visited if stage in self._voices]
-            leads = standing(voices, self.question, self._pool) if voices else None
+            votes = [self._votes[stage] for stage in visited if stage in self._votes]
+            leads = leader_among(votes, self.question, self._pool) if votes else None
             self._led[key] = leads
         leader = self._led[key]
-        right = leader is not None and self._right[leader.voice.stage]
+        right = leader is not None and self._right[leader.vote.stage]
         tokens = sum(self.tokens[stage] for stage in visited)
         return Point(key, leader, right, tokens, self.video, self.kind)
 
@@ -138,12 +146,12 @@ def by_stage(through: Sequence[Passage]) -> dict[str, list[Sample]]:
     return found
 
 
-def _voice(stage: Mapping[str, Any], rule: Calibration) -> Voice:
+def _vote(stage: Mapping[str, Any], rule: Calibration) -> StageVote:
     found = stage["signals"]
     answer = Answer(stage.get("choice"), stage.get("text") or "")
     checked = Checked(answer, supports=int(found.get("supported", 0)))
     chance = rule.confidence(stage["stage"], found)
-    return Voice(stage["stage"], checked, 0.5 if chance is None else chance, found)
+    return StageVote(stage["stage"], checked, 0.5 if chance is None else chance, found)
 
 
 Part: TypeAlias = tuple[Calibration, Sequence[Replayed]]
@@ -198,7 +206,7 @@ def end(replayed: Replayed, rule: Calibration) -> Point:
     while True:
         point = replayed.after(visited)
         answered = point.standing is not None
-        ahead = [Ahead(key, key) for key in replayed.ahead(visited)]
+        ahead = [NextStage(key, key) for key in replayed.ahead(visited)]
         decision = decide(
             rule,
             point.standing.probability if point.standing is not None else 0.0,

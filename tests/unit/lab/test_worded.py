@@ -8,12 +8,12 @@ import pytest
 from pydantic import BaseModel, Field
 
 from longtake.lab.worded import form_in, is_form, tools_in
-from longtake.methods.symphony.grounding import ToolReply
+from longtake.methods.symphony.grounding import ScoreReply, ToolReply
 from longtake.methods.symphony.method import PlanReply, VerdictReply
-from longtake.methods.symphony.scoring import ScoreReply
-from longtake.methods.symphony.subtitles import SubtitlesReply
-from longtake.methods.videoagent.replies import ConfidenceReply, WishesReply
-from longtake.methods.videodetective.replies import OptionDecomposition, ReportReply, TimelineReply
+from longtake.methods.symphony.perception import SubtitlesReply
+from longtake.methods.videoagent.method import ConfidenceReply, WishesReply
+from longtake.methods.videodetective.plan import OptionDecomposition, TimelineReply
+from longtake.methods.videodetective.scenes import ReportReply
 from longtake.models.replies.forms import Letter, follow, schema_for
 from longtake.steps.answer import ReasonedChoice
 from longtake.steps.form import Form

@@ -45,30 +45,72 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from random import Random
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, Field
 
+from longtake.algorithms import allocate, sampling
+from longtake.algorithms.asking import COUNTING
 from longtake.algorithms.partition import PAPER, EventPartition
 from longtake.algorithms.scope import clipped, scope
 from longtake.errors import ConfigError, check_least
 from longtake.events import ScoresSet, emit, note, step
-from longtake.footage.look import Look, cite
+from longtake.footage.look import Look, cite, look_at, rows_within
 from longtake.footage.protocol import Footage
-from longtake.methods.a4vl.clues import explore, refine
-from longtake.methods.a4vl.replies import ExplanationReply, ReasonReply
-from longtake.methods.a4vl.sampling import View, perceive
 from longtake.methods.base import Bounds, words
+from longtake.prompts import Plain
 from longtake.steps.answer import guess, in_words
 from longtake.steps.ask import ask
 from longtake.steps.fanout import fanout
 from longtake.steps.run import Agent, Run
-from longtake.steps.showing import shown_to
-from longtake.steps.votes import Opinion, group_answers, leading, prune, unanimous
+from longtake.steps.showing import length, shown_to
+from longtake.steps.votes import Opinion, group_answers, leading, prune, transcript, unanimous
 from longtake.types import Answer, Question, Segment
 
 CITED = 3
 """Moments cited for an answer."""
+
+RHO = "block_logit"
+"""Name of the threshold ρ on an encoder's card."""
+
+
+class ClueReply(BaseModel):
+    """What to look for."""
+
+    clue: str
+
+
+class ReasonReply(BaseModel):
+    """What supports an answer."""
+
+    reason: str = Field(description="two to four sentences")
+
+
+class ExplanationReply(BaseModel):
+    """The winning reasons combined."""
+
+    explanation: str = Field(description="two to four sentences")
+
+
+class GateReply(BaseModel):
+    """Whether part of the film is enough."""
+
+    whole_video: bool = Field(description="true: all of the film must be looked over")
+
+
+@dataclass(frozen=True)
+class View:
+    """What one agent looks for in one round."""
+
+    agent: Agent
+    clue: str
+    whole: bool
+    """Look over the whole film, whatever the clue."""
+    chance: Random
+    """Draws frames anew for each agent and round."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +141,7 @@ class A4VL:
         "small": {"inference_frames": 8, "long_preview_frames": 4, "long_inference_frames": 12},
     }
 
+    # from the paper
     events: EventPartition = field(default_factory=EventPartition)
     """The partition into blocks; ``events.max_blocks`` is B."""
     preview_frames: int = 4
@@ -118,12 +161,14 @@ class A4VL:
     rho: float | None = None
     """Logit a block must exceed (ρ). Unset: the value on the encoder's card; without one, no block
     is excluded."""
+    clue_words: int = 50
+    """Most words in a clue."""
+
+    # ours, or from the released code
     logit_scale: float = 20.0
     """Turns a cosine into a logit if the encoder does not say how. 20 is the scale of the loss that
     Sentence Transformers trains text encoders with (MultipleNegativesRankingLoss); the built-in
     encoder shares the space of one."""
-    clue_words: int = 50
-    """Most words in a clue."""
     gate: bool = False
     """Let each agent first decide whether it must look over the whole film (counting: always)."""
     temporal_scope: bool = True
@@ -166,7 +211,7 @@ class A4VL:
             number += 1
             with step("round", round=number, agents=[agent.name for agent in agents]):
                 if number == 1:
-                    clues, whole = explore(self, footage, question, agents, run)  # 4 to 9
+                    clues, whole = self.explore(footage, question, agents, run)  # 4 to 9
                 views = []
                 for agent in agents:
                     chance = run.random(footage.name, question.text, agent.name, number)
@@ -180,7 +225,7 @@ class A4VL:
                     break  # 26, 36
                 run.propose(self.conclude(footage, leading(opinions), shown, clues))
                 agents, judged = prune(agents, opinions, question)  # 27 to 32
-                clues = refine(self, footage, question, agents, judged, clues)  # 33, 34
+                clues = self.refine(footage, question, agents, judged, clues)  # 33, 34
         final, exit_round = opinions[0], None
         if winner is not None:
             final = next(opinion for opinion in opinions if opinion.vote == winner)
@@ -202,12 +247,37 @@ class A4VL:
             note("temporal_scope", start=within.start, end=within.end)
             return clipped(blocks, within)
 
+    def explore(
+        self, footage: Footage, question: Question, agents: Sequence[Agent], run: Run
+    ) -> tuple[dict[str, str], set[str]]:
+        """Lines 4 to 9: each agent's clue from its preview, and who must see the whole film."""
+        frames = self.n1(footage.duration)
+
+        def first(agent: Agent) -> tuple[str, bool]:
+            chance = run.random("preview", footage.name, question.text, agent.name)
+            rows = sampling.one_per_bin(len(footage.times), frames, chance)  # 6
+            told = {"question": question, **shown_to(footage, look_at(footage, rows.tolist()))}
+            needs_all = self.gate and needs_whole_film(question, agent, told)
+            default = ClueReply(clue=question.text)
+            most = self.clue_words
+            reply = ask(
+                agent.chat, "a4vl/clue", ClueReply, default=default, words=most, **told
+            )  # 7
+            return shortened(reply.clue, most, question), needs_all
+
+        clues, whole = {}, set()
+        for agent, (clue, needs_all) in zip(agents, fanout(first, agents), strict=True):
+            clues[agent.name] = clue
+            if needs_all:
+                whole.add(agent.name)
+        return clues, whole
+
     def turn(
         self, footage: Footage, question: Question, blocks: Sequence[Segment], view: View
     ) -> tuple[Look, Opinion]:
         """Lines 10 to 24 for one agent: look, answer, then a reason from the same frames."""
         agent = view.agent
-        look = perceive(self, footage, blocks, view)  # 10 to 19
+        look = self.perceive(footage, blocks, view)  # 10 to 19
         told = shown_to(footage, look)
         prompt = "a4vl/answer" if self.reason_first else "a4vl/act"
         said = guess(agent.chat, prompt, question, reasoned=self.reason_first, **told)  # 21
@@ -224,6 +294,45 @@ class A4VL:
         )  # 22
         return look, Opinion(agent.name, said.choice, said.text, why.reason)
 
+    def perceive(self, footage: Footage, blocks: Sequence[Segment], view: View) -> Look:
+        """Lines 11 to 19: the frames of the blocks that fit the clue."""
+        rows = [rows_within(footage, block) for block in blocks]
+        total = self.n2(footage.duration)
+        if view.whole:
+            everything = np.concatenate(rows)
+            spread = sampling.one_per_bin(len(everything), total, view.chance)
+            return look_at(footage, everything[spread].tolist())
+        logits = self.similarity(footage, rows, view.clue)  # 11
+        share = allocate.shares(logits, self.threshold(footage))  # 12 to 14, 17, 18
+        values = tuple(np.round(share, 4).tolist())
+        emit(ScoresSet(label=f"share: {view.clue}", segments=tuple(blocks), values=values))
+        counts = allocate.counts(share, total, [len(row) for row in rows])  # 15
+        chosen = [
+            row[sampling.one_per_bin(len(row), count, view.chance)]
+            for row, count in zip(rows, counts, strict=True)
+        ]  # 16, 19
+        return look_at(footage, np.concatenate(chosen).tolist())
+
+    def similarity(
+        self, footage: Footage, rows: Sequence[NDArray[np.int64]], clue: str
+    ) -> list[float]:
+        """``Sim(B_k, P)``: logit scale × mean of the best cosines of moments spread over block."""
+        scale = footage.encoder.logit_scale or self.logit_scale
+        closeness = footage.embeddings() @ footage.encode([clue])[0]
+        logits = []
+        for row in rows:
+            spread = row[sampling.uniform(len(row), self.block_frames)]
+            best = np.sort(closeness[spread])[-self.block_best :]
+            logits.append(scale * float(best.mean()))
+        return logits
+
+    def threshold(self, footage: Footage) -> float | None:
+        """ρ on this encoder's scale; ``None`` excludes no block."""
+        if self.rho is not None:
+            return self.rho
+        known = footage.encoder.thresholds.get(RHO)
+        return None if known is None else float(known)
+
     def agreed(
         self, question: Question, opinions: list[Opinion], agents: Sequence[Agent]
     ) -> str | None:
@@ -234,6 +343,33 @@ class A4VL:
             return unanimous(opinions)
         groups = group_answers(agents[0].chat, question, texts)
         return opinions[0].vote if len(groups) == 1 else None
+
+    def refine(
+        self,
+        footage: Footage,
+        question: Question,
+        agents: Sequence[Agent],
+        judged: Sequence[Opinion],
+        clues: Mapping[str, str],
+    ) -> dict[str, str]:
+        """Line 34: new clues from the opinions, their scores, and who left."""
+
+        def again(agent: Agent) -> str:
+            reply = ask(
+                agent.chat,
+                "a4vl/refine",
+                ClueReply,
+                default=ClueReply(clue=question.text),
+                name=Plain(agent.name),
+                question=question,
+                length=length(footage),
+                transcript=transcript(judged),
+                clue=clues[agent.name],
+                words=self.clue_words,
+            )
+            return shortened(reply.clue, self.clue_words, question)
+
+        return dict(zip((agent.name for agent in agents), fanout(again, agents), strict=True))
 
     def conclude(
         self,
@@ -301,3 +437,16 @@ def reasons(said: Sequence[Opinion], last: Sequence[Opinion], winner: str | None
     agreed = {opinion.vote for opinion in last} if winner is not None else {last[0].vote}
     given = [opinion for opinion in said if opinion.vote is not None and opinion.vote in agreed]
     return list(dict.fromkeys(opinion.reason for opinion in given if opinion.reason))
+
+
+def needs_whole_film(question: Question, agent: Agent, told: Mapping[str, Any]) -> bool:
+    """The gate of the released code; counting questions always need the whole film."""
+    if COUNTING.search(question.text):
+        return True
+    default = GateReply(whole_video=True)
+    return ask(agent.chat, "a4vl/gate", GateReply, default=default, **told).whole_video
+
+
+def shortened(clue: str, most: int, question: Question) -> str:
+    """The first ``most`` words of a clue; the question if the clue is empty."""
+    return " ".join(clue.split()[:most]) or question.text

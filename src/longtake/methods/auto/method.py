@@ -20,36 +20,70 @@ puts the question once more, with everything that models told about pictures so 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from typing import Any, ClassVar, Literal
 
 from longtake import registry
 from longtake.algorithms.asking import kind
-from longtake.errors import check_least
-from longtake.events import note
+from longtake.errors import BudgetSpent, LongtakeError, ModelError, check_least
+from longtake.events import STAGE, note, step
 from longtake.footage.protocol import Footage
-from longtake.methods.auto.planning import NOTES, Needs, Plan, Situation, has_to_wait, plan
-from longtake.methods.auto.searching import Search
-from longtake.methods.auto.stages import Hunt
-from longtake.methods.auto.stopping import frames_of, keys, usual
+from longtake.methods.auto.plan import (
+    LEAST,
+    NOTES,
+    NOTHING,
+    Decision,
+    Leader,
+    Needs,
+    NextStage,
+    Room,
+    Situation,
+    StagePlan,
+    StageVote,
+    decide,
+    fitted,
+    follows,
+    frames_of,
+    frames_that_fit,
+    has_to_wait,
+    is_limited,
+    keys,
+    leader_among,
+    limits_frames,
+    misfit,
+    only_time_is_limited,
+    plan,
+    same_vote,
+    unaffordable,
+    usual,
+)
+from longtake.methods.auto.search import SearchStage, merged, relevant, split
 from longtake.methods.base import (
     SMALL,
     Bounds,
     Method,
     StageOdds,
     bounds_of,
+    checks_itself,
     configure,
     name_of,
     needs_index,
 )
+from longtake.models.replies.letters import plain
 from longtake.steps import calibration
-from longtake.steps.calibration import Calibration
+from longtake.steps.answer import guess
+from longtake.steps.calibration import Calibration, StageFacts
 from longtake.steps.run import Run
-from longtake.types import Answer, Question
+from longtake.steps.showing import length
+from longtake.steps.signals import LENGTH, doublings, is_given, signals
+from longtake.steps.stage import Notebook, StageRun, subtract
+from longtake.steps.verify import Checked, check
+from longtake.types import Answer, Line, Question, Usage
 
 SHIPPED = "calibration.json"
+
 STAGE_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     # chosen on development seeds: a third of the tokens, and nearly the same accuracy
     "symphony": {
@@ -62,11 +96,13 @@ STAGE_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
         },
     }
 }
+
 BRIEF: Mapping[str, Mapping[str, Any]] = {
     # chosen on one half of real captions and held on the other: see docs/auto.md
     "lookup": {"passages_for_options": 2}
 }
-STEPS: Mapping[str, type[Method]] = {Search.name: Search}
+
+STEPS: Mapping[str, type[Method]] = {SearchStage.name: SearchStage}
 """Stages that are no methods by themselves."""
 
 
@@ -149,9 +185,9 @@ class Auto:
         """The loop above."""
         planned = self.plan(footage, question, run)  # 1
         note("planned", stages=list(planned.stages), skipped=dict(planned.skipped))
-        return Hunt(self, footage, question, run).through(planned.stages)  # 2 to 8
+        return Cascade(self, footage, question, run).answer(planned.stages)  # 2 to 8
 
-    def plan(self, footage: Footage, question: Question, run: Run) -> Plan:
+    def plan(self, footage: Footage, question: Question, run: Run) -> StagePlan:
         """The stages for this question, with reasons for those left out."""
         needs = {}
         for stage in dict.fromkeys(self.stages):
@@ -229,3 +265,276 @@ def situate(footage: Footage, run: Run) -> Situation:
 def shipped() -> Calibration:
     """The calibration that comes with longtake."""
     return calibration.read(files(__package__) / SHIPPED)  # type: ignore[arg-type]
+
+
+class Cascade:
+    """One question on its way through the stages."""
+
+    def __init__(self, settings: Auto, footage: Footage, question: Question, run: Run) -> None:
+        self.settings = settings
+        self.footage, self.question, self.run = footage, question, run
+        self.rule = settings.calibration
+        self.notebook = Notebook() if settings.handover else None
+        self.votes: list[StageVote] = []
+        self.leader: Leader | None = None
+        self.refused: Answer | None = None
+        self.failure: LongtakeError | None = None
+        self.misfit = misfit(self.rule, run.names.values(), footage.has)
+        self.length = {LENGTH: round(doublings(footage.duration), 4)}
+        self.left: list[str] = []
+        self.after: dict[str, str] = {}
+        self.ran: set[str] = set()
+        self.shown: dict[str, int] = {}
+        """The most frames that stages of a name were asked to show."""
+
+    def answer(self, stages: Sequence[str]) -> Answer:
+        """Lines 2 to 8."""
+        self.left = keys(stages)
+        self.after = follows(self.left)
+        turn = self.choose().next  # 2
+        number = 0
+        while turn is not None:
+            self.left.remove(turn.key)
+            self.ran.add(turn.key)
+            number += 1
+            try:
+                with step("stage", method=turn.key, number=number):
+                    self.enter(turn)  # 3 to 6
+            except BudgetSpent as spent:
+                if self.leader is None:
+                    raise
+                # the leader was complete, and checked, before this stage began
+                note("stage_cut", stage=turn.key, why=str(spent))
+                break
+            except LongtakeError as error:
+                note("stage_failed", stage=turn.key, why=str(error))
+                self.failure, self.refused = error, None
+                self.drop_lost(error)
+                turn = self.choose().next
+                continue
+            turn = self.go_on(turn.key)  # 7
+        return self.conclude()  # 8
+
+    def ahead(self) -> list[NextStage]:
+        """The stages that can come next; those that the budget does not pay for are dropped."""
+        possible = []
+        for key in list(self.left):
+            before = self.after.get(key)
+            if before in self.left:
+                continue  # notes follow the stage before them
+            each = self.fitted(key) if before is None or before in self.ran else "nothing to note"
+            why = self.over_budget(each) if isinstance(each, NextStage) else each
+            if not why and isinstance(each, NextStage):
+                possible.append(each)
+            elif self.leader is not None:
+                note("stage_skipped", stage=key, why=why)
+                self.left.remove(key)
+        if possible or self.leader is not None:
+            return possible
+        # even a stage that is too dear is tried if there is no answer otherwise
+        return self.first()
+
+    def first(self) -> list[NextStage]:
+        """The first stage of the list, as small as it can be."""
+        first = [key for key in self.left if key not in self.after][:1]
+        return [NextStage(key, key, LEAST if frames_of(key) else None) for key in first]
+
+    def fitted(self, key: str) -> NextStage | str:
+        """A stage with as many frames as fit; or why it is not worth a call."""
+        name = name_of(key)
+        if frames_of(key) is None or "vlm" not in self.run:
+            return NextStage(key, key)
+        # for a calibration each stage is rated as itself, whatever the old one knows
+        known = [] if self.settings.stop == "never" else list(self.rule.stages)
+        room = Room(
+            min(frames_that_fit(self.run["vlm"], self.run), len(self.footage.times)),
+            self.shown.get(name, 0),
+            limited=limits_frames(self.run.ledger.limits),
+        )
+        return fitted(key, room, [frames_of(each) or 0 for each in known if name_of(each) == name])
+
+    def over_budget(self, ahead: NextStage) -> str:
+        """Why the rest of the budget does not pay for a stage; empty if it does, or may."""
+        facts = usual(self.rule.stages.get(ahead.rated, StageFacts()), kind(self.question.text))
+        if ahead.frames is not None:
+            # its frames were fitted to these limits
+            facts = replace(facts, tokens=0.0, cost=0.0, frames=0.0)
+        return unaffordable(facts, self.run.ledger.limits, self.run.usage)
+
+    def enter(self, turn: NextStage) -> None:
+        """Run a stage and hear its answer."""
+        before = self.run.usage
+        stage = StageRun(self.run, self.notebook, self.suggest)
+        settles = name_of(turn.key) == NOTES
+        answer = self.settle(stage) if settles else self.ask(turn, stage)
+        vote = None
+        if answer is not None and is_given(answer):
+            vote = self.heard(turn, answer, stage)
+            self.votes.append(vote)
+            self.leader = leader_among(self.votes, self.question, self.rule.pool)
+            self.run.propose(self.leading_answer(), complete=True)
+        elif answer is not None:
+            self.failure, self.refused = None, answer
+        self.tell(turn.rated, vote, subtract(self.run.usage, before))
+
+    def drop_lost(self, error: LongtakeError) -> None:
+        """Leave out the stages that would wait for a model in vain."""
+        if not (isinstance(error, ModelError) and error.problem == "unavailable"):
+            return
+        lost = {role for role, model in self.run.names.items() if model == error.model}
+        for key in list(self.left):
+            if lost & set(self.roles(key)):
+                note("stage_skipped", stage=key, why=f"{error.model} is unavailable")
+                self.left.remove(key)
+
+    def roles(self, key: str) -> tuple[str, ...]:
+        """The roles whose models a stage asks."""
+        return ("llm",) if name_of(key) == NOTES else self.settings.method(key).roles
+
+    def ask(self, turn: NextStage, stage: StageRun) -> Answer:
+        """The answer of a stage's method."""
+        if turn.frames is not None:
+            name = name_of(turn.key)
+            self.shown[name] = max(turn.frames, self.shown.get(name, 0))
+        method = self.settings.method(turn.key, turn.frames)
+        return method.answer(self.footage, self.question, stage)
+
+    def settle(self, stage: StageRun) -> Answer | None:
+        """The question once more, with everything noted; ``None`` if that adds nothing."""
+        lines = self.notes()
+        if not lines or len({name_of(vote.stage) for vote in self.votes} - {NOTES}) < 2:
+            note("stage_skipped", stage=NOTES, why="no two stages noted anything")
+            return None
+        said = guess(
+            stage["llm"], "auto/settle", self.question, length=length(self.footage), notes=lines
+        )
+        return said.as_answer()
+
+    def notes(self) -> list[Line]:
+        """What was told about pictures and what was cited: the statements that matter most."""
+        noted = [] if self.notebook is None else self.notebook.lines
+        for vote in self.votes:
+            cited = [each for each in vote.answer.evidence if each.text]
+            noted += [Line(each.segment, each.text) for each in cited]
+        lines = merged(statement for line in noted for statement in split(line))
+        return relevant(self.footage, self.question, lines, self.settings.max_notes)
+
+    def heard(self, turn: NextStage, answer: Answer, stage: StageRun) -> StageVote:
+        """An answer with its check and its probability (lines 4 and 5)."""
+        key = turn.rated
+        method = None if name_of(key) == NOTES else self.settings.method(key)
+        checked = self.check(answer, stage, itself=method is not None and checks_itself(method))
+        found = signals(answer, checked, self.question, self.footage.duration)
+        chance = self.rule.confidence(key, found)
+        if self.settings.stop == "stated" or chance is None:
+            chance = answer.confidence if answer.confidence is not None else 0.5
+        return StageVote(key, checked, chance, found)
+
+    def check(self, answer: Answer, stage: StageRun, *, itself: bool) -> Checked:
+        """The check of an answer, once for each different answer that found support."""
+        if itself and answer.evidence:
+            return Checked(answer, done=True, supports=len(answer.evidence))
+        if not (self.settings.verify and self.run.checks):
+            return Checked(answer)
+        for vote in self.votes:
+            if vote.checked.supports and same_vote(vote.answer, answer):
+                evidence = vote.answer.evidence
+                return replace(vote.checked, answer=replace(answer, evidence=evidence))
+        return check(answer, self.footage, self.question, stage)
+
+    def suggest(self, answer: Answer) -> None:
+        """A stage's own proposal counts while no stage has concluded."""
+        if self.leader is None:
+            self.run.propose(answer)
+
+    def go_on(self, key: str) -> NextStage | None:
+        """The stage after this one, ``None`` to stop; the decision is an event."""
+        decision = self.choose(key)
+        if self.leader is None:
+            note("decided", stage=key, stop=decision.next is None, why="no answer yet")
+            return decision.next
+        chance, stops = self.leader.probability, decision.next is None
+        note("decided", stage=key, stop=stops, probability=chance, why=decision.why)
+        return decision.next
+
+    def choose(self, key: str = "") -> Decision:
+        """The rule in force, or what replaces it in comparisons."""
+        settings, rule = self.settings, self.rule
+        ahead = self.ahead()
+        following = ahead[0] if ahead else None
+        stop_at = rule.stop_at if settings.stop_at is None else settings.stop_at
+        least = self.least_gain()
+        by_calls = only_time_is_limited(self.run.ledger.limits)
+        asked = kind(self.question.text)
+        if self.leader is None:
+            if has_to_wait(self.run.ledger.limits, self.footage):
+                # how long decoding many frames takes is not known, and a first answer comes first
+                return Decision(next(iter(self.first()), None), "the film is not indexed yet")
+            first = Decision(following, "the first stage")
+            if settings.stop == "calibrated":
+                known = {NOTHING: 1.0, **self.length}
+                first = decide(
+                    rule, 0.0, known, asked, ahead, stop_at=1.0, least_gain=0.0, by_calls=by_calls
+                )
+            return first if first.next else Decision(following, "no answer yet")
+        chance = self.leader.probability
+        if settings.stop == "never":
+            return Decision(following, "all stages were asked for")
+        if settings.stop == "random":
+            drawn = self.run.random("stop", self.question.text, key).random()
+            return Decision(None if drawn < settings.stop_chance else following, "by chance")
+        if settings.stop == "stated":
+            told = f"the stages state {chance:.2f}"
+            return Decision(None if chance >= stop_at else following, told)
+        if self.misfit and settings.stop_at is None:
+            return Decision(None, self.misfit)
+        known = dict(self.leader.signals)
+        return decide(
+            rule, chance, known, asked, ahead, stop_at=stop_at, least_gain=least, by_calls=by_calls
+        )
+
+    def least_gain(self) -> float:
+        """What 100,000 more tokens must gain; under a budget anything, since it is to be used."""
+        if self.settings.least_gain is not None:
+            return self.settings.least_gain
+        return 0.0 if is_limited(self.run.ledger.limits) else self.rule.least_gain
+
+    def tell(self, key: str, vote: StageVote | None, used: Usage) -> None:
+        """The event that a calibration is fitted from; it holds no label."""
+        told: dict[str, Any] = {
+            "stage": key,
+            "tokens": used.tokens_in + used.tokens_out,
+            "frames": used.frames,
+            "calls": used.calls,
+            "seconds": used.seconds,
+            "cost": used.cost,
+        }
+        if vote is not None and self.leader is not None:
+            leading = self.leader.vote.answer
+            told |= {
+                "choice": vote.answer.choice,
+                "text": vote.answer.text,
+                "signals": dict(vote.signals),
+                "probability": vote.probability,
+                "leader": leading.choice or plain(leading.text),
+                "standing": self.leader.probability,
+                "standing_signals": dict(self.leader.signals),
+            }
+        note(STAGE, **told)
+
+    def leading_answer(self) -> Answer:
+        """The leader with its probability as confidence."""
+        assert self.leader is not None
+        chance = self.leader.probability
+        # the correction is learned from where the rule stops; a budget stops elsewhere
+        if self.settings.stop == "calibrated" and not is_limited(self.run.ledger.limits):
+            chance = self.rule.final_probability(chance, kind(self.question.text))
+        return replace(self.leader.vote.answer, confidence=chance)
+
+    def conclude(self) -> Answer:
+        """The leader; without one, the last abstention or error, whichever came later."""
+        if self.leader is not None:
+            return self.leading_answer()
+        if self.failure is not None:
+            raise self.failure
+        return self.refused or Answer(status="abstained")

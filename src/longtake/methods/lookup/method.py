@@ -26,45 +26,93 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby, pairwise
 from typing import Any, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
+from longtake.algorithms import lexical
+from longtake.algorithms import passages as ranking
 from longtake.algorithms.expected import CERTAIN, Kind, expected, holds
+from longtake.algorithms.phrases import squeeze
 from longtake.algorithms.scope import scope
 from longtake.errors import check_least
 from longtake.events import note, step
 from longtake.footage.protocol import Footage
 from longtake.methods.base import Bounds, words
-from longtake.methods.lookup.reading import Passage, read
-from longtake.methods.lookup.searching import (
-    adds_nothing,
-    bearing,
-    choose,
-    excerpt,
-    holding,
-    promise,
-)
 from longtake.steps.answer import Choice, option
 from longtake.steps.ask import ask
 from longtake.steps.run import Run
 from longtake.steps.showing import length
 from longtake.timecode import clock
-from longtake.types import Answer, Evidence, Question, Segment
+from longtake.types import Answer, Evidence, Line, Question, Segment
 
 NOT_FOUND = (
     "not found in what can be heard or read; the pictures may tell: ask a method that looks, with a"
     " model that sees (--method videoagent --model vlm=NAME)"
 )
+
 ANSWER_TOKENS = 100
 """Tokens of a reply in a sentence."""
+
 _NOT_TOLD = re.compile(r"\bnot\s+(?:told|mentioned|stated|specified|given|said)\b", re.IGNORECASE)
+
+SHORT_SCREEN = 5
+"""Lines up to which a screen is shown whole; of a longer one, only what is new on it."""
+
+SHORTEST_LINE = 2
+"""Letters of a line worth reading: single ones are misread shapes."""
+
+MISREAD = 1 / 3
+"""Share of unknown words from which a long screen counts as misread, as blurred print is."""
+
+LONG_WORD = 4
+"""Letters of a word that counts for this: shorter ones are often abbreviations."""
+
+BEARS = 0.35
+"""Bearing from which a passage has to do with a question, measured by
+``benchmarks/lookup_thresholds.py`` on the development half of the benchmark ``films``."""
+
+MAY_BEAR = 0.25
+"""Bearing from which a passage is read as well, once another one clears :data:`BEARS`."""
+
+WORD_WEIGHT = 0.1
+"""What the weight of the shared words adds to the closeness in meaning."""
+
+AS_GOOD = 0.9
+"""Share of the best passage's words of question and answer that another cited one must hold."""
+
+KIND_WEIGHT = 0.2
+"""What it adds to a passage's rank if it holds the kind of thing that is asked for, such as a
+name."""
 
 
 class Phrases(BaseModel):
     """Other words for a question."""
 
     queries: list[str] = Field(description="search phrases of two to five words")
+
+
+@dataclass(frozen=True)
+class Passage:
+    """Lines that belong together, all from one source: ``speech``, ``onscreen`` or ``caption``."""
+
+    source: str
+    lines: tuple[Line, ...]
+    bearing: float = 0.0
+    """How much it has to do with the question."""
+
+    @property
+    def segment(self) -> Segment:
+        """From the first line to the last."""
+        return Segment(self.lines[0].segment.start, max(line.segment.end for line in self.lines))
+
+    @property
+    def text(self) -> str:
+        """The lines in a row; those of a screen are kept apart, since they are no sentence."""
+        return (" / " if self.source == "onscreen" else " ").join(line.text for line in self.lines)
 
 
 @dataclass(frozen=True)
@@ -241,3 +289,176 @@ def not_found() -> Answer:
 
 def _told(stretch: Segment | None) -> str:
     return "" if stretch is None else f"{clock(stretch.start)} to {clock(stretch.end)}"
+
+
+def read(footage: Footage, stretch: Segment | None) -> list[Passage]:
+    """Everything said, shown and described in a stretch; recognised now if need be."""
+    if "captions" in footage.has:
+        times = [t for t in footage.times.tolist() if stretch is None or t in stretch]
+        captions = zip(times, footage.captions(times), strict=True)
+        lines = [Line(Segment(time, time + 1), text) for time, text in captions]
+        return [Passage("caption", (line,)) for line in lines]
+    spoken = [Passage("speech", (line,)) for line in footage.speech(stretch)]
+    shown = screens(footage.onscreen(stretch))
+    return spoken + [passage for passage in shown if not is_misread(passage)]
+
+
+def screens(lines: Sequence[Line]) -> list[Passage]:
+    """Lines that are shown together, as one passage each.
+
+    A name stands below "Narrator" and says nothing without it. A screen that shows the same as the
+    one before prolongs it.
+    """
+    legible = [line for line in lines if len(squeeze(line.text)) >= SHORTEST_LINE]
+    legible.sort(key=lambda line: line.segment.start)
+    shown: list[Passage] = []
+    before: frozenset[str] = frozenset()
+    for _, group in groupby(legible, key=lambda line: line.segment.start):
+        screen = list(group)
+        known, before = before, frozenset(squeeze(line.text) for line in screen)
+        new = [line for line in screen if squeeze(line.text) not in known]
+        if shown and not new:
+            shown[-1] = _prolonged(shown[-1], screen)
+        else:
+            kept = screen if len(screen) <= SHORT_SCREEN else new
+            shown.append(Passage("onscreen", tuple(kept)))
+    return shown
+
+
+def is_misread(passage: Passage) -> bool:
+    """Whether a long screen consists of words that no English text holds."""
+    if len(passage.lines) <= SHORT_SCREEN:
+        return False
+    words = [word for word in lexical.content_words(passage.text) if len(word) >= LONG_WORD]
+    unknown = [word for word in words if word.isascii() and not lexical.is_known(word)]
+    return len(unknown) > MISREAD * len(words)
+
+
+def _prolonged(passage: Passage, screen: Sequence[Line]) -> Passage:
+    """A screen whose lines last as long as they are still shown on the next one."""
+    until = {squeeze(line.text): line.segment.end for line in screen}
+    lines = []
+    for line in passage.lines:
+        end = until.get(squeeze(line.text), line.segment.end)
+        lines.append(Line(Segment(line.segment.start, max(end, line.segment.end)), line.text))
+    return Passage(passage.source, tuple(lines))
+
+
+def bearing(
+    footage: Footage, queries: Sequence[str], passages: Sequence[Passage], most: int
+) -> NDArray[np.float64]:
+    """How much each passage has to do with the closest query: meaning, plus the shared words.
+
+    Meaning is compared for the ``most`` passages that share the most words; of a screen, the
+    closest line counts, since the others may be about something else.
+    """
+    texts = [passage.text for passage in passages]
+    by_words = ranking.by_words(queries, texts).max(axis=0)
+    kept = np.argsort(-by_words, kind="stable")[:most]
+    parts = compared([passages[number] for number in kept])
+    rows = footage.meanings([*queries, *parts])
+    closest = (rows[: len(queries)] @ rows[len(queries) :].T).max(axis=0)
+    closeness = dict(zip(parts, closest.tolist(), strict=True))
+    scores = np.full(len(passages), -1.0)
+    for number in kept:
+        own = [closeness[line.text] for line in passages[number].lines]
+        meaning = max(closeness[texts[number]], *own)
+        scores[number] = meaning + WORD_WEIGHT * by_words[number]
+    return scores
+
+
+def promise(
+    scores: NDArray[np.float64], passages: Sequence[Passage], kind: Kind | None
+) -> NDArray[np.float64]:
+    """The bearing of each passage, and more if it holds the kind of thing that is asked for."""
+    if kind is None:
+        return scores
+    held = [holds(kind, passage.text) for passage in passages]
+    return scores + KIND_WEIGHT * np.array(held, np.float64)
+
+
+def compared(passages: Sequence[Passage]) -> list[str]:
+    """The texts of passages whose meaning is compared: each as a whole, and each of its lines."""
+    texts: dict[str, None] = {}
+    for passage in passages:
+        texts |= dict.fromkeys([passage.text, *(line.text for line in passage.lines)])
+    return list(texts)
+
+
+def prepare(footage: Footage) -> None:
+    """Have the meanings of everything said and shown computed, so that no question waits for it."""
+    footage.meanings(compared(read(footage, None)))
+
+
+def choose(
+    scores: NDArray[np.float64],
+    passages: Sequence[Passage],
+    most: int,
+    neighbours: int,
+    kind: Kind | None = None,
+) -> list[int]:
+    """The most promising passages with their neighbours, in time order.
+
+    None if no passage clears :data:`BEARS`. A name counts for that; a colour or a number does not,
+    since many lines hold one: that a curtain is red does not make it bear on the colour of a hat.
+    Below that, a passage is too weak to ask a model, but may still tell what the others only
+    announce.
+    """
+    telling = promise(scores, passages, None if kind in CERTAIN else kind)
+    if telling.size == 0 or telling.max() < BEARS:
+        return []
+    promising = promise(scores, passages, kind)
+    order = np.argsort(-promising, kind="stable")[:most]
+    best = [int(number) for number in order if promising[number] >= MAY_BEAR]
+    lines = [Line(passage.segment, passage.text) for passage in passages]
+    chosen = set(best)
+    for source in {passages[number].source for number in best}:
+        # a neighbour comes from the same source: what is said next, what is shown next
+        own = [number for number, passage in enumerate(passages) if passage.source == source]
+        places = [own.index(number) for number in best if passages[number].source == source]
+        runs = ranking.with_neighbours(places, [lines[number] for number in own], neighbours)
+        chosen |= {own[place] for run in runs for place in run}
+    return sorted(chosen, key=lambda number: passages[number].segment)
+
+
+def excerpt(footage: Footage, question: str, passage: Passage) -> Passage:
+    """The part of a long screen around the line that is closest to the question.
+
+    A page of small print would fill the prompt, and a small model loses the rest among it.
+    """
+    if passage.source != "onscreen" or len(passage.lines) <= SHORT_SCREEN:
+        return passage
+    rows = footage.meanings([question, *(line.text for line in passage.lines)])
+    closest = int(np.argmax(rows[1:] @ rows[0]))
+    first = min(max(0, closest - SHORT_SCREEN // 2), len(passage.lines) - SHORT_SCREEN)
+    return replace(passage, lines=passage.lines[first : first + SHORT_SCREEN])
+
+
+def holding(answer: str, question: str, passages: Sequence[Passage]) -> list[tuple[Passage, float]]:
+    """The passages that hold the words of an answer, with the share they hold, best first.
+
+    Words of the question do not count unless the answer has no others. Where no single passage
+    holds the answer, two that follow each other may: speech is cut in mid-sentence. Of several,
+    only those are kept that also hold about as much of the question as the best one: a price is
+    named for many things.
+    """
+    asked, said = lexical.lemmas([question]), lexical.lemmas([answer])
+    wanted = said - asked or said
+    pairs = []
+    for one, other in pairwise(passages):
+        if one.source == other.source == "speech":
+            pairs.append(Passage(one.source, (*one.lines, *other.lines)))
+    for candidates in (passages, pairs):
+        shares = [(each, ranking.held(answer, wanted, each.text)) for each in candidates]
+        enough = [each for each in shares if each[1] >= ranking.HELD]
+        if enough:
+            strength = [ranking.held("", asked | said, passage.text) for passage, _ in enough]
+            order = sorted(range(len(enough)), key=lambda place: -strength[place])
+            least = AS_GOOD * max(strength)
+            return [enough[place] for place in order if strength[place] >= least]
+    return []
+
+
+def adds_nothing(answer: str, question: str) -> bool:
+    """Whether an answer only repeats the question."""
+    return not lexical.lemmas([answer]) - lexical.lemmas([question])

@@ -37,26 +37,26 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Literal
 
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
 from longtake.algorithms import chunks, sampling
 from longtake.errors import ConfigError, check_least
-from longtake.events import note, step
+from longtake.events import ScoresSet, emit, note, step
 from longtake.footage.clips import clip_scorer
 from longtake.footage.look import Look, cite, look_at, rows_within
 from longtake.footage.protocol import Footage
-from longtake.methods.base import Bounds
-from longtake.methods.lvagent.bounds import most
-from longtake.methods.lvagent.discussion import AgentTurn, Discussion
-from longtake.methods.lvagent.perception import key_information, retrieve, shown
-from longtake.methods.lvagent.replies import ReasonReply
+from longtake.methods.base import Bounds, words
 from longtake.prompts import Plain, phrase
 from longtake.steps.answer import guess, in_words
 from longtake.steps.ask import ask, with_options
 from longtake.steps.fanout import fanout
 from longtake.steps.run import Agent, Run
+from longtake.steps.showing import length, most_spoken, shown_to, spoken_around
 from longtake.steps.votes import (
     Opinion,
     by_meaning,
@@ -72,6 +72,64 @@ from longtake.types import Answer, Question
 
 CITED = 3
 """Moments cited for an answer."""
+
+SCALE = ("chunk_low", "chunk_high")
+"""Names, on an encoder's or a head's card, of the similarities that count as 0 and as 1."""
+
+
+# The titles are part of recorded requests, so they keep the names that these replies had.
+
+
+class WatchReply(BaseModel):
+    """Whether part of the film is enough."""
+
+    model_config = ConfigDict(title="GateReply")
+
+    whole_video: bool = Field(description="true: all of the film must be watched")
+
+
+class KeyReply(BaseModel):
+    """What to look for."""
+
+    key_information: str
+
+
+class AgentReasonReply(BaseModel):
+    """What led to an answer."""
+
+    model_config = ConfigDict(title="ReasonReply")
+
+    reason: str
+    """Without a description: a reason that was cut at the limit of tokens is used as it stands."""
+
+
+@dataclass(frozen=True)
+class AgentTurn:
+    """What an agent looked at, what it looked for, and what it says."""
+
+    look: Look
+    key: str
+    """The key information it looked for; empty if it watched the whole film."""
+    opinion: Opinion
+
+
+@dataclass
+class Discussion:
+    """A discussion of one question about one film."""
+
+    footage: Footage
+    question: Question
+    run: Run
+    agents: list[Agent]
+    """Those still in it, best first."""
+    whole: set[str] = field(default_factory=set)
+    """Names of the agents that watch the whole film."""
+    turns: dict[str, AgentTurn] = field(default_factory=dict)
+    """Each agent's latest turn."""
+    history: list[str] = field(default_factory=list)
+    """What was said, the scores, and who left, round by round."""
+    first: tuple[Opinion, ...] = ()
+    """The opinions of the first round."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +157,7 @@ class LVAgent:
         },
     }
 
+    # from the paper
     team_size: int = 3
     """Agents that take part: the first of the team file, which lists the best first."""
     max_rounds: int = 3
@@ -107,28 +166,14 @@ class LVAgent:
     """Random frames in an agent's first look."""
     global_frames: int = 16
     """Frames for an agent that must watch the whole film."""
-    own_frames: bool = False
-    """Let each agent that watches the whole film draw its own frames, as in the paper; off: all
-    agents of a round share one draw."""
-    whole_again: bool = True
-    """Agents that watched the whole film do so again in later rounds (ours); off, as printed
-    (eq. 4 and 8): from the second round on, everybody looks for new key information."""
     chunks: int = 6
     """Equal parts that the film is divided into."""
     frames_per_chunk: int = 16
     """Random frames drawn from each chunk; all agents of a round share one draw."""
     threshold: float | None = 0.8
     """Score a chunk must exceed. If none does, or if unset, the best chunk is used."""
-    calibration: Literal["auto", "minmax", "sum"] = "auto"
-    """How similarities become scores in [0, 1]: rescaled over the film's chunks (minmax), by the
-    ends of the scale if the encoder's or the head's card names them (auto), or added up as printed
-    (sum)."""
     question_term: bool = True
     """Compare chunks with the question as well as with the key information."""
-    key_words: int = 50
-    """Most words in the key information."""
-    native_whole: bool = True
-    """Always watch the whole film if it has no more frames than all chunks together would show."""
     perception: bool = True
     """Off: every agent sees ``blank_frames`` over the whole film in every round."""
     blank_frames: int = 128
@@ -139,14 +184,30 @@ class LVAgent:
     """Without consensus the agent with the lowest score leaves (dynamic). Otherwise nobody leaves,
     and after the last round the answer with the highest score stands (best_score), or the
     best-ranked agent decides from everything that was said (decide_by_agent)."""
-    reasons: bool = True
-    """Ask each agent for its reason. Off when only answers count, as in a selection."""
-    subtitle_words: int = 4000
-    """Most words of subtitles in a prompt: the nearest to the moments shown, as far as they fit."""
     temperature: float | None = 0.01
     """For agents whose team file sets none; unset: the model's own setting."""
     max_new_tokens: int | None = 168
     """Most tokens in a reply, likewise."""
+    key_words: int = 50
+    """Most words in the key information."""
+
+    # ours
+    own_frames: bool = False
+    """Let each agent that watches the whole film draw its own frames, as in the paper; off: all
+    agents of a round share one draw."""
+    whole_again: bool = True
+    """Agents that watched the whole film do so again in later rounds (ours); off, as printed
+    (eq. 4 and 8): from the second round on, everybody looks for new key information."""
+    calibration: Literal["auto", "minmax", "sum"] = "auto"
+    """How similarities become scores in [0, 1]: rescaled over the film's chunks (minmax), by the
+    ends of the scale if the encoder's or the head's card names them (auto), or added up as printed
+    (sum)."""
+    native_whole: bool = True
+    """Always watch the whole film if it has no more frames than all chunks together would show."""
+    reasons: bool = True
+    """Ask each agent for its reason. Off when only answers count, as in a selection."""
+    subtitle_words: int = 4000
+    """Most words of subtitles in a prompt: the nearest to the moments shown, as far as they fit."""
     vote_confidence: tuple[float, float, float] = (0.26, 0.53, 0.88)
     """Confidence by the first round's vote: no majority, a majority, unanimous."""
 
@@ -254,18 +315,85 @@ class LVAgent:
         agent, spread = seated
         key, rows = "", list(spread)  # 7
         if agent.name not in discussion.whole:
-            key = key_information(self, discussion, agent)  # 3 to 10
+            key = self.key_information(discussion, agent)  # 3 to 10
         if key:
-            rows = retrieve(self, discussion, key, drawn)  # 12, 13
+            rows = self.retrieve(discussion, key, drawn)  # 12, 13
         look = look_at(discussion.footage, rows)
         return AgentTurn(look, key, self.act(discussion, look, agent, "lvagent/answer"))  # 14
+
+    def key_information(self, discussion: Discussion, agent: Agent) -> str:
+        """Stages 1 and 2: what to look for; empty if the agent must watch the whole film."""
+        question = discussion.question
+        default = KeyReply(key_information=question.text)
+        if discussion.history:
+            reply = self._from_history(discussion, agent, default)  # 10
+        else:
+            footage = discussion.footage
+            chance = discussion.run.random("preview", footage.name, question.text, agent.name)
+            rows = chunks.draw(range(len(footage.times)), self.preview_frames, chance)  # 4
+            told = {"question": question, **self.shown(footage, look_at(footage, rows))}
+            whole = WatchReply(whole_video=True)
+            if ask(agent.chat, "lvagent/gate", WatchReply, default=whole, **told).whole_video:  # 5
+                return ""
+            most = self.key_words
+            reply = ask(
+                agent.chat, "lvagent/key", KeyReply, default=default, words=most, **told
+            )  # 9
+        return " ".join(reply.key_information.split()[: self.key_words]) or question.text
+
+    def _from_history(self, discussion: Discussion, agent: Agent, default: KeyReply) -> KeyReply:
+        """Line 10: new key information from what was said in earlier rounds."""
+        last = discussion.turns[agent.name].look.rows
+        return ask(
+            agent.chat,
+            "lvagent/key_again",
+            KeyReply,
+            default=default,
+            name=Plain(agent.name),
+            question=discussion.question,
+            length=length(discussion.footage),
+            history=discussion.history,
+            words=self.key_words,
+            subtitles=self.subtitles(discussion.footage, last),
+        )
+
+    def retrieve(
+        self, discussion: Discussion, key: str, drawn: Sequence[Sequence[int]]
+    ) -> list[int]:
+        """Stage 3, lines 12 and 13: the drawn frames of the chunks that fit."""
+        footage, question = discussion.footage, discussion.question
+        scorer = clip_scorer(footage)
+        texts = footage.encode([key, question.text] if self.question_term else [key])
+        rows = footage.embeddings()
+        similarity = np.stack([scorer.scores(rows[list(chunk)], texts) for chunk in drawn])
+        scale = None
+        # a trained head has a scale of its own, which replaces the encoder's
+        known = scorer.thresholds or footage.encoder.thresholds
+        if self.calibration == "auto" and SCALE[0] in known:
+            scale = (known[SCALE[0]], known[SCALE[1]])
+        scores = chunks.overall(similarity, scale, calibrate=self.calibration != "sum")  # 12
+        segments = tuple(chunks.equal(footage.duration, len(drawn)))
+        values = tuple(np.round(scores, 4).tolist())
+        emit(ScoresSet(label=f"chunks: {key}", segments=segments, values=values))
+        chosen: set[int] = set()
+        for number in chunks.chosen(scores, self.threshold):  # 13
+            chosen.update(drawn[number])
+        return sorted(chosen)
+
+    def shown(self, footage: Footage, look: Look) -> dict[str, Any]:
+        """What an agent sees and hears, as slots of its prompts."""
+        return {**shown_to(footage, look), "subtitles": self.subtitles(footage, look.rows)}
+
+    def subtitles(self, footage: Footage, rows: Sequence[int]) -> Any:
+        """The lines spoken around these moments."""
+        return spoken_around(footage, rows, most_spoken(footage.duration, self.subtitle_words))
 
     def act(
         self, discussion: Discussion, look: Look, agent: Agent, prompt: str, **slots: Any
     ) -> Opinion:
         """Line 14, eq. 6: the answer, then the reason in a second call from the same frames."""
         question = discussion.question
-        told = shown(self, discussion.footage, look)
+        told = self.shown(discussion.footage, look)
         # what the others said names options by their letters
         alone = not slots
         said = guess(agent.chat, prompt, question, reasoned=False, rotated=alone, **told, **slots)
@@ -275,8 +403,8 @@ class LVAgent:
         why = ask(
             agent.chat,
             "lvagent/reason",
-            ReasonReply,
-            default=ReasonReply(reason=""),
+            AgentReasonReply,
+            default=AgentReasonReply(reason=""),
             question=question,
             answer=in_words(question, said.choice, said.text),
             **told,
@@ -357,4 +485,37 @@ class LVAgent:
 
     def bounds(self, duration: float, question: Question) -> Bounds:
         """The agents never agree, every chunk passes, and every reply is as long as it may be."""
-        return most(self, duration, question)
+        seats = self.seats_by_round()
+        turns, per_turn = sum(seats), 2 if self.reasons else 1
+        view = self.blank_frames
+        if self.perception:
+            view = max(self.chunks * self.frames_per_chunk, self.global_frames)
+        several = sum(n > 1 for n in seats)  # rounds with more than one agent
+        grouping = several * (not question.options)
+        judging = sum(n for n in seats if n > 1) if self.reflection else 0
+        decides = self.reflection and self.discussion == "decide_by_agent" and seats[-1] > 1
+        deciding = per_turn * decides
+        keys = turns + seats[0] if self.perception else 0  # the gate is asked in round 1 only
+        previews = 2 * seats[0] * self.preview_frames if self.perception else 0
+        calls = keys + turns * per_turn + judging + grouping + deciding
+        reply = round((self.max_new_tokens or 1024) / 1.4)  # words
+        asked = words([question.text, *question.options]) + 170
+        told = asked + most_spoken(duration, self.subtitle_words)
+        remembered = (judging + keys + deciding) * turns * (reply + 12)
+        waiting = len(seats) * (per_turn + self.perception) + self.perception
+        return Bounds(
+            calls=calls,
+            frames=previews + (turns * per_turn + deciding) * view,
+            prompt_words=calls * told + remembered,
+            reply_words=calls * reply,
+            steps=waiting + several * self.reflection + grouping + deciding,
+        )
+
+    def seats_by_round(self) -> list[int]:
+        """The most agents in each round; the discussion ends when one is left."""
+        rounds = self.max_rounds if self.reflection else 1
+        if self.discussion != "dynamic":
+            left = [self.team_size] * rounds
+        else:
+            left = [max(1, self.team_size - number) for number in range(rounds)]
+        return left[: left.index(1) + 1] if 1 in left else left

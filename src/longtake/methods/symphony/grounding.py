@@ -15,25 +15,72 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import BaseModel, Field
 
+from longtake.algorithms import sampling
 from longtake.errors import check_least
 from longtake.events import ScoresSet, ToolCalled, emit, note, step
-from longtake.footage.look import rows_within
+from longtake.footage.look import look_at, rows_within
 from longtake.footage.protocol import Footage
-from longtake.methods.symphony.history import GROUNDING, Claim, Entry
-from longtake.methods.symphony.scoring import Scoring, cut
 from longtake.models.tokens import estimate
 from longtake.prompts import Plain, phrase
 from longtake.steps.ask import ask
+from longtake.steps.fanout import fanout
 from longtake.steps.run import Run
-from longtake.steps.showing import length
+from longtake.steps.showing import length, shown_to
 from longtake.timecode import clock, parse_time
-from longtake.types import Question, Segment
+from longtake.types import Evidence, Question, Segment
 
-_CLOCK = r"(?:\d{1,2}:)?[0-5]?\d:[0-5]\d"
-# only "at 3:16" is a time of the film; "John 3:16" and "the clock shows 3:16" are not
-_AT = r"\b(?:at|from|between|until)\s+(?:about\s+|around\s+)?"
-_RANGE = re.compile(rf"{_AT}({_CLOCK})\s*(?:to|and|until|-|–|—)\s*({_CLOCK})\b", re.IGNORECASE)
-_MOMENT = re.compile(rf"{_AT}({_CLOCK})\b", re.IGNORECASE)
+GROUNDING, PERCEPTION, SUBTITLES, FINISH = "grounding", "visual_perception", "subtitles", "finish"
+
+REFLECTION = "reflection"
+
+
+@dataclass(frozen=True)
+class HistoryEntry:
+    """One entry of the history."""
+
+    agent: str
+    instruct: str
+    report: tuple[str, ...]
+    """What the agent reported, line by line."""
+    scored_for: str = ""
+    """For grounding: the instruction by which every clip was scored, if they were."""
+    looked: tuple[int, ...] = ()
+    """Rows of the footage's grid that a model looked at."""
+    quoted: tuple[Evidence, ...] = ()
+    """Spoken lines that were found to be relevant."""
+
+
+@dataclass(frozen=True)
+class GroundedClip:
+    """A clip returned by grounding."""
+
+    segment: Segment
+    score: float
+    told: str = ""
+    """What the model that scored it says about it."""
+
+
+def written(history: Sequence[HistoryEntry]) -> list[str]:
+    """The history as the next agent reads it."""
+    lines: list[str] = []
+    for number, entry in enumerate(history, start=1):
+        # one numbered line per entry, so that a planner can refer to it
+        lines.append(f"{number}. {entry.agent}: {entry.instruct}")
+        lines += [f"   {line}" for line in entry.report]
+    return lines or [phrase("symphony", "nothing_yet")]
+
+
+def uninspected(history: Sequence[HistoryEntry]) -> bool:
+    """Whether nobody has looked since grounding last reported where to look."""
+    acted = []
+    for entry in history:
+        # an agent that used no tool has looked at nothing
+        has_looked = entry.agent == PERCEPTION and entry.looked
+        if entry.agent == GROUNDING or has_looked:
+            acted.append(entry.agent)
+    return bool(acted) and acted[-1] == GROUNDING
+
+
 REPORTED = 0.4
 """Share of the planner's context that one report may fill."""
 
@@ -46,10 +93,19 @@ class ToolReply(BaseModel):
     instruction: str = Field("", description="for vlm_score: what to identify in a clip")
 
 
+class ScoreReply(BaseModel):
+    """How relevant a clip is to the question."""
+
+    caption: str = Field(description="relevant people, objects and actions, in order")
+    score: int = Field(ge=1, le=4)
+    reason: str = Field("", description="for a score of 2 or higher: why")
+
+
 @dataclass(frozen=True)
 class Grounding:
     """Settings of the grounding agent."""
 
+    # from the paper
     retrieved_clips: int = 15
     """Clips that ``retrieve`` returns."""
     retrieved_seconds: float = 10.0
@@ -60,6 +116,8 @@ class Grounding:
     """Frames shown of each."""
     least_score: int = 2
     """Clips with a lower score, of 1 to 4, are not returned."""
+
+    # ours, or from the released code
     scoring: Literal["full", "coarse_to_fine"] = "full"
     """Score every clip, or long stretches first and then the clips of the best (ours)."""
     coarse_clips: int = 4
@@ -90,41 +148,65 @@ class Grounding:
         clips = len(cut(duration, self.scored_seconds))
         return clips if self.scoring == "full" else min(clips, self.score_calls)
 
+    def ground(
+        self,
+        footage: Footage,
+        question: Question,
+        instruct: str,
+        run: Run,
+        *,
+        scored_for: Sequence[str],
+    ) -> HistoryEntry:
+        """Use one tool once; a question that names its own time needs none.
 
-def ground(
-    settings: Grounding,
-    footage: Footage,
-    question: Question,
-    instruct: str,
-    run: Run,
-    *,
-    scored_for: Sequence[str],
-) -> Entry:
-    """Use one tool once; a question that names its own time needs none.
+        ``scored_for`` lists the instructions by which the film was scored before. It is not scored
+        again by the same instruction.
+        """
+        with step("grounding", instruct=instruct):
+            named = named_stretches(question.text, footage.duration) if self.named_times else []
+            if named:
+                note("question_names_its_time", stretches=[[s.start, s.end] for s in named])
+                claims = [GroundedClip(segment, 1.0) for segment in named]
+                heading = phrase("symphony", "claims_named")
+                return HistoryEntry(GROUNDING, instruct, tuple(reported(heading, claims, run)))
+            choice = _choose_tool(footage, question, instruct, run)
+            if choice.tool == "vlm_score":
+                # scoring again in the same way would repeat the report, at a call per minute
+                instruction = choice.instruction or instruct
+                if instruction not in scored_for and len(scored_for) < self.max_scorings:
+                    claims = Scoring(self, footage, question, instruction, run).claims()
+                    _tell("vlm_score", {"scoring_instruction": instruction}, claims)
+                    report = tuple(_report("vlm_score", claims, run))
+                    return HistoryEntry(GROUNDING, instruct, report, scored_for=instruction)
+                repeated = instruction in scored_for
+                note("not_scored_again", why="same instruction" if repeated else "limit reached")
+            claims = self.retrieved(footage, choice.cue or instruct)
+            return HistoryEntry(GROUNDING, instruct, tuple(_report("retrieve", claims, run)))
 
-    ``scored_for`` lists the instructions by which the film was scored before. It is not scored
-    again by the same instruction.
-    """
-    with step("grounding", instruct=instruct):
-        named = named_stretches(question.text, footage.duration) if settings.named_times else []
-        if named:
-            note("question_names_its_time", stretches=[[s.start, s.end] for s in named])
-            claims = [Claim(segment, 1.0) for segment in named]
-            heading = phrase("symphony", "claims_named")
-            return Entry(GROUNDING, instruct, tuple(reported(heading, claims, run)))
-        choice = _choose_tool(footage, question, instruct, run)
-        if choice.tool == "vlm_score":
-            # scoring again in the same way would repeat the report, at a call per minute of film
-            instruction = choice.instruction or instruct
-            if instruction not in scored_for and len(scored_for) < settings.max_scorings:
-                claims = Scoring(settings, footage, question, instruction, run).claims()
-                _tell("vlm_score", {"scoring_instruction": instruction}, claims)
-                report = tuple(_report("vlm_score", claims, run))
-                return Entry(GROUNDING, instruct, report, scored_for=instruction)
-            repeated = instruction in scored_for
-            note("not_scored_again", why="same instruction" if repeated else "limit reached")
-        claims = retrieved(settings, footage, choice.cue or instruct)
-        return Entry(GROUNDING, instruct, tuple(_report("retrieve", claims, run)))
+    def retrieved(self, footage: Footage, cue: str) -> list[GroundedClip]:
+        """The clips whose mean embedding is closest to the cue, best first."""
+        clips = cut(footage.duration, self.retrieved_seconds)
+        pictures, text = footage.embeddings(), footage.encode([cue])[0]
+        means = np.stack([pictures[rows_within(footage, clip)].mean(axis=0) for clip in clips])
+        # the mean of unit vectors is shorter than one, and zero if they cancel out
+        sizes = np.linalg.norm(means, axis=1)
+        closeness = (means @ text) / np.where(sizes > 0, sizes, 1.0)
+        values = tuple(np.round(closeness, 4).tolist())
+        emit(ScoresSet(label=f"retrieve: {cue}", segments=tuple(clips), values=values))
+        best = np.argsort(-closeness, kind="stable")[: self.retrieved_clips].tolist()
+        claims = [GroundedClip(clips[index], round(float(closeness[index]), 3)) for index in best]
+        _tell("retrieve", {"cue": cue}, claims)
+        return claims
+
+
+_CLOCK = r"(?:\d{1,2}:)?[0-5]?\d:[0-5]\d"
+
+# only "at 3:16" is a time of the film; "John 3:16" and "the clock shows 3:16" are not
+_AT = r"\b(?:at|from|between|until)\s+(?:about\s+|around\s+)?"
+
+_RANGE = re.compile(rf"{_AT}({_CLOCK})\s*(?:to|and|until|-|–|—)\s*({_CLOCK})\b", re.IGNORECASE)
+
+_MOMENT = re.compile(rf"{_AT}({_CLOCK})\b", re.IGNORECASE)
 
 
 def _choose_tool(footage: Footage, question: Question, instruct: str, run: Run) -> ToolReply:
@@ -140,30 +222,14 @@ def _choose_tool(footage: Footage, question: Question, instruct: str, run: Run) 
     )
 
 
-def retrieved(settings: Grounding, footage: Footage, cue: str) -> list[Claim]:
-    """The clips whose mean embedding is closest to the cue, best first."""
-    clips = cut(footage.duration, settings.retrieved_seconds)
-    pictures, text = footage.embeddings(), footage.encode([cue])[0]
-    means = np.stack([pictures[rows_within(footage, clip)].mean(axis=0) for clip in clips])
-    # the mean of unit vectors is shorter than one, and zero if they cancel out
-    sizes = np.linalg.norm(means, axis=1)
-    closeness = (means @ text) / np.where(sizes > 0, sizes, 1.0)
-    values = tuple(np.round(closeness, 4).tolist())
-    emit(ScoresSet(label=f"retrieve: {cue}", segments=tuple(clips), values=values))
-    best = np.argsort(-closeness, kind="stable")[: settings.retrieved_clips].tolist()
-    claims = [Claim(clips[index], round(float(closeness[index]), 3)) for index in best]
-    _tell("retrieve", {"cue": cue}, claims)
-    return claims
-
-
-def _report(tool: str, claims: Sequence[Claim], run: Run) -> list[str]:
+def _report(tool: str, claims: Sequence[GroundedClip], run: Run) -> list[str]:
     """What a tool found, or that it found nothing."""
     if not claims:
         return [phrase("symphony", "nothing_grounded", tool=Plain(tool))]
     return reported(phrase("symphony", "claims", tool=Plain(tool)), claims, run)
 
 
-def reported(heading: str, claims: Sequence[Claim], run: Run) -> list[str]:
+def reported(heading: str, claims: Sequence[GroundedClip], run: Run) -> list[str]:
     """The claims as lines, best first; as many as leave the planner room to think."""
     lines = [_line(claim) for claim in claims]
     # the report must leave the planner room for the rest of the history and for its reply
@@ -183,7 +249,7 @@ def reported(heading: str, claims: Sequence[Claim], run: Run) -> list[str]:
     return [heading, *kept]
 
 
-def _line(claim: Claim) -> str:
+def _line(claim: GroundedClip) -> str:
     score = Plain(f"{claim.score:g}")
     if not claim.told:
         return phrase("symphony", "claim", clip=claim.segment, score=score)
@@ -204,10 +270,106 @@ def named_stretches(text: str, duration: float, *, around: float = 30.0) -> list
     return [Segment(start, end) for start, end in inside if end > start]
 
 
-def _tell(tool: str, arguments: dict[str, Any], claims: Sequence[Claim]) -> None:
+def _tell(tool: str, arguments: dict[str, Any], claims: Sequence[GroundedClip]) -> None:
     """Record the use of a tool in the trace."""
     lines = []
     for claim in claims:
         span = f"{clock(claim.segment.start)} to {clock(claim.segment.end)}"
         lines.append(f"{span} ({claim.score:g}) {claim.told}".strip())
     emit(ToolCalled(name=tool, arguments=arguments, result="\n".join(lines)))
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """Scores the clips of one film by one instruction."""
+
+    settings: Grounding
+    footage: Footage
+    question: Question
+    instruction: str
+    run: Run
+
+    def claims(self) -> list[GroundedClip]:
+        """Every clip with a score of at least ``least_score``, best first; ties go by time."""
+        clips = cut(self.footage.duration, self.settings.scored_seconds)
+        if self.settings.scoring == "full" or len(clips) <= self.settings.score_calls:
+            claims = self.score(clips)
+        else:
+            claims = self.coarse_to_fine(clips)
+        # the trace shows every score, also those that are not returned
+        values = {claim.segment: claim.score for claim in claims}
+        segments = tuple(sorted(values))
+        emit(
+            ScoresSet(
+                label=f"vlm_score: {self.instruction}",
+                segments=segments,
+                values=tuple(values[segment] for segment in segments),
+            )
+        )
+        kept = [claim for claim in claims if claim.score >= self.settings.least_score]
+        return sorted(kept, key=_best_first)
+
+    def coarse_to_fine(self, clips: Sequence[Segment]) -> list[GroundedClip]:
+        """Score long stretches first, then the clips of the best ones while calls are left.
+
+        A stretch whose clips were scored is replaced by them.
+        """
+        limit = self.settings.score_calls
+        # coarse stretches take at most half of the calls; the rest is for a closer look
+        size = max(self.settings.coarse_clips, math.ceil(len(clips) / (limit // 2)))
+        groups = [list(clips[at : at + size]) for at in range(0, len(clips), size)]
+        stretches = {Segment(group[0].start, group[-1].end): group for group in groups}
+        coarse = self.score(list(stretches))
+        left = limit - len(stretches)
+        fine: list[Segment] = []
+        refined: set[Segment] = set()
+        for claim in sorted(coarse, key=_best_first):
+            group = stretches[claim.segment]
+            if len(group) <= left:
+                left -= len(group)
+                fine += group
+                refined.add(claim.segment)
+        note(
+            "scored_coarsely",
+            stretches=len(stretches),
+            refined=len(refined),
+            calls=len(stretches) + len(fine),
+        )
+        rest = [claim for claim in coarse if claim.segment not in refined]
+        return [*rest, *self.score(fine)]
+
+    def score(self, clips: Sequence[Segment]) -> list[GroundedClip]:
+        """Score clips in parallel; a clip whose score is unreadable is left out."""
+        return [claim for claim in fanout(self.score_clip, clips) if claim is not None]
+
+    def score_clip(self, clip: Segment) -> GroundedClip | None:
+        """Show a clip to the model and read its score."""
+        rows = rows_within(self.footage, clip)
+        chosen = rows[sampling.uniform(len(rows), self.settings.scored_frames)]
+        reply = ask(
+            self.run["vlm"],
+            "symphony/score",
+            ScoreReply,
+            default=None,
+            question=self.question,
+            instruction=self.instruction,
+            clip=clip,
+            **shown_to(self.footage, look_at(self.footage, chosen.tolist())),
+        )
+        if reply is None:
+            note("clip_not_scored", start=clip.start, end=clip.end)
+            return None
+        told = [text for text in (reply.caption, reply.reason) if text]
+        return GroundedClip(clip, reply.score, " ".join(told))
+
+
+def cut(duration: float, seconds: float) -> list[Segment]:
+    """Cut the film into clips of equal length; a remainder under half a clip joins the last one."""
+    count = max(1, math.floor(duration / seconds + 0.5))
+    starts = [number * seconds for number in range(count)]
+    ends = [min(start + seconds, duration) for start in starts[:-1]]
+    return [Segment(start, end) for start, end in zip(starts, [*ends, duration], strict=True)]
+
+
+def _best_first(claim: GroundedClip) -> tuple[float, Segment]:
+    return -claim.score, claim.segment

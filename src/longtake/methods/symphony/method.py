@@ -24,41 +24,49 @@ paper cites nothing.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
+import numpy as np
 from pydantic import BaseModel, Field
 
 from longtake.errors import check_least
 from longtake.events import note, step
+from longtake.footage.look import cite, look_at
 from longtake.footage.protocol import Footage
 from longtake.methods.base import Bounds, words
-from longtake.methods.symphony.citations import closest, moments
-from longtake.methods.symphony.grounding import Grounding, ground
-from longtake.methods.symphony.history import (
+from longtake.methods.symphony.grounding import (
     FINISH,
     GROUNDING,
     PERCEPTION,
     REFLECTION,
-    Entry,
+    Grounding,
+    HistoryEntry,
     uninspected,
     written,
 )
-from longtake.methods.symphony.perception import Perception, perceive
-from longtake.methods.symphony.subtitles import listen
+from longtake.methods.symphony.perception import Perception, listen
 from longtake.models.replies.letters import read_letter
 from longtake.prompts import phrase
 from longtake.steps.answer import Guess, guess, in_words
 from longtake.steps.ask import ask
 from longtake.steps.run import Run
 from longtake.steps.showing import SPOKEN, length
-from longtake.types import Answer, Question
+from longtake.timecode import parse_time
+from longtake.types import Answer, Evidence, Question
 
 NO_LIMIT = 50
 """Stands for the limits that the paper does not print; a run has to end."""
+
 SMALL_PIECE = 2000
 """Tokens of subtitles that even a small model can read at once; used by estimates."""
+
+CITED = 3
+"""Moments cited for an answer; as many quoted lines may be cited in addition."""
+
+_CLOCK = re.compile(r"\b\d{1,2}:[0-5]\d:[0-5]\d\b")
 
 
 class PlanReply(BaseModel):
@@ -108,6 +116,13 @@ class Symphony:
         "small": {"max_steps": 6, "subtitle_tokens": 2000},
     }
 
+    # from the paper
+    grounding: Grounding = field(default_factory=Grounding)
+    """Where to look: ``grounding.scoring``, ``grounding.score_calls`` and the rest."""
+    perception: Perception = field(default_factory=Perception)
+    """How to look: ``perception.max_tool_calls``, frames and lengths of each tool."""
+
+    # ours
     max_steps: int = 17
     """Steps of the planner; on the last it can only finish."""
     max_reflections: int = 1
@@ -115,10 +130,6 @@ class Symphony:
     look_before_finish: bool = True
     """Reject a finish while nobody has looked at what grounding claims (ours); off, this is left to
     the planner, as in the paper."""
-    grounding: Grounding = field(default_factory=Grounding)
-    """Where to look: ``grounding.scoring``, ``grounding.score_calls`` and the rest."""
-    perception: Perception = field(default_factory=Perception)
-    """How to look: ``perception.max_tool_calls``, frames and lengths of each tool."""
     subtitle_tokens: int = 6000
     """Most tokens of subtitles in one prompt (ours), and at most half of the context; more are read
     in pieces."""
@@ -128,7 +139,7 @@ class Symphony:
 
     def answer(self, footage: Footage, question: Question, run: Run) -> Answer:
         """The loop above."""
-        history: list[Entry] = []  # 1
+        history: list[HistoryEntry] = []  # 1
         reviews, rejected = 0, False
         for number in range(1, self.max_steps + 1):  # 2
             last = number == self.max_steps
@@ -159,7 +170,7 @@ class Symphony:
         raise AssertionError("the last plan always ends the loop")
 
     def plan(
-        self, footage: Footage, question: Question, history: Sequence[Entry], run: Run
+        self, footage: Footage, question: Question, history: Sequence[HistoryEntry], run: Run
     ) -> PlanReply | None:
         """What the planner wants next; ``None`` ends the search, if its reply is unreadable."""
         return ask(
@@ -177,16 +188,16 @@ class Symphony:
         plan: PlanReply,
         footage: Footage,
         question: Question,
-        history: Sequence[Entry],
+        history: Sequence[HistoryEntry],
         run: Run,
-    ) -> Entry:
+    ) -> HistoryEntry:
         """Let the chosen agent act; its report becomes an entry of the history."""
         instruct = plan.instruct or question.text
         if plan.agent == GROUNDING:
             before = [entry.scored_for for entry in history if entry.scored_for]
-            return ground(self.grounding, footage, question, instruct, run, scored_for=before)
+            return self.grounding.ground(footage, question, instruct, run, scored_for=before)
         if plan.agent == PERCEPTION:
-            return perceive(self.perception, footage, question, instruct, run)
+            return self.perception.perceive(footage, question, instruct, run)
         return listen(footage, question, instruct, run, most_tokens=self.subtitle_tokens)
 
     def proposed(
@@ -194,7 +205,7 @@ class Symphony:
         plan: PlanReply | None,
         footage: Footage,
         question: Question,
-        history: Sequence[Entry],
+        history: Sequence[HistoryEntry],
         run: Run,
     ) -> Guess:
         """The plan's answer; if it names none, or there is no plan, an answer from the history."""
@@ -214,7 +225,12 @@ class Symphony:
         )
 
     def reflect(
-        self, footage: Footage, question: Question, history: Sequence[Entry], said: Guess, run: Run
+        self,
+        footage: Footage,
+        question: Question,
+        history: Sequence[HistoryEntry],
+        said: Guess,
+        run: Run,
     ) -> VerdictReply:
         """Whether search and answer are credible; an unreadable review accepts, with an event."""
         answer = in_words(question, said.choice, said.text)
@@ -230,7 +246,7 @@ class Symphony:
         )
 
     def conclude(
-        self, footage: Footage, question: Question, history: Sequence[Entry], said: Guess
+        self, footage: Footage, question: Question, history: Sequence[HistoryEntry], said: Guess
     ) -> Answer:
         """The answer with its evidence: moments that were looked at, and lines that were quoted."""
         if said.abstained:
@@ -265,15 +281,44 @@ class Symphony:
         )
 
 
-def look_first() -> Entry:
+def look_first() -> HistoryEntry:
     """The loop's reply to a finish before anybody looked at what grounding claims."""
     told = phrase("symphony", "look_first")
     note("finish_refused", why=told)
-    return Entry(FINISH, phrase("symphony", "proposal"), (told,))
+    return HistoryEntry(FINISH, phrase("symphony", "proposal"), (told,))
 
 
-def rejection(question: Question, said: Guess, verdict: VerdictReply) -> Entry:
+def rejection(question: Question, said: Guess, verdict: VerdictReply) -> HistoryEntry:
     """What the planner is told of an answer that was not credible."""
     answer, comment = in_words(question, said.choice, said.text), verdict.comment or ""
     told = phrase("symphony", "not_credible", answer=answer, comment=comment).strip()
-    return Entry(REFLECTION, phrase("symphony", "review"), (told,))
+    return HistoryEntry(REFLECTION, phrase("symphony", "review"), (told,))
+
+
+def moments(footage: Footage, looked: Sequence[int], reason: str, about: str) -> list[Evidence]:
+    """Moments that were looked at: those the reason names, then those closest to the answer."""
+    if not looked:
+        return []
+    times = footage.times[list(looked)]
+    named: dict[int, None] = {}
+    for text in _CLOCK.findall(reason):
+        nearest = int(np.abs(times - parse_time(text)).argmin())
+        # a time that nobody looked at is no evidence
+        if abs(float(times[nearest]) - parse_time(text)) <= 1.0:
+            named[looked[nearest]] = None
+    first = list(named)[:CITED]
+    rest = [row for row in looked if row not in named]
+    return [
+        *cite(footage, look_at(footage, first, pictures=False), about, CITED),
+        *cite(footage, look_at(footage, rest, pictures=False), about, CITED - len(first)),
+    ]
+
+
+def closest(footage: Footage, quoted: Sequence[Evidence], about: str) -> list[Evidence]:
+    """The quoted lines closest in meaning to the answer."""
+    if not quoted:
+        return []
+    rows = footage.meanings([about, *(line.text for line in quoted)])
+    closeness = rows[1:] @ rows[0]
+    best = np.argsort(-closeness, kind="stable")[:CITED].tolist()
+    return [replace(quoted[index], score=round(float(closeness[index]), 4)) for index in best]

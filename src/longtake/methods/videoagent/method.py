@@ -27,10 +27,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel, Field
 
 from longtake.algorithms import sampling
 from longtake.errors import check_least
@@ -38,21 +39,50 @@ from longtake.events import ScoresSet, emit, note, step
 from longtake.footage.protocol import Footage
 from longtake.footage.relevance import fused
 from longtake.methods.base import Bounds, words
-from longtake.methods.videoagent.notes import State, cite, story, with_reason
-from longtake.methods.videoagent.replies import (
-    CaptionReply,
-    ConfidenceReply,
-    DescriptionsReply,
-    Wish,
-    WishesReply,
-)
 from longtake.prompts import Plain, phrase, show
-from longtake.steps.answer import Guess, guess
+from longtake.steps.answer import Guess, guess, in_words
 from longtake.steps.ask import ask
 from longtake.steps.fanout import fanout
 from longtake.steps.run import Run
 from longtake.steps.showing import length
-from longtake.types import Answer, Frame, Question, Segment
+from longtake.types import Answer, Evidence, Frame, Line, Question, Segment
+
+State: TypeAlias = dict[int, str]
+"""Captions by frame number on the 1 fps grid."""
+
+CITED = 3
+"""Notes cited for an answer."""
+
+
+class CaptionReply(BaseModel):
+    """A picture in words."""
+
+    caption: str
+
+
+class ConfidenceReply(BaseModel):
+    """How well the notes support the answer."""
+
+    confidence: int = Field(ge=1, le=3)
+
+
+class Wish(BaseModel):
+    """A picture that would help."""
+
+    segment: int
+    description: str
+
+
+class WishesReply(BaseModel):
+    """Everything that is missing, each in one of the listed segments."""
+
+    missing: list[Wish]
+
+
+class DescriptionsReply(BaseModel):
+    """Everything that is missing, anywhere in the film."""
+
+    missing: list[str]
 
 
 @dataclass(frozen=True)
@@ -79,21 +109,24 @@ class VideoAgent:
         "released": {"max_requests": None, "unseen_only": False},
     }
 
+    # from the paper
     initial_frames: int = 5
     """Frames in the first look (N)."""
     max_rounds: int = 3
     """Most looks at the film (T)."""
     confidence_threshold: int = 3
     """Confidence, of 1 to 3, at which to stop (C)."""
+    segment_selection: bool = True
+    """Look for a missing frame in the named segment only; off (Table 5): in the whole film."""
+    self_evaluation: bool = True
+    """Stop when confident; off (Table 5): always run all rounds."""
+
+    # ours
     max_requests: int | None = 5
     """Most frames asked for in one round (ours); unset, as in the paper, there is no limit."""
     unseen_only: bool = True
     """Retrieve frames that were not seen yet, and look into the widest gap if none is asked for;
     off, as released: a segment ends with the seen frame after it, which may be chosen again."""
-    segment_selection: bool = True
-    """Look for a missing frame in the named segment only; off (Table 5): in the whole film."""
-    self_evaluation: bool = True
-    """Stop when confident; off (Table 5): always run all rounds."""
     caption_unit: Literal["frame", "clip"] = "frame"
     """Caption the frame alone, or with the frames around it, for models that take several."""
     clip_seconds: float = 2.0
@@ -307,3 +340,40 @@ def widest_middle(seen: Sequence[int], count: int) -> int | None:
     edges = [-1, *seen, count]
     begin, end = max(pairwise(edges), key=lambda gap: gap[1] - gap[0])
     return (begin + end) // 2 if end - begin > 1 else None
+
+
+def story(footage: Footage, state: State) -> list[Line]:
+    """The notes in time order; frames without a caption are left out."""
+    notes = [Line(_moment(footage, frame), state[frame]) for frame in sorted(state) if state[frame]]
+    # a note after a time, so that what models read has the same shape as ever
+    return notes or [Line(Segment(0.0, 0.0), phrase("videoagent", "nothing_seen"))]
+
+
+def with_reason(said: Guess, question: Question) -> str:
+    """An answer with its reason, as the next step reads it."""
+    if said.abstained:
+        return phrase("videoagent", "no_answer")
+    return f"{in_words(question, said.choice, said.text)} ({said.reason})"
+
+
+def cite(footage: Footage, question: Question, state: State, said: Guess) -> list[Evidence]:
+    """The notes closest in meaning to the question with its answer, in time order."""
+    noted = [frame for frame in sorted(state) if state[frame]]
+    if said.abstained or not noted:
+        return []
+    chosen = question.options[question.letters.index(said.choice)] if said.choice else said.text
+    captions = [state[frame] for frame in noted]
+    rows = footage.meanings([f"{question.text} {chosen}", *captions])
+    closeness = rows[1:] @ rows[0]
+    best = np.argsort(-closeness, kind="stable")[:CITED]
+    cited = []
+    for index in sorted(best.tolist()):
+        score = round(float(closeness[index]), 4)
+        segment = _moment(footage, noted[index])
+        cited.append(Evidence(segment, "caption", captions[index], score))
+    return cited
+
+
+def _moment(footage: Footage, frame: int) -> Segment:
+    time = float(footage.times[frame])
+    return Segment(time, time)

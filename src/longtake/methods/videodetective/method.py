@@ -36,34 +36,102 @@ evidence so far is proposed.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from longtake.algorithms import clues, graph, sampling
+from longtake.algorithms.asking import COUNTING, HEARING, ORDER, READING, negated
 from longtake.algorithms.keyframes import FrameRule
 from longtake.algorithms.scope import scope
 from longtake.errors import check_least
 from longtake.events import note, step
-from longtake.footage.look import look_at
+from longtake.footage.look import Look, look_at
 from longtake.footage.protocol import Footage
-from longtake.methods.base import Bounds
-from longtake.methods.videodetective.answering import conclude, most_tokens
-from longtake.methods.videodetective.belief import Belief, GraphRule, SceneGraph, scene_graph
-from longtake.methods.videodetective.bounds import most
-from longtake.methods.videodetective.evidence import Hunt, leading
-from longtake.methods.videodetective.facets import SearchPlan, decompose, keyword_cosines, whole
-from longtake.methods.videodetective.observing import Observation, Observer, ObserveRule
-from longtake.methods.videodetective.timeline import described, event_cosines, timeline
+from longtake.methods.base import Bounds, words
+from longtake.methods.videodetective.plan import (
+    SearchPlan,
+    decompose,
+    described,
+    event_cosines,
+    keyword_cosines,
+    timeline,
+    whole,
+)
+from longtake.methods.videodetective.scenes import (
+    Belief,
+    GraphRule,
+    Observation,
+    Observer,
+    ObserveRule,
+    SceneGraph,
+    SceneText,
+    scene_graph,
+)
+from longtake.models.chat import Chat
+from longtake.prompts import Plain, phrase
+from longtake.steps.answer import guess
 from longtake.steps.fanout import fanout
 from longtake.steps.run import Run
-from longtake.types import Answer, Line, Question
+from longtake.steps.showing import SPOKEN, shown_to
+from longtake.types import Answer, Evidence, Line, Question, Segment
 
 PRINTED = GraphRule(theta_sim=0.82, max_frames=None)
 """The graph as printed: θ on SigLIP's scale, and scenes of any length."""
+
+CITED = 3
+"""Scenes cited for an answer."""
+
+SOURCES = {"caption": "seen", "onscreen": "read_on_screen", "speech": "heard"}
+"""The phrase that tells where a text comes from."""
+
+
+@dataclass
+class SearchState:
+    """A search in progress."""
+
+    footage: Footage
+    question: Question
+    scenes: SceneGraph
+    plan: SearchPlan
+    observer: Observer
+    anchors: NDArray[np.float64]
+    """(Y_r)_i, one row per facet."""
+    belief: Belief
+    seen: dict[int, Observation] = field(default_factory=dict)
+    """Observations by scene."""
+    latest: dict[int, Observation] = field(default_factory=dict)
+    """The latest observation for each facet."""
+
+    def next_best(self, facet: int, taken: Sequence[int] = ()) -> int | None:
+        """The facet's best scene that is neither observed nor taken."""
+        free = self.belief.open.copy()
+        free[list(taken)] = False
+        return graph.most_believed(self.anchors[facet], free)
+
+    def unresolved(self) -> list[int]:
+        """M: facets that still miss something, or were never looked for."""
+        left = []
+        for facet in range(len(self.plan.facets)):
+            last = self.latest.get(facet)
+            if last is None or last.needs_more:
+                left.append(facet)
+        return left
+
+
+@dataclass(frozen=True)
+class Package:
+    """An observed scene, as the final call is told of it."""
+
+    segment: Segment
+    text: SceneText
+    """The best of its texts."""
+    others: tuple[SceneText, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -91,6 +159,7 @@ class VideoDetective:
         "small": {"frames": 8, "base_steps": 4, "packages": 4},
     }
 
+    # from the paper
     graph: GraphRule = field(default_factory=GraphRule)
     """Scenes and their graph."""
     looking: ObserveRule = field(default_factory=ObserveRule)
@@ -102,47 +171,12 @@ class VideoDetective:
     """Frames in the timeline and in the final call (F)."""
     base_steps: int = 10
     """Most observations (B) for up to four options."""
-    steps_per_option: int = 1
-    """Further observations for each option beyond the fourth."""
     prior_weight: float = 0.5
     """Weight of keywords against events in a facet's anchor scores (α_route)."""
-    retry_below: float = 0.2
-    """An anchor with a lower score is followed by its facet's next best scene. This and the
-    thresholds of the fallback are on the scale of text cosines; an encoder's card may override
-    them."""
     packages: int = 8
     """Scenes that go to the final call (m)."""
     eta: float = 0.2
     """Share of belief that a selected scene's neighbours keep (η)."""
-    min_uniform: int = 4
-    """Final frames spread over the whole film."""
-    counting_uniform: int = 12
-    """Further uniform frames for counting questions."""
-    wide_uniform: int = 8
-    """Further uniform frames for questions about order, text or speech. In all, at most
-    ``frames`` − 8 are uniform."""
-    fallback: bool = True
-    """Space the final frames evenly if the observed scores distinguish nothing."""
-    fallback_max: float = 0.4
-    """They do not if the highest score is below this,"""
-    fallback_mean: float = 0.2
-    """or the mean score is below this,"""
-    fallback_gap: float = 0.15
-    """or the highest exceeds the mean by less than this,"""
-    fallback_low: float = 0.2
-    """or more than ``fallback_share`` of the scores are below this."""
-    fallback_share: float = 0.7
-    """See ``fallback_low``."""
-    max_facets: int = 5
-    """Most facets of an open-ended question besides the question itself (ours)."""
-    temporal_scope: bool = True
-    """Search only where the question says: "in the first five minutes", "at the end"."""
-    package_texts: Literal["best", "all"] = "best"
-    """Tell the most relevant text of each scene, as in eq. 14, or all of them (ours)."""
-    option_packs: bool = True
-    """For "which is not" questions, tell what was found for each option."""
-    printed_prior: bool = False
-    """Use eq. 5 as printed, with raw cosines, for anchors and for Y⁰."""
     vlm_tokens: int = 4096
     """Most tokens in a reply of the vision model; at most an eighth of its context."""
     llm_tokens: int = 2048
@@ -158,6 +192,43 @@ class VideoDetective:
     """Tell the final call what was described, read and heard; off (table 3): frames alone."""
     optimized_sampling: bool = True
     """Take final frames from selected scenes; off (table 3): evenly spaced, with the same texts."""
+    steps_per_option: int = 1
+    """Further observations for each option beyond the fourth."""
+    retry_below: float = 0.2
+    """An anchor with a lower score is followed by its facet's next best scene. This and the
+    thresholds of the fallback are on the scale of text cosines; an encoder's card may override
+    them."""
+    min_uniform: int = 4
+    """Final frames spread over the whole film."""
+    fallback: bool = True
+    """Space the final frames evenly if the observed scores distinguish nothing."""
+    fallback_max: float = 0.4
+    """They distinguish nothing if the highest score is below this,"""
+    fallback_mean: float = 0.2
+    """or the mean score is below this,"""
+    fallback_gap: float = 0.15
+    """or the highest exceeds the mean by less than this."""
+
+    # ours, or from the released code
+    counting_uniform: int = 12
+    """Further uniform frames for counting questions."""
+    wide_uniform: int = 8
+    """Further uniform frames for questions about order, text or speech. In all, at most
+    ``frames`` − 8 are uniform."""
+    fallback_low: float = 0.2
+    """They also distinguish nothing if more than ``fallback_share`` of them are below this."""
+    fallback_share: float = 0.7
+    """See ``fallback_low``."""
+    max_facets: int = 5
+    """Most facets of an open-ended question besides the question itself (ours)."""
+    temporal_scope: bool = True
+    """Search only where the question says: "in the first five minutes", "at the end"."""
+    package_texts: Literal["best", "all"] = "best"
+    """Tell the most relevant text of each scene, as in eq. 14, or all of them (ours)."""
+    option_packs: bool = True
+    """For "which is not" questions, tell what was found for each option."""
+    printed_prior: bool = False
+    """Use eq. 5 as printed, with raw cosines, for anchors and for Y⁰."""
 
     def __post_init__(self) -> None:
         check_least(
@@ -184,12 +255,14 @@ class VideoDetective:
             note("temporal_scope", start=within.start, end=within.end)
         scenes = scene_graph(footage, self.graph, within)  # 2, 4
         with step("prepare", scenes=len(scenes)):
-            hunt = self.prepare(footage, question, scenes, run)  # 3 to 6
+            state = self.prepare(footage, question, scenes, run)  # 3 to 6
         with step("hunt"):
-            self.hunt(hunt, run)  # 7 to 25
-        return conclude(self, hunt, run)  # 26
+            self.search(state, run)  # 7 to 25
+        return self.conclude(state, run)  # 26
 
-    def prepare(self, footage: Footage, question: Question, scenes: SceneGraph, run: Run) -> Hunt:
+    def prepare(
+        self, footage: Footage, question: Question, scenes: SceneGraph, run: Run
+    ) -> SearchState:
         """Lines 3 to 6: timeline and facets, asked for in parallel, and the prior scores."""
         vlm_tokens = most_tokens(run["vlm"], self.vlm_tokens)
 
@@ -216,79 +289,153 @@ class VideoDetective:
             prior = anchors.max(axis=0)
         observer = Observer(footage, question, plan, run["vlm"], self.looking, vlm_tokens)
         belief = Belief(scenes, prior, self.graph, spread=self.propagation)  # 5
-        return Hunt(footage, question, scenes, plan, observer, anchors, belief)
+        return SearchState(footage, question, scenes, plan, observer, anchors, belief)
 
-    def hunt(self, hunt: Hunt, run: Run) -> None:
+    def search(self, state: SearchState, run: Run) -> None:
         """Lines 7 to 25."""
-        steps = self.steps(hunt.question)
-        by_score = np.argsort(-hunt.anchors.max(axis=1), kind="stable").tolist()
-        anchors = self.best_scenes(hunt, by_score)[:steps]  # 7
-        scores = [float(hunt.anchors[facet, node]) for node, facet in anchors]
-        hunt.scenes.tell("anchors", scores, [node for node, _ in anchors])
-        self.verify(hunt, anchors, run, "anchor")
+        steps = self.steps(state.question)
+        by_score = np.argsort(-state.anchors.max(axis=1), kind="stable").tolist()
+        anchors = self.best_scenes(state, by_score)[:steps]  # 7
+        scores = [float(state.anchors[facet, node]) for node, facet in anchors]
+        state.scenes.tell("anchors", scores, [node for node, _ in anchors])
+        self.verify(state, anchors, run, "anchor")
         if not self.refinement:
             return
-        least = self.threshold(hunt.footage, "retry_below")
-        low = [facet for node, facet in anchors if hunt.seen[node].score < least]
-        self.verify(hunt, self.best_scenes(hunt, low)[: steps - len(hunt.seen)], run, "retry")
-        turns = deque(hunt.unresolved())  # M
-        while len(hunt.seen) < steps and hunt.belief.open.any():  # 8, 9
+        least = self.threshold(state.footage, "retry_below")
+        low = [facet for node, facet in anchors if state.seen[node].score < least]
+        self.verify(state, self.best_scenes(state, low)[: steps - len(state.seen)], run, "retry")
+        turns = deque(state.unresolved())  # M
+        while len(state.seen) < steps and state.belief.open.any():  # 8, 9
             facet = turns.popleft() if turns else None  # 13, 15
-            node, why = self.hypothesis(hunt, facet)
-            self.verify(hunt, [(node, facet or 0)], run, why)
-            if facet is not None and hunt.latest[facet].needs_more:
+            node, why = self.hypothesis(state, facet)
+            self.verify(state, [(node, facet or 0)], run, why)
+            if facet is not None and state.latest[facet].needs_more:
                 turns.append(facet)  # 17: otherwise it has left M
 
-    def best_scenes(self, hunt: Hunt, facets: Sequence[int]) -> list[tuple[int, int]]:
+    def best_scenes(self, state: SearchState, facets: Sequence[int]) -> list[tuple[int, int]]:
         """Each facet's best unvisited scene that no earlier facet has taken."""
         picks: list[tuple[int, int]] = []
         for facet in facets:
-            node = hunt.next_best(facet, [taken for taken, _ in picks])
+            node = state.next_best(facet, [taken for taken, _ in picks])
             if node is not None:
                 picks.append((node, facet))
         return picks
 
-    def hypothesis(self, hunt: Hunt, facet: int | None) -> tuple[int, str]:
+    def hypothesis(self, state: SearchState, facet: int | None) -> tuple[int, str]:
         """Lines 13 to 18: where to look next, and why there."""
-        scenes, belief = hunt.scenes, hunt.belief
-        if facet is not None and facet in hunt.latest:
-            last = hunt.latest[facet]
+        scenes, belief = state.scenes, state.belief
+        if facet is not None and facet in state.latest:
+            last = state.latest[facet]
             neighbour = graph.strongest_neighbour(
                 scenes.weights, last.node, belief.field, belief.open
             )  # (6)
             if neighbour is not None:
                 return neighbour, "neighbour"
             if last.missing:
-                closeness = scenes.nodes @ hunt.footage.encode([last.missing])[0]
+                closeness = scenes.nodes @ state.footage.encode([last.missing])[0]
                 return int(np.where(belief.open, closeness, -np.inf).argmax()), "missing keyword"
         node = graph.most_believed(belief.field, belief.open)  # (7)
         assert node is not None  # the loop ends when all scenes are visited
         return node, "highest belief"
 
-    def verify(self, hunt: Hunt, picks: Sequence[tuple[int, int]], run: Run, why: str) -> None:
+    def verify(
+        self, state: SearchState, picks: Sequence[tuple[int, int]], run: Run, why: str
+    ) -> None:
         """Lines 20 to 24: observe independent picks in parallel, then apply them in their order."""
 
         def observe(pick: tuple[int, int]) -> Observation:
             node, facet = pick
-            rows, segment = hunt.scenes.rows_of(node), hunt.scenes.segments[node]
-            return hunt.observer.observe(node, rows, segment, facet)  # 21
+            rows, segment = state.scenes.rows_of(node), state.scenes.segments[node]
+            return state.observer.observe(node, rows, segment, facet)  # 21
 
         for (node, facet), seen in zip(picks, fanout(observe, picks), strict=True):
-            hunt.seen[node] = hunt.latest[facet] = seen
-            hunt.belief.inject(node, seen.score)  # 23, 24
+            state.seen[node] = state.latest[facet] = seen
+            state.belief.inject(node, seen.score)  # 23, 24
             note(
                 "observed",
-                step=len(hunt.seen),
+                step=len(state.seen),
                 scene=node,
                 why=why,
-                facet=hunt.plan.facets[facet].name,
+                facet=state.plan.facets[facet].name,
                 score=round(seen.score, 4),
                 needs_more=seen.needs_more,
                 missing=seen.missing,
             )
-        best = leading(hunt)
+        best = leading(state)
         if best is not None:
             run.propose(best)
+
+    def conclude(self, state: SearchState, run: Run) -> Answer:
+        """Line 26: scenes by Graph-NMS, their frames and texts, and the final call."""
+        belief, question = state.belief.field, state.question
+        selected = graph.graph_nms(
+            belief, state.anchors, state.scenes.weights, most=self.packages, eta=self.eta
+        )
+        state.scenes.tell("selected", [float(belief[node]) for node in selected], selected)
+        doubt = self.distrust(state) if self.fallback else None
+        if doubt is not None:
+            note("fallback", why=doubt)
+        trusted = doubt is None
+        # scores that distinguish nothing select nothing: every observed scene is told of
+        nodes = selected if trusted else sorted(state.seen)
+        look = self.final_look(state, selected if trusted and self.optimized_sampling else [])
+        packages = packed(state, nodes) if self.textual_evidence else []
+        odd = negated(question.text) and bool(question.options)
+        notes = notes_on(packages, every=self.package_texts == "all")
+        if odd and self.option_packs and packages:
+            notes = notes_by_option(state, nodes)
+        said = guess(
+            run["vlm"],
+            "videodetective/answer",
+            question,
+            notes=notes or phrase("videodetective", "no_notes"),
+            plan=state.plan.timing or phrase("videodetective", "no_plan"),
+            criteria=phrase("videodetective", "which_is_not") if odd else Plain(""),
+            rotated=not odd,  # notes by option name their letters
+            temperature=0.0,
+            max_tokens=most_tokens(run["vlm"], self.vlm_tokens),
+            **shown_to(state.footage, look),
+        )
+        return said.as_answer(
+            evidence=() if said.abstained else cited(packages, look, state.footage)
+        )
+
+    def final_look(self, state: SearchState, nodes: Sequence[int]) -> Look:
+        """``frames`` moments, or all if the film has fewer; without scenes, evenly spaced."""
+        scenes, belief = state.scenes, state.belief.field
+        if not nodes:
+            spread = sampling.uniform(len(scenes.rows), self.frames)
+            return look_at(state.footage, scenes.rows[spread].tolist())
+        # relevance is relative to the highest belief; without any, nothing is divided by zero
+        highest = max(float(belief.max()), 1e-9)
+        sizes = [end - begin for begin, end in scenes.spans]
+        relevance = np.repeat(np.asarray(belief / highest, np.float64), sizes)
+        best = [scenes.spans[node] for node in graph.in_order(nodes, belief)]
+        uniform = self.uniform_frames(state.question)
+        picked = self.picking(scenes.vectors, best, relevance, count=self.frames, uniform=uniform)
+        return look_at(state.footage, scenes.rows[picked].tolist())
+
+    def uniform_frames(self, question: Question) -> int:
+        """How many of the final frames are spread over the whole film."""
+        extra = 0
+        if COUNTING.search(question.text):
+            extra = self.counting_uniform
+        elif any(kind.search(question.text) for kind in (ORDER, READING, HEARING)):
+            extra = self.wide_uniform
+        # eight frames are left for the selected scenes
+        room = max(0, self.frames - 8 - self.min_uniform)
+        return min(self.frames, self.min_uniform + min(extra, room))
+
+    def distrust(self, state: SearchState) -> str | None:
+        """Why the observed scores distinguish nothing, if they do not."""
+        return clues.distrust(
+            [observation.score for observation in state.seen.values()],
+            peak=self.threshold(state.footage, "fallback_max"),
+            mean=self.threshold(state.footage, "fallback_mean"),
+            gap=self.threshold(state.footage, "fallback_gap"),
+            low=self.threshold(state.footage, "fallback_low"),
+            share=self.fallback_share,
+        )
 
     def threshold(self, footage: Footage, name: str) -> float:
         """A threshold on text scores; the encoder's card may set it for its own scale."""
@@ -300,4 +447,115 @@ class VideoDetective:
 
     def bounds(self, duration: float, question: Question) -> Bounds:
         """Every step is taken; scenes are observed one after another, except for the anchors."""
-        return most(self, duration, question)
+        looks = self.steps(question)
+        facets = 1 + len(question.options) if self.decomposition and question.options else 1
+        if not self.refinement:
+            open_ended = self.decomposition and not question.options
+            looks = min(looks, 1 + self.max_facets if open_ended else facets)
+        asked = words([question.text, *question.options])
+        others = 1 + int(self.decomposition)  # the timeline, and the decomposition
+        parallel, told = min(facets, looks), max(looks, self.packages)
+        # a scene tells what was said in it; all scenes together tell at most what the film says
+        longest = self.graph.max_frames or math.inf
+        spoken = round(SPOKEN * min(duration, told * longest)) if self.looking.speech else 0
+        written = 150 * (2 if self.package_texts == "all" else 1)
+        # a decomposition repeats the question: keywords, entities, an event, what to look for
+        parts = 100 + facets * 30 + 4 * asked if self.decomposition else 0
+        calls = looks + others + 1
+        return Bounds(
+            calls=calls,
+            frames=looks * self.looking.window + 2 * self.frames,
+            prompt_words=calls * (asked + 200) + told * written + spoken,
+            reply_words=self.frames * 50 + looks * 200 + parts + 200,
+            steps=1 + (looks - parallel + min(1, parallel)) + 1,
+        )
+
+
+def packed(state: SearchState, nodes: Sequence[int]) -> list[Package]:
+    """The scenes that have a text, in time order; the others are shown as frames alone."""
+    packages = []
+    for node in sorted(nodes):
+        best = state.seen[node].best if node in state.seen else None
+        if best is not None:
+            others = tuple(text for text in state.seen[node].texts if text is not best)
+            packages.append(Package(state.scenes.segments[node], best, others))
+    return packages
+
+
+def notes_on(packages: Sequence[Package], *, every: bool = False) -> list[str]:
+    """The packages in words, one line each; with ``every``, one line per text."""
+    lines = []
+    for package in packages:
+        lines.append(note_line(package.segment, package.text))
+        if every:
+            lines += [note_line(package.segment, text) for text in package.others]
+    return lines
+
+
+def notes_by_option(state: SearchState, nodes: Sequence[int]) -> list[str]:
+    """For each option, the text that fits it best, or that nothing was observed for it."""
+    lines = []
+    for facet, parts in enumerate(state.plan.facets):
+        if parts.name not in state.question.letters:
+            continue
+        letter = Plain(parts.name)
+        best: dict[int, SceneText] = {}
+        for node in nodes:
+            text = state.seen[node].best_for(facet) if node in state.seen else None
+            if text is not None:
+                best[node] = text
+        if best:
+            # ties go to the earlier scene
+            node = max(best, key=lambda node: (best[node].scores[facet], -node))
+            text_line = note_line(state.scenes.segments[node], best[node])
+            lines.append(phrase("videodetective", "option_note", letter=letter, note=text_line))
+        else:
+            lines.append(phrase("videodetective", "option_not_observed", letter=letter))
+    return lines
+
+
+def note_line(segment: Segment, text: SceneText) -> str:
+    """``00:10:00 to 00:10:40, seen: …``."""
+    source = phrase("videodetective", SOURCES[text.source])
+    told = " ".join(text.text.split())
+    return phrase("videodetective", "note", segment=segment, source=source, text=told)
+
+
+def cited(packages: Sequence[Package], look: Look, footage: Footage) -> list[Evidence]:
+    """The scenes with the most relevant texts, in time order; without texts, frames shown."""
+    # sorted() is stable: of a tie, the earlier scene is cited
+    best = sorted(packages, key=lambda package: -package.text.score)[:CITED]
+    if not best:
+        moments = [float(footage.times[row]) for row in look.rows[:CITED]]
+        return [Evidence(Segment(time, time), "frame") for time in moments]
+    evidence = []
+    for package in sorted(best, key=lambda package: package.segment):
+        text = package.text
+        evidence.append(Evidence(package.segment, text.source, text.text, round(text.score, 4)))
+    return evidence
+
+
+def leading(state: SearchState) -> Answer | None:
+    """The option with the most evidence so far, found without asking a model.
+
+    For "which is not" questions it is the option with the least evidence.
+    """
+    support = {}
+    for facet, parts in enumerate(state.plan.facets):
+        if parts.name in state.question.letters:
+            texts = [text for observation in state.seen.values() for text in observation.texts]
+            support[parts.name] = max((text.scores[facet] for text in texts), default=0.0)
+    if not any(support.values()):
+        return None
+    # asked for what is NOT shown, the option nobody found is the likely answer
+    odd = negated(state.question.text)
+    choose = min if odd else max
+    letter = choose(support, key=lambda name: support[name])
+    reason = f"Of what was observed so far, {'least' if odd else 'most'} speaks for it."
+    packages = packed(state, list(state.seen))
+    return Answer(letter, reason=reason, evidence=tuple(cited(packages, Look(()), state.footage)))
+
+
+def most_tokens(chat: Chat, wanted: int) -> int:
+    """Most tokens in a reply: at most an eighth of the context; the rest is for pictures."""
+    return wanted if chat.card.context is None else min(wanted, chat.card.context // 8)

@@ -1,8 +1,9 @@
-"""The stage ``search``: what an index finds for the question, shown in one call."""
+"""The stages of ``auto`` that are no methods: ``search``, and the notes that stages left."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -17,11 +18,12 @@ from longtake.prompts import phrase
 from longtake.steps.answer import guess
 from longtake.steps.run import Run
 from longtake.steps.showing import shown_to
+from longtake.timecode import parse_time
 from longtake.types import Answer, Evidence, Line, Question, Segment
 
 
 @dataclass(frozen=True)
-class Search:
+class SearchStage:
     """The moments and lines closest to the question and to each of its options, in one call."""
 
     name: ClassVar[str] = "search"
@@ -100,3 +102,55 @@ def _shown(look: Look) -> list[Evidence]:
     """What was shown, as evidence to be checked."""
     frames = [Evidence(Segment(each.time, each.time), "frame") for each in look.frames]
     return frames + [Evidence(each.segment, "caption", each.text) for each in look.captions]
+
+
+APART = 8.0
+"""Seconds within which the same words are one note."""
+
+_CLOCK = re.compile(r"\[?\b(\d{1,2}:[0-5]\d:[0-5]\d)\b\]?:?\s*")
+
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z\[])")
+
+
+def split(line: Line) -> list[Line]:
+    """A note in single statements, each at the last time that was named before it."""
+    lines = []
+    moment = line.segment
+    for sentence in _SENTENCE.split(line.text):
+        begin = 0
+        for named in _CLOCK.finditer(sentence):
+            lines += _told(moment, sentence[begin : named.start()])
+            time = parse_time(named.group(1))
+            moment, begin = Segment(time, time), named.end()
+        lines += _told(moment, sentence[begin:])
+    return lines
+
+
+def _told(moment: Segment, text: str) -> list[Line]:
+    words = text.strip(" -–,;")
+    return [Line(moment, words)] if any(letter.isalpha() for letter in words) else []
+
+
+def merged(lines: Iterable[Line]) -> list[Line]:
+    """Lines in time order, without those that repeat what was noted shortly before."""
+    kept: list[Line] = []
+    latest: dict[str, float] = {}
+    for line in sorted(lines, key=lambda line: line.segment):
+        before = latest.get(line.text)
+        latest[line.text] = line.segment.start
+        if before is None or line.segment.start - before > APART:
+            kept.append(line)
+    return kept
+
+
+def relevant(footage: Footage, question: Question, lines: Sequence[Line], most: int) -> list[Line]:
+    """The lines closest in meaning to the question and to each of its options, in time order.
+
+    Question and options take turns, so that no option is judged without its evidence.
+    """
+    if len(lines) <= most:
+        return list(lines)
+    queries = [question.text, *(f"{question.text} {option}" for option in question.options)]
+    rows = footage.meanings([*queries, *(line.text for line in lines)])
+    closeness = rows[: len(queries)] @ rows[len(queries) :].T
+    return [lines[index] for index in sorted(in_turns(closeness, most))]

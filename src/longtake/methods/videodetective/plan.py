@@ -1,4 +1,4 @@
-"""What a question consists of: the facets to search for.
+"""What to search for: the facets of a question, and a timeline of the film (line 3).
 
 A facet is one thing to find: the question as a whole, then each option, or for an open-ended
 question each group of entities with an event. Keywords are compared with pictures, queries with the
@@ -12,26 +12,76 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
 
+from longtake.algorithms.clues import pieces, semantic
 from longtake.algorithms.lexical import content_words
+from longtake.errors import ConfigError
 from longtake.events import note
+from longtake.footage.look import Look
 from longtake.footage.protocol import Footage
-from longtake.methods.videodetective.replies import (
-    Decomposition,
-    OpenDecomposition,
-    OptionDecomposition,
-    OptionParts,
-    Parts,
-)
 from longtake.models.chat import Chat
 from longtake.models.replies.letters import read_letter
 from longtake.prompts import Plain, phrase
 from longtake.steps.ask import ask
-from longtake.timecode import clock
-from longtake.types import Question
+from longtake.steps.showing import shown_to
+from longtake.timecode import clock, parse_time
+from longtake.types import Line, Question, Segment
 
 KEYWORDS = 5
 """Most entities of an option."""
+
+
+class Parts(BaseModel):
+    """Entities and an event."""
+
+    entities: list[str] = Field(description="2 to 5 of them")
+    event_query: str = Field(description="one event")
+
+
+class OptionParts(Parts):
+    """What would be seen if an option were right."""
+
+    option: str = Field(description="the letter of the option")
+
+
+class Decomposition(BaseModel):
+    """A question in parts."""
+
+    query_keywords: list[str]
+    general_query: str
+    temporal_plan: str = ""
+    vlm_query: str = ""
+
+
+class OptionDecomposition(Decomposition):
+    """A multiple-choice question in parts, one for each option."""
+
+    options: list[OptionParts]
+
+
+class OpenDecomposition(Decomposition):
+    """An open-ended question in parts."""
+
+    facets: list[Parts]
+
+
+class TimelineEvent(BaseModel):
+    """An event of the timeline."""
+
+    model_config = ConfigDict(coerce_numbers_to_str=True)
+
+    start: str = Field(description="when it begins, such as 00:12:31")
+    end: str = Field(description="when it ends, such as 00:12:31")
+    description: str
+
+
+class TimelineReply(BaseModel):
+    """A film as events."""
+
+    events: list[TimelineEvent]
+
+
 NOTHING_SAID = Decomposition(query_keywords=[], general_query="")
 """The default for an unreadable reply."""
 
@@ -144,3 +194,68 @@ def keyword_cosines(
         if facet.keywords:
             best[number] = np.max([cosines[word] for word in facet.keywords], axis=0)
     return best
+
+
+def timeline(chat: Chat, footage: Footage, look: Look, *, tokens: int) -> list[Line]:
+    """The events of a film that a vision model sees in a few frames; none if it is unreadable."""
+    reply = ask(
+        chat,
+        "videodetective/timeline",
+        TimelineReply,
+        default=TimelineReply(events=[]),
+        temperature=0.0,
+        max_tokens=tokens,
+        **shown_to(footage, look),
+    )
+    duration = footage.duration
+    events = []
+    for event in reply.events:
+        try:
+            start, end = parse_time(event.start), parse_time(event.end)
+        except ConfigError as error:
+            note("event_dropped", why=str(error))
+            continue
+        text = event.description.strip()
+        if start > duration:
+            note("event_dropped", why="it lies outside the film")
+        elif not text:
+            note("event_dropped", why="it says nothing")
+        else:
+            events.append(Line(Segment(start, max(start, min(end, duration))), text))
+    return events
+
+
+def described(events: Sequence[Line], segments: Sequence[Segment]) -> list[str]:
+    """e_i: the events that overlap each scene, joined; if none does, the nearest event."""
+    if not events:
+        return [""] * len(segments)
+    texts = []
+    for scene in segments:
+        inside = []
+        for event in events:
+            # an event of no length overlaps nothing, but it lies in a scene
+            if event.segment.overlap(scene) > 0 or event.segment.start in scene:
+                inside.append(event.text)
+        nearest = min(events, key=lambda event: abs(event.segment.middle - scene.middle))
+        texts.append(" ".join(inside) or nearest.text)
+    return texts
+
+
+def event_cosines(
+    footage: Footage, descriptions: Sequence[str], plan: SearchPlan, words: int
+) -> NDArray[np.float64]:
+    """max_{p ∈ P_r} ⟨ψ(p), ψ(e_i)⟩, one row per facet.
+
+    Long descriptions are compared in pieces of ``words`` words.
+    """
+    # neighbouring scenes often share an event: each text is encoded once
+    rows = {
+        text: footage.encode(pieces(text, words)) for text in dict.fromkeys(descriptions) if text
+    }
+    cosines = np.zeros((len(plan.facets), len(descriptions)))
+    for number, facet in enumerate(plan.facets):
+        queries = footage.encode(facet.queries)
+        for scene, text in enumerate(descriptions):
+            if text:
+                cosines[number, scene] = semantic(rows[text], queries)
+    return cosines
