@@ -54,7 +54,7 @@ TOKEN = "LONGTAKE_SERVE_TOKEN"
     "--otlp",
     default="",
     metavar="URL",
-    help="Send spans of runs, without their content, to this OpenTelemetry collector.",
+    help="Send spans of runs, without their content, to an OpenTelemetry collector (extra: otel).",
 )
 @click.option(
     "--host",
@@ -100,6 +100,8 @@ def serve(
         from longtake.server import running
     except ImportError as error:
         raise MissingExtra("serve", "longtake serve") from error
+    if otlp:
+        import longtake.sinks.otel  # noqa: F401 - raises here, not in the worker, if it is missing
     token = os.environ.get(TOKEN, "")
     if not is_loopback(host):
         if not token:

@@ -25,7 +25,6 @@ from longtake.session.casting import Casting
 from longtake.session.conversation import with_carried
 from longtake.sinks.jsonl import JsonlSink
 from longtake.sinks.meter import Meter
-from longtake.sinks.otlp import OtlpSink, Sender
 from longtake.stopping import Stop
 from longtake.types import Question, Result, Usage
 
@@ -98,7 +97,7 @@ class Worker:
     ) -> None:
         self._options, self._shelf = options, shelf
         self._journal, self._library = journal, library
-        self._sender = Sender(options.otlp) if options.otlp else None
+        self._otel = _otel_sinks(options.otlp) if options.otlp else None
 
     def warm_up(self) -> None:
         """Do nothing: what jobs need is loaded by the first of them."""
@@ -153,9 +152,17 @@ class Worker:
         # the trace comes first: a viewer who is told of an event must find it there
         trace = JsonlSink(self._journal.trace(job.id), pictures=False)
         sinks: list[Sink] = [trace, PictureSink(self._journal), meter, _Telling(listener)]
-        if self._sender is not None:
-            sinks.append(OtlpSink(self._sender))
+        if self._otel is not None:
+            sinks.append(self._otel())
         return sinks
+
+
+def _otel_sinks(endpoint: str) -> Callable[[], Sink]:
+    """Makes a sink per run; all of them send to one collector."""
+    from longtake.sinks.otel import OtelSink, collector_tracer
+
+    tracer = collector_tracer(endpoint)
+    return lambda: OtelSink(tracer)
 
 
 class _Telling:
