@@ -13,7 +13,7 @@ RUN apt-get update \
 WORKDIR /opt/longtake
 COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY src src
-RUN pip install --no-cache-dir --constraint constraints.txt ".[speech,plot,serve,mcp,otel]"
+RUN pip install --no-cache-dir --constraint constraints.txt ".[speech,report,serve,mcp,otel]"
 
 # films are somebody's own: nothing runs as root
 RUN useradd --create-home viewer && mkdir /cache && chown viewer /cache

@@ -1,4 +1,4 @@
-"""``auto`` against every single method, its ablations, and what a budget buys: pages and drawings.
+"""``auto`` against every single method, its ablations, and what a budget buys.
 
     python benchmarks/auto.py --out build/auto --workers 16
     python benchmarks/auto.py --out build/auto --workers 16 --parts singles --minutes 60
@@ -51,16 +51,14 @@ from auto_cells import (
     stop_chance,
 )
 
-from longtake.algorithms.calibration import expected_error, reliability
-from longtake.evals import drawing
+from longtake.algorithms.calibration import expected_error
 from longtake.evals.benchmarks import load
 from longtake.evals.calibrating import samples
-from longtake.evals.drawing import COLOURS, Mark
 from longtake.evals.endings import of_run
 from longtake.evals.markdown import table
 from longtake.evals.runner import Scored, evaluate
 from longtake.evals.runs import RunFolder
-from longtake.evals.scoring import paired, wilson
+from longtake.evals.scoring import paired
 from longtake.evals.solving import Solver
 from longtake.lab.profile import LAB_2
 from longtake.methods.auto.method import shipped
@@ -176,21 +174,7 @@ def calibration_table(bench: Bench) -> str:
             if stated:
                 where = [str(minutes), f"{acuity:g}", fitted_to]
                 rows.append([*where, *calibration_row(stated, right)])
-                reliability_drawing(bench.options.out, "-".join(where), stated, right)
     return table(CALIBRATION_HEAD, rows)
-
-
-def reliability_drawing(out: Path, title: str, stated: list[float], right: list[bool]) -> None:
-    """Stated probabilities against shares of right answers."""
-    marks = []
-    for each in reliability(stated, right):
-        low, high = wilson(round(each.right * each.count), each.count)
-        name = f"{each.count} answers"
-        marks.append(Mark(each.stated, each.right, low, high, name, COLOURS[0]))
-    plot = drawing.scatter(marks, x_name="stated probability", x_max=1.0, diagonal=True)
-    drawn = drawing.as_file(plot)
-    name = f"reliability-{title.replace(' ', '-')}.svg"
-    (out / name).write_text(drawn, encoding="utf-8")
 
 
 def claims(
@@ -282,30 +266,7 @@ def budgets(bench: Bench, minutes: int, acuity: float, *, seconds: bool) -> list
         blocks.append(f"## At most {limit:g} {name}, {minutes} minutes, acuity {acuity:g}")
         head = ("method", "accuracy (95 %)", "tokens", "cost", "seconds", "auto − method, points")
         blocks.append(table(head, rows))
-        curve(bench.options.out, name, limit, found)
     return blocks
-
-
-def curve(out: Path, name: str, limit: float, found: list[tuple[Cell, Scored]]) -> None:
-    """A drawing of accuracy under one limit."""
-    groups = []
-    for number, (cell, scored) in enumerate(found):
-        rate = scored.accuracy
-        colour = COLOURS[number % len(COLOURS)]
-        groups.append((cell.label, [Mark(0, rate.value, rate.low, rate.high, cell.label, colour)]))
-    drawn = drawing.as_file(drawing.bars(groups))
-    (out / f"auto-{name}-{limit:g}.svg").write_text(drawn, encoding="utf-8")
-
-
-def frontier(out: Path, title: str, found: list[tuple[Cell, Scored]]) -> None:
-    """A drawing of accuracy against tokens."""
-    marks = []
-    for number, (cell, scored) in enumerate(found):
-        rate, colour = scored.accuracy, COLOURS[number % len(COLOURS)]
-        marks.append(Mark(scored.tokens, rate.value, rate.low, rate.high, cell.label, colour))
-    most = max(scored.tokens for _, scored in found)
-    drawn = drawing.as_file(drawing.scatter(marks, x_name="tokens per question", x_max=most))
-    (out / f"auto-{title}.svg").write_text(drawn, encoding="utf-8")
 
 
 def real(options: argparse.Namespace) -> list[str]:
@@ -337,7 +298,6 @@ def lab_pages(bench: Bench) -> Iterator[str]:
                     yield f"## {minutes} minutes, acuity {acuity:g}, {asked} questions"
                     yield singles_table(found)
                     yield from verdict(found)
-                    frontier(options.out, f"{minutes}-{acuity:g}", found)
     if "calibration" in options.parts:
         yield "## Calibration error of `auto`"
         yield calibration_table(bench)

@@ -19,8 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from longtake.config import AnswerSettings, Settings
-from longtake.evals import drawing, grounding
-from longtake.evals.drawing import COLOURS, Mark
+from longtake.evals import grounding
 from longtake.evals.experiment import frames_in_one_call, with_profile_model
 from longtake.evals.items import Benchmark
 from longtake.evals.lab import lab
@@ -31,6 +30,7 @@ from longtake.evals.runs import RunFolder
 from longtake.evals.scoring import paired
 from longtake.evals.solving import Solver
 from longtake.lab.profile import LAB_2, PROFILES, Profile
+from longtake.plots.accuracy import Mark, as_svg, bars
 from longtake.session.asking import Session
 from longtake.session.casting import Casting
 from longtake.types import GIVEN
@@ -247,13 +247,13 @@ def write(rows: list[Row], more: list[str], out: Path) -> None:
     blocks.append(f"Profiles {hashes}. Intervals are over films. Leads are in points.")
     out.mkdir(parents=True, exist_ok=True)
     (out / "lab2.md").write_text("\n\n".join(blocks) + "\n", encoding="utf-8")
-    (out / "lab2.svg").write_text(drawing.as_file(drawing.bars(groups)), encoding="utf-8")
+    (out / "lab2.svg").write_bytes(as_svg(bars(groups)))
     print(f"wrote {out / 'lab2.md'} and {out / 'lab2.svg'}: {len(rows)} cells")
 
 
 def _mark(row: Row) -> Mark:
     rate = row.scored.accuracy
-    colour = COLOURS[list(PROFILES).index(row.cell.profile.name)]
+    colour = list(PROFILES).index(row.cell.profile.name)
     return Mark(0.0, rate.value, rate.low, rate.high, row.cell.profile.name, colour)
 
 

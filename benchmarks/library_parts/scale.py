@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-import numpy as np
-
 from library_parts.films import (
-    DIMS,
     MARK,
     SCRIPT,
     fill,
@@ -24,12 +20,8 @@ from library_parts.films import (
     tell,
     write_files,
 )
-from longtake.algorithms.lexical import STOP
 from longtake.lab.world import make_script
 from longtake.library import Adder, Library
-from longtake.library.embedded import GENERATION, EmbeddedIndex
-from longtake.library.searching import Found
-from longtake.library.segment_index import Hit
 
 QUERIES = 200
 WARM = 50
@@ -67,7 +59,7 @@ def add_files(library: Library, folder: Path, seeds: range) -> None:
 
 
 def measure(library: Library, folder: Path, films: int) -> None:
-    """Search, and beside it with the scores of SQLite's own full-text search."""
+    """Latency of searches, warm and cold."""
     texts = queries(QUERIES, films)
     segments = sum(holding.rows for holding in library.index.films().values())
     first = subprocess.run(
@@ -78,16 +70,12 @@ def measure(library: Library, folder: Path, films: int) -> None:
     )
     for text in queries(WARM, films, seed=6):
         library.search(text)
-    exact = lab_library(folder)
-    vars(exact)["index"] = BySqlite(library.index.folder, DIMS)
-    took, worked, recalls = [], [], []
+    took, worked = [], []
     for text in texts:
         began, busy = time.perf_counter(), time.process_time()
-        found = library.search(text)
+        library.search(text)
         took.append(time.perf_counter() - began)
         worked.append(time.process_time() - busy)
-        wanted = top(exact.search(text))
-        recalls.append(len(set(top(found)) & set(wanted)) / max(1, len(wanted)))
     tell(
         part="scale",
         films=films,
@@ -95,35 +83,8 @@ def measure(library: Library, folder: Path, films: int) -> None:
         **milliseconds(took),
         **milliseconds(worked, "cpu_"),
         cold=json.loads(first.stdout),
-        recall_at_10=round(float(np.mean(recalls)), 4),
         **memory(),
     )
-
-
-class BySqlite(EmbeddedIndex):
-    """Ranks words by FTS5's own BM25, over all films: slower, and exact."""
-
-    def words(self, text: str, source: str, limit: int, *_: object) -> list[Hit]:
-        found = re.findall(r"\w+", text.casefold())
-        words = [word for word in found if word not in STOP] or found
-        pattern = " OR ".join(f'"{word}"' for word in dict.fromkeys(words))
-        table = f"{source}_words"
-        query = (
-            f"SELECT rowid, rank FROM {table} WHERE {table} MATCH ? ORDER BY rank, rowid LIMIT ?"
-        )
-        with self._reading() as base:
-            first = self._written(base)[1] * GENERATION
-            return [Hit(first + row, -rank) for row, rank in base.execute(query, (pattern, limit))]
-
-
-def top(found: Found, count: int = 10) -> list[tuple[str, float]]:
-    """The best moments of all films."""
-    moments = [
-        (moment.score, film.entry.fingerprint, moment.segment.start)
-        for film in found.films
-        for moment in film.moments
-    ]
-    return [(film, start) for _, film, start in sorted(moments, reverse=True)[:count]]
 
 
 def cold(args) -> None:

@@ -32,7 +32,12 @@ from longtake.replacing import replacing
     metavar="DIR",
     help="The benchmark's files, since a run holds no labels; repeatable for several benchmarks.",
 )
-@click.option("--html", type=FILE, metavar="FILE", help="Write one self-contained page with plots.")
+@click.option(
+    "--html",
+    type=FILE,
+    metavar="FILE",
+    help="Write one self-contained page with plots (extra: report).",
+)
 @click.option(
     "--submission",
     type=FILE,

@@ -5,34 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from longtake.display import on_one_line
-from longtake.evals.outcomes import in_text, list_errors
+from longtake.evals.outcomes import list_errors
 from longtake.evals.presets import Published
-from longtake.evals.report import Report, differences
+from longtake.evals.report import COLUMNS, Report, differences
 
 ERRORS_LISTED = 5
 """Distinct errors that are listed per run."""
-COLUMNS = (
-    "run",
-    "benchmark",
-    "method",
-    "models",
-    "accuracy (95 %)",
-    "answered",
-    "frames",
-    "seen",
-    "rounds",
-    "calls",
-    "tokens",
-    "cost",
-    "s",
-)
 
 
 def markdown(
     reports: Sequence[Report], published: Mapping[str, Sequence[Published]] | None = None
 ) -> str:
     """Accuracy and usage, details of each run, paired differences, and published figures apart."""
-    blocks = [table(COLUMNS, [_summary(report) for report in reports])]
+    blocks = [table(COLUMNS, [[cell(text) for text in report.summary] for report in reports])]
     for report in reports:
         blocks += _details(report)
     pairs = differences(reports)
@@ -45,8 +30,7 @@ def markdown(
     rows = []
     for preset, figures in (published or {}).items():
         for figure in figures:
-            system = f"{cell(figure.system)} ({cell(preset)})"
-            rows.append((system, f"{figure.accuracy:.1f} %", cell(figure.where)))
+            rows.append([cell(text) for text in figure.row(preset)])
     if rows:
         blocks.append(table(("published, not measured here", "accuracy", "source"), rows))
     return "\n\n".join(blocks)
@@ -64,24 +48,6 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def cell(text: str) -> str:
     """Escape text that would break out of its cell."""
     return on_one_line(text).replace("|", "\\|").replace("<", "&lt;")
-
-
-def _summary(report: Report) -> list[str]:
-    return [
-        cell(report.name),
-        cell(report.benchmark),
-        cell(report.method),
-        cell(report.models),
-        report.accuracy,
-        f"{report.given} of {report.total}",
-        f"{report.mean('frames'):.1f}",
-        in_text(report.count("seen")),
-        in_text(report.count("rounds")),
-        f"{report.mean('calls'):.1f}",
-        f"{report.tokens:,.0f}",
-        report.cost_text,
-        f"{report.mean('seconds'):.1f}",
-    ]
 
 
 def _details(report: Report) -> list[str]:

@@ -22,6 +22,22 @@ from longtake.types import GIVEN
 SINGLE = 12
 """Different confidences up to which each is a point of its own: methods that vote state few."""
 _LIMIT = re.compile(r"(\w+)=(\d[\d.e+-]*)")
+COLUMNS = (
+    "run",
+    "benchmark",
+    "method",
+    "models",
+    "accuracy (95 %)",
+    "answered",
+    "frames",
+    "seen",
+    "rounds",
+    "calls",
+    "tokens",
+    "cost",
+    "s",
+)
+"""What tables show of each run."""
 MEANS = ("frames", "calls", "tokens_in", "tokens_out", "seconds")
 """Usage figures whose means are part of the JSON output."""
 
@@ -139,6 +155,25 @@ class Report:
         if not self.rows:
             return "no results yet"
         return str(self.scored.accuracy) if self.scored.items else "no public labels"
+
+    @property
+    def summary(self) -> list[str]:
+        """The run as a row of a table with :data:`COLUMNS`."""
+        return [
+            self.name,
+            self.benchmark,
+            self.method,
+            self.models,
+            self.accuracy,
+            f"{self.given} of {self.total}",
+            f"{self.mean('frames'):.1f}",
+            outcomes.in_text(self.count("seen")),
+            outcomes.in_text(self.count("rounds")),
+            f"{self.mean('calls'):.1f}",
+            f"{self.tokens:,.0f}",
+            self.cost_text,
+            f"{self.mean('seconds'):.1f}",
+        ]
 
     def tags(self) -> dict[str, Mapping[str, Rate]]:
         """Accuracy by every tag."""

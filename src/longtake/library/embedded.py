@@ -31,7 +31,6 @@ from numpy.typing import NDArray
 from longtake.errors import RunError
 from longtake.index.store import private_folder
 from longtake.library.catalogue import prepare
-from longtake.library.postings import Postings
 from longtake.library.segment_index import (
     KINDS,
     FilmRows,
@@ -39,10 +38,10 @@ from longtake.library.segment_index import (
     Holding,
     Stored,
     matrix,
+    query_words,
     stored_lines,
 )
 from longtake.library.segments import WORDED, Vectors
-from longtake.library.stems import TOKENIZE
 from longtake.types import Segment
 
 _SCHEMA = """
@@ -62,7 +61,7 @@ INSERT INTO written SELECT 0, 1 WHERE NOT EXISTS (SELECT 1 FROM written);
 _WORDS = """
 CREATE VIRTUAL TABLE IF NOT EXISTS {source}_words USING fts5 (
     {source}, content='segments', content_rowid='id',
-    tokenize='{tokenize}'
+    tokenize='porter unicode61 remove_diacritics 2'
 );
 CREATE TRIGGER IF NOT EXISTS {source}_added AFTER INSERT ON segments WHEN new.{source} != '' BEGIN
     INSERT INTO {source}_words (rowid, {source}) VALUES (new.id, new.{source});
@@ -89,7 +88,6 @@ class EmbeddedIndex:
         self._dims = dims
         self._local = threading.local()
         self._lock = FileLock(folder / "write.lock", mode=0o600)
-        self._postings = Postings()
         self._maps: dict[str, tuple[tuple[int, int], NDArray[Any]]] = {}
 
     def replace(self, films: Sequence[FilmRows]) -> None:
@@ -142,18 +140,22 @@ class EmbeddedIndex:
         self, text: str, source: str, limit: int, films: Collection[str] | None = None
     ) -> list[Hit]:
         """Rows in which words of a text occur in one source, best first, by BM25."""
+        table = f"{source}_words"
+        # quoted: a word must not be read as an operator of FTS5's query language
+        pattern = " OR ".join(f'"{word}"' for word in dict.fromkeys(query_words(text)))
+        if not pattern:
+            return []
+        query = f"SELECT rowid, -bm25({table}) AS score FROM {table} WHERE {table} MATCH ?"
+        given: list[str | int] = [pattern]
         with self._reading() as base:
-            count, generation = self._written(base)
-            if not count:
-                return []
-            scores = self._postings.scores(base, self._state(base), source, text, count)
+            first = self._written(base)[1] * GENERATION
             if films is not None:
-                *_, owners = self._vectors(base, KINDS[0])
-                wanted = np.isin(owners, self._numbers(base, films))
-                scores[1:] = np.where(wanted[:count], scores[1:], 0)
-        first = generation * GENERATION
-        best = _largest(scores, limit)
-        return [Hit(first + int(row), float(scores[row])) for row in best if scores[row] > 0]
+                of_films = "SELECT id FROM segments WHERE film IN (SELECT value FROM json_each(?))"
+                query += f" AND rowid IN ({of_films})"
+                given.append(json.dumps(self._numbers(base, films)))
+            # of rows with the same score, the earliest: any other choice would be chance
+            rows = base.execute(f"{query} ORDER BY score DESC, rowid LIMIT ?", (*given, limit))
+            return [Hit(first + row, score) for row, score in rows]
 
     def nearest(
         self, vector: Vectors, kind: str, limit: int, films: Collection[str] | None = None
@@ -279,15 +281,6 @@ class EmbeddedIndex:
         rows, generation = base.execute("SELECT rows, generation FROM written").fetchone()
         return rows, generation
 
-    @staticmethod
-    def _state(base: sqlite3.Connection) -> tuple[int, ...]:
-        """Something that changes with every writing: a film that is replaced has a new number."""
-        films = "(SELECT count(*) FROM films), (SELECT coalesce(max(number), 0) FROM films)"
-        state: tuple[int, ...] = base.execute(
-            f"SELECT rows, generation, {films} FROM written"
-        ).fetchone()
-        return state
-
     def _file(self, what: str, generation: int) -> Path:
         return self.folder / f"{what}-{generation}.{'i32' if what == 'film' else 'f32'}"
 
@@ -342,7 +335,7 @@ class EmbeddedIndex:
             # kept per thread: a new connection would begin with an empty page cache
             path = self.folder / "segments.db"
             base = sqlite3.connect(path, timeout=60, isolation_level=None)
-            words = "".join(_WORDS.format(source=source, tokenize=TOKENIZE) for source in WORDED)
+            words = "".join(_WORDS.format(source=source) for source in WORDED)
             prepare(base, _SCHEMA + words, _MADE)
             self._local.base = base
         yield base

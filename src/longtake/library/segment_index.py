@@ -5,17 +5,20 @@ The index is derived: it can be deleted and rebuilt from the films' layers at an
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from longtake.algorithms.lexical import STOP
 from longtake.library.segments import Row, Vectors
 from longtake.types import Line, Segment
 
 KINDS = ("picture", "meaning")
 """Kinds of vectors that a row may have."""
+_WORD = re.compile(r"\w+")
 
 
 class Hit(NamedTuple):
@@ -100,6 +103,12 @@ class SegmentIndex(Protocol):
 
     def close(self) -> None:
         """Release files; the index may be used again afterwards."""
+
+
+def query_words(text: str) -> list[str]:
+    """The words of a text to search for: without stop words, unless there are no others."""
+    words = _WORD.findall(text.casefold())
+    return [word for word in words if word not in STOP] or words
 
 
 def stored_lines(

@@ -4,9 +4,9 @@ BM25 counts the words of a whole segment, in which one sentence may have the per
 deed; a sentence that has both is what was asked for. A question with two parts ("what does the
 person who … do there?") is stated by two sentences of one film.
 
-Words are compared by their stems, and neighbouring words count as pairs: "the red coat" is not a
-red hat beside a blue coat (the sequential dependence model of Metzler and Croft, SIGIR 2005, whose
-weight of pairs is taken).
+Words are compared by their base forms, and neighbouring words count as pairs: "the red coat" is
+not a red hat beside a blue coat (the sequential dependence model of Metzler and Croft, SIGIR 2005,
+whose weight of pairs is taken).
 """
 
 from __future__ import annotations
@@ -17,15 +17,14 @@ from itertools import combinations, pairwise
 from operator import attrgetter
 from typing import NamedTuple
 
-from longtake.library.segment_index import Stored
-from longtake.library.stems import Stemmer
+from longtake.algorithms.lexical import lemma
+from longtake.library.segment_index import Stored, query_words
 
 PAIRS = 0.15
 """Weight of the pairs of neighbouring words; the words themselves have the rest."""
 PARTNERS = 8
 """Best rows of a film of which any two are taken together."""
 _END = re.compile(r"(?<=[.!?])\s+")
-_stemmer = Stemmer()
 _SHARE = attrgetter("share")
 
 
@@ -45,25 +44,25 @@ class Asked:
     """A text that the lines of films are compared with; each line is read once."""
 
     def __init__(self, text: str) -> None:
-        stems = _stemmer.stems(text)
-        self._words, self._pairs = frozenset(stems), frozenset(pairwise(stems))
+        words = _base_forms(text)
+        self._words, self._pairs = frozenset(words), frozenset(pairwise(words))
         self._known: dict[str, Statement] = {}
 
     def best(self, texts: Sequence[str]) -> list[Statement]:
         """For each text, what its best sentence holds."""
-        new = [text for text in dict.fromkeys(texts) if text not in self._known]
-        sentences = [_END.split(text) for text in new]
-        stems = iter(_stemmer.stems_of([each for split in sentences for each in split]))
-        for text, split in zip(new, sentences, strict=True):
-            held = [self._held(next(stems)) for _ in split]
-            self._known[text] = max(held, key=_SHARE)
+        for text in texts:
+            if text not in self._known:
+                held = [self._held(_base_forms(sentence)) for sentence in _END.split(text)]
+                self._known[text] = max(held, key=_SHARE)
         return [self._known[text] for text in texts]
 
     def of_rows(self, rows: Sequence[Stored]) -> list[Statement]:
         """The same for rows, whose sentences are those of all their lines."""
-        lines = [[line.text for lines in row.lines.values() for line in lines] for row in rows]
-        best = iter(self.best([text for texts in lines for text in texts]))
-        return [max((next(best) for _ in texts), key=_SHARE, default=NOTHING) for texts in lines]
+        statements = []
+        for row in rows:
+            texts = [line.text for lines in row.lines.values() for line in lines]
+            statements.append(max(self.best(texts), key=_SHARE, default=NOTHING))
+        return statements
 
     def together(self, statements: Iterable[Statement]) -> float:
         """The largest share that two statements hold together."""
@@ -76,9 +75,9 @@ class Asked:
                 shares.append(self._share(words, pairs))
         return max(shares)
 
-    def _held(self, stems: Sequence[str]) -> Statement:
-        words = self._words.intersection(stems)
-        pairs = self._pairs.intersection(pairwise(stems)) if len(words) > 1 else frozenset()
+    def _held(self, sentence: Sequence[str]) -> Statement:
+        words = self._words.intersection(sentence)
+        pairs = self._pairs.intersection(pairwise(sentence)) if len(words) > 1 else frozenset()
         return Statement(words, pairs, self._share(words, pairs))
 
     def _share(self, words: Collection[str], pairs: Collection[tuple[str, str]]) -> float:
@@ -86,3 +85,7 @@ class Asked:
         if not self._pairs:
             return share
         return (1 - PAIRS) * share + PAIRS * len(pairs) / len(self._pairs)
+
+
+def _base_forms(text: str) -> list[str]:
+    return [lemma(word) for word in query_words(text)]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from longtake.display import visible
 from longtake.types import Answer
 
 
 def plain(text: str) -> str:
     """A text that matplotlib shows as it is; it would read "$" as the start of mathematics."""
-    return text.replace("$", r"\$")
+    return visible(text).replace("$", r"\$")
 
 
 def title_of(answer: Answer) -> str:

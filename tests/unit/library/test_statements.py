@@ -7,16 +7,20 @@ import pytest
 from longtake.library.candidates import PASSAGES, candidates
 from longtake.library.entries import Entry
 from longtake.library.searching import FilmHits, Found, Moment
+from longtake.library.segment_index import query_words
 from longtake.library.statements import NOTHING, Asked
-from longtake.library.stems import Stemmer, words_of
 from longtake.types import Question, Segment
 
 
-def test_stems_ignore_inflection_accents_and_words_that_say_nothing():
-    stemmer = Stemmer()
-    assert stemmer.stems("What does the saddle cost?") == ["saddl", "cost"]
-    assert stemmer.stems_of(["The saddles cost", "cafés", ""]) == [["saddl", "cost"], ["cafe"], []]
-    assert words_of("to be or not to be") == ["to", "be", "or", "not", "to", "be"]
+def test_stop_words_are_left_out_unless_there_are_no_others():
+    assert query_words("What does the Saddle cost?") == ["saddle", "cost"]
+    assert query_words("to be or not") == ["to", "be", "or", "not"]
+    assert query_words("…") == []
+
+
+def test_inflection_does_not_matter():
+    (statement,) = Asked("What does the saddle cost?").best(["The saddles cost ten."])
+    assert statement.share == 1
 
 
 def test_a_sentence_counts_alone():

@@ -21,6 +21,10 @@ class Published:
     where: str
     """The paper and the table."""
 
+    def row(self, preset: str) -> list[str]:
+        """The figure as a row of a table: system, accuracy, source."""
+        return [f"{self.system} ({preset})", f"{self.accuracy:.1f} %", self.where]
+
 
 @dataclass(frozen=True)
 class Preset:
