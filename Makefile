@@ -136,10 +136,7 @@ bench: $(VENV)/.ready  ## performance beside named peers, in environments of the
 	$(BIN)/python benchmarks/models.py
 	$(BIN)/python benchmarks/evaluation.py
 	$(BIN)/python benchmarks/endpoint.py
-	$(BIN)/python benchmarks/partition.py
 	$(BIN)/python benchmarks/events_f1.py
-	$(BIN)/python benchmarks/graph.py
-	$(BIN)/python benchmarks/symphony.py --latency
 
 # Debian's browser, and the checker of accessibility from npm; both by name.
 tests/browser/axe.min.js:

@@ -3,8 +3,6 @@
     python benchmarks/auto.py --out build/auto --workers 16
     python benchmarks/auto.py --out build/auto --workers 16 --parts singles --minutes 60
     python benchmarks/auto.py --out build/auto --page-only          # from what is there so far
-    python benchmarks/auto.py --out build/auto --workers 2 --worlds 8 --parts seconds \
-        --seconds 15 --methods auto uniform-dense videoagent videodetective --minutes 60
     python benchmarks/auto.py --out build/auto --parts real --data ../shared/bench/nextqa_dev \
         --benchmark nextqa-captions --model local/qwen2.5-1.5b --limit 200
 
@@ -12,9 +10,8 @@ Each cell is a run folder that is resumed, so the command may be stopped and sta
 time, also with other parts. Questions are lab-2's on published seeds that nothing else uses;
 ``auto`` was fitted on development seeds. Parts: ``singles`` (every method, two lengths, two
 acuities), ``calibration`` (``auto`` on further films, since few questions make any calibration
-error look large), ``ablations``, ``budgets`` (tokens and money), ``seconds`` (simulated models
-that really take their time; needs few cores), ``real`` (captions and a real model). No GPU is
-used; the imports are those of ``longtake`` without extras.
+error look large), ``ablations``, ``budgets`` (tokens and money), ``real`` (captions and a real
+model). No GPU is used; the imports are those of ``longtake`` without extras.
 """
 
 from __future__ import annotations
@@ -40,7 +37,6 @@ from auto_cells import (
     QUESTIONS,
     RANDOM,
     RATED,
-    SECONDS,
     SHARE,
     WITHIN,
     WORLDS,
@@ -238,21 +234,13 @@ def ablations_table(found: list[tuple[Cell, Scored]]) -> str:
     return table(("", "accuracy (95 %)", "tokens", "auto − this, points"), rows)
 
 
-def limits(options: argparse.Namespace, *, seconds: bool) -> Iterator[tuple[str, float]]:
-    """The budgets of a part."""
-    if seconds:
-        yield from (("seconds", limit) for limit in options.seconds)
-        return
-    for name in options.budgets:
-        yield from ((name, limit) for limit in BUDGETS[name])
-
-
-def budgets(bench: Bench, minutes: int, acuity: float, *, seconds: bool) -> list[str]:
+def budgets(bench: Bench, minutes: int, acuity: float) -> list[str]:
     """What every method reaches under hard limits; auto against the best of the others."""
     blocks = []
     methods = bench.options.methods
-    for name, limit in limits(bench.options, seconds=seconds):
-        cells = singles(methods, minutes, acuity, budget={name: limit}, sleeps=seconds)
+    limits = [(name, limit) for name in bench.options.budgets for limit in BUDGETS[name]]
+    for name, limit in limits:
+        cells = singles(methods, minutes, acuity, budget={name: limit})
         found = bench.measured(cells)
         if not found or found[0][0].label != "auto":
             continue
@@ -307,9 +295,8 @@ def lab_pages(bench: Bench) -> Iterator[str]:
         if found:
             yield f"## Ablations, {minutes} minutes, acuity {acuity:g}"
             yield ablations_table(found)
-    for part in ("budgets", "seconds"):
-        if part in options.parts:
-            yield from budgets(bench, minutes, acuity, seconds=part == "seconds")
+    if "budgets" in options.parts:
+        yield from budgets(bench, minutes, acuity)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -324,7 +311,6 @@ def main(arguments: list[str] | None = None) -> None:
     named = [*list(ABLATIONS)[1:], RANDOM]
     parser.add_argument("--ablations", nargs="+", choices=named, default=named)
     parser.add_argument("--budgets", nargs="+", choices=BUDGETS, default=list(BUDGETS))
-    parser.add_argument("--seconds", nargs="+", type=float, default=SECONDS, help="limits")
     parser.add_argument("--worlds", type=int, default=WORLDS)
     parser.add_argument("--further", type=int, default=FURTHER, help="worlds, for calibration")
     parser.add_argument("--rules", type=Path, help="folder of calibration-ACUITY.json")

@@ -47,9 +47,7 @@ METHODS = (
 )
 RATED = {LEAN: "symphony", DENSE: "uniform@480"}  # their names in the shipped calibration
 BUDGETS = {"tokens": (10_000, 60_000, 200_000), "cost": (0.005, 0.03, 0.1)}
-SECONDS = (5.0, 15.0, 45.0)
-SECONDS_QUESTIONS = 5  # about each world: sleeping takes long
-PARTS = ("singles", "calibration", "ablations", "budgets", "seconds")
+PARTS = ("singles", "calibration", "ablations", "budgets")
 ABLATIONS: Mapping[str, Mapping[str, Any]] = {
     "auto": {},
     "no verification": {"verify": False},
@@ -70,7 +68,6 @@ class Cell:
     acuity: float
     fields: Mapping[str, Any] = field(default_factory=dict)
     budget: Mapping[str, float] = field(default_factory=dict)
-    sleeps: bool = False
     further: bool = False
 
     @property
@@ -82,7 +79,7 @@ class Cell:
 
     def solver(self) -> Solver:
         """The method with the simulated model in every role."""
-        model = f"lab/acuity={self.acuity:g}" + (",sleep=1" if self.sleeps else "")
+        model = f"lab/acuity={self.acuity:g}"
         casting = with_profile_model(Casting((model,)), self.method, LAB_2)
         settings = Settings(budget=BudgetSettings(**self.budget))
         return Solver(self.method, Session(settings, casting).with_fields(self.method, self.fields))
@@ -100,10 +97,7 @@ class Bench:
         seeds = range(first, first + self.options.worlds)
         if cell.further:
             seeds = range(first + WORLDS, first + WORLDS + self.options.further)
-        questions = self.options.questions
-        if cell.sleeps:
-            questions = min(questions, SECONDS_QUESTIONS)
-        return lab(seeds, cell.minutes, questions, profile=LAB_2)
+        return lab(seeds, cell.minutes, self.options.questions, profile=LAB_2)
 
     def run(self, cell: Cell) -> Scored | None:
         """Ask what has no result yet; with ``--page-only``, only what is complete is returned."""
@@ -112,7 +106,7 @@ class Bench:
             scored = score(benchmark, folder.results())
             return scored if len(scored.rows) == len(benchmark.items) else None
         began = time.perf_counter()
-        workers = self.options.workers * (3 if cell.sleeps else 1)
+        workers = self.options.workers
         scored = evaluate(cell.solver(), benchmark, folder, workers=workers, resume=True)
         seconds = time.perf_counter() - began
         told = f"{scored.accuracy}, {scored.tokens:,.0f} tokens, {seconds:.0f} s"

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
-from lab2 import CHECKED_HEAD, FIRST_SEED, QUESTIONS, WORLDS, Cell, verification
+from lab2 import FIRST_SEED, QUESTIONS, WORLDS, Cell, citations
 
 from longtake.evals.items import Benchmark
 from longtake.evals.lab import lab
@@ -38,7 +38,18 @@ METHODS = (
     "uniform",
     "lookup",
 )
-HEAD = (*CHECKED_HEAD, "wrong ÷ right (95 %)", "given without → with", "questions")
+HEAD = (
+    "method",
+    "accuracy",
+    "citation precision",
+    "recall",
+    "right answers marked unsupported",
+    "wrong answers marked unsupported",
+    "tokens",
+    "wrong ÷ right (95 %)",
+    "given without → with",
+    "questions",
+)
 
 
 def cells(options: argparse.Namespace) -> list[tuple[Cell, Cell]]:
@@ -48,6 +59,27 @@ def cells(options: argparse.Namespace) -> list[tuple[Cell, Cell]]:
         plain = Cell(options.out, LAB_2, MINUTES, method, verify=False)
         pairs.append((plain, Cell(options.out, LAB_2, MINUTES, method)))
     return pairs
+
+
+def unsupported(scored: Scored, right: bool) -> str:
+    """The share of right or of wrong answers that are marked as unsupported."""
+    rows = [row for row, hit in zip(scored.rows, scored.right, strict=True) if hit == right]
+    given = [row["status"] for row in rows if row["status"] in GIVEN]
+    return f"{given.count('unsupported') / len(given):.1%}" if given else "–"
+
+
+def verification(verified: Scored, plain: Scored) -> list[str]:
+    """A method's citations without and with verification, and what it costs."""
+    before, after = citations(plain), citations(verified)
+    cost = verified.tokens / plain.tokens - 1
+    return [
+        f"{plain.accuracy.value:.1%} → {verified.accuracy.value:.1%}",
+        f"{before[0]} → {after[0]}",
+        f"{before[1]} → {after[1]}",
+        unsupported(verified, right=True),
+        unsupported(verified, right=False),
+        f"{cost:+.1%}",
+    ]
 
 
 def line(method: str, plain: Scored, verified: Scored) -> list[str]:

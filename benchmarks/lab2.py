@@ -1,8 +1,6 @@
 """Every method on 20, 60 and 120 minutes of film, lab-1 beside lab-2: one page and one drawing.
 
     python benchmarks/lab2.py --out build/lab2 --workers 16
-    python benchmarks/lab2.py --out build/lab2 --unverified     # also without verification, lab-2
-    python benchmarks/lab2.py --out build/lab2 --page-only      # from what is there so far
 
 Each cell (edition, length, method) is a run folder that is resumed, so the command may be stopped
 and started again at any time, also with other ``--methods`` or ``--minutes``. Each method is paired
@@ -16,6 +14,7 @@ from __future__ import annotations
 import argparse
 import time
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 
 from longtake.config import AnswerSettings, Settings
@@ -25,15 +24,14 @@ from longtake.evals.items import Benchmark
 from longtake.evals.lab import lab
 from longtake.evals.markdown import table
 from longtake.evals.outcomes import in_text
-from longtake.evals.runner import Scored, evaluate, score
+from longtake.evals.runner import Scored, evaluate
 from longtake.evals.runs import RunFolder
 from longtake.evals.scoring import paired
 from longtake.evals.solving import Solver
-from longtake.lab.profile import LAB_2, PROFILES, Profile
+from longtake.lab.profile import PROFILES, Profile
 from longtake.plots.accuracy import Mark, as_svg, bars
 from longtake.session.asking import Session
 from longtake.session.casting import Casting
-from longtake.types import GIVEN
 
 METHODS = ("videoagent", "videodetective", "a4vl", "lvagent", "symphony", "lookup")
 LENGTHS = (20, 60, 120)
@@ -119,27 +117,6 @@ def citations(scored: Scored) -> tuple[str, str]:
     return f"{cited.precision:.2f}", f"{cited.recall:.2f}"
 
 
-def unsupported(scored: Scored, right: bool) -> str:
-    """The share of right or of wrong answers that are marked as unsupported."""
-    rows = [row for row, hit in zip(scored.rows, scored.right, strict=True) if hit == right]
-    given = [row["status"] for row in rows if row["status"] in GIVEN]
-    return f"{given.count('unsupported') / len(given):.1%}" if given else "–"
-
-
-def verification(verified: Scored, plain: Scored) -> list[str]:
-    """A method's citations without and with verification, and what it costs."""
-    before, after = citations(plain), citations(verified)
-    cost = verified.tokens / plain.tokens - 1
-    return [
-        f"{plain.accuracy.value:.1%} → {verified.accuracy.value:.1%}",
-        f"{before[0]} → {after[0]}",
-        f"{before[1]} → {after[1]}",
-        unsupported(verified, right=True),
-        unsupported(verified, right=False),
-        f"{cost:+.1%}",
-    ]
-
-
 HEAD = (
     "method",
     "edition",
@@ -152,17 +129,6 @@ HEAD = (
     "− uniform, equal tokens",
     "citation precision",
     "recall",
-)
-
-
-CHECKED_HEAD = (
-    "method",
-    "accuracy",
-    "citation precision",
-    "recall",
-    "right answers marked unsupported",
-    "wrong answers marked unsupported",
-    "tokens",
 )
 
 
@@ -194,39 +160,7 @@ def measure(options: argparse.Namespace, profile: Profile, minutes: int, method:
     return Row(cell, scored, *baselines)
 
 
-def known(options: argparse.Namespace, profile: Profile, minutes: int, method: str) -> Row | None:
-    """A cell from its folders; ``None`` unless it and its baselines are complete."""
-    benchmark = worlds(options, minutes, profile)
-    cell = Cell(options.out, profile, minutes, method)
-    done = [score(benchmark, cell.folder.results())]
-    if len(done[0].rows) < len(benchmark.items):
-        return None
-    for frames in frames_for(cell, benchmark, done[0]):
-        folder = Cell(options.out, profile, minutes, "uniform", frames).folder
-        done.append(score(benchmark, folder.results()))
-    if any(len(scored.rows) < len(benchmark.items) for scored in done):
-        return None
-    return Row(cell, *done)
-
-
-def checked(options: argparse.Namespace, rows: list[Row]) -> list[str]:
-    """Blocks of the page: each lab-2 cell beside the same without verification, where it is."""
-    tables: dict[int, list[list[str]]] = {}
-    for row in rows:
-        cell = replace(row.cell, verify=False)
-        benchmark = worlds(options, cell.minutes, cell.profile)
-        plain = score(benchmark, cell.folder.results())
-        if len(plain.rows) == len(benchmark.items):
-            line = [cell.method, *verification(row.scored, plain)]
-            tables.setdefault(cell.minutes, []).append(line)
-    blocks = []
-    for minutes, lines in tables.items():
-        blocks += [f"## Without → with verification, lab-2, {minutes} minutes"]
-        blocks += [table(CHECKED_HEAD, lines)]
-    return blocks
-
-
-def write(rows: list[Row], more: list[str], out: Path) -> None:
+def write(rows: list[Row], out: Path) -> None:
     """The page and the drawing."""
     blocks = ["# Every method, lab-1 beside lab-2"]
     groups = []
@@ -242,7 +176,6 @@ def write(rows: list[Row], more: list[str], out: Path) -> None:
                 if row.cell.method == method:
                     marks.append(_mark(row))
             groups.append((f"{method}, {minutes} min", marks))
-    blocks += more
     hashes = ", ".join(profile.hash for profile in PROFILES.values())
     blocks.append(f"Profiles {hashes}. Intervals are over films. Leads are in points.")
     out.mkdir(parents=True, exist_ok=True)
@@ -268,22 +201,11 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--worlds", type=int, default=WORLDS)
     parser.add_argument("--questions", type=int, default=QUESTIONS, help="about each world")
     parser.add_argument("--first-seed", type=int, default=FIRST_SEED)
-    parser.add_argument("--unverified", action="store_true", help="lab-2 without verification too")
-    parser.add_argument("--page-only", action="store_true")
     options = parser.parse_args(arguments)
     rows = []
-    for minutes in options.minutes:
-        for method in options.methods:
-            for name in options.profiles:
-                act = known if options.page_only else measure
-                row = act(options, PROFILES[name], minutes, method)
-                if row is not None:
-                    rows.append(row)
-                if options.unverified and not options.page_only and name == LAB_2.name:
-                    cell = Cell(options.out, LAB_2, minutes, method, verify=False)
-                    cell.run(worlds(options, minutes, LAB_2), options.workers)
-    if rows:
-        write(rows, checked(options, rows), options.out)
+    for minutes, method, name in product(options.minutes, options.methods, options.profiles):
+        rows.append(measure(options, PROFILES[name], minutes, method))
+    write(rows, options.out)
 
 
 if __name__ == "__main__":

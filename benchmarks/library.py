@@ -2,10 +2,8 @@
 
     python benchmarks/library.py scale          2,000 lab films: rate, latency, recall, memory
     python benchmarks/library.py million        embedded beside LanceDB up to a million segments
-    python benchmarks/library.py plot           the figures of `million` as a picture
     python benchmarks/library.py clips          real clips, moments from stills and transcripts
     python benchmarks/library.py needle         questions that one of 20 or 200 films answers
-    python benchmarks/library.py chaos          processes that add and search, killed at random
 
 Every part takes ``--folder`` (default: a temporary one) and prints its figures as JSON lines. The
 parts are in ``benchmarks/library_parts``.
@@ -18,14 +16,10 @@ import tempfile
 from pathlib import Path
 
 from library_parts.asking import clips, needle
-from library_parts.backends import million, plot
-from library_parts.chaos import adder, chaos, searcher
+from library_parts.backends import million
 from library_parts.scale import cold, scale
 
-PARTS = {
-    part.__name__: part
-    for part in (scale, cold, million, plot, clips, needle, chaos, adder, searcher)
-}
+PARTS = {part.__name__: part for part in (scale, cold, million, clips, needle)}
 SIZES = [10_000, 30_000, 100_000, 300_000, 1_000_000]
 
 
@@ -43,10 +37,7 @@ def main() -> None:
     parser.add_argument("--method", default="videoagent")
     parser.add_argument("--questions", type=int, default=60)
     parser.add_argument("--first-seed", type=int, default=1000)
-    parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--clips", type=Path, help="a folder of real clips")
-    parser.add_argument("--figures", type=Path, help="the lines that `million` printed")
-    parser.add_argument("--out", type=Path, help="where `plot` writes its picture")
     given = parser.parse_args()
     given.folder = given.folder or Path(tempfile.mkdtemp(prefix="longtake-library-"))
     PARTS[given.part](given)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Collection
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
@@ -137,24 +135,3 @@ def recall(hits: list[Hit], exact: list[Hit]) -> float:
     """The share of hits that are as near as the exact ones; row numbers differ by backend."""
     bound = exact[-1].score - 1e-5
     return sum(hit.score >= bound for hit in hits) / len(exact)
-
-
-def plot(args) -> None:
-    """Draw the figures of ``million`` from the JSON lines in a file."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    rows = [json.loads(line) for line in Path(args.figures).read_text().splitlines()]
-    _, axes = pyplot.subplots(figsize=(6, 4))
-    for backend, marker in (("embedded", "o"), ("lancedb", "s")):
-        own = [row for row in rows if row.get("backend") == backend]
-        points = sorted((row["segments"], row["p50_ms"], row["p95_ms"]) for row in own)
-        sizes, p50, p95 = zip(*points, strict=True)
-        (line,) = axes.plot(sizes, p50, marker=marker, label=f"{backend}, median")
-        axes.plot(sizes, p95, "--", color=line.get_color(), label=f"{backend}, 95 %")
-    axes.set(xscale="log", yscale="log", xlabel="segments", ylabel="ms per search")
-    axes.legend()
-    axes.grid(alpha=0.3)
-    pyplot.savefig(args.out, bbox_inches="tight", dpi=120)

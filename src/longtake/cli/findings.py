@@ -29,11 +29,9 @@ EXTRAS = {
 """A package of each extra, by whose presence the extra is recognised."""
 NATIVE_SERVERS = ("llamacpp/", "ollama/")
 NATIVE = (
-    "a llama.cpp built for its processor read prompts 1.4 to 2 times as fast as the built-in "
-    "runtime"
+    "a llama.cpp built for its processor read prompts 1.4 times as fast as the built-in runtime"
 )
-"""Measured with Qwen2.5 1.5B on x86-64: with AVX-512 (docs/evaluation.md), and with AMX as well
-(benchmarks/native_llm.py)."""
+"""Measured with Qwen2.5 1.5B on x86-64 with AVX-512 (docs/evaluation.md)."""
 
 
 @dataclass(frozen=True)
