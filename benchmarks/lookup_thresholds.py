@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from longtake.algorithms import lexical, phrases
-from longtake.algorithms.expected import CERTAIN
 from longtake.algorithms.passages import held
+from longtake.algorithms.question_kinds import CERTAIN
 from longtake.config import load
 from longtake.evals.benchmarks import films
 from longtake.evals.items import NOT_TOLD, Item

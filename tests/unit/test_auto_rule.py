@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from longtake.algorithms.asking import KINDS
+from longtake.algorithms.question_kinds import KINDS
 from longtake.config import BudgetSettings
 from longtake.methods.auto.method import shipped
 from longtake.methods.auto.plan import (

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from longtake.algorithms.asking import kind
 from longtake.algorithms.calibration import logistic
+from longtake.algorithms.question_kinds import kind
 from longtake.evals.items import Item
 from longtake.evals.probabilities import Sample, fit_methods, held_out
 from longtake.evals.runner import Scored

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from longtake.algorithms.asking import kind
 from longtake.algorithms.calibration import expected_error, logistic
+from longtake.algorithms.question_kinds import kind
 from longtake.evals.cascade import Point
 from longtake.evals.probabilities import LEAST, held_out
 from longtake.evals.runner import Scored

@@ -13,12 +13,12 @@ That no film holds the answer is an answer, and says how many films were looked 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from pydantic import BaseModel, Field
 
+from longtake.algorithms.question_kinds import asks_for_every, may_ask_for_every
 from longtake.config import BudgetSettings
 from longtake.errors import BudgetSpent, LongtakeError, MediaError
 from longtake.events import Sink, note, step
@@ -41,16 +41,6 @@ EVERYWHERE = 50
 """Films that a question for every occurrence goes over."""
 TRIES = 3
 """Films that are asked for a single answer."""
-_EVERY = re.compile(
-    r"\b(?:every|each|all) (?:time|film|video|place|occurrence|scene|moment|mention)s?\b"
-    r"|\blist (?:all|every|each|the)\b|\bhow (?:many|much) (?:films|videos|times)\b|\bhow often\b"
-    r"|\bwhich (?:films|videos)\b|\bin (?:all|how many) (?:the )?(?:films|videos)\b",
-    re.IGNORECASE,
-)
-_SEVERAL = re.compile(
-    r"\b(?:every|each|all|any|list|count|many|often|times|films|videos)\b", re.IGNORECASE
-)
-"""Words without which a model that takes a question to ask for every occurrence is not believed."""
 
 
 class Choice(BaseModel):
@@ -153,7 +143,7 @@ class _Asking:
         self.where, self.among = where, among
         self.spent = Usage()
         self.clock = Ledger(session.settings.budget)
-        self.every = _EVERY.search(question.text) is not None
+        self.every = asks_for_every(question.text)
         self.answers: list[FilmAnswer] = []
         self.ended: Status | None = None
         """Why no further film is asked, if something ended the search."""
@@ -206,7 +196,7 @@ class _Asking:
         if choice is None:
             return by_search[: self.tries]
         # small models say so of every question, and each such answer costs a look at all films
-        self.every = choice.every and _SEVERAL.search(self.question.text) is not None
+        self.every = choice.every and may_ask_for_every(self.question.text)
         if self.every:
             return by_search
         named = [by_search[n - 1] for n in dict.fromkeys(choice.films) if 1 <= n <= len(by_search)]

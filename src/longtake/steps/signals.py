@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from longtake.algorithms.asking import KINDS, PLAIN, kind
 from longtake.algorithms.calibration import log_odds
+from longtake.algorithms.question_kinds import KINDS, PLAIN, kind
 from longtake.steps.verify import Checked
 from longtake.types import GIVEN, Answer, Question
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longtake.algorithms.asking import COUNTING, HEARING, ORDER, READING, negated
 from longtake.algorithms.keyframes import FrameRule
+from longtake.algorithms.question_kinds import COUNTING, HEARING, ORDER, READING, negated
 
 
 def apart(count):

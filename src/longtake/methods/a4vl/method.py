@@ -53,8 +53,8 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
 from longtake.algorithms import allocate, sampling
-from longtake.algorithms.asking import COUNTING
 from longtake.algorithms.partition import PAPER, EventPartition
+from longtake.algorithms.question_kinds import COUNTING
 from longtake.algorithms.scope import clipped, scope
 from longtake.errors import ConfigError, check_least
 from longtake.events import ScoresSet, emit, note, step

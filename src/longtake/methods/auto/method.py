@@ -26,7 +26,7 @@ from importlib.resources import files
 from typing import Any, ClassVar, Literal
 
 from longtake import registry
-from longtake.algorithms.asking import kind
+from longtake.algorithms.question_kinds import kind
 from longtake.errors import BudgetSpent, LongtakeError, ModelError, check_least
 from longtake.events import STAGE, note, step
 from longtake.footage.protocol import Footage

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from longtake.algorithms import phrases
-from longtake.algorithms.asking import kind
 from longtake.algorithms.calibration import log_odds, pooled, probability
+from longtake.algorithms.question_kinds import kind
 from longtake.config import BudgetSettings
 from longtake.footage.protocol import Footage
 from longtake.methods.base import name_of

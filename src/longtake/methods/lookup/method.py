@@ -35,8 +35,8 @@ from pydantic import BaseModel, Field
 
 from longtake.algorithms import lexical
 from longtake.algorithms import passages as ranking
-from longtake.algorithms.expected import CERTAIN, Kind, expected, holds
 from longtake.algorithms.phrases import squeeze
+from longtake.algorithms.question_kinds import CERTAIN, AnswerType, answer_type, holds
 from longtake.algorithms.scope import scope
 from longtake.errors import check_least
 from longtake.events import note, step
@@ -272,9 +272,9 @@ def may_tell(question: Question, texts: Sequence[str]) -> bool:
     return any(holds(kind, text) for text in texts)
 
 
-def asked_for(question: Question) -> Kind | None:
+def asked_for(question: Question) -> AnswerType | None:
     """The kind of thing that an open question asks for; options tell more than their kind."""
-    return None if question.options else expected(question.text)
+    return None if question.options else answer_type(question.text)
 
 
 def cite(passage: Passage, share: float) -> Evidence:
@@ -368,7 +368,7 @@ def bearing(
 
 
 def promise(
-    scores: NDArray[np.float64], passages: Sequence[Passage], kind: Kind | None
+    scores: NDArray[np.float64], passages: Sequence[Passage], kind: AnswerType | None
 ) -> NDArray[np.float64]:
     """The bearing of each passage, and more if it holds the kind of thing that is asked for."""
     if kind is None:
@@ -395,7 +395,7 @@ def choose(
     passages: Sequence[Passage],
     most: int,
     neighbours: int,
-    kind: Kind | None = None,
+    kind: AnswerType | None = None,
 ) -> list[int]:
     """The most promising passages with their neighbours, in time order.
 

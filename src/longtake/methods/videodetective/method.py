@@ -46,8 +46,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longtake.algorithms import clues, graph, sampling
-from longtake.algorithms.asking import COUNTING, HEARING, ORDER, READING, negated
 from longtake.algorithms.keyframes import FrameRule
+from longtake.algorithms.question_kinds import COUNTING, HEARING, ORDER, READING, negated
 from longtake.algorithms.scope import scope
 from longtake.errors import check_least
 from longtake.events import note, step

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from longtake.algorithms.expected import expected, holds
+from longtake.algorithms.question_kinds import answer_type, holds
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from longtake.algorithms.expected import expected, holds
     ],
 )
 def test_what_is_asked_for(question, kind):
-    assert expected(question) == kind
+    assert answer_type(question) == kind
 
 
 @pytest.mark.parametrize(
