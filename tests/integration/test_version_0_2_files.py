@@ -1,0 +1,86 @@
+"""Files that version 0.2 wrote can be read: cache, library, history, configuration, trace, run."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import tarfile
+from pathlib import Path
+
+import pytest
+
+ARCHIVE = Path(__file__).parents[1] / "fixtures" / "longtake-0.2.0.tar.xz"
+WRITTEN_AT = "/tmp/v02"
+"""The folder in which version 0.2 wrote them; the files hold absolute paths."""
+QUESTION = "Who owns the paper clock?"
+
+
+@pytest.fixture
+def old(tmp_path, monkeypatch):
+    """The folder with the unpacked files; its cache and configuration are the ones in use."""
+    with tarfile.open(ARCHIVE) as archive:
+        archive.extractall(tmp_path, filter="data")
+    monkeypatch.setenv("LONGTAKE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    history = tmp_path / "cache" / "history.jsonl"
+    history.write_text(history.read_text().replace(WRITTEN_AT, str(tmp_path)))
+    with sqlite3.connect(tmp_path / "cache" / "library" / "library.db") as library:
+        for table, column in _path_columns(library):
+            library.execute(
+                f"UPDATE {table} SET {column} = replace({column}, ?, ?)",
+                (WRITTEN_AT, str(tmp_path)),
+            )
+    return tmp_path
+
+
+def _path_columns(database):
+    tables = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    for (table,) in tables:
+        for _, column, *_ in database.execute(f"PRAGMA table_info({table})").fetchall():
+            found = database.execute(
+                f"SELECT 1 FROM {table} WHERE {column} LIKE ?", (f"%{WRITTEN_AT}%",)
+            )
+            if found.fetchone():
+                yield table, column
+
+
+def test_cache_is_reused(run, old):
+    folder = old / "cache" / "films"
+    before = {path.name for path in folder.glob("*/layers/*")}
+    code, out, err = run("search", old / "films" / "film.mp4", "paper clock", "--json")
+    assert code == 0, err
+    assert "paper clock" in out
+    assert before <= {path.name for path in folder.glob("*/layers/*")}
+
+
+def test_configuration_is_read(run, old):
+    code, out, err = run("doctor", "--json")
+    assert code == 0, err
+    assert "lab/acuity=0.8" in out
+
+
+def test_history_is_shown(run, old):
+    code, out, err = run("history", "--json")
+    assert code == 0, err
+    assert QUESTION in json.dumps(json.loads(out))
+
+
+def test_library_is_searched(run, old):
+    code, out, err = run("library", "search", "paper clock", "--json")
+    assert code == 0, err
+    assert "paper clock" in out
+
+
+def test_trace_is_replayed(run, old):
+    code, out, err = run("replay", old / "trace.jsonl")
+    assert code == 0, err
+    assert "A. Anna" in out
+    code, out, err = run("replay", old / "trace.jsonl", "--rerun", old / "films" / "film.mp4")
+    assert code == 0, err
+    assert "the same answer" in out + err
+
+
+def test_run_folder_is_reported(run, old):
+    code, out, err = run("report", old / "run", "--json")
+    assert code == 0, err
+    assert "videoagent" in out
