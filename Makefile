@@ -25,11 +25,17 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 demo: $(VENV)/.ready  ## make a film, index it, show what was found
 	$(BIN)/python examples/demo.py
 
-test: $(VENV)/.ready wheel-check  ## the whole suite, the built wheel included
+# Three processes on two cores: tests also wait for servers, clocks and kills.
+PROCESSES ?= 3
+# In the order of the folders: the slow files come first, so that no process waits at the end.
+PYTEST := --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder --durations 10 -rfE
+ifdef SEED
+PYTEST += --random-order-seed $(SEED)
+endif
+
+test: $(VENV)/.ready wheel-check  ## the whole suite, the built wheel included; SEED=1: in random order
 	$(BIN)/longtake models pull local/smollm2-135m  # 93 MB, once; the tests themselves are offline
-# Three processes on two cores: tests also wait for servers, clocks and kills. In the order of the
-# folders: the slow files come first, so that no process waits at the end
-	LONGTAKE_REQUIRE_MODELS=1 $(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
+	LONGTAKE_REQUIRE_MODELS=1 $(BIN)/python -m pytest $(PYTEST)
 
 # Ray is large and optional, so it lies beside the environment.
 build/ray/.ready: pyproject.toml constraints.txt

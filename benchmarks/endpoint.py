@@ -81,7 +81,7 @@ def _served(path: Path, settings: Settings, texts: list[str], folder: Path) -> t
         settings=settings, films=(path.parent,), models=(MODEL,), folder=folder / "data", port=0
     )
     options = replace(options, at_once=AT_ONCE)
-    listener = _bind(options)
+    listener = _bind(options.host, options.port)
     options = replace(options, port=listener.getsockname()[1])
     app = create_app(options, Keys(TOKEN, options.port))
     server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False))

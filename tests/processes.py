@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
+from support.patience import PATIENCE
 
 from longtake.footage.captioned import CaptionedFootage
 from longtake.index.store import LayerKey, Store
@@ -30,7 +31,7 @@ def hold_film(root, fingerprint, held, release):
     """Hold the lock on building a film until told to release it."""
     with Store(root).film(fingerprint).building():
         held.set()
-        release.wait(30)
+        release.wait(PATIENCE)
 
 
 def write_line(path, number):

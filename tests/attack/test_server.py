@@ -9,6 +9,7 @@ import time
 
 import pytest
 from attack.liar import FLOODS, LIES, STALLS, deaf, lying, random_reply
+from support.patience import FOREVER, PATIENCE
 
 from longtake.config import BudgetSettings
 from longtake.errors import BudgetSpent, ModelError
@@ -21,7 +22,7 @@ from longtake.stopping import Cancelled, Stop
 
 KEY = "sk-MARKED-0123456789abcdef"
 DEADLINE = 0.4
-LATE = 5.0
+LATE = PATIENCE
 """Seconds after the deadline by which a call must have ended; without one, a stall never ends."""
 MUTATIONS = 150
 """Mutated responses in ``make test``; ``make attack`` goes on with fresh seeds."""
@@ -35,12 +36,12 @@ def liar():
 
 @pytest.fixture
 def chat(liar):
-    endpoint = Endpoint("m", liar.url, key=KEY, timeout=30)
+    endpoint = Endpoint("m", liar.url, key=KEY, timeout=FOREVER)
     yield OpenAIChat(Card("m", model="x"), endpoint)
     endpoint.close()
 
 
-def asked(chat, deadline=10.0):
+def asked(chat, deadline=PATIENCE):
     """The reply or the error of one call, after checking what holds for every one of them."""
     began = time.monotonic()
     try:
@@ -85,7 +86,7 @@ def test_a_flood_is_dammed(liar, chat, mode):
 
 def test_a_server_that_reads_nothing(liar):
     with deaf() as url:
-        endpoint = Endpoint("m", url, timeout=30)
+        endpoint = Endpoint("m", url, timeout=FOREVER)
         began = time.monotonic()
         with pytest.raises(Unavailable):
             endpoint.post("x", {"words": "a" * 20_000_000}, DEADLINE)

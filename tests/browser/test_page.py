@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from films import Recipe, x264
 
+pytestmark = pytest.mark.random_order(disabled=True)
+
 AXE = Path(__file__).parent / "axe.min.js"
 WAIT = 120_000
 """Milliseconds that tell waiting in vain from a busy machine."""

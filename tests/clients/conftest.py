@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import pytest
 import uvicorn
+from support.patience import PATIENCE
 
 from longtake.config import AnswerSettings, Settings
 from longtake.lab.film import make_world
@@ -27,10 +28,10 @@ WORLD = make_world(seed=8, minutes=2, questions=24)
 @contextmanager
 def running(options):
     """A server in a thread; yields its address."""
-    listener = _bind(options)
+    listener = _bind(options.host, options.port)
     options = replace(options, port=listener.getsockname()[1])
     app = create_app(options, Keys(TOKEN, options.port))
-    config = uvicorn.Config(app, log_level="error", access_log=False, timeout_graceful_shutdown=1)
+    config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
@@ -40,7 +41,7 @@ def running(options):
         yield f"http://127.0.0.1:{options.port}"
     finally:
         server.should_exit = True
-        thread.join(5)
+        thread.join(PATIENCE)
 
 
 @pytest.fixture(scope="package")

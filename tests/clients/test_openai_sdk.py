@@ -9,6 +9,7 @@ import time
 import openai
 import pytest
 from clients.conftest import TOKEN, WORLD
+from support.patience import PATIENCE
 
 from longtake.lab.footage import LabFootage
 from longtake.models.images import encode_jpeg
@@ -162,7 +163,7 @@ def test_a_retry_after_a_timeout_joins_the_run(address, video, options):
     runs = options.data / "runs"
     before = len(list(runs.iterdir()))
     with openai.OpenAI(
-        base_url=f"{address}/v1", api_key=TOKEN, max_retries=3, timeout=1.0
+        base_url=f"{address}/v1", api_key=TOKEN, max_retries=30, timeout=1.0
     ) as hasty:
         reply = ask(hasty, video, extra_body=SLOW)
     assert reply.choices[0].message.content in "ABCDE"
@@ -170,12 +171,12 @@ def test_a_retry_after_a_timeout_joins_the_run(address, video, options):
 
 
 def test_leaving_a_stream_ends_the_run(client, video, address):
-    slow = {"longtake": {**SLOW["longtake"], "models": ["lab/acuity=1,latency=30,sleep=1"]}}
+    slow = {"longtake": {**SLOW["longtake"], "models": ["lab/acuity=1,latency=600,sleep=1"]}}
     stream = ask(client, video, stream=True, extra_body=slow)
     run = next(iter(stream)).id.removeprefix("chatcmpl-")
     stream.close()
     url = f"{address}/api/v1/runs/{run}"
-    until = time.monotonic() + 8
+    until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
         state = client._client.get(url, headers={"Authorization": f"Bearer {TOKEN}"}).json()
         if state["run"]["ended"]:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from support.discussing import FOOTAGE, LOW_BOB, NAMES, OPEN, QUESTION, cards, play, talk
 from support.footages import TestFootage
+from support.patience import PATIENCE
 
 from longtake.config import BudgetSettings
 from longtake.errors import ConfigError
@@ -229,7 +230,7 @@ def test_a_team_is_needed():
 
 def test_agents_work_side_by_side():
     """Every call waits until all three agents reach the same step: in sequence they would hang."""
-    together = threading.Barrier(3, timeout=10)
+    together = threading.Barrier(3, timeout=PATIENCE)
     team = talk({"ann": ["A"], "bob": ["A"], "cid": ["A"]}, {})
 
     def waiting(chat: Any) -> ScriptedChat:

@@ -17,6 +17,7 @@ from longtake.steps.run import Run
 from longtake.types import Question, Segment
 from support.footages import TestFootage
 from support.listening import listening
+from support.patience import PATIENCE
 
 QUESTION = Question("Where is it?", ("cat", "dog", "car"))
 FACETS = {"question": ["sea"], "A": ["cat"], "B": ["dog"], "C": ["car"]}
@@ -82,7 +83,7 @@ class Detectives:
         """Scenes in the order they were looked at."""
         self.shown: dict[str, list[list[float]]] = {}
         self._lock = threading.Lock()
-        self._gate = threading.Barrier(together, timeout=10) if together else None
+        self._gate = threading.Barrier(together, timeout=PATIENCE) if together else None
 
     def llm(self, messages, options):
         return self._say("llm", messages, options)

@@ -12,6 +12,7 @@ from longtake.models.backends.scripted import ScriptedChat
 from longtake.models.chat import Card
 from longtake.models.clock import REAL
 from longtake.models.prices import HERE
+from support.patience import FOREVER
 
 
 def fill(schema):
@@ -39,7 +40,7 @@ class TestBackend(Backend):
 
     ``obliging`` fits every form and ``mute`` fits none. ``gone`` cannot be reached. Once the
     pictures are described, ``leaving`` cannot be reached, and ``stopped`` is interrupted by Ctrl-C.
-    ``slow`` sets :data:`waiting` and takes half a minute, unless its work is ended.
+    ``slow`` sets :data:`waiting` and takes for ever, unless its work is ended.
     """
 
     __test__ = False
@@ -66,7 +67,7 @@ def make(rest: str) -> ScriptedChat:
             return ModelError(f"test/{rest}", "unavailable", "nobody answers")
         if rest == "slow":
             waiting.set()
-            REAL.sleep(30)
+            REAL.sleep(FOREVER)
         if rest == "mute" or options.schema is None:
             return "Well."
         return json.dumps(fill(options.schema))

@@ -134,7 +134,7 @@ def _handler(
             if send.delay:
                 time.sleep(send.delay)
             if send.breaks == "hang":
-                closing.wait(30)
+                closing.wait()
                 self.close_connection = True
                 return
             body = send.body if isinstance(send.body, bytes) else json.dumps(send.body).encode()

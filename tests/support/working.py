@@ -21,6 +21,7 @@ from longtake.errors import ConfigError
 from longtake.events import note
 from longtake.media.writer import Encoding, write_film
 from longtake.types import Answer
+from support.patience import FOREVER, PATIENCE
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ def stumble():
 
 def segfault():
     os.kill(os.getpid(), signal.SIGSEGV)
-    time.sleep(10)
+    time.sleep(FOREVER)
 
 
 END: dict[str, Callable[[], None]] = {"refuse": refuse, "stumble": stumble, "crash": segfault}
@@ -155,7 +156,7 @@ class Turn:
 
     def run(self):
         gate = SharedGate(self.limits, "host", 1)
-        entered = gate.enter(30.0)
+        entered = gate.enter(PATIENCE)
         for what in ("in", "out"):
             with Path(self.log).open("a") as file:
                 file.write(f"{self.name} {what}\n")

@@ -94,13 +94,13 @@ def test_a_static_film_has_no_cut(duration):
     assert EventPartition()(Samples(times, noisy), duration).cuts == ()
 
 
-def signals():
-    for seed in range(200):
+def signals(count=200):
+    for seed in range(count):
         random = np.random.default_rng(seed)
-        count = int(random.integers(8, 90))
+        length = int(random.integers(8, 90))
         levels = random.normal(size=4) * random.uniform(0, 3)
-        steps = np.repeat(levels, -(-count // 4))[:count]
-        signal = steps + random.normal(size=count)
+        steps = np.repeat(levels, -(-length // 4))[:length]
+        signal = steps + random.normal(size=length)
         min_size = int(random.integers(1, 8))
         yield random, signal, min_size, random.uniform(0.5, 20)
 
@@ -118,14 +118,14 @@ def price(signal, cuts, penalty):
 
 
 def test_pelt_agrees_with_ruptures():
-    for _, signal, _, penalty in signals():
+    for _, signal, _, penalty in signals(60):
         assert changepoint.pelt(signal, penalty, 1) == by_ruptures(signal, penalty, 1)
 
 
 def test_pelt_with_a_minimum_size_is_never_worse_than_ruptures():
     """Ruptures prunes starts before ``min_size`` allows them, so it sometimes misses the best."""
     alike = 0
-    for number, (_, signal, size, penalty) in enumerate(signals()):
+    for number, (_, signal, size, penalty) in enumerate(signals(60)):
         ours = changepoint.pelt(signal, penalty, size)
         assert all(len(side) >= size for side in np.split(signal, ours)) or ours == [], number
         if len(signal) >= 2 * size:
@@ -135,7 +135,7 @@ def test_pelt_with_a_minimum_size_is_never_worse_than_ruptures():
             else:
                 our_price = price(signal, ours, penalty)
                 assert our_price < price(signal, theirs, penalty), number
-    assert alike >= 190
+    assert alike >= 57
 
 
 @given(st.lists(st.integers(-5, 5), min_size=1, max_size=9), st.integers(1, 4), st.floats(0.01, 30))

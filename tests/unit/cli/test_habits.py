@@ -14,6 +14,7 @@ import threading
 import pytest
 from films import FILMS
 from support.models import waiting
+from support.patience import PATIENCE
 
 from longtake import registry
 from longtake.cli.looking import longest_gap
@@ -182,8 +183,9 @@ def test_ctrl_c_ends_the_question_and_not_the_conversation(run, film, monkeypatc
     waiting.clear()
 
     def interrupt():
-        waiting.wait(20)
-        os.kill(os.getpid(), signal.SIGINT)
+        # an interrupt that comes at another time would end the tests
+        if waiting.wait(PATIENCE):
+            os.kill(os.getpid(), signal.SIGINT)
 
     thread = threading.Thread(target=interrupt)
     thread.start()

@@ -9,6 +9,7 @@ import threading
 import numpy as np
 import pytest
 from processes import hold_film
+from support.patience import PATIENCE
 
 from longtake.errors import RunError
 from longtake.events import Stream
@@ -196,7 +197,7 @@ def test_a_film_in_work_is_neither_cleared_nor_evicted(store, tmp_path):
     holder = context.Process(target=hold_film, args=(store.root, "f", held, release))
     holder.start()
     try:
-        assert held.wait(30)
+        assert held.wait(PATIENCE)
         with pytest.raises(RunError, match="another process"):
             store.clear("f")
         store.limit_bytes = 0
@@ -237,7 +238,7 @@ def test_who_waits_for_another_process_says_so_and_finds_its_work(store, tmp_pat
     holder.start()
     recorder = Recorder()
     try:
-        assert held.wait(30)
+        assert held.wait(PATIENCE)
         waiting = store.film("f", path)
         answers = iter([False, True])  # the other process finishes the work meanwhile
         release_soon = threading.Timer(0.2, release.set)

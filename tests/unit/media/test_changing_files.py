@@ -8,6 +8,7 @@ import sys
 import av
 import pytest
 from films import Recipe, read_number, x264
+from support.patience import PATIENCE
 
 from longtake.errors import MediaError
 from longtake.media.video import Video
@@ -53,7 +54,7 @@ def film(tmp_path):
 @pytest.mark.parametrize("seed", range(3))
 def test_overwriting_a_film_that_is_read_is_an_error_and_not_a_crash(film, seed):
     line = [sys.executable, "-c", OVERWRITE, str(film), str(seed)]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
 
 

@@ -10,6 +10,7 @@ from filelock import FileLock
 from processes import fill_reply_cache
 from support.clocks import TurnedClock
 from support.listening import listening
+from support.patience import PATIENCE
 
 from longtake.config import BudgetSettings
 from longtake.errors import BudgetSpent, ModelError
@@ -96,7 +97,7 @@ def test_a_gate_halves_once_for_calls_that_fail_together_and_recovers() -> None:
 
 def test_never_more_calls_at_once_than_the_gate_allows() -> None:
     lock, state = threading.Lock(), {"now": 0, "most": 0}
-    barrier = threading.Barrier(3, timeout=20)
+    barrier = threading.Barrier(3, timeout=PATIENCE)
 
     def act(*_: object) -> str:
         with lock:

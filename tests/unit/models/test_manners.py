@@ -11,6 +11,7 @@ import pytest
 from pydantic import BaseModel, Field
 from support.clocks import TurnedClock
 from support.listening import listening
+from support.patience import PATIENCE
 from support.server import Request, Send, Served, completion, serve
 
 from longtake.config import CacheSettings, Settings
@@ -44,7 +45,7 @@ TYPED = Options(schema=SCHEMA, max_tokens=100)
 
 
 def chat_at(served: Served, manner: Manner | None = None, **more: Any) -> OpenAIChat:
-    endpoint = Endpoint("there", served.url, timeout=5.0)
+    endpoint = Endpoint("there", served.url, timeout=PATIENCE)
     return OpenAIChat(Card("there", model="m"), endpoint, manner, **more)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from support.clocks import TurnedClock
 from support.listening import listening
+from support.patience import PATIENCE
 from support.server import Request, Send, Served, completion, serve
 
 from longtake.errors import ModelError
@@ -18,7 +19,7 @@ from longtake.types import Frame
 
 
 def chat_at(served: Served) -> OpenAIChat:
-    return OpenAIChat(Card("there", model="m"), Endpoint("there", served.url, timeout=5.0))
+    return OpenAIChat(Card("there", model="m"), Endpoint("there", served.url, timeout=PATIENCE))
 
 
 def picture(number: int) -> Image:

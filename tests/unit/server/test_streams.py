@@ -21,7 +21,9 @@ def asked(client, film):
     """A finished run."""
     ask = {"film": film, "question": "Why?", "method": "uniform"}
     run = client.post("/api/v1/runs", json=ask).json()["run"]["id"]
-    read_stream(client, run)
+    # the end is told before the thread of the run has put it away
+    while "position" in read_stream(client, run)[0][2]:
+        pass
     return run
 
 

@@ -13,6 +13,7 @@ import pytest
 from films import numbered, read_number
 from PIL import Image
 from support.models import waiting
+from support.patience import PATIENCE
 
 import longtake
 from longtake import events, registry
@@ -83,18 +84,18 @@ def test_leaving_the_loop_ends_the_run(film):
     began = time.monotonic()
     for event in film.stream("What?", **{**ASK, "model": "test/slow"}):
         assert isinstance(event, typing.get_args(events.Event))
-        if waiting.wait(10):
+        if waiting.wait(PATIENCE):
             break
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < PATIENCE
 
 
 def test_another_thread_ends_a_run(film):
     stop = longtake.Stop()
     with ThreadPoolExecutor(1) as pool:
         run = pool.submit(film.ask, "What?", stop=stop, **{**ASK, "model": "test/slow"})
-        assert waiting.wait(10)
+        assert waiting.wait(PATIENCE)
         stop.set()
-        assert run.result(5).answer.status == "cancelled"
+        assert run.result(PATIENCE).answer.status == "cancelled"
     with pytest.raises(longtake.Cancelled):
         film.index(stop=stop)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from support.listening import listening
+from support.patience import PATIENCE
 from support.server import Request, Send, completion, serve
 
 from longtake.models.backends.openai import OpenAIChat
@@ -32,7 +33,7 @@ def with_odds(odds: dict[str, float]) -> Send:
 
 
 def chat_at(url: str, manner: Manner | None = None) -> OpenAIChat:
-    return OpenAIChat(Card("there", model="m"), Endpoint("there", url, timeout=5), manner)
+    return OpenAIChat(Card("there", model="m"), Endpoint("there", url, timeout=PATIENCE), manner)
 
 
 def test_the_letter_alone_is_one_token_with_the_odds_of_every_option() -> None:

@@ -2,6 +2,7 @@ import threading
 
 import pytest
 from support.listening import listening
+from support.patience import PATIENCE
 
 from longtake.events import Noted, StepBegan, note, step
 from longtake.models.clock import REAL, Cancelled
@@ -9,7 +10,7 @@ from longtake.steps.fanout import fanout
 
 
 def test_results_come_in_the_order_of_the_items() -> None:
-    barrier = threading.Barrier(4, timeout=20)
+    barrier = threading.Barrier(4, timeout=PATIENCE)
 
     def act(number: int) -> int:
         barrier.wait()
@@ -55,7 +56,7 @@ def test_the_first_failure_calls_off_the_rest() -> None:
 
 
 def test_a_failure_outside_ends_the_work_inside() -> None:
-    inside = threading.Barrier(3, timeout=20)
+    inside = threading.Barrier(3, timeout=PATIENCE)
     ended: list[type] = []
 
     def inner(_: int) -> None:
