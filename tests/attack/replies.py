@@ -14,10 +14,9 @@ from longtake.media.packets import _table
 from longtake.media.plan import plan
 from longtake.models.chat import Card, Reply, say
 from longtake.models.http import Response
-from longtake.models.replies import loose_json
 from longtake.models.replies.forms import Brief, Letter
-from longtake.models.replies.json_reader import NotJson
 from longtake.models.replies.reading import Unreadable, glean, read
+from longtake.models.replies.tolerant_json import NotJson, lists, objects, parse
 from longtake.models.wire import read_reply
 from longtake.steps.form import Form
 from longtake.types import Question
@@ -70,10 +69,9 @@ def loose(folder: Path) -> object:
     """Every object and list in a text, and the text itself."""
     text = _text(folder / "loose.txt")
     values: list[object] = []
-    for reader in (loose_json.objects, loose_json.lists, loose_json.parse):
+    for reader in (objects, lists, parse):
         with suppress(NotJson):
-            parsed = reader(text)
-            values += [parsed] if isinstance(parsed, loose_json.Parsed) else list(parsed)
+            values.append(reader(text))
     return values
 
 

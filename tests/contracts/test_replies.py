@@ -103,7 +103,7 @@ LETTER_B = [
     '["B"]',
     '"{\\"reason\\": \\"it barks\\", \\"choice\\": \\"B\\"}"',
     # two objects
-    '{"reason": "it barks"}\n{"choice": "B"}',
+    '{"reason": "so"}\n{"choice": "B"}',
     '{"reason": "it barks", "choice": "B"}\n{"reason": "it barks", "choice": "B"}',
     '{"reason": "it barks", "choice": "B"}\n{"reason": "so I heard", "choice": "B"}',
     # broken
@@ -114,9 +114,6 @@ LETTER_B = [
     '{"reason": "it barks" "choice": "B"}',
     '{"reason": "it barks"\n"choice": "B"}',
     '{"reason": "it barks", "choice": "B"',
-    '{"reason": "it barks", "choice": "B"\n\nThat is my answer',
-    '"reason": "it barks", "choice": "B"}',
-    '"reason": "it barks", "choice": "B"',
     '{"reason" = "it barks", "choice" = "B"}',
     '{reason: "it barks", choice: "B",}',
     '{"reason": "it barks", "choice": "B",}',
@@ -189,6 +186,9 @@ NO_LETTER = [
     '{"reason": "it barks, so the answer is B',
     '{"reason": "it barks", "choice": ',
     '{"reason": "the sign says "choice": "A"", ',
+    '{"reason": "it barks", "choice": "B"\n\nThat is my answer',
+    '"reason": "it barks", "choice": "B"}',
+    '"reason": "it barks", "choice": "B"',
     '{"choice": "A" or "B"}',
 ]
 

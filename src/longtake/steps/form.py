@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel
@@ -23,13 +22,10 @@ from longtake.models.replies.forms import (
 from longtake.models.replies.loops import cut_loop
 from longtake.models.replies.reading import Unreadable, assemble, glean, read
 from longtake.prompts import Plain, phrase
-from longtake.timecode import parse_time
-from longtake.types import Question, Segment
+from longtake.types import Question
 
 MOST_FIELDS = 4
 """Fields that are asked for one at a time; a type that lacks more is not worth the calls."""
-_CLOCK = r"\d\d:\d\d:\d\d"
-_NUMBERED = re.compile(rf"^(\d{{1,6}})\. ({_CLOCK}) to ({_CLOCK})$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -39,15 +35,13 @@ class Form:
     kind: type[Any]
     question: Question | None
     schema: Mapping[str, Any] | None
-    numbered: Mapping[int, Segment] = field(default_factory=dict)
-    """The segments that the prompt lists by number."""
 
     @classmethod
     def of(cls, kind: type[Any], slots: Mapping[str, Any]) -> Form:
         """The form of a reply type, given the slots of the prompt."""
         question = next((value for value in slots.values() if isinstance(value, Question)), None)
         schema = None if kind is str else schema_for(kind, question)
-        return cls(kind, question, schema, _numbered_segments(slots.values()))
+        return cls(kind, question, schema)
 
     @property
     def instruction(self) -> str:
@@ -68,7 +62,7 @@ class Form:
             return text.strip()
         cut = is_cut(reply)
         try:
-            return read(text, self.kind, self.question, cut=cut, numbered=self.numbered)
+            return read(text, self.kind, self.question, cut=cut)
         except Unreadable as error:
             # what its last words lack would not help the model; that they were too many does
             raise Unreadable(phrase("shared", "cut_off") if cut else str(error)) from error
@@ -89,7 +83,7 @@ class Form:
         """The words that ask for one field alone, and the form of the reply to them."""
         whole: type[BaseModel] = self.kind
         kind = only(whole, name)
-        form = Form(kind, self.question, schema_for(kind, self.question), self.numbered)
+        form = Form(kind, self.question, schema_for(kind, self.question))
         return self._request(name) or "", form
 
     def assemble(self, members: Mapping[str, Any]) -> Any:
@@ -120,12 +114,3 @@ def said(reply: Reply) -> str:
 def is_cut(reply: Reply) -> bool:
     """Whether a reply lost its end, to its limit of tokens or in a loop."""
     return reply.finish == "length" or said(reply) != reply.text
-
-
-def _numbered_segments(values: Iterable[Any]) -> dict[int, Segment]:
-    """Segments that a prompt lists as ``3. 00:10:00 to 00:20:00``."""
-    segments: dict[int, Segment] = {}
-    for value in values:
-        for number, start, end in _NUMBERED.findall(value) if isinstance(value, str) else ():
-            segments[int(number)] = Segment(parse_time(start), parse_time(end))
-    return segments

@@ -32,8 +32,8 @@ from longtake.models.chat import (
     say,
 )
 from longtake.models.replies.forms import in_words
-from longtake.models.replies.loose_json import NotJson, objects, parse
 from longtake.models.replies.reading import explain
+from longtake.models.replies.tolerant_json import NotJson, holds_cut, objects, parse
 from longtake.prompts import Plain
 from longtake.prompts.material import quote
 from longtake.steps.ask import REQUIRED, compose, converse
@@ -71,10 +71,10 @@ class Tool:
             given = parse(arguments or "{}")
         except NotJson as error:
             raise ToolError(prompts.phrase("shared", "not_json", why=str(error))) from error
-        if not isinstance(given.value, dict) or given.cut is not None:
+        if not isinstance(given, dict) or holds_cut(given):
             raise ToolError(prompts.phrase("shared", "not_one_object"))
         try:
-            checked = self.parameters.model_validate(given.value)
+            checked = self.parameters.model_validate(given)
         except ValidationError as error:
             raise ToolError(prompts.phrase("shared", "do_not_fit", why=explain(error))) from error
         result = self.run(**{name: getattr(checked, name) for name in self.parameters.model_fields})
@@ -195,7 +195,7 @@ class _Loop:
 
     def _note(self, call: ToolCall, *, result: str = "", error: str | None = None) -> None:
         try:
-            arguments = parse(call.arguments).value
+            arguments = parse(call.arguments)
         except NotJson:
             arguments = None
         if not isinstance(arguments, dict):
@@ -225,10 +225,9 @@ def _call_in(text: str) -> ToolCall | None:
         return None
     fenced = _FENCED.fullmatch(text.strip())
     try:
-        alone = parse(fenced.group(1) if fenced else text.strip())
+        call = parse(fenced.group(1) if fenced else text.strip())
     except NotJson:
         return ToolCall("", "", "")
-    call = alone.value
-    if alone.cut is not None or not isinstance(call, dict) or not isinstance(call.get("tool"), str):
+    if holds_cut(call) or not isinstance(call, dict) or not isinstance(call.get("tool"), str):
         return ToolCall("", "", "")
     return ToolCall("", call["tool"], json.dumps(call.get("arguments") or {}))

@@ -127,13 +127,6 @@ def test_a_list_is_asked_for_line_by_line() -> None:
     assert "segment | description" in chat.asked[2][0][-1].text
 
 
-def test_a_segment_is_found_by_its_time_in_the_list_of_the_prompt() -> None:
-    chat = ScriptedChat(['{"missing": [{"segment": "00:12:00", "description": "a dog"}]}'])
-    notes = Plain("1. 00:00:00 to 00:10:00\n2. 00:10:00 to 00:20:00")
-    (wish,) = ask(chat, "t/guess", Wishes, question=QUESTION, notes=notes).missing
-    assert wish.segment == 2
-
-
 def test_when_no_rung_gives_a_reply_the_default_stands_and_an_event_says_so() -> None:
     chat = ScriptedChat(["dunno", "still dunno", "A or B", '{"choice": "A"}'])
     with listening() as heard:

@@ -1,64 +1,170 @@
-"""Objects in a reply, brought under the names and into the shapes of a reply type."""
+"""The fields of a reply type: the names models give them, and the values validated as the type."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from longtake.models.replies.forms import EXPLANATIONS, follow, is_letter, letter_fields, only
+from longtake.models.replies.forms import (
+    EXPLANATIONS,
+    decisive,
+    follow,
+    is_letter,
+    letter_fields,
+    only,
+    plain_schema,
+)
 from longtake.models.replies.letters import read_letter
-from longtake.models.replies.loose_json import Parsed, Path
-from longtake.models.replies.naming import Naming
-from longtake.models.replies.values import Fitter, fold, is_placeholder
-from longtake.types import Segment
+from longtake.models.replies.tolerant_json import CutText, NotJson, holds_cut, parse
+from longtake.models.replies.values import fit_value, fold, is_placeholder, listed_items
+from longtake.types import Question
 
-FEWEST_WORDS = 3
+MIN_WORDS = 3
 """Words that must be left of a decisive text that was cut off."""
+MAX_WRAPPERS = 3
+"""Objects around the one that was asked for."""
+# what models call a letter and a reason, folded
+LETTER_NAMES = frozenset(
+    {"answer", "letter", "option", "choice", "selection", "finalanswer", "finalchoice"}
+    | {"correctanswer", "correctoption", "bestanswer", "bestoption", "selectedoption"}
+    | {"answerchoice"}
+)
+REASON_NAMES = frozenset(
+    {"reason", "reasoning", "explanation", "rationale", "justification", "analysis"}
+    | {"why", "thought", "thoughts"}
+)
+_LABEL = re.compile(
+    r"""([A-Za-z][\w -]{0,30})[*_`"']{0,3}[ \t]{0,3}[:=|>](?=[*_`"'\s]{0,6}[^\s*_`"'])"""
+)
 _QUOTED_KEY = re.compile(r"""["']([\w -]{1,40})\\?["'][ \t]{0,4}[:=]""")
-_OPEN_TAG = re.compile(r"<(\w{1,40})>")
 
 
 @dataclass(frozen=True)
-class Fields(Naming):
-    """A reply type as it is looked for in a text."""
+class Fields:
+    """The fields of a reply type, as they are looked for in a text."""
 
-    numbered: Mapping[int, Segment] = field(default_factory=dict)
-    """The segments that the prompt lists by number."""
+    kind: type[BaseModel]
+    question: Question | None
     cut: bool = False
     """Whether the text lost its end."""
 
-    def validate(self, parsed: Parsed) -> tuple[BaseModel, list[str]]:
+    @cached_property
+    def schema(self) -> Mapping[str, Any]:
+        """The plain schema of the type."""
+        return plain_schema(self.kind)
+
+    @cached_property
+    def needed(self) -> list[str]:
+        """The decisive fields."""
+        return decisive(self.kind, self.question)
+
+    @cached_property
+    def letters(self) -> str:
+        """The letters of the question's options."""
+        return self.question.letters if self.question else ""
+
+    @cached_property
+    def sole_list(self) -> str | None:
+        """The decisive field, if it is the only one and a list."""
+        alone = len(self.needed) == 1 and self.node(self.needed[0]).get("type") == "array"
+        return self.needed[0] if alone else None
+
+    @cached_property
+    def sole_text(self) -> bool:
+        """Whether the only decisive field is a text."""
+        node = self.node(self.needed[0]) if len(self.needed) == 1 else {}
+        return node.get("type") == "string" and not is_letter(node)
+
+    @cached_property
+    def _names(self) -> dict[str, str]:
+        """Folded name to field: the fields' own names first, then what models call them."""
+        names = {fold(name): name for name in self.kind.model_fields}
+        for name in self.kind.model_fields:
+            aliases: frozenset[str] = frozenset()
+            if is_letter(self.node(name)):
+                aliases = LETTER_NAMES
+            elif name in EXPLANATIONS and name not in self.needed:
+                aliases = REASON_NAMES
+            for alias in aliases:
+                names.setdefault(alias, name)
+        return names
+
+    def node(self, name: str) -> Mapping[str, Any]:
+        """The schema of a field."""
+        return follow(self.schema, self.schema.get("properties", {}).get(name, {}))
+
+    def resolve(self, key: str) -> str | None:
+        """The field that a key stands for."""
+        return self._names.get(fold(key))
+
+    def named_in(self, value: Any) -> set[str]:
+        """The fields that an object has keys for."""
+        keys = value if isinstance(value, dict) else ()
+        return {name for key in keys if (name := self.resolve(str(key)))}
+
+    def labels(self, text: str) -> set[str]:
+        """The fields that a text gives by name, in whatever layout."""
+        named = set()
+        for words in _LABEL.findall(text):
+            last = words.split()[-2:]
+            named |= {self._known(last[-1]), self._known("".join(last))}
+        return named - {""}
+
+    def _known(self, key: str) -> str:
+        # models also give a reason where none was asked for
+        return self.resolve(key) or ("reason" if fold(key) in REASON_NAMES else "")
+
+    def unwrapped(self, value: Any, depth: int = 0) -> list[dict[str, Any]]:
+        """The objects with our fields in a value: itself, or those that it wraps."""
+        if isinstance(value, str) and value.lstrip().startswith("{"):
+            try:
+                value = parse(value.strip())
+            except NotJson:
+                return []
+        if isinstance(value, list) and len(value) == 1:
+            value = value[0]
+        if not isinstance(value, dict) or depth > MAX_WRAPPERS:
+            return []
+        # {"answer": {"choice": "B"}}: a name of ours around an object with our fields is a wrapper
+        direct = {key: part for key, part in value.items() if not isinstance(part, dict)}
+        if not self.named_in(direct):
+            inner: list[dict[str, Any]] = []
+            for part in value.values():
+                inner += self.unwrapped(part, depth + 1)
+            if inner:
+                return inner
+        return [value] if depth == 0 or self.named_in(value) else []
+
+    def validate(self, value: dict[str, Any]) -> tuple[BaseModel, list[str]]:
         """An object as the reply type, and the list entries that had to be left out for it."""
-        self._check_cut(parsed)
-        members = self._members(_whole_entries(parsed))
-        if not members and not self.names(parsed.value):
+        members = self._members(value)
+        if not members and not self.named_in(value):
             # an echoed form, or somebody else's object
             raise ValueError(
                 f"the object holds none of the fields {', '.join(self.kind.model_fields)}"
             )
-        if path := _truth_for_number(self.schema, self.schema, members):
-            raise ValueError(f"{path}: must be a number")
         for name in letter_fields(self.kind):
-            if name in self.needed and members.get(name) is None:
+            if name in self.needed and name not in members:
                 raise ValueError(self._no_letter(name))
-        for name in self.kind.model_fields:
+        for name in EXPLANATIONS - {*self.needed} & self.kind.model_fields.keys():
             # an explanation that is missing says nothing; it does not make the answer unusable
-            if name in EXPLANATIONS and name not in self.needed and self.is_kind("string", name):
+            if self.node(name).get("type") == "string":
                 members.setdefault(name, "")
-        return self._lenient(members)
+        return self._without_bad_entries(members)
 
-    def valid_parts(self, parsed: Parsed) -> dict[str, Any]:
+    def valid_parts(self, value: dict[str, Any]) -> dict[str, Any]:
         """The fields of an object that merely lacks others; none if any of them is invalid."""
         try:
-            members = self._members(_whole_entries(parsed))
-            if parsed.cut is not None:
-                members.pop(self._cut_field(parsed.cut) or "", None)
-            for name, value in members.items():
-                self._model_validate(only(self.kind, name), {name: value})
+            members = self._members(
+                {key: part for key, part in value.items() if not holds_cut(part)}
+            )
+            for name, part in members.items():
+                self._model_validate(only(self.kind, name), {name: part})
         except ValueError:  # which a ValidationError is
             return {}
         return members
@@ -69,60 +175,75 @@ class Fields(Naming):
             return None
         name = self.needed[0]
         node = self.node(name)
-        kind = "letter" if is_letter(node) else node.get("type")
-        if kind == "letter" and self.question is not None:
+        if is_letter(node) and self.question is not None:
             letter = read_letter(text, self.question, cut=self.cut)
             return {name: letter or text} if letter or not self.cut else None
-        if self.cut and kind != "string":
+        if node.get("type") == "string" and "enum" not in node:
+            return {name: text}
+        if self.cut:
             return None
-        if kind == "array":
-            items = _listed(text)
+        if node.get("type") == "array":
+            items = listed_items(text)
             return {name: items} if items else None
-        return {name: text.strip(" \t\r\n*`\"'").rstrip(".") if kind != "string" else text}
+        return {name: text.strip(" \t\r\n*`\"'").rstrip(".")}
 
     def _is_fragment(self, text: str) -> bool:
         """Whether a text is a part of an object, or of lines, in which the field did not come."""
-        named = [*_QUOTED_KEY.findall(text), *_OPEN_TAG.findall(text)]
-        if any(self.known(name) for name in named):
+        if any(self._known(name) for name in _QUOTED_KEY.findall(text)):
             return True
         return self.cut and bool(self.labels(text) - {*self.needed})
 
-    def _members(self, value: Any) -> dict[str, Any]:
+    def _members(self, value: dict[str, Any]) -> dict[str, Any]:
         """The members of an object under our names, each brought into its field's shape."""
-        fitter = Fitter(self.schema, self.numbered)
-        echoed = isinstance(value, dict) and "properties" in value
         members: dict[str, Any] = {}
-        for key, part in value.items() if isinstance(value, dict) else ():
+        for key, part in value.items():
             name = self.resolve(str(key))
-            if name is None or is_placeholder(part) or (echoed and fold(str(key)) != fold(name)):
+            if name is None or is_placeholder(part):
                 continue
-            fitted = fitter.fit(part, self.node(name))
-            if fitted is None and not self._nullable(name):
+            node = self.node(name)
+            fitted = fit_value(self._without_cut(name, part), node, self.schema)
+            nullable = {"type": "null"} in node.get("anyOf", ())
+            if fitted is None and not nullable:
                 continue
-            if is_letter(self.node(name)):
-                fitted = self._letter(name, fitted, members)
+            if is_letter(node) and self.letters:
+                fitted = self._agreed_letter(name, fitted, members.get(name))
             elif name in members and members[name] != fitted:
                 raise ValueError(f"{name}: given twice, with different values")
             members[name] = fitted
-        if self.sole_list and not members and isinstance(value, dict):
-            lists = [part for part in value.values() if isinstance(part, list)]
-            if len(lists) == 1 and not echoed:
-                members[self.sole_list] = fitter.fit(lists[0], self.node(self.sole_list))
+        found = [part for part in value.values() if isinstance(part, list)]
+        if self.sole_list and not members and len(found) == 1:
+            # the list that was asked for, under another name
+            entries = self._without_cut(self.sole_list, found[0])
+            members[self.sole_list] = fit_value(entries, self.node(self.sole_list), self.schema)
         return members
 
-    def _letter(self, name: str, value: Any, members: Mapping[str, Any]) -> Any:
+    def _agreed_letter(self, name: str, value: Any, before: Any) -> Any:
         """A letter that agrees with what the object already gave under another name."""
-        if self.question is None or not self.question.options:
-            return None
+        assert self.question is not None
         letter = read_letter(value, self.question) if isinstance(value, str) else None
-        before = members.get(name)
-        if before is None:
-            return value if letter is None else letter
-        if letter is not None and before in self.question.letters and letter != before:
-            raise ValueError(self._no_letter(name))
-        return before if before in self.question.letters else letter or before
+        if before is not None and before in self.letters:
+            if letter is not None and letter != before:
+                raise ValueError(self._no_letter(name))
+            return before
+        return letter or value
 
-    def _lenient(self, members: dict[str, Any]) -> tuple[BaseModel, list[str]]:
+    def _without_cut(self, name: str, value: Any) -> Any:
+        """A value as far as its missing end cannot change it."""
+        if not holds_cut(value):
+            return value
+        if isinstance(value, list) and len(value) > 1:
+            return [entry for entry in value if not holds_cut(entry)]
+        if isinstance(value, CutText):
+            node, optional = self.node(name), name not in self.needed
+            # a description may ask for something exact, such as a time
+            free = node.get("type") == "string" and node.keys() <= {"type", "title", "default"}
+            if optional and (free or name in EXPLANATIONS):
+                return value
+            if free and len(value.split()) >= MIN_WORDS:
+                return value
+        raise ValueError(f"the reply was cut off inside {name}")
+
+    def _without_bad_entries(self, members: dict[str, Any]) -> tuple[BaseModel, list[str]]:
         """Validate; entries of lists that are invalid are left out while others remain."""
         try:
             return self._model_validate(self.kind, members), []
@@ -132,8 +253,7 @@ class Fields(Naming):
                 raise
             kept = dict(members)
             for name in {str(place[0]) for place in bad}:
-                entries: Sequence[Any] = members[name]
-                good = [part for at, part in enumerate(entries) if (name, at) not in bad]
+                good = [part for at, part in enumerate(members[name]) if (name, at) not in bad]
                 if not good:
                     raise
                 kept[name] = good
@@ -142,82 +262,5 @@ class Fields(Naming):
     def _model_validate(self, kind: type[BaseModel], members: Mapping[str, Any]) -> BaseModel:
         return kind.model_validate(members, context={"question": self.question})
 
-    def _check_cut(self, parsed: Parsed) -> None:
-        if parsed.cut is None:
-            return
-        left = parsed.value.get(parsed.cut[0]) if len(parsed.cut) == 1 else None
-        stub = self._cut_field(parsed.cut) in self.needed and len(str(left).split()) < FEWEST_WORDS
-        if not self._free_text(parsed.cut) or (left is not None and stub):
-            where = ".".join(str(self.resolve(str(step)) or step) for step in parsed.cut)
-            raise ValueError(f"the reply was cut off inside {where}")
-
-    def _cut_field(self, path: Path) -> str | None:
-        return self.resolve(str(path[0])) if path else None
-
-    def _free_text(self, path: Path) -> bool:
-        """Whether a text without its end is true as far as it goes."""
-        name = self._cut_field(path)
-        if name is None or (name in EXPLANATIONS and name not in self.needed):
-            return True
-        if len(path) > 1 and isinstance(path[1], int):
-            return True  # the entry is left out
-        node = self.node(name) if len(path) == 1 else {}
-        # a description may ask for something exact, such as a time
-        return node.get("type") == "string" and node.keys() <= {"type", "title", "default"}
-
-    def _nullable(self, name: str) -> bool:
-        branches = self.node(name).get("anyOf", ())
-        return any(branch.get("type") == "null" for branch in branches)
-
     def _no_letter(self, name: str) -> str:
-        letters = self.question.letters if self.question else ""
-        return f"{name}: must be exactly one letter of {', '.join(letters)}"
-
-
-def _whole_entries(parsed: Parsed) -> Any:
-    """The value without the entry of a list in which it was cut off."""
-    value, cut = parsed.value, parsed.cut
-    if cut is None or len(cut) < 2 or not isinstance(cut[1], int) or not isinstance(value, dict):
-        return value
-    entries = value.get(cut[0])
-    if not isinstance(entries, list):
-        return value
-    if len(entries) == 1:
-        raise ValueError(f"the reply was cut off inside {cut[0]}")
-    return {**value, cut[0]: entries[:-1]}
-
-
-def _listed(text: str) -> list[str]:
-    """The items of a list in plain text, where every line is one."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    bulleted = [line for line in lines if line[:2] in ("- ", "* ", "• ") or "|" in line]
-    numbered = [line for line in lines if line.split(".")[0].isdigit()]
-    segments = [line for line in lines if line.lower().startswith("segment ")]
-    for marked in (bulleted, numbered, segments):
-        if marked and len(marked) >= len(lines) - 1:
-            return [_unmarked(line) for line in marked]
-    return []
-
-
-def _unmarked(line: str) -> str:
-    if line[:2] in ("- ", "* ", "• "):
-        return line[2:].strip()
-    number, dot, rest = line.partition(".")
-    return rest.strip() if dot and number.isdigit() else line
-
-
-def _truth_for_number(schema: Mapping[str, Any], node: Any, value: Any, path: str = "") -> str:
-    """Where a reply says true or false and a number is wanted; pydantic would read 1 or 0."""
-    node = follow(schema, node) if isinstance(node, Mapping) else {}
-    if isinstance(value, bool):
-        return path if node.get("type") in ("integer", "number") else ""
-    inner: list[tuple[Any, Any, Any]] = []
-    if isinstance(value, dict):
-        inner = [(name, node.get("properties", {}).get(name), item) for name, item in value.items()]
-    elif isinstance(value, list):
-        inner = [(number, node.get("items"), item) for number, item in enumerate(value)]
-    for name, kind, item in inner:
-        wrong = _truth_for_number(schema, kind, item, f"{path}.{name}".strip("."))
-        if wrong:
-            return wrong
-    return ""
+        return f"{name}: must be exactly one letter of {', '.join(self.letters)}"
