@@ -128,7 +128,7 @@ class Side:
         layers = {layer["name"]: layer for layer in json.loads(said)["films"][0]["layers"]}
         for part in PARTS:
             took = layers[part]
-            costs = {"seconds": took["seconds"], "cpu": took["cpu_seconds"]}
+            costs = {"seconds": took["seconds"], "cpu": took.get("cpu_seconds", float("nan"))}
             self.result["costs"][part] = costs
         self.result["costs"]["all at once"] = cost
         self._keep()

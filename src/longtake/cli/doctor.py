@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -19,7 +19,6 @@ from longtake.cli.output import emit_json, human_bytes, rows
 from longtake.config import Settings, user_config_file
 from longtake.display import visible
 from longtake.errors import ConfigError
-from longtake.index.costs import usual_costs
 from longtake.index.store import Store
 from longtake.session.films import open_store
 
@@ -42,7 +41,6 @@ def doctor(settings: Settings, as_json: bool) -> None:
     # the folder is created on first use, so it may not exist yet
     free = shutil.disk_usage(_existing(store.root)).free
     used, problem = _used(store)
-    rates = {} if problem else usual_costs(store)
     candidates = (user_config_file(), Path("longtake.toml").absolute())
     configs = [str(path) for path in candidates if path.is_file()]
     packages = {name: _version(name) for name in PACKAGES}
@@ -64,7 +62,6 @@ def doctor(settings: Settings, as_json: bool) -> None:
                 "packages": packages,
                 "config_files": configs,
                 "cache": cache,
-                "index_cpu_seconds_per_minute": rates,
                 "found": plain_findings(found),
                 "advice": [asdict(each) for each in advice],
             }
@@ -80,20 +77,11 @@ def doctor(settings: Settings, as_json: bool) -> None:
             *((name, number or "MISSING") for name, number in packages.items()),
             ("config", ", ".join(configs) or f"none (yours would be {user_config_file()})"),
             ("cache", problem or space),
-            ("indexing", _rates(rates)),
             ("model", found.model or "the built-in ones"),
             *described(found),
         ]
     )
     show_advice(advice)
-
-
-def _rates(rates: Mapping[str, float]) -> str:
-    """What indexing has cost on this machine so far."""
-    if not rates:
-        return "not measured yet; 'longtake index' measures it"
-    parts = ", ".join(f"{name} {seconds:.1f}" for name, seconds in rates.items())
-    return f"CPU seconds per minute of film, as measured here: {parts}"
 
 
 def _on_storage(used: int, free: int, limit: float) -> list[Advice]:

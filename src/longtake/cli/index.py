@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import click
@@ -12,15 +12,13 @@ import click
 from longtake.cli.cluster import check_workers, index_on, on_with_workers
 from longtake.cli.indexing import show_notes
 from longtake.cli.options import PATH, common, full_hash
-from longtake.cli.output import emit_json, human_seconds, progress, say
+from longtake.cli.output import emit_json, progress, say
 from longtake.cluster.engines import Where
 from longtake.cluster.indexing import Indexed
 from longtake.config import Settings
 from longtake.errors import LongtakeError, MediaError, RunError
-from longtake.index.costs import Cost, add_costs
 from longtake.index.film import Film
-from longtake.index.tasks import TASKS, Task, tasks
-from longtake.index.together import build_together, meanwhile
+from longtake.index.tasks import TASKS, Task, build_tasks, tasks
 from longtake.methods.lookup.method import prepare
 from longtake.session.films import open_film, open_store
 from longtake.timecode import clock
@@ -59,12 +57,11 @@ def index(
 ) -> int:
     """Index films, so that questions are answered quickly.
 
-    Shows how long each part will take and does the cheap parts first. Stop it at any time: the next
+    Does the cheap parts first, and shows how far each one is. Stop it at any time: the next
     run continues from there. An indexed film takes no time. A film that cannot be read is reported,
     and the others are indexed all the same.
 
-    With --on the films, and the parts of long ones, are indexed side by side, and nothing is
-    estimated first.
+    With --on the films, and the parts of long ones, are indexed side by side.
 
     \b
     Example:
@@ -137,33 +134,25 @@ def _indexed(film: Film, only: Sequence[str]) -> dict[str, object]:
     began = time.perf_counter()
     chosen = [task for task in tasks(film) if not only or task.name in only]
     missing = [task for task in chosen if not task.done()]
-    unknown: set[str] = set()
+    for task in chosen:
+        say(f"  {task.name:<12} {'to do' if task in missing else 'done':<6} {task.describe()}")
 
-    def announce() -> None:
-        beside = meanwhile(missing)
-        unknown.update(task.name for task in chosen if not _announce(task, beside))
-
-    @contextmanager
-    def show(task: Task) -> Iterator[Callable[[float], None]]:
-        if task.name in unknown:
-            _announce(task)  # the earlier parts have made its cost known
-        with progress(task.name) as advance:
-            yield advance
+    def show(task: Task) -> AbstractContextManager[Callable[[float], None]]:
+        return progress(task.name)
 
     cpu = time.process_time()
-    costs = build_together(film, missing, show, announce)
+    took = build_tasks(film, missing, show)
     if missing and not only:
-        costs[MEANINGS] = _prepared(film)
-    add_costs(film.folder, costs)
+        took[MEANINGS] = _prepare(film)
     layers = []
     for task in chosen:
         layer = {"name": task.name, "what": task.describe(), "was_done": task not in missing}
-        if task.name in costs:
-            layer |= costs[task.name].plain()
+        if task.name in took:
+            layer["seconds"] = round(took[task.name], 3)
         layers.append(layer)
     seconds = round(time.perf_counter() - began, 3)
-    took = ", ".join(f"{name} {cost.seconds:.1f} s" for name, cost in costs.items())
-    say(f"  indexed in {seconds:.1f} s" + (f" ({took})" if took else ""))
+    parts = ", ".join(f"{name} {part:.1f} s" for name, part in took.items())
+    say(f"  indexed in {seconds:.1f} s" + (f" ({parts})" if parts else ""))
     return {
         "fingerprint": film.fingerprint,
         "duration": film.duration,
@@ -173,24 +162,9 @@ def _indexed(film: Film, only: Sequence[str]) -> dict[str, object]:
     }
 
 
-def _prepared(film: Film) -> Cost:
+def _prepare(film: Film) -> float:
     """Compute the meanings of what is said and shown: the first question would wait for it."""
-    wall, cpu = time.perf_counter(), time.process_time()
+    began = time.perf_counter()
     with progress(MEANINGS):
         prepare(film)
-    return Cost(time.perf_counter() - wall, time.process_time() - cpu, film.duration)
-
-
-def _announce(task: Task, beside: Task | None = None) -> bool:
-    """Say how long a task will take; return whether that is known."""
-    seconds: float | None = 0.0
-    if task.done():
-        cost = "done"
-    elif task is beside:
-        # it seldom takes longer than the others, and measuring it would keep them waiting
-        cost = "meanwhile"
-    else:
-        seconds = task.estimate()
-        cost = "known later" if seconds is None else human_seconds(seconds)
-    say(f"  {task.name:<12} {cost:<14} {task.describe()}")
-    return seconds is not None
+    return time.perf_counter() - began

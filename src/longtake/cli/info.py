@@ -11,7 +11,6 @@ import numpy as np
 from longtake.cli.options import common, film_path, full_hash
 from longtake.cli.output import emit_json, human_bytes, rows
 from longtake.config import Settings
-from longtake.index.costs import known_costs
 from longtake.index.film import Film
 from longtake.media.video import StreamInfo, Video
 from longtake.session.films import open_film
@@ -45,16 +44,9 @@ def info(path: Path, full_hash: bool, settings: Settings, as_json: bool) -> None
             ("sound", _tracks(video.info.audio)),
             ("subtitles", _tracks(video.info.subtitles, film.subtitle_file)),
             ("format", f"{video.info.format}, {human_bytes(video.info.size)}"),
-            ("indexing took", _costs(film)),
             ("fingerprint", film.fingerprint),
         ]
     )
-
-
-def _costs(film: Film) -> str:
-    costs = known_costs(film.folder)
-    parts = [f"{name} {cost.seconds:.1f} s" for name, cost in costs.items()]
-    return ", ".join(parts) or "not recorded; 'longtake index' records it"
 
 
 def _length(video: Video) -> str:
@@ -98,7 +90,6 @@ def _facts(film: Film) -> dict[str, object]:
         "keyframe_seconds": _keyframe_seconds(video),
         **stream,
         "subtitle_file": str(film.subtitle_file) if film.subtitle_file else None,
-        "index_seconds": {name: cost.seconds for name, cost in known_costs(film.folder).items()},
     }
 
 

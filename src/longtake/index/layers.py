@@ -15,7 +15,6 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from longtake.index.pace import Pace
 from longtake.index.store import FilmFolder, LayerKey
 from longtake.media.video import Video
 from longtake.perception.protocols import FrameNetwork, ImageEncoder
@@ -105,11 +104,6 @@ def with_grid(key: LayerKey, fps: float) -> LayerKey:
     return replace(key, params={**key.params, "fps": fps})
 
 
-def share_built(folder: FilmFolder, layer: FrameLayer, fps: float, count: int) -> float:
-    """The fraction of an unfinished layer over ``count`` frames that exists as parts."""
-    return min(1.0, len(folder.parts(with_grid(layer.key, fps))) * CHUNK / max(1, count))
-
-
 def build_frame_layers(
     folder: FilmFolder, video: Video, layers: Sequence[FrameLayer], *, fps: float, advance: Advance
 ) -> None:
@@ -150,13 +144,12 @@ def build_parts(
         moments = np.concatenate([times[chunks[number]] for number in wanted])
         width = width_for(video, [each.layer for each in unfinished])
         frames = video.frames(moments, width=width)
-    pace = Pace(len(wanted))
-    for place, number in enumerate(wanted):
+    for done, number in enumerate(wanted, 1):
         waiting = [each for each in unfinished if number in each.chunks]
         parts = rows_of([each.layer for each in waiting], islice(frames, len(chunks[number])))
         for each, rows in zip(waiting, parts, strict=True):
             folder.write_part(each.key, number, rows)
-        advance(pace.finished(place))
+        advance(done / len(wanted))
     return [each.key for each in unfinished]
 
 

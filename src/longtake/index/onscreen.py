@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from longtake.algorithms.coverage import coverage
 from longtake.algorithms.shots import Survey, survey
 from longtake.index.layers import Advance, ignore
-from longtake.index.pace import Pace, passes
 from longtake.index.source import Source
 from longtake.index.store import LayerKey
 from longtake.perception.protocols import Reader
@@ -53,10 +52,6 @@ class OnscreenLayer:
         # a shot is represented by one frame, which may lie outside ``within``
         wanted = np.unique(self._survey.stands[inside])
         return [int(row) for row in wanted if coverage(known, self._moment(row)) < 1.0]
-
-    def share_missing(self) -> float:
-        """The share of the shots that have not been read."""
-        return len(self.missing()) / max(1, len(self._survey.chosen))
 
     def build(self, within: Segment | None = None, advance: Advance = ignore) -> None:
         """Read the frames that are missing; each is stored as soon as it is read."""
@@ -102,14 +97,9 @@ class OnscreenLayer:
 
     def _read_all(self, within: Segment | None, advance: Advance) -> None:
         rows = self.missing(within)
-        pace = Pace(len(rows))
-        # in passes for the sake of the time left; in order, they are decoded faster
-        shown = advance is not ignore
-        for numbers in passes(len(rows)) if shown else [list(range(len(rows)))]:
-            read = self.texts([rows[number] for number in numbers])
-            for number, (row, texts) in zip(numbers, read, strict=True):
-                self.keep(row, texts)
-                advance(pace.finished(number))
+        for done, (row, texts) in enumerate(self.texts(rows), 1):
+            self.keep(row, texts)
+            advance(done / len(rows))
 
     def _read_exactly(self, row: int, moment: Segment) -> None:
         (frame,) = self._source.video.at([float(self._times[row])], width=WIDTH)

@@ -14,14 +14,11 @@ long film.
 from __future__ import annotations
 
 import math
-import time
-from itertools import chain
 
 import numpy as np
 
 from longtake.algorithms.coverage import coverage
 from longtake.index.layers import Advance, ignore
-from longtake.index.pace import Pace, passes
 from longtake.index.source import Source
 from longtake.index.store import LayerKey
 from longtake.media.audio import listen
@@ -67,11 +64,9 @@ class SpeechLayer:
     def transcribe(self, within: Segment | None = None, advance: Advance = ignore) -> None:
         """The same; call while the folder is ``building``, from any thread."""
         tiles = self.missing(within)
-        # others may be at work in this process; the recogniser uses this thread alone
-        pace = Pace(len(tiles), work=time.thread_time)
-        for number in chain.from_iterable(passes(len(tiles))):
-            self.keep(tiles[number], self.hear(tiles[number]))
-            advance(pace.finished(number))
+        for done, tile in enumerate(tiles, 1):
+            self.keep(tile, self.hear(tile))
+            advance(done / len(tiles))
 
     def hear(self, tile: Segment) -> Heard:
         """What is said in a tile and its margins; nothing is stored."""

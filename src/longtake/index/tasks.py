@@ -1,23 +1,20 @@
-"""What indexing a film consists of: tasks, cheapest first, each with an estimate."""
+"""What indexing a film consists of: tasks, cheapest first."""
 
 from __future__ import annotations
 
+import contextvars
 import time
-from collections.abc import Sequence
-from itertools import islice
-from typing import Protocol
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol, TypeAlias
 
 from longtake.index.film import Film
-from longtake.index.layers import Advance, FrameLayer, Glimpses, share_built, width_for
-from longtake.index.onscreen import OnscreenLayer
-from longtake.types import Segment
+from longtake.index.layers import Advance, FrameLayer, Glimpses
+from longtake.stopping import Stop, stopping
 
-PROBE_SECONDS = 8.0
-"""Length of the stretch in the middle of the film on which speed is measured."""
-PROBES = 3
-"""Places in the film where shots are read to measure speed."""
-NEIGHBOURS = 4
-"""Shots read at each of them: a shot is decoded faster when the one before it was read, too."""
+TICK = 0.2
+"""Seconds between two looks at how far the speech is."""
 TASKS = ("subtitles", "frames", "speech", "onscreen")
 """Names of the tasks, cheapest first."""
 
@@ -33,14 +30,12 @@ class Task(Protocol):
     def done(self) -> bool:
         """Whether nothing is left to do."""
 
-    def left(self) -> float:
-        """The share of the film that is missing."""
-
-    def estimate(self) -> float | None:
-        """Seconds it will take on this machine, which may be measured; ``None``: not known yet."""
-
     def build(self, advance: Advance) -> None:
         """Compute what is missing."""
+
+
+Show: TypeAlias = Callable[[Task], AbstractContextManager[Advance]]
+"""Announces a task and gives the function that shows its progress."""
 
 
 def tasks(film: Film) -> list[Task]:
@@ -73,14 +68,6 @@ class SubtitleTask:
         key = self._subtitles.key()
         return key is None or self._film.source.text.has(key)
 
-    def left(self) -> float:
-        """All or nothing."""
-        return 0.0 if self.done() else 1.0
-
-    def estimate(self) -> float:
-        """A file is read at once; a stream costs about one pass over the film."""
-        return 0.0 if self._subtitles.file else self._film.video.info.size / 1e9
-
     def build(self, advance: Advance) -> None:
         """Read them."""
         self._subtitles.lines()
@@ -103,30 +90,6 @@ class FrameTask:
     def done(self) -> bool:
         """Whether every layer is stored."""
         return not self._missing()
-
-    def estimate(self) -> float:
-        """Measured on a few seconds from the middle of the film."""
-        film, fps, missing = self._film, self._film.source.fps, self._missing()
-        middle = film.duration / 2
-        probe = Segment(max(0.0, middle - PROBE_SECONDS / 2), middle + PROBE_SECONDS / 2)
-        width = width_for(film.video, missing)
-        # the first frame opens the film and loads the models, which happens once
-        first = list(islice(film.video.sample(fps, width=width, within=probe), 1))
-        for layer in missing:
-            layer.rows(first)
-        # decoding and encoding together, as in the real pass
-        began = time.perf_counter()
-        frames = list(film.video.sample(fps, width=width, within=probe))
-        for layer in missing:
-            layer.rows(frames)
-        per_frame = (time.perf_counter() - began) / len(frames)
-        return per_frame * len(film.times) * self.left()
-
-    def left(self) -> float:
-        """By the parts that exist; layers share the pass, so the least complete one decides."""
-        fps, count = self._film.source.fps, len(self._film.times)
-        built = [share_built(self._film.folder, layer, fps, count) for layer in self._missing()]
-        return 1 - min(built, default=1.0)
 
     def build(self, advance: Advance) -> None:
         """Compute the layers that are missing."""
@@ -162,24 +125,6 @@ class SpeechTask:
         """Whether all of the film has been transcribed, or cannot be."""
         layer = self._words.recognised
         return layer is None or not layer.missing()
-
-    def left(self) -> float:
-        """By the tiles that are not transcribed."""
-        layer = self._words.recognised
-        if layer is None:
-            return 0.0
-        return sum(tile.duration for tile in layer.missing()) / self._film.duration
-
-    def estimate(self) -> float:
-        """Measured on one tile from the middle, which is then done."""
-        layer = self._words.recognised
-        assert layer is not None
-        left = layer.missing()
-        # credits and silence at either end would mislead
-        middle = left[len(left) // 2]
-        began = time.perf_counter()
-        layer.build(Segment(middle.start, middle.start + 0.1))
-        return (time.perf_counter() - began) * (len(left) - 1)
 
     def build(self, advance: Advance) -> None:
         """Transcribe what is missing."""
@@ -220,35 +165,6 @@ class OnscreenTask:
         layer = self._words.readable
         return layer is None or not layer.missing()
 
-    def left(self) -> float:
-        """By the shots that are not read."""
-        layer = self._words.readable
-        return 0.0 if layer is None else layer.share_missing()
-
-    def estimate(self) -> float | None:
-        """Measured on some shots, which are then done; unknown until the thumbnails are there."""
-        if not self._has_glimpses():
-            return None
-        layer = self._words.readable
-        assert layer is not None
-        left = layer.missing()
-        # the first one loads the models, which is no part of what the others will take
-        alone = self._read(layer, left[:1])
-        left = layer.missing()
-        stretches = [left[place : place + NEIGHBOURS] for place in _places(len(left))]
-        took = sum(self._read(layer, rows) for rows in stretches)
-        # a stretch may show further shots that another frame stands for
-        to_do = len(layer.missing())
-        count = len(left) - to_do
-        return to_do * (took / count if count else alone)
-
-    def _read(self, layer: OnscreenLayer, rows: Sequence[int]) -> float:
-        """Seconds that it takes to read neighbouring shots."""
-        times = self._film.times
-        began = time.perf_counter()
-        layer.build(Segment(float(times[rows[0]]), float(times[rows[-1]]) + 0.01))
-        return time.perf_counter() - began
-
     def build(self, advance: Advance) -> None:
         """Read what is missing."""
         layer = self._words.readable
@@ -262,10 +178,61 @@ class OnscreenTask:
         return self._film.pictures.has(Glimpses())
 
 
-def _places(count: int) -> list[int]:
-    """Where to read some of so many shots: in the middle of equal parts, and none twice."""
-    if count <= PROBES * NEIGHBOURS:
-        return [0] if count else []
-    # titles and credits at either end would mislead
-    margin = (count // PROBES - NEIGHBOURS) // 2
-    return [part * count // PROBES + margin for part in range(PROBES)]
+def build_tasks(film: Film, parts: Sequence[Task], show: Show) -> dict[str, float]:
+    """Compute the given tasks; returns the seconds that each one took.
+
+    Speech is recognised in a thread of its own, beside the others: it keeps one core busy and needs
+    no pictures. More tasks at once would only need more memory. The build lock is held throughout,
+    so another process waits for all of it.
+    """
+    seconds: dict[str, float] = {}
+    if not parts:
+        return seconds
+    film.video  # noqa: B018 - creates the folder that the lock is in
+    speech = next((part for part in parts if isinstance(part, SpeechTask)), None)
+    with film.folder.building():
+        if speech is None or len(parts) == 1:
+            return {part.name: _build(part, show) for part in parts}
+        with _beside(speech) as (recognition, shares):
+            for part in parts:
+                if part is not speech:
+                    seconds[part.name] = _build(part, show)
+            with show(speech) as advance:
+                # most may be done already: what is shown is the share of the rest
+                before = shares[-1]
+                while not wait([recognition], TICK).done:
+                    advance((shares[-1] - before) / max(1 - before, 1e-9))
+            seconds[speech.name] = recognition.result()
+    return seconds
+
+
+def _build(part: Task, show: Show) -> float:
+    began = time.perf_counter()
+    with show(part) as advance:
+        part.build(advance)
+    return time.perf_counter() - began
+
+
+@contextmanager
+def _beside(speech: SpeechTask) -> Iterator[tuple[Future[float], list[float]]]:
+    """Recognise speech in a thread; gives its seconds, later, and the shares done so far.
+
+    If the block fails, recognition ends at the next line; what was heard is kept.
+    """
+    stop, shares = Stop(stopping.get()), [0.0]
+
+    def work() -> float:
+        began = time.perf_counter()
+        with stop.in_force():
+            speech.build_held(shares.append)
+        return time.perf_counter() - began
+
+    try:
+        with ThreadPoolExecutor(1, "speech") as pool:
+            try:
+                # what is noted in the thread belongs to the same run
+                yield pool.submit(contextvars.copy_context().run, work), shares
+            finally:
+                stop.set()
+    finally:
+        stop.release()
