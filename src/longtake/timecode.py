@@ -8,9 +8,13 @@ import re
 from longtake.errors import ConfigError
 from longtake.types import Segment
 
+CLOCK = r"\d{1,2}:[0-5]\d:[0-5]\d"
+"""Pattern of a time as :func:`clock` writes it, for finding it in a text."""
+SHORT_CLOCK = r"(?:\d{1,2}:[0-5]\d|\d{1,3}):[0-5]\d(?:\.\d+|,\d{3}\b)?"
+"""Pattern of a time that may lack hours or have a fraction: ``3:21``, ``00:03:21,500``."""
 # [[hours:]minutes:]seconds, with an optional fraction and unit
-_CLOCK = re.compile(
-    r"(?:(?:(\d+):)?(\d{1,2}):)?(\d+(?:[.,]\d+)?)\s*(?:s|sec|seconds?)?", re.IGNORECASE
+_TIME = re.compile(
+    r"(?:(?:(\d+):)?(\d{1,3}):)?(\d+(?:[.,]\d+)?)\s*(?:s|sec|seconds?)?", re.IGNORECASE
 )
 
 
@@ -31,7 +35,7 @@ def clock(seconds: float, *, millis: bool = False) -> str:
 
 def parse_time(text: str) -> float:
     """Parse ``12.5``, ``201 s``, ``3:21``, ``00:03:21`` or ``00:03:21,500`` into seconds."""
-    match = _CLOCK.fullmatch(text.strip())
+    match = _TIME.fullmatch(text.strip())
     if match is None:
         raise ConfigError(f"{text!r} is not a time; write seconds (12.5) or a clock (00:12:31)")
     hours, minutes, seconds = match.groups()

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Protocol
 
 from longtake.algorithms import rarities
+from longtake.timecode import SHORT_CLOCK
 
 Z_LEX = 3.0
 """Sum of weights at which the overlap is complete."""
@@ -22,7 +23,7 @@ UNKNOWN_IDF = 1.5
 COMMON = 20_000
 """Most frequent words whose base forms a memory is filled with at first."""
 
-_CLOCK = re.compile(r"\[\d+:\d\d(?::\d\d)?\]")
+_CLOCK = re.compile(rf"\[{SHORT_CLOCK}\]")
 # letters and digits, with an apostrophe inside: "don't"
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
 STOP = frozenset(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from longtake.timecode import SHORT_CLOCK, parse_time
 from longtake.types import Segment
 
 END_SHARE = 0.25
@@ -22,7 +23,6 @@ _NUMBERS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nin
 _COUNT = rf"(?P<count>\d+(?:\.\d+)?|{'|'.join(_NUMBERS)}|a\s+few|few)"
 _UNIT = r"(?P<unit>second|sec|minute|min|hour)s?"
 _PAST = r"\b(?:(?P<past>after|before)\s+(?:the\s+)?)?"
-_CLOCK = r"(?:\d{1,2}:)?\d{1,2}:\d{2}"
 _PARTS = {"half": 1 / 2, "third": 1 / 3, "quarter": 1 / 4}
 _SECONDS = {"second": 1.0, "sec": 1.0, "minute": 60.0, "min": 60.0, "hour": 3600.0}
 _LATE = ("last", "final", "closing", "latter", "second")
@@ -58,14 +58,6 @@ def _number(text: str) -> float:
     if text in _NUMBERS:
         return _NUMBERS.index(text) + 1.0
     return 3.0 if text.endswith("few") else float(text)  # "few" or "a few"
-
-
-def _seconds(clock: str) -> float:
-    """Parse ``12:30`` or ``1:12:30``."""
-    total = 0.0
-    for part in clock.split(":"):
-        total = total * 60 + int(part)
-    return total
 
 
 def _end(_: re.Match[str], duration: float) -> tuple[float, float]:
@@ -119,13 +111,13 @@ def _at(match: re.Match[str], _: float) -> tuple[float, float]:
 
 def _between(match: re.Match[str], _: float) -> tuple[float, float]:
     if match["from"]:
-        return _seconds(match["from"]), _seconds(match["to"])
+        return parse_time(match["from"]), parse_time(match["to"])
     return _number(match["first"]) * 60, _number(match["last"]) * 60
 
 
 def _moment(match: re.Match[str]) -> float:
     if match["clock"]:
-        return _seconds(match["clock"])
+        return parse_time(match["clock"])
     return _number(match["minute"]) * 60
 
 
@@ -133,7 +125,9 @@ def _compile(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
 
 
-_WHEN = rf"(?:(?:the\s+)?minute\s+(?P<minute>\d+)|(?:the\s+)?(?P<clock>{_CLOCK})(?:\s+mark)?)\b"
+_WHEN = (
+    rf"(?:(?:the\s+)?minute\s+(?P<minute>\d+)|(?:the\s+)?(?P<clock>{SHORT_CLOCK})(?:\s+mark)?)\b"
+)
 _NEAR = r"\b(?:at|towards?|near|in)\s+the\s+(?:very\s+)?"
 _UP_TO = r"\s+(?:to|and|until)\s+"
 
@@ -151,7 +145,7 @@ _SINCE = rf"\b(after|from|since|before|until)\s+{_WHEN}(?!\s+(?:to|and|until)\b)
 _AT = rf"\b(at|around|during|in)\s+{_WHEN}"
 _BETWEEN = (
     rf"\b(?:between|from)\s+(?:minutes?\s+(?P<first>\d+){_UP_TO}(?:minute\s+)?(?P<last>\d+)"
-    rf"|(?P<from>{_CLOCK}){_UP_TO}(?P<to>{_CLOCK}))\b"
+    rf"|(?P<from>{SHORT_CLOCK}){_UP_TO}(?P<to>{SHORT_CLOCK}))\b"
 )
 
 _READERS: list[tuple[re.Pattern[str], Reader]] = [

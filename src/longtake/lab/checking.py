@@ -10,12 +10,12 @@ import re
 
 from longtake.lab.grammar import facts_in
 from longtake.lab.mind import Mind
-from longtake.lab.prompt import CLOCK, seconds
 from longtake.lab.skills import is_settled
+from longtake.timecode import SHORT_CLOCK, parse_time
 
 AT = 1.0
 """Maximum seconds between a sighting and the listed moment that it belongs to."""
-_TIMED = re.compile(rf"\[({CLOCK})\]")
+_TIMED = re.compile(rf"\[({SHORT_CLOCK})\]")
 
 
 def supports(mind: Mind) -> list[int]:
@@ -50,6 +50,6 @@ def _telling(mind: Mind) -> list[int]:
     numbers = []
     for number, line in mind.shown.numbered_lines().items():
         listed = _TIMED.match(line)
-        if listed and any(abs(seconds(listed[1]) - time) <= AT for time in times):
+        if listed and any(abs(parse_time(listed[1]) - time) <= AT for time in times):
             numbers.append(number)
     return numbers

@@ -9,6 +9,7 @@ from longtake.lab.facts import Sighting
 from longtake.lab.grammar import facts_in
 from longtake.lab.mind import Mind
 from longtake.lab.solving import option_of
+from longtake.timecode import CLOCK, parse_time
 from longtake.types import LETTERS
 
 _SCORES = {(3, True): 9, (2, True): 6, (2, False): 4, (3, False): 3}
@@ -53,8 +54,5 @@ def _verdict(score: int) -> str:
 
 def _clock_before(text: str, place: int) -> float | None:
     """The last time stamp before a position, in seconds."""
-    stamps = re.findall(r"\[(\d+):(\d\d):(\d\d)\]", text[:place])
-    if not stamps:
-        return None
-    hours, minutes, rest = map(int, stamps[-1])
-    return float(hours * 3600 + minutes * 60 + rest)
+    stamps = re.findall(rf"\[({CLOCK})\]", text[:place])
+    return parse_time(stamps[-1]) if stamps else None

@@ -23,29 +23,29 @@ from longtake.lab.queries import Query, query_in
 from longtake.lab.solving import joined
 from longtake.lab.worded import form_in, tools_in
 from longtake.models.chat import Image, Message, Text, ToolSpec
+from longtake.timecode import SHORT_CLOCK, parse_time
 from longtake.types import Segment
 
-CLOCK = r"\d{1,2}:\d{2}:\d{2}(?:[.,]\d+)?|\d{1,3}:\d{2}(?:\.\d+)?"
 _NUMBER = r"\d+(?:\.\d+)?"
 # "00:01:10 to 00:01:20", with or without brackets
-_RANGE = re.compile(rf"\[?({CLOCK})\]?\s*(?:to|until|-|–|—|→)\s*\[?({CLOCK})\]?")
+_RANGE = re.compile(rf"\[?({SHORT_CLOCK})\]?\s*(?:to|until|-|–|—|→)\s*\[?({SHORT_CLOCK})\]?")
 # "70 to 80 s"; a unit is required, or any two numbers would be a range
 _SECONDS_RANGE = re.compile(
     rf"\b({_NUMBER})\s*s?\s*(?:to|-|–|—)\s*({_NUMBER})\s*(?:s|sec|seconds)\b"
 )
 # "start": 70.0, "end": 80.0 in quoted JSON
 _FIELDS = re.compile(
-    rf'"start\w*":\s*"?({CLOCK}|{_NUMBER})"?,\s*"end\w*":\s*"?({CLOCK}|{_NUMBER})"?'
+    rf'"start\w*":\s*"?({SHORT_CLOCK}|{_NUMBER})"?,\s*"end\w*":\s*"?({SHORT_CLOCK}|{_NUMBER})"?'
 )
 # a single time, "00:01:10" or "70 s"
-_MOMENT = re.compile(rf"({CLOCK})|\b({_NUMBER})\s?s(?:econds)?\b")
+_MOMENT = re.compile(rf"({SHORT_CLOCK})|\b({_NUMBER})\s?s(?:econds)?\b")
 # the time before a note; somebody looked at the film then
-_NOTED = re.compile(rf"\[({CLOCK})\]")
+_NOTED = re.compile(rf"\[({SHORT_CLOCK})\]")
 # "B. the green cup" on a line of its own
 _OPTION = re.compile(r"^[ \t]*([A-Z])[.)][ \t]+(\S.*?)[ \t]*$", re.MULTILINE)
 # "The film is 01:00:00 long" or "duration: 3600"
 _LONG = re.compile(
-    rf"({CLOCK})\s+long|(?:duration|length|lasts)\W+(?:\w+\W+){{0,3}}?({CLOCK}|{_NUMBER})",
+    rf"({SHORT_CLOCK})\s+long|(?:duration|length|lasts)\W+(?:\w+\W+){{0,3}}?({SHORT_CLOCK}|{_NUMBER})",
     re.IGNORECASE,
 )
 _MATERIAL = re.compile(r"<material[^>]*>(.*?)</material>", re.DOTALL)
@@ -55,14 +55,6 @@ _NAMED_LINE = re.compile(
     r"\s*([^:\[\]{}\"]{1,60}?)\s*(?:\[[^\]]*\]\s*)?(?:\([^)]*\)\s*)?:\s+(\S.*)$"
 )
 _NUMBERED_LINE = re.compile(r"^\s*(\d+)\s*[:.)]\s+(\S.*?)\s*$", re.MULTILINE)
-
-
-def seconds(clock: str) -> float:
-    """A clock time or a plain number, in seconds."""
-    total = 0.0
-    for part in clock.replace(",", ".").split(":"):
-        total = total * 60 + float(part)
-    return total
 
 
 @dataclass(frozen=True)
@@ -143,7 +135,7 @@ class Shown:
     def looked_at(self) -> list[float]:
         """Every moment looked at, in these pictures or by whoever wrote the notes."""
         pictured = [float(moment.second) for moment in self.moments if moment is not None]
-        noted = [seconds(time) for time in _NOTED.findall(self.text)]
+        noted = [parse_time(time) for time in _NOTED.findall(self.text)]
         return sorted({*pictured, *noted})
 
     @cached_property
@@ -181,7 +173,7 @@ class Shown:
         if self.world is not None:
             return self.world[1] * 60.0
         if match := _LONG.search(self.own):
-            return seconds(match[1] or match[2])
+            return parse_time(match[1] or match[2])
         return max((time for _, time in _times(self.text)), default=0.0) + 1.0
 
     def intervals(self, text: str | None = None) -> list[Segment]:
@@ -189,7 +181,7 @@ class Shown:
         placed: list[tuple[int, Segment]] = []
         for pattern in (_RANGE, _SECONDS_RANGE, _FIELDS):
             for match in pattern.finditer(self.text if text is None else text):
-                start, end = seconds(match[1]), seconds(match[2])
+                start, end = parse_time(match[1]), parse_time(match[2])
                 if end > start:
                     placed.append((match.start(), Segment(start, end)))
         placed.sort(key=lambda pair: pair[0])
@@ -253,10 +245,10 @@ def _times(text: str) -> list[tuple[int, float]]:
     for pattern in (_RANGE, _SECONDS_RANGE, _FIELDS):
         for match in pattern.finditer(text):
             inside.update(range(*match.span()))
-            times.append((match.start(), (seconds(match[1]) + seconds(match[2])) / 2))
+            times.append((match.start(), (parse_time(match[1]) + parse_time(match[2])) / 2))
     for match in _MOMENT.finditer(text):
         if match.start() not in inside:
-            times.append((match.start(), seconds(match[1] or match[2])))
+            times.append((match.start(), parse_time(match[1] or match[2])))
     return sorted(times)
 
 

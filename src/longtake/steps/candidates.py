@@ -18,7 +18,7 @@ from longtake.models.chat import Card, Chat, Image
 from longtake.models.tokens import estimate, estimate_image
 from longtake.prompts import phrase
 from longtake.steps.run import Run
-from longtake.timecode import clock, parse_time
+from longtake.timecode import CLOCK, clock, parse_time
 from longtake.types import Answer, Evidence, Frame, Line, Segment
 
 SHARE = 0.06
@@ -35,7 +35,7 @@ APART = 3.0
 """Seconds between two candidates; closer ones show the same moment."""
 ALIKE = 0.02
 """Moments whose cosines differ by no more are equally close, as far as the index can tell."""
-_CLOCK = re.compile(r"\b\d{1,2}:[0-5]\d:[0-5]\d\b")
+_CLOCK = re.compile(rf"\b{CLOCK}\b")
 
 
 @dataclass(frozen=True)

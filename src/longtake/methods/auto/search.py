@@ -18,7 +18,7 @@ from longtake.prompts import phrase
 from longtake.steps.answer import guess
 from longtake.steps.run import Run
 from longtake.steps.showing import shown_to
-from longtake.timecode import parse_time
+from longtake.timecode import CLOCK, parse_time
 from longtake.types import Answer, Evidence, Line, Question, Segment
 
 
@@ -107,7 +107,7 @@ def _shown(look: Look) -> list[Evidence]:
 APART = 8.0
 """Seconds within which the same words are one note."""
 
-_CLOCK = re.compile(r"\[?\b(\d{1,2}:[0-5]\d:[0-5]\d)\b\]?:?\s*")
+_CLOCK = re.compile(rf"\[?\b({CLOCK})\b\]?:?\s*")
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z\[])")
 

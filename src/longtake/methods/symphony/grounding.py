@@ -26,7 +26,7 @@ from longtake.steps.ask import ask
 from longtake.steps.fanout import fanout
 from longtake.steps.run import Run
 from longtake.steps.showing import length, shown_to
-from longtake.timecode import clock, parse_time
+from longtake.timecode import SHORT_CLOCK, clock, parse_time
 from longtake.types import Evidence, Question, Segment
 
 GROUNDING, PERCEPTION, SUBTITLES, FINISH = "grounding", "visual_perception", "subtitles", "finish"
@@ -199,14 +199,14 @@ class Grounding:
         return claims
 
 
-_CLOCK = r"(?:\d{1,2}:)?[0-5]?\d:[0-5]\d"
-
 # only "at 3:16" is a time of the film; "John 3:16" and "the clock shows 3:16" are not
 _AT = r"\b(?:at|from|between|until)\s+(?:about\s+|around\s+)?"
 
-_RANGE = re.compile(rf"{_AT}({_CLOCK})\s*(?:to|and|until|-|–|—)\s*({_CLOCK})\b", re.IGNORECASE)
+_RANGE = re.compile(
+    rf"{_AT}({SHORT_CLOCK})\s*(?:to|and|until|-|–|—)\s*({SHORT_CLOCK})\b", re.IGNORECASE
+)
 
-_MOMENT = re.compile(rf"{_AT}({_CLOCK})\b", re.IGNORECASE)
+_MOMENT = re.compile(rf"{_AT}({SHORT_CLOCK})\b", re.IGNORECASE)
 
 
 def _choose_tool(footage: Footage, question: Question, instruct: str, run: Run) -> ToolReply:

@@ -54,7 +54,7 @@ from longtake.steps.answer import Guess, guess, in_words
 from longtake.steps.ask import ask
 from longtake.steps.run import Run
 from longtake.steps.showing import SPOKEN, length
-from longtake.timecode import parse_time
+from longtake.timecode import CLOCK, parse_time
 from longtake.types import Answer, Evidence, Question
 
 NO_LIMIT = 50
@@ -66,7 +66,7 @@ SMALL_PIECE = 2000
 CITED = 3
 """Moments cited for an answer; as many quoted lines may be cited in addition."""
 
-_CLOCK = re.compile(r"\b\d{1,2}:[0-5]\d:[0-5]\d\b")
+_CLOCK = re.compile(rf"\b{CLOCK}\b")
 
 
 class PlanReply(BaseModel):

@@ -15,14 +15,14 @@ from typing import Any, Literal, TypeAlias
 from longtake.config import BudgetSettings
 from longtake.errors import ConfigError, unknown
 from longtake.server.openai.choices import Asked, read_question, without_instructions
+from longtake.timecode import SHORT_CLOCK, parse_time
 
 PREFIX = "longtake/"
 """What the names of all our models begin with."""
 MOST_FRAMES = 4096
 _FILM = re.compile(r'(?<!\w)film:(?:"([^"\n]+)"|(\S+?))(?=[.,;:!?)\]]*(?:\s|$))')
-_CLOCK = r"\d{1,2}:\d{2}(?::\d{2})?(?:\.\d+)?"
 _TIME = re.compile(
-    rf"(?P<clock>{_CLOCK})|(?P<seconds>\d+(?:\.\d+)?)\s*(?:s|sec|secs|second|seconds)\b", re.I
+    rf"(?P<clock>{SHORT_CLOCK})|(?P<seconds>\d+(?:\.\d+)?)\s*(?:s|sec|secs|second|seconds)\b", re.I
 )
 _LABEL = 80
 """Characters of a text before a picture in which its time is looked for."""
@@ -387,7 +387,4 @@ def _time_in(part: SentPart | None) -> float | None:
     match = matches[-1]
     if match["seconds"]:
         return float(match["seconds"])
-    total = 0.0
-    for piece in match["clock"].split(":"):
-        total = total * 60 + float(piece)
-    return total
+    return parse_time(match["clock"])
