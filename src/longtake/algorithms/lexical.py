@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Protocol
 
-from longtake.algorithms import rarities
 from longtake.timecode import SHORT_CLOCK
 
 Z_LEX = 3.0
@@ -23,6 +22,10 @@ UNKNOWN_IDF = 1.5
 COMMON = 20_000
 """Most frequent words whose base forms a memory is filled with at first."""
 
+FILLED = " "
+"""Stands, among the words of a memory, for all plain words being there."""
+# lower-case English letters, as in "you're": wordfreq has such words whole or not at all
+_PLAIN = re.compile(r"[a-z]+(?:'[a-z]+)?")
 _CLOCK = re.compile(rf"\[{SHORT_CLOCK}\]")
 # letters and digits, with an apostrophe inside: "don't"
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
@@ -79,12 +82,6 @@ class Memory(Protocol):
     def is_empty(self) -> bool:
         """Whether nothing was ever kept."""
 
-    def packed(self) -> bytes:
-        """The packed table of all plain words; empty if it was never kept."""
-
-    def keep_packed(self, packed: bytes) -> None:
-        """Remember the packed table."""
-
 
 _memory: Memory | None = None
 
@@ -133,13 +130,14 @@ def idf(word: str) -> float:
     known = _memory.rarity(word)
     if known is not None:
         return known
-    if rarities.is_plain(word):
-        found = rarities.find(_packed(_memory), word)
-        rarity = UNKNOWN_IDF if found is None else found
-    else:
-        rarity = _looked_up_rarity(word)
-    _memory.keep({}, {word: rarity})
-    return rarity
+    if _PLAIN.fullmatch(word) is None:
+        rarity = _looked_up_rarity(word)  # wordfreq may take it apart
+        _memory.keep({}, {word: rarity})
+        return rarity
+    if _memory.rarity(FILLED) is not None:
+        return UNKNOWN_IDF  # all plain words of the table are kept
+    _memory.keep({}, {**_plain_rarities(), FILLED: 0.0})
+    return _plain_rarities().get(word, UNKNOWN_IDF)
 
 
 def _looked_up_form(word: str) -> str:
@@ -157,25 +155,18 @@ def _looked_up_rarity(word: str) -> float:
     return min(2.0, max(0.0, (9.0 - zipf) / 4.0))
 
 
-def _packed(memory: Memory) -> bytes:
-    """The rarities of all plain words; the next process finds them packed."""
-    packed = memory.packed()
-    if not packed:
-        packed = _packed_table()
-        memory.keep_packed(packed)
-    return packed
-
-
-def _packed_table() -> bytes:
+@lru_cache(maxsize=1)  # a memory that cannot be written asks for it again
+def _plain_rarities() -> dict[str, float]:
+    """The IDFs of all plain words in the table."""
     from wordfreq import get_frequency_list
 
-    groups = []
+    found: dict[str, float] = {}
     # words that are equally frequent come together
     for words in get_frequency_list("en"):
-        plain = [word for word in words if rarities.is_plain(word)]
+        plain = [word for word in words if _PLAIN.fullmatch(word)]
         if plain:
-            groups.append((_looked_up_rarity(plain[0]), plain))
-    return rarities.pack(groups)
+            found |= dict.fromkeys(plain, _looked_up_rarity(plain[0]))
+    return found
 
 
 def _common_words() -> list[str]:

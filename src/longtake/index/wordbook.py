@@ -18,14 +18,13 @@ from longtake.index.store import private_folder
 from longtake.versions import version_of
 
 FILE = "words.db"
-PACKING = "packed2"
-"""Which words the packed table holds; since the second version, those with an apostrophe."""
+LAYOUT = "3"
+"""Of the tables below; what another version wrote is dropped."""
 MANY = 500
 """Words that wait at most before they are written."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS forms (word TEXT PRIMARY KEY, form TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS rarities (word TEXT PRIMARY KEY, rarity REAL NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS packed (content BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS tables (versions TEXT PRIMARY KEY);
 """
 
@@ -38,7 +37,6 @@ class WordBook:
         self._lock = threading.Lock()
         self._forms: dict[str, str] = {}
         self._rarities: dict[str, float] = {}
-        self._packed = b""
         self._opened: tuple[int, sqlite3.Connection | None] | None = None
         atexit.register(self.save)
 
@@ -67,30 +65,9 @@ class WordBook:
             self.save()
 
     def is_empty(self) -> bool:
-        """Whether no base form was ever kept."""
+        """Whether the common words were never kept."""
         kept = "SELECT EXISTS (SELECT 1 FROM forms WHERE word != ?)"
         return not self._forms and self._get(kept, "") == 0
-
-    def packed(self) -> bytes:
-        """The packed table of rarities; empty if it was never kept."""
-        if not self._packed:
-            content = self._get("SELECT content FROM packed WHERE content != ?", "")
-            self._packed = content if isinstance(content, bytes) else b""
-        return self._packed
-
-    def keep_packed(self, packed: bytes) -> None:
-        """Remember the packed table; written at once, since it is large."""
-        self._packed = packed
-        with self._lock:
-            if self._base is None:
-                return
-            try:
-                with self._base as base:
-                    base.execute("DELETE FROM packed")
-                    base.execute("INSERT INTO packed VALUES (?)", (packed,))
-            # a full disk: the next process packs it again
-            except sqlite3.Error:
-                return
 
     def save(self) -> None:
         """Write what is waiting."""
@@ -135,11 +112,12 @@ class WordBook:
 
 def _forget_others(base: sqlite3.Connection) -> None:
     """Drop what another version of the tables said."""
-    versions = " ".join([*(version_of(name) for name in ("wordfreq", "simplemma")), PACKING])
+    versions = " ".join([*(version_of(name) for name in ("wordfreq", "simplemma")), LAYOUT])
     if base.execute("SELECT versions FROM tables").fetchall() == [(versions,)]:
         return
     with base:
-        for table in ("forms", "rarities", "packed", "tables"):
+        base.execute("DROP TABLE IF EXISTS packed")
+        for table in ("forms", "rarities", "tables"):
             base.execute(f"DELETE FROM {table}")
         base.execute("INSERT INTO tables VALUES (?)", (versions,))
 

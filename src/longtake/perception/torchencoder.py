@@ -24,7 +24,6 @@ from longtake.errors import MissingExtra, ModelError
 from longtake.perception.cardencoder import identity
 from longtake.perception.pixels import Preprocessing
 from longtake.perception.runtime import Compute, batches, stack, unit
-from longtake.perception.torchblocks import quicken
 from longtake.types import Frame
 
 if TYPE_CHECKING:
@@ -33,6 +32,8 @@ if TYPE_CHECKING:
 
 BATCH = 64
 """Pictures per run on a GPU."""
+ALIGNED = 128
+"""A width of which a GPU's matrix units take whole tiles."""
 _FILTERS = {2: "bilinear", 3: "bicubic"}
 """Resampling filters by their numbers in Pillow, which preprocessor files use."""
 
@@ -48,7 +49,7 @@ class TorchImageEncoder:
         self._dtype = torch.bfloat16 if self.device == "cuda" else torch.float32
         self._model = _load(name, folder, self._dtype, self.device)
         if self.device == "cuda":
-            quicken(self._model)
+            align_hidden_layers(self._model)
         compute = compute or Compute()
         self._batch = compute.batch or (BATCH if self.device == "cuda" else 4)
         self._compiled = compute.compiled
@@ -252,3 +253,23 @@ def _json(name: str, file: Path) -> dict[str, Any]:
     if not isinstance(config, dict):
         raise ModelError(name, "refused", f"{file} is not a JSON object")
     return config
+
+
+def align_hidden_layers(model: Any) -> None:
+    """Widen the hidden layers of a vision model's MLPs to a multiple of :data:`ALIGNED`, in place.
+
+    The new units have no weights, so the results are the same, and a GPU is 6 % faster
+    (``docs/scale.md``). SigLIP-SO400M's 4,304 become 4,352.
+    """
+    from torch.nn import functional
+
+    for block in getattr(model, "vision_model", model).modules():
+        into, out = getattr(block, "fc1", None), getattr(block, "fc2", None)
+        if into is None or out is None or into.out_features != out.in_features:
+            continue
+        missing = -into.out_features % ALIGNED
+        into.weight.data = functional.pad(into.weight.data, (0, 0, 0, missing))
+        out.weight.data = functional.pad(out.weight.data, (0, missing))
+        if into.bias is not None:
+            into.bias.data = functional.pad(into.bias.data, (0, missing))
+        into.out_features = out.in_features = into.out_features + missing

@@ -35,7 +35,7 @@ def test_words_met_before_need_no_tables(tmp_path, monkeypatch):
     assert (lexical.lemma("lanterns"), lexical.idf("lantern"), lexical.idf("zzqx")) == told
     # common words are known although nobody asked for them, and numbers are their own base form
     assert [lexical.lemma(word) for word in ("washes", "2026")] == ["wash", "2026"]
-    # the table of rarities is kept as a whole
+    # all plain words are kept at once
     assert (lexical.idf("harbour"), lexical.idf("qqzzx")) == (rare, lexical.UNKNOWN_IDF)
     with pytest.raises(AssertionError, match="harbours"):
         lexical.lemma("harbours")
@@ -62,3 +62,10 @@ def test_without_a_usable_file_the_tables_are_asked(tmp_path):
     lexical.remember_in(WordBook(path))
     assert lexical.lemma("washes") == "wash"
     assert lexical.idf("the") < lexical.idf("lantern")
+
+
+def test_rarities_of_plain_words_are_what_the_tables_say():
+    kept = lexical._plain_rarities()
+    for word in ("the", "harbour", "creative", "commons", "vibrant", "you're", "don't"):
+        assert kept[word] == lexical._looked_up_rarity(word)
+    assert not {"zzqxv", "'tis", "2027", "Paris", "café", ""} & set(kept)

@@ -8,8 +8,7 @@ import tinymodels
 
 from longtake.errors import MissingExtra, ModelError
 from longtake.perception.catalogue import image_encoder
-from longtake.perception.torchblocks import ALIGNED, join, product_gelu, quicken
-from longtake.perception.torchencoder import preprocessing
+from longtake.perception.torchencoder import ALIGNED, align_hidden_layers, preprocessing
 from longtake.types import Frame
 
 SQUASH = {
@@ -107,33 +106,23 @@ def test_other_weights_have_another_key(folder, tmp_path):
     assert first.key != image_encoder("transformers", tmp_path, folder=other).key
 
 
-def test_rebuilt_blocks_give_the_same_vectors(folder, tmp_path):
+def test_aligned_layers_give_the_same_vectors(folder, tmp_path):
     encoder = image_encoder("transformers", tmp_path, folder=folder)
     before = encoder.images(pictures(3))
-    quicken(encoder._model)
+    align_hidden_layers(encoder._model)
     shapes = {name: part.shape for name, part in encoder._model.named_parameters()}
     assert {shapes[name][0] % ALIGNED for name in shapes if "fc1.weight" in name} == {0}
-    assert any("joined.weight" in name for name in shapes)
-    assert not any("q_proj" in name for name in shapes)
     assert np.allclose(encoder.images(pictures(3)), before, atol=1e-5)
 
 
-def test_rebuilt_blocks_are_compiled_whole(folder, tmp_path):
+def test_aligned_layers_are_compiled_whole(folder, tmp_path):
     torch = pytest.importorskip("torch")
     encoder = image_encoder("transformers", tmp_path, folder=folder)
     before = encoder.images(pictures(3))
-    quicken(encoder._model)
+    align_hidden_layers(encoder._model)
     # tracing is what can break; the code that a compiler makes of it is its own affair
     encoder._network = torch.compile(encoder._network, backend="aot_eager", fullgraph=True)
     assert np.allclose(encoder.images(pictures(3)), before, atol=1e-5)
-
-
-def test_the_activation_is_applied_by_the_product():
-    torch = pytest.importorskip("torch")
-    rows, weight, bias = torch.randn(5, 8), torch.randn(4, 8), torch.randn(4)
-    expected = torch.nn.functional.gelu(rows @ weight.T + bias, approximate="tanh")
-    assert torch.allclose(product_gelu()(rows, weight, bias), expected, atol=1e-5)
-    torch.library.opcheck(product_gelu(), (rows, weight, bias))
 
 
 @pytest.mark.parametrize("kind", ["clip", "dinov2"])
@@ -151,26 +140,6 @@ def test_other_layouts_give_the_same_vectors(kind):
     values = torch.randn(2, 3, 28, 28)
     with torch.inference_mode():
         before = model(pixel_values=values).pooler_output
-        quicken(model)
+        align_hidden_layers(model)
         after = model(pixel_values=values).pooler_output
     assert torch.allclose(before, after, atol=1e-5)
-
-
-def test_a_mask_is_kept():
-    torch = pytest.importorskip("torch")
-    transformers = pytest.importorskip("transformers")
-    torch.manual_seed(3)
-    config = transformers.SiglipVisionConfig(
-        hidden_size=32, num_attention_heads=4, num_hidden_layers=1, image_size=28, patch_size=14
-    )
-    blocks = transformers.SiglipVisionModel(config).eval().modules()
-    attention = next(block.self_attn for block in blocks if hasattr(block, "self_attn"))
-    rows, mask = torch.randn(2, 4, 32), torch.zeros(2, 1, 4, 4)
-    mask[..., 3:] = -torch.inf
-    with torch.inference_mode():
-        before = attention(hidden_states=rows, attention_mask=mask)[0]
-        unmasked = attention(hidden_states=rows)[0]
-        join(attention)
-        after = attention(hidden_states=rows, attention_mask=mask)[0]
-    assert torch.allclose(before, after, atol=1e-5)
-    assert not torch.allclose(before, unmasked, atol=1e-3)
