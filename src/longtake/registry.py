@@ -182,7 +182,7 @@ encoders = Registry(
     "longtake.encoders",
     {
         "conse": "longtake.perception.conse:open_conse",
-        "efficientnet-lite2": "longtake.perception.efficientnet:open_efficientnet",
+        "efficientnet-lite2": "longtake.perception.catalogue:open_efficientnet",
         "clip-vit-base-patch32": "longtake.perception.cardencoder:open_named_card",
         "siglip2-base-patch16-224": "longtake.perception.cardencoder:open_named_card",
         "dinov2-small": "longtake.perception.cardencoder:open_named_card",

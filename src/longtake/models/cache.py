@@ -24,7 +24,7 @@ from longtake.types import Usage
 
 FILE = "replies.sqlite"
 COLUMNS = "request TEXT PRIMARY KEY, model TEXT, prompt TEXT, reply TEXT NOT NULL, made REAL"
-WAIT = 30.0
+LOCK_SECONDS = 30.0
 """Seconds to wait while another process writes."""
 
 
@@ -62,9 +62,9 @@ class ReplyStore:
     def _open(self) -> sqlite3.Connection:
         # opened on first use, so that making a store does not create the file
         if self._connection is None:
-            connection = sqlite3.connect(self.path, timeout=WAIT, check_same_thread=False)
+            connection = sqlite3.connect(self.path, timeout=LOCK_SECONDS, check_same_thread=False)
             # SQLite waits for other processes, except when it switches to a write-ahead log
-            with FileLock(f"{self.path}.lock", timeout=WAIT, mode=0o600):
+            with FileLock(f"{self.path}.lock", timeout=LOCK_SECONDS, mode=0o600):
                 # with a write-ahead log, a reply need not wait for the disk and survives a crash
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA synchronous = NORMAL")

@@ -5,9 +5,7 @@ from __future__ import annotations
 import time
 from typing import Protocol
 
-from longtake.stopping import Cancelled, Stop, check_stop, stopping
-
-__all__ = ["REAL", "Cancelled", "Clock", "RealClock", "Stop", "check_stop", "stopping"]
+from longtake.stopping import stopping
 
 
 class Clock(Protocol):
@@ -28,7 +26,7 @@ class RealClock:
         return time.monotonic()
 
     def sleep(self, seconds: float) -> None:
-        """Wait, or raise :class:`Cancelled`."""
+        """Wait, or raise :class:`~longtake.stopping.Cancelled`."""
         stop = stopping.get()
         if stop is None:
             time.sleep(seconds)

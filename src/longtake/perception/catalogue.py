@@ -57,6 +57,11 @@ class EncoderSetup:
         return self.builtins.compute
 
 
+def open_efficientnet(setup: EncoderSetup) -> EfficientNetLite2:
+    """The built-in network itself, as an encoder."""
+    return setup.builtins.tagger
+
+
 def names() -> list[str]:
     """The names of all encoders, built-in ones first."""
     return registry.encoders.names()

@@ -32,7 +32,6 @@ from longtake.perception.torchfile import read_weights
 from longtake.types import Frame
 
 if TYPE_CHECKING:
-    from longtake.perception.catalogue import EncoderSetup
     from longtake.perception.protocols import Array
 
 SIDE = 260
@@ -243,11 +242,6 @@ class EfficientNetLite2:
     def tags(self, frames: Sequence[Frame], top: int = 5) -> list[list[Tag]]:
         """The most probable classes of each frame, each by its first synonym."""
         return [best_tags(row, top) for row in self.probabilities(frames)]
-
-
-def open_efficientnet(setup: EncoderSetup) -> EfficientNetLite2:
-    """The built-in network itself, as an encoder."""
-    return setup.builtins.tagger
 
 
 def probabilities_in(outputs: Array) -> Array:

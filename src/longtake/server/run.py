@@ -10,11 +10,11 @@ from collections.abc import AsyncGenerator, Callable
 from typing import TYPE_CHECKING, Any
 
 from longtake.errors import LongtakeError
-from longtake.models.clock import Cancelled, Stop, stopping
 from longtake.server import events
 from longtake.server.bell import Bell
 from longtake.server.journal import ENDED, RunRecord, State
 from longtake.server.work import Crash, EngineLost
+from longtake.stopping import Cancelled, Stop, stopping
 from longtake.types import Result
 
 if TYPE_CHECKING:

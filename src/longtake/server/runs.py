@@ -26,7 +26,6 @@ from dataclasses import replace
 from longtake import registry
 from longtake.config import BudgetSettings
 from longtake.errors import BudgetSpent, ConfigError, RunError, unknown
-from longtake.models.clock import Cancelled
 from longtake.server.engine import Engine
 from longtake.server.films import Shelf
 from longtake.server.journal import Ask, Journal, Kind, RunRecord, new_id
@@ -35,6 +34,7 @@ from longtake.server.options import ServeOptions
 from longtake.server.run import Run
 from longtake.server.work import Job, Work, Worker, limits_of, open_session, question_of
 from longtake.session.asking import Session
+from longtake.stopping import Cancelled
 from longtake.types import Result
 
 log = logging.getLogger("longtake.serve")

@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from longtake.footage.protocol import Footage
 from longtake.methods.base import Composed, Method, StageOdds, bounds_of, words
-from longtake.models import tokens
 from longtake.models.chat import Chat
+from longtake.models.tokens import estimate as estimate_tokens
 from longtake.prompts import show_question
 from longtake.session.asking import Session, registered_name
 from longtake.steps import candidates
@@ -135,7 +135,7 @@ def estimate_all(
 def _beyond_words(question: Question) -> float:
     """Tokens that a word count misses: in scripts without spaces, a sentence is one word."""
     counted = words([question.text, *question.options]) * TOKENS_PER_WORD
-    return max(0.0, tokens.estimate(show_question(question)) - counted)
+    return max(0.0, estimate_tokens(show_question(question)) - counted)
 
 
 def _cost(chats: list[Chat], tokens_in: int, tokens_out: int) -> float | None:

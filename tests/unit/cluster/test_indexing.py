@@ -15,7 +15,6 @@ from longtake.cluster.executor import Executor
 from longtake.cluster.indexing import Indexing
 from longtake.cluster.parts import Place, for_workers, split_at_keyframes
 from longtake.config import CacheSettings, IndexSettings, Settings
-from longtake.index import scratch
 from longtake.index.tasks import tasks
 from longtake.perception.protocols import Heard, Unsupported
 from longtake.perception.senses import Senses
@@ -128,7 +127,7 @@ def test_films_are_split_where_decoding_can_begin(tmp_path, short, film_folder):
 
 
 def test_a_store_that_a_worker_cannot_write_is_an_error(tmp_path, short, monkeypatch):
-    monkeypatch.setattr(scratch, "_problem", lambda root: "Read-only file system")
+    monkeypatch.setattr("longtake.index.scratch._problem", lambda root: "Read-only file system")
     (film,), _ = index(tmp_path, short, engine=Inline())
     assert "cannot be written" in film.failure.message
 

@@ -11,8 +11,15 @@ import numpy as np
 import pytest
 
 from longtake.errors import MissingExtra
-from longtake.perception import asr
-from longtake.perception.asr import RATE, MoonshineListener, _Said, pieces, stretches, vocabulary
+from longtake.perception.asr import (
+    RATE,
+    MoonshineListener,
+    _Said,
+    pieces,
+    stretches,
+    vocabulary,
+    without_loop,
+)
 from longtake.perception.language import two_letters, understands
 from longtake.perception.protocols import Listener
 from longtake.perception.whisper import WhisperListener
@@ -86,7 +93,7 @@ def test_without_the_extra_the_install_line_is_given(monkeypatch):
     def absent(name):
         raise ModuleNotFoundError(name)
 
-    monkeypatch.setattr(asr, "version_of", absent)
+    monkeypatch.setattr("longtake.perception.asr.version_of", absent)
     with pytest.raises(MissingExtra, match=r'pip install "longtake\[speech\]"'):
         MoonshineListener()
     monkeypatch.setitem(sys.modules, "faster_whisper", None)
@@ -95,12 +102,12 @@ def test_without_the_extra_the_install_line_is_given(monkeypatch):
 
 
 def test_a_reply_without_an_end_loses_the_phrase_that_it_repeats():
-    assert asr.without_loop([5, 6, 7, 8, 9, 8, 9, 8, 9, 8]) == [5, 6, 7, 8, 9]
-    assert asr.without_loop([4, 4, 4, 4]) == [4]
+    assert without_loop([5, 6, 7, 8, 9, 8, 9, 8, 9, 8]) == [5, 6, 7, 8, 9]
+    assert without_loop([4, 4, 4, 4]) == [4]
     # cut off in the middle of its second round
-    assert asr.without_loop([1, 2, 3, 4, 1, 2, 3]) == [1, 2, 3, 4]
+    assert without_loop([1, 2, 3, 4, 1, 2, 3]) == [1, 2, 3, 4]
     for honest in ([], [7], [1, 2, 3, 4, 1, 2], [5, 5, 6, 6]):
-        assert asr.without_loop(honest) == honest
+        assert without_loop(honest) == honest
 
 
 def test_long_sound_is_cut_where_it_is_quiet():

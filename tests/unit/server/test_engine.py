@@ -13,12 +13,12 @@ from dataclasses import replace
 import pytest
 
 from longtake.errors import BudgetSpent, ConfigError, MediaError, ModelError
-from longtake.models.clock import Cancelled, check_stop
 from longtake.server import engine
 from longtake.server.films import NoSuchFilm, Shelf
 from longtake.server.journal import Ask, Journal
 from longtake.server.runs import RunPool
 from longtake.server.work import Crash, EngineLost, Outcome, Worker
+from longtake.stopping import Cancelled, check_stop
 
 PATIENCE = 60.0
 

@@ -11,11 +11,11 @@ from support.streams import read_stream
 
 from longtake import trace
 from longtake.errors import BudgetSpent
-from longtake.models.clock import Cancelled, check_stop
 from longtake.server.app import create_app
 from longtake.server.films import Shelf
 from longtake.server.journal import Ask, Journal, RunRecord, new_id
 from longtake.server.runs import QueueFull, RunPool
+from longtake.stopping import Cancelled, check_stop
 
 
 @pytest.fixture

@@ -9,11 +9,11 @@ from dataclasses import replace
 import pytest
 from support.streams import read_stream
 
-from longtake.models.clock import check_stop
 from longtake.server.app import build
 from longtake.server.journal import Ask
 from longtake.server.security import Keys
 from longtake.server.streams import EventStream
+from longtake.stopping import check_stop
 
 
 @pytest.fixture

@@ -5,8 +5,9 @@ from support.listening import listening
 from support.patience import PATIENCE
 
 from longtake.events import Noted, StepBegan, note, step
-from longtake.models.clock import REAL, Cancelled
+from longtake.models.clock import REAL
 from longtake.steps.fanout import fanout
+from longtake.stopping import Cancelled
 
 
 def test_results_come_in_the_order_of_the_items() -> None:
