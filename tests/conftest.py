@@ -7,6 +7,7 @@ import fcntl
 import ipaddress
 import os
 import socket
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,9 +15,15 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
+from support import guard
 
 PREPARED = ("efficientnet-*.onnx", "imagenet-glosses-*.npy")
 """Files that the built-in vision models write into the cache before their first use."""
+
+
+nothing_left_by_test = guard.nothing_left_by_test
+nothing_left_by_module = guard.nothing_left_by_module
+nothing_left_by_session = guard.nothing_left_by_session
 
 
 class NetworkForbidden(RuntimeError):
@@ -29,7 +36,7 @@ settings.load_profile("suite")
 
 
 @pytest.fixture(autouse=True)
-def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_network(nothing_left_by_test: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Allow connections to loopback only."""
     connect, connect_ex, getaddrinfo = (
         socket.socket.connect,
@@ -65,13 +72,24 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", lookup)
 
 
+@pytest.fixture(autouse=True)
+def own_registries(nothing_left_by_test: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Undo what looking up ``module:attribute`` does: it extends a registry and the import path."""
+    for registry in guard.REGISTRIES:
+        monkeypatch.setattr(registry, "_targets", dict(registry._targets))
+        monkeypatch.setattr(registry, "_addresses", dict(registry._addresses))
+    monkeypatch.setattr(sys, "path", sys.path[:])
+
+
 @pytest.fixture(scope="session")
 def homes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("homes")
 
 
 @pytest.fixture(autouse=True)
-def own_folders(homes: Path, monkeypatch: pytest.MonkeyPatch, model_cache: Path) -> Iterator[None]:
+def own_folders(
+    nothing_left_by_test: None, homes: Path, monkeypatch: pytest.MonkeyPatch, model_cache: Path
+) -> Iterator[None]:
     """Keep the tests away from the user's cache and configuration.
 
     Built-in models take seconds to prepare, so what one test prepares is lent to the next ones.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 
@@ -53,8 +54,9 @@ def package(tmp_path, monkeypatch):
     )
     monkeypatch.syspath_prepend(site)
     # the registry has read its plug-ins already if another test used it
-    monkeypatch.setattr(registry.benchmarks, "_targets", dict(registry.benchmarks._targets))
     monkeypatch.setattr(registry.benchmarks, "_plugins_read", False)
+    yield
+    sys.modules.pop("onequestion", None)
 
 
 @pytest.mark.usefixtures("package")
