@@ -1,8 +1,8 @@
 """Option letters in the forms in which models write them.
 
 ``B``, ``(B)``, ``**B**``, ``B.``, ``Option B``, ``Answer: B.``, ``The correct answer is (B)``,
-``\\boxed{B}``, the letter with the option's text, that text alone, and the option's number are all
-B. ``A or B`` is no answer, and neither is a sentence that begins with the article "A".
+``\\boxed{B}``, the letter with the option's text, and that text alone are all B. ``A or B`` is no
+answer, and neither is a sentence that begins with the article "A".
 """
 
 from __future__ import annotations
@@ -57,9 +57,6 @@ _DOUBTED = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 """What follows a letter that is not, after all, the answer."""
-_DISMISSED = re.compile(
-    r"(?:\bnot|\brather\s+than|\binstead\s+of|\bunlike|\bthan)\s+(?:option\s+|\()?$", re.IGNORECASE
-)
 
 
 class _Stated(NamedTuple):
@@ -76,21 +73,15 @@ def read_letter(text: str, question: Question, *, cut: bool = False) -> str | No
     whole = unicodedata.normalize("NFKC", text[-LONGEST:]).strip()
     if cut:
         whole = re.sub(r"\w*$", _LOST, whole)
-    bare = whole.strip(_WRAPPING)
-    named = _option_named(whole, question)
-    if len(bare) == 1 and bare.upper() in question.letters:
-        # an option may be the letter of another one
-        return bare.upper() if named in (None, bare.upper()) else None
-    if bare.isdecimal():
-        return _numbered(bare, question)
     stated = list(_statements(whole, question))
-    if named is not None:
-        return named if all(one.letter == named for one in stated) else None
+    alone = _line_letter(whole, question)
+    if alone is not None:
+        return alone if all(one.letter == alone for one in stated) else None
     if stated:
         return None if _options_announce(whole, question) else _agreed(whole, stated, question)
     if announces(whole):  # an announcement that names no single option
         return None
-    leading = _leading(whole, question, cut=cut)
+    leading = None if cut else _leading(whole, question)
     return leading if leading is not None else _last_line(whole, question)
 
 
@@ -128,16 +119,6 @@ def _options_announce(text: str, question: Question) -> bool:
     said = plain(text)
     announcing = [option for option in question.options if _STATEMENT.search(option)]
     return any(plain(option) in said for option in announcing)
-
-
-def _numbered(digits: str, question: Question) -> str | None:
-    """The option with that text, or with that number where no option speaks of numbers."""
-    if named := _option_named(digits, question):
-        return named
-    number = int(digits[:9])
-    if any(char.isdecimal() for option in question.options for char in option):
-        return None
-    return question.letters[number - 1] if 1 <= number <= len(question.letters) else None
 
 
 def _option_named(text: str, question: Question) -> str | None:
@@ -191,8 +172,7 @@ def _speaks_for_another(rest: str, letter: str, question: Question) -> bool:
         marked = re.search(r"(?:[(\[*\"']|option\s)$", before, re.IGNORECASE)
         if other in "AI" and not marked and after[:1].isspace() and after[1:2].islower():
             continue
-        if not _DISMISSED.search(before):
-            return True
+        return True
     said = f" {plain(rest)} "
     own = plain(question.options[question.letters.index(letter)])
     return any(
@@ -202,31 +182,18 @@ def _speaks_for_another(rest: str, letter: str, question: Question) -> bool:
     )
 
 
-def _leading(text: str, question: Question, *, cut: bool) -> str | None:
+def _leading(text: str, question: Question) -> str | None:
     """The letter that begins a text, unless what follows speaks for another option."""
     match = _LEADING.match(text)
-    spaced = re.match(r"([A-Z])\s+(\S.*)", text, re.DOTALL)
-    if match and match.group(1) in question.letters:
-        letter, rest = match.group(1), match.group(2)
-    elif spaced and spaced.group(1) in question.letters:  # "B the dog"
-        letter, rest = spaced.group(1), spaced.group(2)
-        if plain(rest) != plain(question.options[question.letters.index(letter)]):
-            return None
-    else:
+    if match is None or match.group(1) not in question.letters:
         return None
-    own = plain(question.options[question.letters.index(letter)])
-    said = plain(rest)
-    if not said or said == own:
-        return None if _LOST in rest else letter
-    if re.match(r"(?:or|and|but|maybe|perhaps|no|wait|not)\b", said) or rest[:1] in "/&|":
+    letter, rest = match.groups()
+    words = plain(rest)
+    if not words or rest[:1] in "/&|":
         return None
-    if cut and not own.startswith(said) and _begins_another(said, own, question):
+    if re.match(r"(?:or|and|but|maybe|perhaps|no|wait|not)\b", words):
         return None
     return None if _speaks_for_another(rest, letter, question) else letter
-
-
-def _begins_another(said: str, own: str, question: Question) -> bool:
-    return any(plain(option).startswith(said) for option in question.options if option != own)
 
 
 def _last_line(text: str, question: Question) -> str | None:
@@ -240,10 +207,12 @@ def _line_letter(line: str, question: Question) -> str | None:
     """The letter of a line that is a letter, an option's text, or both."""
     if _LOST in line:
         return None
-    bare = line.strip(_WRAPPING)
-    if len(bare) == 1:
-        return bare.upper() if bare.upper() in question.letters else None
-    if named := _option_named(line, question):
+    named = _option_named(line, question)
+    bare = line.strip(_WRAPPING).upper()
+    if len(bare) == 1 and bare in question.letters:
+        # an option may be the letter of another one
+        return bare if named in (None, bare) else None
+    if named is not None:
         return named
     for letter, option in zip(question.letters, question.options, strict=True):
         if plain(line) == plain(f"{letter} {option}"):
