@@ -29,7 +29,7 @@ def labelled_values(text: str, resolve: Resolve) -> dict[str, Any]:
     """The fields that a text gives by name, as text or lists of texts."""
     text = _FENCE.sub("", text)
     members: dict[str, Any] = {}
-    for field, value in [*_tags(text, resolve), *_table(text, resolve), *_lines(text, resolve)]:
+    for field, value in [*_tags(text, resolve), *_table(text, resolve), *_key_lines(text, resolve)]:
         if value == "":
             continue  # a key with nothing after it says nothing
         if members.setdefault(field, value) != value:
@@ -60,7 +60,7 @@ def _table(text: str, resolve: Resolve) -> list[tuple[str, Any]]:
     return [(name, cell) for name, cell in pairs if name]
 
 
-def _lines(text: str, resolve: Resolve) -> list[tuple[str, Any]]:
+def _key_lines(text: str, resolve: Resolve) -> list[tuple[str, Any]]:
     """``reason: it barks`` and ``choice: B``, each from the start of a line, or YAML."""
     blocks: list[tuple[str, list[str]]] = []
     for line in text.splitlines():
@@ -75,7 +75,7 @@ def _lines(text: str, resolve: Resolve) -> list[tuple[str, Any]]:
 
 def _block(first: str, rest: list[str]) -> Any:
     """The value of a key: the rest of its line, the lines below it, or the list below it."""
-    first = _unquoted(first).removeprefix("|").removeprefix(">")
+    first = _without_quotes(first).removeprefix("|").removeprefix(">")
     written = [line for line in rest if line.strip()]
     if not first and written and _BULLET.fullmatch(written[0]):
         return _yaml_list(written)
@@ -102,11 +102,11 @@ def _yaml_list(lines: list[str]) -> list[Any]:
 def _yaml_item(lines: list[str]) -> Any:
     pairs = [_KEY_LINE.fullmatch(line) for line in lines]
     if all(pairs):
-        return {match.group(1): _unquoted(match.group(2)) for match in pairs if match}
+        return {match.group(1): _without_quotes(match.group(2)) for match in pairs if match}
     return " ".join(line.strip() for line in lines)
 
 
-def _unquoted(value: str) -> str:
+def _without_quotes(value: str) -> str:
     """A value without the comma, quotes and emphasis around it."""
     bare = value.strip().rstrip(",").strip().strip("*_`").strip()
     if len(bare) > 1 and bare[0] == bare[-1] and bare[0] in "\"'":
