@@ -73,10 +73,10 @@ class PerceptionSettings:
     installed package."""
     images_folder: str = trusted("", was="encoder_folder")
     """Where that encoder's files are; empty: where ``longtake models pull`` puts them."""
-    looks: str = "efficientnet-lite2"
+    scene_encoder: str = renamed("efficientnet-lite2", was="looks")
     """Encoder whose features show where a film changes: the built-in one, or a card such as
     ``dinov2-small``."""
-    looks_folder: str = trusted("")
+    scene_encoder_folder: str = trusted("", was="looks_folder")
     """Where that encoder's files are; empty: where ``longtake models pull`` puts them."""
     retriever: str = trusted("")
     """Folder of a trained head that scores clips against texts (``longtake train-retriever``);

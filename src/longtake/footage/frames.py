@@ -65,7 +65,7 @@ class FrameFootage(PlainFootage):
 
     def features(self) -> NDArray[np.float32]:
         """One row per frame describing how it looks."""
-        return np.asarray(self._senses.looks.images(self._frames), np.float32)
+        return np.asarray(self._senses.scene_encoder.images(self._frames), np.float32)
 
     def meanings(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One unit row per text; the cosine of two rows measures how close they are in meaning."""

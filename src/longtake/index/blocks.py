@@ -75,7 +75,7 @@ def sample_times(table: PacketTable, most: int) -> NDArray[np.float64]:
 
 
 def _measure(film: Film, times: NDArray[np.float64], width: int, advance: Advance) -> Samples:
-    encoder = film.senses.looks
+    encoder = film.senses.scene_encoder
     stamps, sharpness, motion = list[float](), list[float](), list[float]()
     histograms, embeddings = [], []
     # motion compares neighbours, so frames are measured in one pass and kept only per batch
@@ -110,13 +110,13 @@ def _measured_key(film: Film, rule: EventPartition) -> LayerKey:
     params = {
         "frames": rule.max_feature_frames,
         "width": rule.width,
-        "looker": film.senses.looks.key,
+        "looker": film.senses.scene_encoder.key,
     }
     return LayerKey("cues", 2, params)
 
 
 def _blocks_key(film: Film, rule: EventPartition) -> LayerKey:
-    params = {**dataclasses.asdict(rule), "looker": film.senses.looks.key}
+    params = {**dataclasses.asdict(rule), "looker": film.senses.scene_encoder.key}
     return LayerKey("events", 2, params)
 
 

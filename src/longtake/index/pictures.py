@@ -38,7 +38,7 @@ class Pictures:
         needed: list[FrameLayer] = [
             Glimpses(),
             NetworkLayer(senses.tagger),
-            stored_layer(senses.looks),
+            stored_layer(senses.scene_encoder),
             stored_layer(senses.images),
         ]
         # encoders derived from one network share its layer
@@ -82,7 +82,7 @@ class Pictures:
 
     def features(self) -> NDArray[np.float32]:
         """How each moment looks, independent of any text."""
-        return self._vectors(self._senses.looks)
+        return self._vectors(self._senses.scene_encoder)
 
     def tags(self, times: Sequence[float], top: int) -> list[list[Tag]]:
         """The most probable tags of the frames on screen at the given times."""

@@ -67,10 +67,10 @@ class Senses:
         return open_image_text_encoder(self.settings.images, self._builtins, folder=folder)
 
     @cached_property
-    def looks(self) -> ImageEncoder:
-        """How pictures look, for finding where that changes (``perception.looks``)."""
-        folder = _folder(self.settings.looks_folder)
-        return open_encoder(self.settings.looks, self._builtins, folder=folder)
+    def scene_encoder(self) -> ImageEncoder:
+        """How pictures look, for finding where that changes (``perception.scene_encoder``)."""
+        folder = _folder(self.settings.scene_encoder_folder)
+        return open_encoder(self.settings.scene_encoder, self._builtins, folder=folder)
 
     @cached_property
     def retriever(self) -> RetrievalHead | None:

@@ -26,7 +26,7 @@ class Squinter:
 
 
 def film(path, store):
-    return Film(path, store, senses=SimpleNamespace(looks=Squinter()))
+    return Film(path, store, senses=SimpleNamespace(scene_encoder=Squinter()))
 
 
 @pytest.fixture

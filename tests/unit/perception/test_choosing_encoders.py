@@ -81,19 +81,19 @@ def test_the_encoder_that_finds_changes_is_chosen_by_its_own_setting(
 ):
     card = CARDS["dinov2-small"]
     tinymodels.folder_for(card, card_folder(card.name, lend_models(tmp_path / "cache")))
-    film = film_with(film_folder, tmp_path, looks="dinov2-small")
+    film = film_with(film_folder, tmp_path, scene_encoder="dinov2-small")
     assert film.features().shape == (len(film.times), 384)
     assert film.blocks(EventPartition()).duration == film.duration
     stored = " ".join(path.read_text() for path in film.folder.path.glob("layers/*/meta.json"))
-    assert film.senses.looks.key in stored
+    assert film.senses.scene_encoder.key in stored
     assert film.embeddings().shape[1] == 384  # search keeps its own encoder, ConSE
     assert film.senses.images.name == "conse"
 
 
 def test_built_in_encoders_share_one_network(prepared_models):
     senses = Senses(PerceptionSettings(), prepared_models)
-    assert isinstance(senses.looks, EfficientNetLite2)
-    assert senses.looks is senses.tagger is senses.images.network
+    assert isinstance(senses.scene_encoder, EfficientNetLite2)
+    assert senses.scene_encoder is senses.tagger is senses.images.network
 
 
 def test_every_card_is_registered():
@@ -105,7 +105,7 @@ def test_only_registered_names_are_encoders(tmp_path):
     """An address would let a configuration in a working folder run code."""
     for name in ("os:getcwd", "nothing", "conse:ConSE"):
         with pytest.raises(ConfigError, match="unknown encoder"):
-            Senses(PerceptionSettings(images=name, looks=name), tmp_path).looks  # noqa: B018
+            Senses(PerceptionSettings(images=name, scene_encoder=name), tmp_path).scene_encoder  # noqa: B018
 
 
 def test_an_encoder_without_texts_is_refused_for_search(tmp_path):
@@ -115,6 +115,7 @@ def test_an_encoder_without_texts_is_refused_for_search(tmp_path):
 
 def test_the_old_names_of_the_settings_still_work():
     old = ("perception.encoder=clip-vit-base-patch32", "perception.encoder_folder=/clip")
-    chosen = load(assignments=old).perception
+    chosen = load(assignments=(*old, "perception.looks=dinov2-small")).perception
+    assert chosen.scene_encoder == "dinov2-small"
     assert (chosen.images, chosen.images_folder) == ("clip-vit-base-patch32", "/clip")
-    assert {"images", "looks"} <= dataclasses.asdict(chosen).keys()
+    assert {"images", "scene_encoder"} <= dataclasses.asdict(chosen).keys()
