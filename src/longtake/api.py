@@ -54,6 +54,22 @@ class Still:
     media_type: str
 
 
+def _result_of(
+    stream: Callable[Concatenate[OpenFilm, P], Iterator[Event | Result]],
+) -> Callable[Concatenate[OpenFilm, P], Result]:
+    """The method ``ask``: it takes what ``stream`` takes, and returns its last item."""
+
+    # help() shows the parameters of the wrapped method
+    @functools.wraps(stream, assigned=("__module__",))
+    def ask(self: OpenFilm, /, *args: P.args, **kwargs: P.kwargs) -> Result:
+        """Ask a question; returns the result. Arguments are those of :meth:`stream`."""
+        *_, result = stream(self, *args, **kwargs)
+        assert isinstance(result, Result)
+        return result
+
+    return ask
+
+
 class OpenFilm:
     """A film to ask questions about. Everything derived from it is kept in the user's cache.
 
@@ -99,46 +115,8 @@ class OpenFilm:
     ) -> Iterator[Event | Result]:
         """Ask a question; iterate over the events as they happen. The last item is the result.
 
-        Leaving the loop ends the run. Arguments are those of :meth:`ask`.
-        """
-        settings = _with(self.settings, budget=budget, verify=verify)
-        # a string is a sequence too, of single characters
-        models = (model,) if isinstance(model, str) else tuple(model)
-        casting = Casting(models, _path(team), offline, replies=cache)
-        casting = casting.or_else(settings.answers.model)
-        method = method or casting.default_method
-        session = Session(settings, casting, seed, _path(prompts)).with_fields(method, fields)
-        asked = Question(question, tuple(options))
-        own = [*sinks, CallingSink(on_event)] if on_event is not None else list(sinks)
-
-        def ask(passing: Sink) -> Result:
-            sinks = (*own, passing)
-            return session.ask(self.film, asked, method, sinks=sinks, pictures=pictures)
-
-        return stream(ask, stop=stop)
-
-    def ask(
-        self,
-        /,
-        question: str,
-        options: Sequence[str] = (),
-        *,
-        method: str | None = None,
-        model: str | Sequence[str] = (),
-        team: Path | str | None = None,
-        budget: BudgetSettings | None = None,
-        seed: int = 0,
-        prompts: Path | str | None = None,
-        offline: bool = False,
-        cache: bool = True,
-        verify: bool | None = None,
-        pictures: bool = False,
-        sinks: Sequence[Sink] = (),
-        on_event: OnEvent | None = None,
-        stop: Stop | None = None,
-        **fields: Any,
-    ) -> Result:
-        """Ask a question; further keywords set fields of the method, as in ``max_rounds=2``.
+        Leaving the loop ends the run. Further keywords set fields of the method, as in
+        ``max_rounds=2``.
 
         Parameters
         ----------
@@ -163,27 +141,23 @@ class OpenFilm:
         stop
             Ends the run within a second when set, with the best answer so far.
         """
-        items = self.stream(
-            question,
-            options,
-            method=method,
-            model=model,
-            team=team,
-            budget=budget,
-            seed=seed,
-            prompts=prompts,
-            offline=offline,
-            cache=cache,
-            verify=verify,
-            pictures=pictures,
-            sinks=sinks,
-            on_event=on_event,
-            stop=stop,
-            **fields,
-        )
-        *_, result = items
-        assert isinstance(result, Result)
-        return result
+        settings = _with(self.settings, budget=budget, verify=verify)
+        # a string is a sequence too, of single characters
+        models = (model,) if isinstance(model, str) else tuple(model)
+        casting = Casting(models, _path(team), offline, replies=cache)
+        casting = casting.or_else(settings.answers.model)
+        method = method or casting.default_method
+        session = Session(settings, casting, seed, _path(prompts)).with_fields(method, fields)
+        asked = Question(question, tuple(options))
+        own = [*sinks, CallingSink(on_event)] if on_event is not None else list(sinks)
+
+        def ask(passing: Sink) -> Result:
+            sinks = (*own, passing)
+            return session.ask(self.film, asked, method, sinks=sinks, pictures=pictures)
+
+        return stream(ask, stop=stop)
+
+    ask = _result_of(stream)
 
     def search(
         self,
