@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from longtake.cluster.engines import parse
-from longtake.cluster.executor import Engine, Executor, Failed, Finished
+from longtake.process_pool import Failed, Finished, WorkerBackend, WorkerPool
 
 TASKS, LATENCY = 24, 0.5
 """Tasks that wait for so many seconds, as for a reply of a model."""
@@ -35,21 +35,21 @@ class Wait:
         return self
 
 
-def seconds(engine: Engine, tasks: list[Wait], workers: int) -> float:
+def seconds(engine: WorkerBackend, tasks: list[Wait], workers: int) -> float:
     """Time for the tasks, from the first to the last report, with workers that are ready."""
-    with Executor[Wait](engine) as executor:
+    with WorkerPool[Wait](engine) as pool:
         # as many as there are workers, so that each of them is started before the clock
         warm = [Wait("warm", 1.0) for _ in range(workers)]
-        run(executor, warm)
+        run(pool, warm)
         began = time.perf_counter()
-        run(executor, tasks)
+        run(pool, tasks)
         return time.perf_counter() - began
 
 
-def run(executor: Executor[Wait], tasks: list[Wait]) -> None:
-    executor.submit(*tasks)
+def run(pool: WorkerPool[Wait], tasks: list[Wait]) -> None:
+    pool.submit(*tasks)
     done = 0
-    for report in executor.reports():
+    for report in pool.reports():
         assert not isinstance(report, Failed)
         done += isinstance(report, Finished)
     assert done == len(tasks)

@@ -14,12 +14,20 @@ from typing import ClassVar
 from films import X264, numbered
 from processes import FirstOption
 
-from longtake.cluster.executor import Executor, Failed, Finished, Value, WorkerDied
 from longtake.cluster.limits import Limits, SharedGate
-from longtake.cluster.running import Message, Runner
+from longtake.cluster.notes import with_notes
 from longtake.errors import ConfigError
 from longtake.events import note
 from longtake.media.writer import Encoding, write_film
+from longtake.process_pool import (
+    Failed,
+    Finished,
+    Message,
+    TaskRunner,
+    Value,
+    WorkerDied,
+    WorkerPool,
+)
 from longtake.types import Answer
 from support.patience import FOREVER, PATIENCE
 
@@ -35,6 +43,7 @@ class Count:
     pause: float = 0.0
     log: str = ""
 
+    @with_notes
     def run(self):
         for number in self.numbers:
             time.sleep(self.pause)
@@ -67,13 +76,13 @@ def segfault():
 END: dict[str, Callable[[], None]] = {"refuse": refuse, "stumble": stumble, "crash": segfault}
 
 
-def collect(executor: Executor, *tasks) -> tuple[dict[str, list], dict[str, Failed]]:
+def collect(pool: WorkerPool, *tasks) -> tuple[dict[str, list], dict[str, Failed]]:
     """The values and failures of tasks, by name; every task must end exactly once."""
     values: dict[str, list] = {task.name: [] for task in tasks}
     failures: dict[str, Failed] = {}
     ended = []
-    executor.submit(*tasks)
-    for report in executor.reports():
+    pool.submit(*tasks)
+    for report in pool.reports():
         if isinstance(report, Value):
             values[report.task.name].append(report.value)
         elif isinstance(report, Failed):
@@ -85,23 +94,33 @@ def collect(executor: Executor, *tasks) -> tuple[dict[str, list], dict[str, Fail
 
 
 class InlineWorker:
-    """Runs tasks in this process; ``deaths`` are the steps at which its machine is lost."""
+    """Runs tasks in this process; at the steps ``deaths`` it dies, and at ``restarts`` it has been
+    restarted, as Ray does, and has forgotten its task."""
 
     name = "inline"
 
-    def __init__(self, deaths: list[int]) -> None:
-        self._runner, self._deaths, self._steps = Runner(), deaths, 0
+    def __init__(self, deaths: tuple[int, ...], restarts: tuple[int, ...]) -> None:
+        self._runner, self._steps = TaskRunner(), 0
+        self._deaths, self._restarts = deaths, restarts
         self._message: Message | None = Message("ready", "inline")
 
-    def send(self, task):
+    def begin(self, task):
+        self._task = task
+        self._step(lambda: self._runner.begin(task))
+
+    def resume(self, done):
+        if self._steps + 1 in self._restarts:
+            self._step(lambda: self._runner.begin(self._task.rest(done)))
+        else:
+            self._step(self._runner.resume)
+
+    def _step(self, act):
         self._steps += 1
-        self._message = None
-        if self._steps not in self._deaths:
-            self._message = self._runner.step(task)
+        self._message = None if self._steps in self._deaths else act()
 
     def receive(self):
         if self._message is None:
-            raise WorkerDied("lost", "the machine is gone")
+            raise WorkerDied("it is gone")
         return self._message
 
     def kill(self):
@@ -109,10 +128,15 @@ class InlineWorker:
 
 
 class Inline:
-    """An engine without processes; every worker is lost at the same steps."""
+    """A backend without processes; every worker dies, or is restarted, at the same steps."""
 
-    def __init__(self, workers: int = 1, deaths: tuple[int, ...] = ()) -> None:
-        self._workers, self._deaths, self.started = workers, list(deaths), 0
+    scarce = False
+
+    def __init__(
+        self, workers: int = 1, deaths: tuple[int, ...] = (), restarts: tuple[int, ...] = ()
+    ) -> None:
+        self._workers, self._deaths, self._restarts = workers, deaths, restarts
+        self.started = 0
 
     def __enter__(self):
         return self
@@ -125,7 +149,7 @@ class Inline:
 
     def start(self):
         self.started += 1
-        return InlineWorker(self._deaths)
+        return InlineWorker(self._deaths, self._restarts)
 
     def wait(self, workers, seconds):
         return workers[:1]
@@ -171,8 +195,8 @@ class Turn:
 def take_turns(engine, log: Path) -> list[str]:
     """What four tasks on several workers log, each of which must be alone at the gate."""
     limits = engine.share(Limits)
-    with Executor(engine) as executor:
-        collect(executor, *(Turn(f"t{number}", limits, str(log)) for number in range(4)))
+    with WorkerPool(engine) as pool:
+        collect(pool, *(Turn(f"t{number}", limits, str(log)) for number in range(4)))
     return log.read_text().splitlines()
 
 

@@ -9,9 +9,8 @@ import pytest
 from support.working import Count, Inline, collect
 
 from longtake.cluster.engines import Where, parse
-from longtake.cluster.executor import LOSSES, Executor, Failed, Finished, Said, Value
-from longtake.cluster.processes import Processes
-from longtake.errors import ConfigError
+from longtake.errors import ConfigError, LongtakeError
+from longtake.process_pool import Failed, Finished, Processes, Said, Value, WorkerPool
 
 
 @pytest.fixture(scope="module")
@@ -19,8 +18,8 @@ def ended():
     """What became of tasks that end in every way, on two processes."""
     good = [Count(f"good {number}") for number in range(3)]
     ways = [Count(how, ends=1, how=how) for how in ("crash", "refuse", "stumble")]
-    with Processes(2) as engine, Executor(engine) as executor:
-        return collect(executor, *ways, *good)
+    with Processes(2) as engine, WorkerPool(engine) as pool:
+        return collect(pool, *ways, *good)
 
 
 def test_every_value_arrives(ended):
@@ -45,9 +44,9 @@ def test_our_errors_keep_their_words_and_exit_code(ended):
 
 def test_leaving_ends_workers_in_mid_task(tmp_path):
     log = tmp_path / "log"
-    with Processes(1) as engine, Executor(engine) as executor:
-        executor.submit(Count("endless", numbers=tuple(range(1000)), log=str(log)))
-        next(report for report in executor.reports() if isinstance(report, Value))
+    with Processes(1) as engine, WorkerPool(engine) as pool:
+        pool.submit(Count("endless", numbers=tuple(range(1000)), log=str(log)))
+        next(report for report in pool.reports() if isinstance(report, Value))
     worker = int(log.read_text().split()[-1])
     with pytest.raises(ProcessLookupError):
         os.kill(worker, 0)
@@ -56,46 +55,59 @@ def test_leaving_ends_workers_in_mid_task(tmp_path):
     assert log.read_text() == written
 
 
-def test_a_lost_machine_costs_no_value_twice():
-    # steps 1 and 2 give two values; the third is lost with its worker
-    with Executor(Inline(deaths=(3,))) as executor:
-        values, failures = collect(executor, Count("a", tuple(range(5))))
+def test_a_worker_that_dies_fails_its_task_and_not_the_next():
+    # steps 1 and 2 give two values; with the third the worker dies
+    engine = Inline(deaths=(3,))
+    with WorkerPool(engine) as pool:
+        values, failures = collect(pool, Count("a", tuple(range(5))), Count("b", (0,)))
+    assert values == {"a": [0, 1], "b": [0]}
+    assert failures["a"].done == 2
+    assert failures["a"].failure.kind == "crashed"
+    assert engine.started == 2
+
+
+def test_a_restarted_worker_computes_no_value_twice():
+    with WorkerPool(Inline(restarts=(3,))) as pool:
+        values, failures = collect(pool, Count("a", tuple(range(5))))
     assert values == {"a": [0, 1, 2, 3, 4]}
     assert not failures
 
 
-def test_a_task_that_is_lost_again_and_again_fails():
-    engine = Inline(deaths=(1,))
-    with Executor(engine) as executor:
-        _, failures = collect(executor, Count("a"))
-    assert failures["a"].failure.kind == "lost"
-    assert engine.started == LOSSES + 1
+def test_workers_that_die_before_they_can_work_end_the_run():
+    class Stillborn(Inline):
+        def start(self):
+            worker = super().start()
+            worker._message = None
+            return worker
+
+    with WorkerPool(Stillborn()) as pool, pytest.raises(LongtakeError, match="before they can"):
+        collect(pool, Count("a"))
 
 
 def test_notes_reach_the_user():
-    with Executor(Inline()) as executor:
-        executor.submit(Count("a", ends=0, how="stumble"))
-        assert Said("stumbled: over a stone") in list(executor.reports())
+    with WorkerPool(Inline()) as pool:
+        pool.submit(Count("a", ends=0, how="stumble"))
+        assert Said("stumbled: over a stone") in list(pool.reports())
 
 
 def test_tasks_may_be_added_and_withdrawn_on_the_way():
     order = []
-    with Executor(Inline()) as executor:
-        executor.submit(Count("a", (0,)), Count("b", (0,)), Count("c", (0,)))
-        for report in executor.reports():
+    with WorkerPool(Inline()) as pool:
+        pool.submit(Count("a", (0,)), Count("b", (0,)), Count("c", (0,)))
+        for report in pool.reports():
             if isinstance(report, Finished):
                 order.append(report.task.name)
                 if report.task.name == "a":
-                    executor.submit(Count("d", (0,)), Count("e", (0,)), first=True)
-                    assert executor.withdraw(lambda task: task.name == "b") == 1
+                    pool.submit(Count("d", (0,)), Count("e", (0,)), first=True)
+                    assert pool.withdraw(lambda task: task.name == "b") == 1
     assert order == ["a", "d", "e", "c"]
 
 
 def test_no_more_workers_than_tasks():
     engine = Inline(workers=8)
-    with Executor(engine) as executor:
-        assert not any(isinstance(report, Failed) for report in executor.reports())
-        collect(executor, Count("a"), Count("b"))
+    with WorkerPool(engine) as pool:
+        assert not any(isinstance(report, Failed) for report in pool.reports())
+        collect(pool, Count("a"), Count("b"))
     assert engine.started == 2
 
 

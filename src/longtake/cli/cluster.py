@@ -13,11 +13,11 @@ from longtake.cli.options import COUNT, add_options
 from longtake.cli.output import progress, say
 from longtake.cluster.engines import Where, parse
 from longtake.cluster.evaluating import ClusterRun, cost_of
-from longtake.cluster.executor import Executor
 from longtake.cluster.indexing import Indexed, Indexing
 from longtake.cluster.parts import IndexTask, Place, for_workers
 from longtake.config import Settings
 from longtake.errors import ConfigError
+from longtake.process_pool import WorkerPool
 from longtake.timecode import clock
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -113,9 +113,9 @@ def index_on(
     with (
         where.open(workers) as engine,
         progress(f"indexing {len(places)} films") as advance,
-        Executor[IndexTask](engine) as executor,
+        WorkerPool[IndexTask](engine) as pool,
     ):
-        for film in Indexing(executor, say, advance).run(places, only):
+        for film in Indexing(pool, say, advance).run(places, only):
             _announce(film)
             films.append(film)
     return films

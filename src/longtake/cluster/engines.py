@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlsplit
 
-from longtake.cluster.executor import Engine
-from longtake.cluster.processes import Processes
 from longtake.cluster.ray import Ray
 from longtake.cores import usable_cores
 from longtake.errors import ConfigError, unknown
+from longtake.process_pool import Processes, WorkerBackend
 
 ENGINES = ("processes", "ray")
 
@@ -26,7 +25,7 @@ class Where:
     gpus: float = 0.0
     """Share of a GPU that each worker holds on a cluster."""
 
-    def open(self, workers: int | None = None) -> Engine:
+    def open(self, workers: int | None = None) -> WorkerBackend:
         """The engine, with at most so many workers."""
         if self.engine == "ray":
             return Ray(self.address, workers=workers, cpus=self.cpus, gpus=self.gpus)

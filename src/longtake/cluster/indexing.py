@@ -18,9 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-from longtake.cluster.executor import Executor, Failed, Finished, Said, Value
 from longtake.cluster.parts import IndexTask, Opened, OpenFilm, Place, Stage
-from longtake.cluster.running import Failure
+from longtake.process_pool import Failed, Failure, Finished, Said, Value, WorkerPool
 
 Advance: TypeAlias = Callable[[float], None]
 
@@ -62,7 +61,7 @@ class _Group:
 class Indexing:
     """Films on their way through the stages."""
 
-    executor: Executor[IndexTask]
+    pool: WorkerPool[IndexTask]
     say: Callable[[str], None]
     advance: Advance
     films: dict[Path, Progress] = field(default_factory=dict)
@@ -75,14 +74,14 @@ class Indexing:
         for place in places:
             self.films[place.path] = Progress(place, time.perf_counter())
             self._known += 1
-            self.executor.submit(OpenFilm(place, tuple(only)))
-        for report in self.executor.reports():
+            self.pool.submit(OpenFilm(place, tuple(only)))
+        for report in self.pool.reports():
             match report:
                 case Said(text):
                     self.say(text)
                 case Value(task, value):
                     self._take(task, value)
-                case Finished(task, _):
+                case Finished(task):
                     yield from self._finish(task)
                 case Failed(task, _, failure):
                     yield from self._fail(task, failure)
@@ -90,7 +89,7 @@ class Indexing:
     def _submit(self, *tasks: IndexTask) -> None:
         self._known += len(tasks)
         # a film is finished before the next one is opened, so that a killed run leaves whole films
-        self.executor.submit(*tasks, first=True)
+        self.pool.submit(*tasks, first=True)
 
     def _take(self, task: IndexTask, value: Opened | Stage) -> None:
         film = self.films[task.place.path]
@@ -129,7 +128,7 @@ class Indexing:
         self._groups.pop(task, None)
         if film.failure is None:
             film.failure = failure
-            dropped = self.executor.withdraw(lambda other: other.place == task.place)
+            dropped = self.pool.withdraw(lambda other: other.place == task.place)
             self._done += dropped
             yield self._outcome(film)
         yield from self._count(film)

@@ -1,4 +1,4 @@
-"""Limits that hold for all workers together: calls at once per endpoint, and the run's money.
+"""Limits that hold for all workers together: calls at once per endpoint, and the run's cost limit.
 
 One :class:`Limits` object serves all workers, in a process of its own or as an actor. Workers wait
 for it in short calls, so that one that is cancelled or dies leaves no call behind.
@@ -13,15 +13,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-from longtake.cluster.running import worker_name
 from longtake.models.layers import Gate, make_gate
+from longtake.process_pool import worker_name
 from longtake.stopping import check_stop
 
 TURN = 1.0
 """Seconds that one call waits for a place; meanwhile the caller cannot notice a cancellation."""
 
 
-class Shared(Protocol):
+class SharedLimits(Protocol):
     """What workers ask of the limits, wherever these are."""
 
     def enter(self, worker: str, endpoint: str, most: int, seconds: float) -> int | None:
@@ -31,6 +31,9 @@ class Shared(Protocol):
         self, worker: str, endpoint: str, entered: int, overloaded: bool, worked: bool
     ) -> None:
         """Give the place back."""
+
+    def forget(self, worker: str) -> None:
+        """Give back the places of a worker that has died."""
 
     def reserve(self, cost: float) -> bool:
         """Set money aside for a question; ``False`` if there is not enough left."""
@@ -99,7 +102,7 @@ class Limits:
 class SharedGate(Gate):
     """The gate of an endpoint, kept by the limits of the cluster."""
 
-    def __init__(self, shared: Shared, endpoint: str, limit: int) -> None:
+    def __init__(self, shared: SharedLimits, endpoint: str, limit: int) -> None:
         super().__init__(limit)
         self._shared, self._endpoint, self._worker = shared, endpoint, worker_name()
 
@@ -121,7 +124,7 @@ class SharedGate(Gate):
 
 
 @contextmanager
-def shared_gates(shared: Shared) -> Iterator[None]:
+def shared_gates(shared: SharedLimits) -> Iterator[None]:
     """Models opened in the block wait at the gates of the cluster."""
     make: Callable[[str, int], Gate] = lambda endpoint, most: SharedGate(shared, endpoint, most)  # noqa: E731
     token = make_gate.set(make)

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from longtake.cluster.notes import with_notes
 from longtake.config import Settings, cache_folder
 from longtake.errors import RunError
 from longtake.index.film import Film
@@ -96,6 +97,7 @@ class OpenFilm(_Once):
 
     only: tuple[str, ...] = ()
 
+    @with_notes
     def run(self) -> Iterator[Opened | Stage]:
         """The film's facts, and the stages that can begin at once."""
         film = self.place.film()
@@ -123,6 +125,7 @@ class FrameParts(_Once):
 
     numbers: tuple[int, ...]
 
+    @with_notes
     def run(self) -> Iterator[Stage]:
         """Publish the parts."""
         film = self.place.film()
@@ -138,6 +141,7 @@ class SpeechParts(_Once):
 
     numbers: tuple[int, ...]
 
+    @with_notes
     def run(self) -> Iterator[Stage]:
         """Publish what was heard, tile by tile."""
         film = self.place.film()
@@ -158,6 +162,7 @@ class OnscreenParts(_Once):
 
     numbers: tuple[int, ...]
 
+    @with_notes
     def run(self) -> Iterator[Stage]:
         """Publish what was read, shot by shot."""
         film = self.place.film()
@@ -176,6 +181,7 @@ class JoinFrames(_Once):
 
     then_onscreen: bool = False
 
+    @with_notes
     def run(self) -> Iterator[Stage]:
         """Publish the layers; the thumbnails tell which shots there are to read."""
         film = self.place.film()
@@ -188,6 +194,7 @@ class JoinFrames(_Once):
 class JoinSpeech(_Once):
     """Stores what was heard, in the film's order, which decides between repeated lines."""
 
+    @with_notes
     def run(self) -> Iterator[Stage]:
         """Publish the lines."""
         film = self.place.film()
@@ -209,6 +216,7 @@ class JoinSpeech(_Once):
 class JoinOnscreen(_Once):
     """Stores what was read, in the film's order."""
 
+    @with_notes
     def run(self) -> Iterator[Stage]:
         """Publish the lines."""
         film = self.place.film()

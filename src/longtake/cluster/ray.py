@@ -1,8 +1,10 @@
-"""The engine of a cluster: each worker is a Ray actor.
+"""The backend of a cluster: each worker is a Ray actor.
 
 An actor loads encoders and local models once and keeps them, and holds its share of CPUs and GPUs
-while it lives. Tasks name files and ranges; what they compute goes to the store, which all machines
-share. Ray sends no usage statistics, and every connection needs the cluster's token.
+while it lives. Ray restarts an actor whose process or machine is lost, and repeats the call that it
+was working on; the task goes on after the values that have arrived. Tasks name files and ranges;
+what they compute goes to the store, which all machines share. Ray sends no usage statistics, and
+every connection needs the cluster's token.
 """
 
 from __future__ import annotations
@@ -18,9 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from longtake import __version__
-from longtake.cluster.executor import WorkerDied
-from longtake.cluster.running import Message, Runner, Task, worker_name
 from longtake.errors import ConfigError, LongtakeError, MissingExtra
+from longtake.process_pool import WORKER, Message, Said, Task, TaskRunner, WorkerDied, worker_name
 
 ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -35,12 +36,14 @@ LOOK = 2.0
 """Seconds for which the size of the cluster is believed."""
 CALLS = 200
 """Calls that a shared object serves at once."""
-CRASHED = ("its worker process has died", "in its creation task")
-"""How Ray words the end of a process on a machine that is still there."""
+RETRIES = 3
+"""How often Ray repeats a call whose actor was lost; then the task counts as having crashed it."""
 
 
 class Ray:
     """Actors of a Ray cluster: that at ``address``, that of ``$RAY_ADDRESS``, or one made here."""
+
+    scarce = True
 
     def __init__(
         self, address: str = "", *, workers: int | None = None, cpus: float = 1.0, gpus: float = 0.0
@@ -48,8 +51,8 @@ class Ray:
         self._most, self._shares = workers, {"CPU": cpus, "GPU": gpus}
         self._own = not (address or os.environ.get("RAY_ADDRESS"))
         self._ray = _connected(address, own=self._own)
-        options = {"num_cpus": cpus, "num_gpus": gpus, "max_restarts": 0}
-        self._actor = self._ray.remote(**options)(_Actor)
+        retries = {"max_restarts": -1, "max_task_retries": RETRIES}
+        self._actor = self._ray.remote(num_cpus=cpus, num_gpus=gpus, **retries)(_Actor)
         self._room, self._looked = 0, float("-inf")
 
     def room(self) -> int:
@@ -103,11 +106,20 @@ class RayWorker:
 
     def __init__(self, ray: Any, actor: Any) -> None:
         self._ray, self._actor = ray, actor
+        self._task: Any = None
+        self._number = 0
         self.call = actor.ready.remote(__version__)
 
-    def send(self, task: Task[Any] | None) -> None:
-        """Start a task, or ask for the next value."""
-        self.call = self._actor.step.remote(task)
+    def begin(self, task: Task[Any]) -> None:
+        """Start a task."""
+        self._number += 1
+        # stored once, since every call names it: an actor that was restarted has forgotten it
+        self._task = self._ray.put(task)
+        self.resume(0)
+
+    def resume(self, done: int) -> None:
+        """Ask for the next value."""
+        self.call = self._actor.step.remote(self._number, self._task, done)
 
     def receive(self) -> Message:
         """The result of the call."""
@@ -115,21 +127,13 @@ class RayWorker:
         try:
             message: Message = self._ray.get(self.call)
         except errors.RayTaskError as error:
-            raise WorkerDied("crashed", str(error.cause)) from None
+            raise WorkerDied(str(error.cause)) from None
         except errors.RayError as error:
-            raise self._death(str(error)) from error
+            crashed = f"its worker crashed {RETRIES + 1} times ({self.name})"
+            raise WorkerDied(crashed if self.name else str(error)) from error
         if message.kind == "ready":
             self.name = message.value
         return message
-
-    def _death(self, told: str) -> WorkerDied:
-        """Whether the task may be to blame; Ray tells only in words."""
-        crashed = any(words in told for words in CRASHED)
-        if not self.name:
-            return WorkerDied("crashed" if crashed else "lost", told)
-        if crashed:
-            return WorkerDied("crashed", f"its worker crashed ({self.name})")
-        return WorkerDied("lost", f"the machine of its worker was lost ({self.name})")
 
     def kill(self) -> None:
         """End the actor."""
@@ -157,7 +161,11 @@ class _Actor:
         # paths on the command line may be relative to the driver's folder
         if Path(folder).is_dir():
             os.chdir(folder)
-        self._runner = Runner()
+        # an actor keeps its name when it is restarted in another process
+        ray = importlib.import_module("ray")
+        os.environ[WORKER] = ray.get_runtime_context().get_actor_id()
+        self._runner = TaskRunner()
+        self._position = (0, 0)
 
     def ready(self, version: str) -> Message:
         """Say who this is, if it runs the same code."""
@@ -166,9 +174,15 @@ class _Actor:
             raise LongtakeError(told)
         return Message("ready", worker_name())
 
-    def step(self, task: Task[Any] | None) -> Message:
-        """Begin a task, or go on with it."""
-        return self._runner.step(task)
+    def step(self, number: int, task: Task[Any], done: int) -> Message:
+        """The value of a numbered task that follows the first ``done`` ones."""
+        if self._position == (number, done):
+            message = self._runner.resume()
+        else:
+            message = self._runner.begin(task.rest(done) if done else task)
+        counts = message.kind == "value" and not isinstance(message.value, Said)
+        self._position = (number, done + counts)
+        return message
 
 
 def _connected(address: str, *, own: bool) -> Any:

@@ -1,6 +1,7 @@
 """Solvers in separate processes, which never hold a label.
 
-Workers are spawned, not forked: a fork would inherit the labels in this process's memory.
+Workers are spawned, not forked: a fork would inherit the labels in this process's memory. Every
+question is asked once: rows arrive one by one, and only what has no row is asked again.
 """
 
 from __future__ import annotations
@@ -9,23 +10,22 @@ import dataclasses
 import errno
 import hashlib
 import re
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection, wait
-from multiprocessing.context import SpawnProcess
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias, TypeVar
 
 from longtake.errors import LongtakeError
 from longtake.evals.items import Asked, Source
 from longtake.events import Sink
+from longtake.process_pool import Failed, Finished, Processes, Said, Value, WorkerPool
 from longtake.session.asking import Session
 from longtake.sinks.jsonl import JsonlSink
 from longtake.sinks.meter import Meter
-from longtake.spawning import spawn
-from longtake.stopping import leave
-from longtake.types import Result
+from longtake.types import Result, Usage
+
+Row: TypeAlias = dict[str, Any]
+F = TypeVar("F", bound="FilmQuestions")
 
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 LONGEST_NAME = 120
@@ -48,11 +48,11 @@ class Solver:
     """The preset that this comes from, for the run's spec."""
 
 
-AskAll: TypeAlias = Callable[[Solver, Source, Sequence[Asked]], Iterator[dict[str, Any]]]
+AskAll: TypeAlias = Callable[[Solver, Source, Sequence[Asked]], Iterator[Row]]
 """Asks questions and gives the results in the order in which they arrive."""
 
 
-def answer_one(solver: Solver, source: Source, asked: Asked) -> dict[str, Any]:
+def answer_one(solver: Solver, source: Source, asked: Asked) -> Row:
     """The result of one question as plain data; an error is a result too."""
     meter = Meter()
     sinks: list[Sink] = [meter]
@@ -60,7 +60,7 @@ def answer_one(solver: Solver, source: Source, asked: Asked) -> dict[str, Any]:
         trace = solver.traces / f"{file_name(asked.id)}.jsonl"
         # with pictures, the traces of a whole benchmark would fill a disk
         sinks.append(JsonlSink(trace, pictures=False))
-    row: dict[str, Any] = {"id": asked.id, "video": asked.video}
+    row: Row = {"id": asked.id, "video": asked.video}
     try:
         with solver.session.under_way(*sinks):
             footage = source.footage(asked.video)
@@ -94,68 +94,64 @@ def _plain(result: Result) -> dict[str, Any]:
     }
 
 
+@dataclass(frozen=True)
+class FilmQuestions:
+    """A task: the questions about one film, so that its index is built once."""
+
+    solver: Solver
+    source: Source
+    questions: Sequence[Asked]
+
+    @property
+    def name(self) -> str:
+        """The film's name in the benchmark."""
+        return self.questions[0].video
+
+    def run(self) -> Iterator[Row | Said]:
+        """A row for each question."""
+        for asked in self.questions:
+            yield answer_one(self.solver, self.source, asked)
+
+    def rest(self, done: int) -> Self:
+        """The questions that have no row yet."""
+        return dataclasses.replace(self, questions=self.questions[done:])
+
+
 def run_all(
     solver: Solver, source: Source, questions: Sequence[Asked], *, workers: int = 1
-) -> Iterator[dict[str, Any]]:
-    """Results in the order in which they arrive.
+) -> Iterator[Row]:
+    """Results in the order in which they arrive."""
+    with Processes(workers) as backend, WorkerPool[FilmQuestions](backend) as pool:
+        for group in by_video(questions):
+            pool.submit(FilmQuestions(solver, source, group))
+        for report in rows_of(pool):
+            if not isinstance(report, Said):
+                yield report
 
-    One worker gets all questions about a video, so that its index is built once.
+
+def rows_of(pool: WorkerPool[F]) -> Iterator[Row | Said]:
+    """The rows of a pool's questions, and what its workers say.
+
+    A question that crashes its worker gets an error as its row; the other questions about the film
+    are asked by another worker.
     """
-    queue = deque(by_video(questions))
-    crew: dict[Connection, SpawnProcess] = {}
-    try:
-        for _ in range(min(workers, len(queue))):
-            started, process = spawn(_work, solver, source)
-            crew[started] = process
-            started.send(queue.popleft())
-        while crew:
-            # a pipe is ready when there is a message, and also when its worker has died
-            for pipe in wait(list(crew)):
-                assert isinstance(pipe, Connection)
-                row = _receive(pipe, crew[pipe])
-                if row is not None:
-                    yield row
-                elif queue:
-                    pipe.send(queue.popleft())
-                else:
-                    pipe.send(None)
-                    crew.pop(pipe).join()
-    finally:
-        # after an error, or if the caller stops early, no worker may go on
-        for process in crew.values():
-            process.terminate()
-
-
-def _receive(pipe: Connection, process: SpawnProcess) -> dict[str, Any] | None:
-    """The next result of a worker, or ``None`` when it wants more questions."""
-    try:
-        message: dict[str, Any] | OSError | None = pipe.recv()
-    # a worker that is killed while it writes resets the pipe
-    except (EOFError, ConnectionResetError):
-        process.join()
-        told = f"a worker died (exit code {process.exitcode}); run the command again to continue"
-        raise LongtakeError(told) from None
-    if isinstance(message, OSError):
-        raise message
-    return message
-
-
-def _work(pipe: Connection, solver: Solver, source: Source) -> None:
-    """The main loop of a worker: receives the questions about a video, sends a result for each.
-
-    ``None`` asks for more questions, and received it means that there are none.
-    """
-    try:
-        while (batch := pipe.recv()) is not None:
-            for asked in batch:
-                pipe.send(answer_one(solver, source, asked))
-            pipe.send(None)
-    except (EOFError, ConnectionError):
-        return  # the parent is gone; it has written every result that it received
-    except OSError as error:
-        # the disk is full: no question can be answered, and the parent reports it
-        pipe.send(error)
-    leave(0)
+    for report in pool.reports():
+        match report:
+            case Said():
+                yield report
+            case Value(_, row):
+                yield row
+            case Failed(task, done, failure):
+                if failure.errno in DISK_FULL:
+                    # no question can be answered: it is not the fault of this one
+                    raise LongtakeError(f"a worker's disk is full ({failure.message})")
+                asked = task.questions[done]
+                row = {"id": asked.id, "video": asked.video, "status": "error"}
+                yield row | {"error": failure.message, "usage": dataclasses.asdict(Usage())}
+                if task.questions[done + 1 :]:
+                    pool.submit(task.rest(done + 1), first=True)
+            case Finished():
+                pass
 
 
 def by_video(questions: Sequence[Asked]) -> list[list[Asked]]:

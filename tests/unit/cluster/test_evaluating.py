@@ -7,10 +7,10 @@ from processes import Captions
 from support.working import Inline
 
 from longtake.cluster.evaluating import ClusterRun
-from longtake.cluster.processes import Processes
 from longtake.errors import BudgetSpent
 from longtake.evals.items import Asked
 from longtake.evals.solving import Solver, answer_one
+from longtake.process_pool import Processes
 from longtake.types import Question
 
 
@@ -36,7 +36,7 @@ def test_rows_are_those_of_one_process():
         assert without_time(rows[one.id]) == without_time(expected)
 
 
-def test_after_a_loss_only_what_has_no_row_is_asked_again(tmp_path):
+def test_after_a_death_only_what_has_no_row_is_asked_again(tmp_path):
     log = tmp_path / "log"
     solver = Solver("processes:FirstOption")
     session = solver.session.with_fields(solver.method, {"log": str(log)})
@@ -44,7 +44,8 @@ def test_after_a_loss_only_what_has_no_row_is_asked_again(tmp_path):
     asked = questions("1", "2", "3", "4", videos=("v0",))
     rows = list(ClusterRun(Inline(deaths=(3,)), print)(solver, Captions(), asked))
     assert [row["id"] for row in rows] == [one.id for one in asked]
-    assert len(log.read_text().splitlines()) == 4
+    assert [row["status"] == "error" for row in rows] == [False, False, True, False]
+    assert len(log.read_text().splitlines()) == 3
 
 
 def test_a_question_that_crashes_its_worker_is_one_error():
@@ -61,6 +62,6 @@ def test_a_question_that_crashes_its_worker_is_one_error():
 
 def test_a_run_whose_money_is_spent_asks_nothing_more():
     asked = questions("Which?", "What?")
-    run = ClusterRun(Inline(), print, money=1.0, spent=1.5)
+    run = ClusterRun(Inline(), print, max_cost=1.0, spent=1.5)
     with pytest.raises(BudgetSpent, match="6 questions left"):
         list(run(Solver("processes:FirstOption"), Captions(), asked))

@@ -15,14 +15,14 @@ from processes import SECRET, Captions, masked
 
 from longtake.config import AnswerSettings, Settings
 from longtake.entries import OpenAIEntry
-from longtake.errors import RunError
+from longtake.errors import LongtakeError, RunError
 from longtake.evals.items import Asked, Benchmark, Item
 from longtake.evals.runner import evaluate, specify
 from longtake.evals.runs import RunFolder, differences
 from longtake.evals.solving import Solver
+from longtake.process_pool import spawn
 from longtake.session.asking import Session
 from longtake.session.casting import Casting
-from longtake.spawning import spawn
 from longtake.types import Question
 
 OPTIONS = ("one", "two")
@@ -149,7 +149,7 @@ def test_a_full_disk_ends_the_run_and_is_no_result(tmp_path):
     folder = RunFolder(tmp_path / "run")
     session = Session(casting=Casting(("lab/acuity=1",)))
     faulty = Solver("processes:Faulty", session.with_fields("processes:Faulty", {"full": "v2"}))
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(LongtakeError, match="No space left"):
         evaluate(faulty, benchmark(), folder)
     assert {row["video"] for row in folder.results().values()} == {"v0", "v1"}
 

@@ -1,11 +1,10 @@
-"""Runs that compute in another process; here it is a thread behind the same pipe."""
+"""Runs that compute in another process; here it is an object behind the same calls."""
 
 from __future__ import annotations
 
-import multiprocessing
-import os
+import concurrent.futures
+import contextlib
 import pickle
-import socket
 import threading
 import time
 from dataclasses import replace
@@ -24,24 +23,26 @@ PATIENCE = 60.0
 
 
 class Process:
-    """A thread that stands for the engine's process."""
+    """An engine's process in this one, whose death raises what a broken connection does."""
 
     def __init__(self, options):
-        self.ours, self.theirs = multiprocessing.Pipe()
-        self.thread = threading.Thread(
-            target=engine.compute, args=(self.theirs, options), daemon=True
-        )
-        self.thread.start()
+        self.service, self.dead = engine.EngineService(options), threading.Event()
 
-    def join(self, timeout):
-        self.thread.join(timeout)
+    def __getattr__(self, name):
+        method = getattr(self.service, name)
 
-    def terminate(self):
+        def call(*args):
+            answer = concurrent.futures.Future()
+            threading.Thread(target=lambda: answer.set_result(method(*args)), daemon=True).start()
+            while not self.dead.is_set():
+                with contextlib.suppress(TimeoutError):
+                    return pickle.loads(pickle.dumps(answer.result(0.01)))
+            raise EOFError
+
+        return call
+
+    def shutdown(self):
         pass
-
-    def die(self):
-        with socket.socket(fileno=os.dup(self.theirs.fileno())) as pipe:
-            pipe.shutdown(socket.SHUT_RDWR)
 
 
 @pytest.fixture
@@ -49,16 +50,12 @@ def processes(monkeypatch):
     """The processes that were started."""
     started = []
 
-    def spawn(target, options):
+    def start(make, options):
         started.append(Process(options))
-        return started[-1].ours, started[-1]
+        return started[-1], started[-1]
 
-    monkeypatch.setattr(engine, "spawn", spawn)
-    yield started
-    # one that begins late would run into the next test
-    for process in started:
-        process.thread.join(PATIENCE)
-        assert not process.thread.is_alive()
+    monkeypatch.setattr(engine, "start_service", start)
+    return started
 
 
 @pytest.fixture
@@ -125,7 +122,7 @@ def test_a_process_that_dies_breaks_its_runs_and_the_next_run_starts_another(
 ):
     run = pool.start(ask)
     assert slow.wait(PATIENCE)
-    processes[0].die()
+    processes[0].dead.set()
     with pytest.raises(EngineLost):
         run.result(PATIENCE)
     assert pool.journal.read(run.id).state == "broken"
