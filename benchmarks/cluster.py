@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from longtake.cluster.engines import parse
-from longtake.process_pool import Failed, Finished, WorkerBackend, WorkerPool
+from longtake.process_pool import TaskFailed, TaskFinished, WorkerBackend, WorkerPool
 
 TASKS, LATENCY = 24, 0.5
 """Tasks that wait for so many seconds, as for a reply of a model."""
@@ -50,8 +50,8 @@ def run(pool: WorkerPool[Wait], tasks: list[Wait]) -> None:
     pool.submit(*tasks)
     done = 0
     for report in pool.reports():
-        assert not isinstance(report, Failed)
-        done += isinstance(report, Finished)
+        assert not isinstance(report, TaskFailed)
+        done += isinstance(report, TaskFinished)
     assert done == len(tasks)
 
 

@@ -6,8 +6,8 @@ which their parent receives, and end when their parent does.
 A backend starts workers and carries messages, in processes of this machine (:class:`Processes`) or
 on a cluster; everything else is the same for every backend::
 
-    submit ──> waiting ──> a worker ──> Value, Value, … Finished
-                              └─ the task raises, or its worker dies:  Failed
+    submit ──> waiting ──> a worker ──> TaskValue, TaskValue, … TaskFinished
+                              └─ the task raises, or its worker dies:  TaskFailed
 
 A worker computes the next value only when the last one has been dealt with: what a caller has
 written to disk is never computed again.
@@ -44,7 +44,7 @@ POLL = 0.5
 """Seconds between two looks at whether there is room for another worker."""
 
 
-class Task(Protocol[V_co]):
+class WorkerTask(Protocol[V_co]):
     """Work for one worker. It travels pickled, so it names files and ranges and holds no frames.
 
     A task may be run again after the loss of a machine, so running it twice must be harmless.
@@ -54,14 +54,14 @@ class Task(Protocol[V_co]):
     def name(self) -> str:
         """What a user calls this work, such as the film's path."""
 
-    def run(self) -> Iterator[V_co | Said]:
+    def run(self) -> Iterator[V_co | Notice]:
         """Compute the values, one after another."""
 
-    def rest(self, done: int) -> Task[V_co]:
+    def rest(self, done: int) -> WorkerTask[V_co]:
         """The task without the first ``done`` values; the task itself if it can be repeated."""
 
 
-T = TypeVar("T", bound=Task[Any])
+T = TypeVar("T", bound=WorkerTask[Any])
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Value(Generic[T]):
+class TaskValue(Generic[T]):
     """A task has computed something."""
 
     task: T
@@ -85,14 +85,14 @@ class Value(Generic[T]):
 
 
 @dataclass(frozen=True)
-class Finished(Generic[T]):
+class TaskFinished(Generic[T]):
     """A task has computed everything."""
 
     task: T
 
 
 @dataclass(frozen=True)
-class Failed(Generic[T]):
+class TaskFailed(Generic[T]):
     """A task cannot go on; the others are not affected."""
 
     task: T
@@ -102,17 +102,17 @@ class Failed(Generic[T]):
 
 
 @dataclass(frozen=True)
-class Said:
+class Notice:
     """A task has something to tell the user, such as that a file is damaged."""
 
     text: str
 
 
-Report: TypeAlias = Value[T] | Finished[T] | Failed[T] | Said
+Report: TypeAlias = TaskValue[T] | TaskFinished[T] | TaskFailed[T] | Notice
 
 
 @dataclass(frozen=True)
-class Message:
+class WorkerMessage:
     """What a worker sends."""
 
     kind: Literal["ready", "value", "end"]
@@ -130,13 +130,13 @@ class WorkerHandle(Protocol):
     name: str
     """Identity of the process, known once it is ready."""
 
-    def begin(self, task: Task[Any]) -> None:
+    def begin(self, task: WorkerTask[Any]) -> None:
         """Start a task."""
 
     def resume(self, done: int) -> None:
         """Ask for the next value of the current task, which has computed ``done`` values."""
 
-    def receive(self) -> Message:
+    def receive(self) -> WorkerMessage:
         """The message that :meth:`WorkerBackend.wait` announced; raises :class:`WorkerDied`."""
 
     def kill(self) -> None:
@@ -253,21 +253,21 @@ class WorkerPool(Generic[T]):
             return
         job = self._busy[worker]
         if message.kind == "value":
-            if isinstance(message.value, Said):
+            if isinstance(message.value, Notice):
                 yield message.value
             else:
                 job.done += 1
-                yield Value(job.task, message.value)
+                yield TaskValue(job.task, message.value)
             worker.resume(job.done)
             return
         del self._busy[worker]
         self._idle.append(worker)
         if message.failure is not None:
-            yield Failed(job.task, job.done, message.failure)
+            yield TaskFailed(job.task, job.done, message.failure)
         else:
-            yield Finished(job.task)
+            yield TaskFinished(job.task)
 
-    def _on_worker_death(self, worker: WorkerHandle, death: WorkerDied) -> Iterator[Failed[T]]:
+    def _on_worker_death(self, worker: WorkerHandle, death: WorkerDied) -> Iterator[TaskFailed[T]]:
         """Forget a dead worker; its task has failed."""
         worker.kill()
         if worker in self._starting:
@@ -279,7 +279,7 @@ class WorkerPool(Generic[T]):
         if self._on_death is not None:
             self._on_death(worker.name)
         job = self._busy.pop(worker)
-        yield Failed(job.task, job.done, Failure("crashed", str(death)))
+        yield TaskFailed(job.task, job.done, Failure("crashed", str(death)))
 
 
 class TaskRunner:
@@ -288,20 +288,20 @@ class TaskRunner:
     def __init__(self) -> None:
         self._values: Iterator[Any] = iter(())
 
-    def begin(self, task: Task[Any]) -> Message:
+    def begin(self, task: WorkerTask[Any]) -> WorkerMessage:
         """Begin a task, and compute its first value."""
         self._values = task.run()
         return self.resume()
 
-    def resume(self) -> Message:
+    def resume(self) -> WorkerMessage:
         """Compute the next value of the current task."""
         try:
-            return Message("value", next(self._values))
+            return WorkerMessage("value", next(self._values))
         except StopIteration:
-            return Message("end")
+            return WorkerMessage("end")
         # whatever a task does, its worker goes on to the next one
         except Exception as error:  # noqa: BLE001
-            return Message("end", failure=_failure(error))
+            return WorkerMessage("end", failure=_failure(error))
 
 
 def _failure(error: Exception) -> Failure:
@@ -361,7 +361,7 @@ class ProcessWorker:
     def __init__(self, pipe: Connection, process: SpawnProcess) -> None:
         self.pipe, self._process = pipe, process
 
-    def begin(self, task: Task[Any]) -> None:
+    def begin(self, task: WorkerTask[Any]) -> None:
         """Start a task."""
         self._send(task)
 
@@ -369,17 +369,17 @@ class ProcessWorker:
         """Ask for the next value."""
         self._send(None)
 
-    def _send(self, task: Task[Any] | None) -> None:
+    def _send(self, task: WorkerTask[Any] | None) -> None:
         # a worker that has died is noticed by the next wait
         try:
             self.pipe.send(task)
         except ConnectionError:
             return
 
-    def receive(self) -> Message:
+    def receive(self) -> WorkerMessage:
         """The next message."""
         try:
-            message: Message = self.pipe.recv()
+            message: WorkerMessage = self.pipe.recv()
         # a worker that is killed while it writes resets the pipe
         except (EOFError, ConnectionError):
             self._process.join()
@@ -398,7 +398,7 @@ class ProcessWorker:
 def _work(pipe: Connection) -> None:
     """The main function of a worker."""
     runner = TaskRunner()
-    pipe.send(Message("ready", worker_name()))
+    pipe.send(WorkerMessage("ready", worker_name()))
     try:
         while True:
             task = pipe.recv()

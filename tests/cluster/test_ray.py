@@ -21,7 +21,7 @@ from longtake.errors import ConfigError
 from longtake.evals.items import Asked
 from longtake.evals.solving import Solver, answer_one
 from longtake.index.tasks import tasks
-from longtake.process_pool import Value, WorkerPool
+from longtake.process_pool import TaskFailed, TaskValue, WorkerPool
 from longtake.session.films import open_film
 from longtake.types import Question
 
@@ -147,7 +147,8 @@ def test_a_node_is_killed_in_the_middle(nodes, alone, store, paths, tmp_path):
         with Where("ray").open() as engine, WorkerPool(engine) as pool:
             pool.submit(*counts)
             for report in pool.reports():
-                if isinstance(report, Value):
+                assert not isinstance(report, TaskFailed), report
+                if isinstance(report, TaskValue):
                     values[report.task.name].append(report.value)
                     if values[report.task.name] == [0, 1, 2] and len(members) == 4:
                         cluster.remove_node(members.pop(), allow_graceful=False)

@@ -20,12 +20,12 @@ from longtake.errors import ConfigError
 from longtake.events import note
 from longtake.media.writer import Encoding, write_film
 from longtake.process_pool import (
-    Failed,
-    Finished,
-    Message,
+    TaskFailed,
+    TaskFinished,
     TaskRunner,
-    Value,
+    TaskValue,
     WorkerDied,
+    WorkerMessage,
     WorkerPool,
 )
 from longtake.types import Answer
@@ -76,18 +76,18 @@ def segfault():
 END: dict[str, Callable[[], None]] = {"refuse": refuse, "stumble": stumble, "crash": segfault}
 
 
-def collect(pool: WorkerPool, *tasks) -> tuple[dict[str, list], dict[str, Failed]]:
+def collect(pool: WorkerPool, *tasks) -> tuple[dict[str, list], dict[str, TaskFailed]]:
     """The values and failures of tasks, by name; every task must end exactly once."""
     values: dict[str, list] = {task.name: [] for task in tasks}
-    failures: dict[str, Failed] = {}
+    failures: dict[str, TaskFailed] = {}
     ended = []
     pool.submit(*tasks)
     for report in pool.reports():
-        if isinstance(report, Value):
+        if isinstance(report, TaskValue):
             values[report.task.name].append(report.value)
-        elif isinstance(report, Failed):
+        elif isinstance(report, TaskFailed):
             failures[report.task.name] = report
-        if isinstance(report, Failed | Finished):
+        if isinstance(report, TaskFailed | TaskFinished):
             ended.append(report.task.name)
     assert sorted(ended) == sorted(values)
     return values, failures
@@ -102,7 +102,7 @@ class InlineWorker:
     def __init__(self, deaths: tuple[int, ...], restarts: tuple[int, ...]) -> None:
         self._runner, self._steps = TaskRunner(), 0
         self._deaths, self._restarts = deaths, restarts
-        self._message: Message | None = Message("ready", "inline")
+        self._message: WorkerMessage | None = WorkerMessage("ready", "inline")
 
     def begin(self, task):
         self._task = task

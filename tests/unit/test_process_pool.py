@@ -10,7 +10,7 @@ from support.working import Count, Inline, collect
 
 from longtake.cluster.engines import Where, parse
 from longtake.errors import ConfigError, LongtakeError
-from longtake.process_pool import Failed, Finished, Processes, Said, Value, WorkerPool
+from longtake.process_pool import Notice, Processes, TaskFailed, TaskFinished, TaskValue, WorkerPool
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def test_leaving_ends_workers_in_mid_task(tmp_path):
     log = tmp_path / "log"
     with Processes(1) as engine, WorkerPool(engine) as pool:
         pool.submit(Count("endless", numbers=tuple(range(1000)), log=str(log)))
-        next(report for report in pool.reports() if isinstance(report, Value))
+        next(report for report in pool.reports() if isinstance(report, TaskValue))
     worker = int(log.read_text().split()[-1])
     with pytest.raises(ProcessLookupError):
         os.kill(worker, 0)
@@ -87,7 +87,7 @@ def test_workers_that_die_before_they_can_work_end_the_run():
 def test_notes_reach_the_user():
     with WorkerPool(Inline()) as pool:
         pool.submit(Count("a", ends=0, how="stumble"))
-        assert Said("stumbled: over a stone") in list(pool.reports())
+        assert Notice("stumbled: over a stone") in list(pool.reports())
 
 
 def test_tasks_may_be_added_and_withdrawn_on_the_way():
@@ -95,7 +95,7 @@ def test_tasks_may_be_added_and_withdrawn_on_the_way():
     with WorkerPool(Inline()) as pool:
         pool.submit(Count("a", (0,)), Count("b", (0,)), Count("c", (0,)))
         for report in pool.reports():
-            if isinstance(report, Finished):
+            if isinstance(report, TaskFinished):
                 order.append(report.task.name)
                 if report.task.name == "a":
                     pool.submit(Count("d", (0,)), Count("e", (0,)), first=True)
@@ -106,7 +106,7 @@ def test_tasks_may_be_added_and_withdrawn_on_the_way():
 def test_no_more_workers_than_tasks():
     engine = Inline(workers=8)
     with WorkerPool(engine) as pool:
-        assert not any(isinstance(report, Failed) for report in pool.reports())
+        assert not any(isinstance(report, TaskFailed) for report in pool.reports())
         collect(pool, Count("a"), Count("b"))
     assert engine.started == 2
 

@@ -11,7 +11,7 @@ from longtake.cluster.notes import with_notes
 from longtake.errors import BudgetSpent
 from longtake.evals.items import Asked, Source
 from longtake.evals.solving import FilmQuestions, Row, Solver, answer_one, by_video, rows_of
-from longtake.process_pool import Said, WorkerBackend, WorkerPool, worker_name
+from longtake.process_pool import Notice, WorkerBackend, WorkerPool, worker_name
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class ClusterRun:
             for group in by_video(questions):
                 pool.submit(LimitedQuestions(solver, source, group, limits))
             for report in rows_of(pool):
-                if isinstance(report, Said):
+                if isinstance(report, Notice):
                     self.say(report.text)
                 else:
                     left -= 1

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from longtake.cluster.parts import IndexTask, Opened, OpenFilm, Place, Stage
-from longtake.process_pool import Failed, Failure, Finished, Said, Value, WorkerPool
+from longtake.process_pool import Failure, Notice, TaskFailed, TaskFinished, TaskValue, WorkerPool
 
 Advance: TypeAlias = Callable[[float], None]
 
@@ -77,13 +77,13 @@ class Indexing:
             self.pool.submit(OpenFilm(place, tuple(only)))
         for report in self.pool.reports():
             match report:
-                case Said(text):
+                case Notice(text):
                     self.say(text)
-                case Value(task, value):
+                case TaskValue(task, value):
                     self._take(task, value)
-                case Finished(task):
+                case TaskFinished(task):
                     yield from self._finish(task)
-                case Failed(task, _, failure):
+                case TaskFailed(task, _, failure):
                     yield from self._fail(task, failure)
 
     def _submit(self, *tasks: IndexTask) -> None:

@@ -7,18 +7,18 @@ from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from longtake.events import Stream
-from longtake.process_pool import Said
+from longtake.process_pool import Notice
 from longtake.sinks.notes import NoteSink
 
 S = TypeVar("S")
 V = TypeVar("V")
 
 
-def with_notes(run: Callable[[S], Iterator[V]]) -> Callable[[S], Iterator[V | Said]]:
+def with_notes(run: Callable[[S], Iterator[V]]) -> Callable[[S], Iterator[V | Notice]]:
     """Decorates the ``run`` of a task: each value comes after what was noted meanwhile."""
 
     @functools.wraps(run)
-    def values(self: S) -> Iterator[V | Said]:
+    def values(self: S) -> Iterator[V | Notice]:
         notes: list[str] = []
         stream, computed = Stream(NoteSink(notes.append)), run(self)
         while True:
@@ -27,11 +27,11 @@ def with_notes(run: Callable[[S], Iterator[V]]) -> Callable[[S], Iterator[V | Sa
                 with stream.active():
                     value = next(computed)
             except StopIteration:
-                yield from map(Said, notes)
+                yield from map(Notice, notes)
                 return
             except Exception as raised:  # noqa: BLE001 - raised again after the notes
                 error = raised
-            yield from map(Said, notes)
+            yield from map(Notice, notes)
             notes.clear()
             if error is not None:
                 raise error

@@ -21,7 +21,15 @@ from typing import Any
 
 from longtake import __version__
 from longtake.errors import ConfigError, LongtakeError, MissingExtra
-from longtake.process_pool import WORKER, Message, Said, Task, TaskRunner, WorkerDied, worker_name
+from longtake.process_pool import (
+    WORKER,
+    Notice,
+    TaskRunner,
+    WorkerDied,
+    WorkerMessage,
+    WorkerTask,
+    worker_name,
+)
 
 ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -110,7 +118,7 @@ class RayWorker:
         self._number = 0
         self.call = actor.ready.remote(__version__)
 
-    def begin(self, task: Task[Any]) -> None:
+    def begin(self, task: WorkerTask[Any]) -> None:
         """Start a task."""
         self._number += 1
         # stored once, since every call names it: an actor that was restarted has forgotten it
@@ -121,11 +129,11 @@ class RayWorker:
         """Ask for the next value."""
         self.call = self._actor.step.remote(self._number, self._task, done)
 
-    def receive(self) -> Message:
+    def receive(self) -> WorkerMessage:
         """The result of the call."""
         errors = self._ray.exceptions
         try:
-            message: Message = self._ray.get(self.call)
+            message: WorkerMessage = self._ray.get(self.call)
         except errors.RayTaskError as error:
             raise WorkerDied(str(error.cause)) from None
         except errors.RayError as error:
@@ -167,20 +175,20 @@ class _Actor:
         self._runner = TaskRunner()
         self._position = (0, 0)
 
-    def ready(self, version: str) -> Message:
+    def ready(self, version: str) -> WorkerMessage:
         """Say who this is, if it runs the same code."""
         if version != __version__:
             told = f"{worker_name()} has longtake {__version__}, and the driver has {version}"
             raise LongtakeError(told)
-        return Message("ready", worker_name())
+        return WorkerMessage("ready", worker_name())
 
-    def step(self, number: int, task: Task[Any], done: int) -> Message:
+    def step(self, number: int, task: WorkerTask[Any], done: int) -> WorkerMessage:
         """The value of a numbered task that follows the first ``done`` ones."""
         if self._position == (number, done):
             message = self._runner.resume()
         else:
             message = self._runner.begin(task.rest(done) if done else task)
-        counts = message.kind == "value" and not isinstance(message.value, Said)
+        counts = message.kind == "value" and not isinstance(message.value, Notice)
         self._position = (number, done + counts)
         return message
 

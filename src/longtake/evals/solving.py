@@ -18,7 +18,7 @@ from typing import Any, Self, TypeAlias, TypeVar
 from longtake.errors import LongtakeError
 from longtake.evals.items import Asked, Source
 from longtake.events import Sink
-from longtake.process_pool import Failed, Finished, Processes, Said, Value, WorkerPool
+from longtake.process_pool import Notice, Processes, TaskFailed, TaskFinished, TaskValue, WorkerPool
 from longtake.session.asking import Session
 from longtake.sinks.jsonl import JsonlSink
 from longtake.sinks.meter import Meter
@@ -107,7 +107,7 @@ class FilmQuestions:
         """The film's name in the benchmark."""
         return self.questions[0].video
 
-    def run(self) -> Iterator[Row | Said]:
+    def run(self) -> Iterator[Row | Notice]:
         """A row for each question."""
         for asked in self.questions:
             yield answer_one(self.solver, self.source, asked)
@@ -125,11 +125,11 @@ def run_all(
         for group in by_video(questions):
             pool.submit(FilmQuestions(solver, source, group))
         for report in rows_of(pool):
-            if not isinstance(report, Said):
+            if not isinstance(report, Notice):
                 yield report
 
 
-def rows_of(pool: WorkerPool[F]) -> Iterator[Row | Said]:
+def rows_of(pool: WorkerPool[F]) -> Iterator[Row | Notice]:
     """The rows of a pool's questions, and what its workers say.
 
     A question that crashes its worker gets an error as its row; the other questions about the film
@@ -137,11 +137,11 @@ def rows_of(pool: WorkerPool[F]) -> Iterator[Row | Said]:
     """
     for report in pool.reports():
         match report:
-            case Said():
+            case Notice():
                 yield report
-            case Value(_, row):
+            case TaskValue(_, row):
                 yield row
-            case Failed(task, done, failure):
+            case TaskFailed(task, done, failure):
                 if failure.errno in DISK_FULL:
                     # no question can be answered: it is not the fault of this one
                     raise LongtakeError(f"a worker's disk is full ({failure.message})")
@@ -150,7 +150,7 @@ def rows_of(pool: WorkerPool[F]) -> Iterator[Row | Said]:
                 yield row | {"error": failure.message, "usage": dataclasses.asdict(Usage())}
                 if task.questions[done + 1 :]:
                     pool.submit(task.rest(done + 1), first=True)
-            case Finished():
+            case TaskFinished():
                 pass
 
 

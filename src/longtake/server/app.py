@@ -27,7 +27,7 @@ from longtake.server.routes import about, films, library, media, page, runs
 from longtake.server.runs import QueueFull
 from longtake.server.security import Guard, Keys, open_keys
 from longtake.server.state import State, open_state
-from longtake.server.streams import Viewers
+from longtake.server.streams import EventStreams
 
 API = "/api/v1"
 STATUS: tuple[tuple[type[LongtakeError], int], ...] = (
@@ -47,7 +47,7 @@ def create_app(options: ServeOptions, keys: Keys | None = None) -> ASGIApp:
     keys = keys or open_keys(options)
     app = build(options, keys)
     state: State = app.state.longtake
-    return Guard(Viewers(app, state), keys, options.names)
+    return Guard(EventStreams(app, state), keys, options.names)
 
 
 def build(options: ServeOptions, keys: Keys) -> FastAPI:

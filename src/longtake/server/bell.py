@@ -7,14 +7,14 @@ import threading
 from asyncio import AbstractEventLoop, Future
 
 
-class Bell:
-    """Rung by a thread whenever something changed; any number of coroutines may listen.
+class ChangeNotifier:
+    """Notified by a thread whenever something changed; any number of coroutines may listen.
 
     ::
 
-        heard = bell.listen()     # before looking, so that no ring is missed
+        changed = notifier.listen()     # before looking, so that no change is missed
         look()
-        await heard
+        await changed
     """
 
     def __init__(self) -> None:
@@ -22,7 +22,7 @@ class Bell:
         self._listening: list[tuple[AbstractEventLoop, Future[None]]] = []
 
     def listen(self) -> Future[None]:
-        """A future that is done at the next ring."""
+        """A future that is done at the next change."""
         loop = asyncio.get_running_loop()
         future: Future[None] = loop.create_future()
         with self._lock:
@@ -31,7 +31,7 @@ class Bell:
             self._listening.append((loop, future))
         return future
 
-    def ring(self) -> None:
+    def notify(self) -> None:
         """Wake everyone who listens."""
         with self._lock:
             listening, self._listening = self._listening, []

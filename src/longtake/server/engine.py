@@ -30,7 +30,7 @@ from typing import Any, TypeAlias
 
 from longtake.errors import LongtakeError
 from longtake.process_pool import start_service
-from longtake.server.films import Shelf
+from longtake.server.films import FilmCatalog
 from longtake.server.journal import Journal
 from longtake.server.library import ServedLibrary
 from longtake.server.logs import log_as_json
@@ -154,9 +154,9 @@ class EngineService:
     """Does jobs for the server, which calls each method from any of its threads."""
 
     def __init__(self, options: ServeOptions) -> None:
-        shelf = Shelf(options)
-        library = ServedLibrary(options, shelf)
-        self._worker = Worker(options, shelf, Journal(options.data), library)
+        catalog = FilmCatalog(options)
+        library = ServedLibrary(options, catalog)
+        self._worker = Worker(options, catalog, Journal(options.data), library)
         self._runs: dict[str, _EngineRun] = {}
 
     def begin(self, job: Job) -> None:

@@ -66,7 +66,7 @@ class FilmFile:
     origin: Literal["folder", "upload"]
 
 
-class Shelf:
+class FilmCatalog:
     """Finds and opens films, and nothing else."""
 
     def __init__(self, options: ServeOptions) -> None:

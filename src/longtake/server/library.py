@@ -12,7 +12,7 @@ from longtake.errors import ConfigError
 from longtake.events import Sink
 from longtake.footage.protocol import Footage
 from longtake.library import Entry, Found, Library, LibraryAnswer, ask_library
-from longtake.server.films import NoSuchFilm, Shelf, film_id
+from longtake.server.films import FilmCatalog, NoSuchFilm, film_id
 from longtake.server.journal import Scope, Source
 from longtake.server.options import ServeOptions
 from longtake.session.asking import Session
@@ -41,8 +41,8 @@ class Across(BaseModel):
 class ServedLibrary:
     """Searches and asks the films of the library that a server may show."""
 
-    def __init__(self, options: ServeOptions, shelf: Shelf) -> None:
-        self._options, self._shelf = options, shelf
+    def __init__(self, options: ServeOptions, catalog: FilmCatalog) -> None:
+        self._options, self._catalog = options, catalog
 
     @cached_property
     def library(self) -> Library:
@@ -51,7 +51,7 @@ class ServedLibrary:
 
     def films(self, where: str = "") -> dict[str, LibraryFilm]:
         """Films by fingerprint; the user's library may know others that must not be shown."""
-        listed = {file.id for file in self._shelf.films()}
+        listed = {file.id for file in self._catalog.films()}
         shown = {}
         for entry in self.library.entries(where):
             for path in entry.paths:
@@ -63,7 +63,7 @@ class ServedLibrary:
 
     def known(self) -> int:
         """How many of the server's files are films of the library; copies count each."""
-        listed = {file.id for file in self._shelf.films()}
+        listed = {file.id for file in self._catalog.films()}
         entries = self.library.entries()
         return len(listed & {film_id(path.resolve()) for each in entries for path in each.paths})
 
@@ -71,7 +71,7 @@ class ServedLibrary:
         """A film to be asked, from where this server may open it."""
         for path in entry.paths:
             try:
-                return self._shelf.open(film_id(path.resolve()))
+                return self._catalog.open(film_id(path.resolve()))
             except NoSuchFilm:
                 continue  # the same film may lie inside the folders and outside
         raise NoSuchFilm(entry.name)

@@ -256,7 +256,7 @@ class _SoundTrack:
             yield pipe.take()
 
 
-class Viewers:
+class PlaybackStreams:
     """At most one stream per viewer: a new one ends the one before."""
 
     def __init__(self, most: int = 8) -> None:

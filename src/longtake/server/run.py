@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from longtake.errors import LongtakeError
 from longtake.server import events
-from longtake.server.bell import Bell
+from longtake.server.bell import ChangeNotifier
 from longtake.server.journal import ENDED, RunRecord, State
 from longtake.server.work import Crash, EngineLost
 from longtake.stopping import Cancelled, Stop, stopping
@@ -37,7 +37,7 @@ class Run:
         self._over = threading.Event()
         self._result: Result | None = None
         self._error: Exception | None = None
-        self._bell = Bell()
+        self._changes = ChangeNotifier()
         self.cancelled = False
         """Whether it was cancelled, even if it has not ended yet."""
 
@@ -60,7 +60,7 @@ class Run:
         """Batches of events from the trace; an empty one when only the status changed."""
         path = self._pool.journal.trace(self.id)
         async for batch in events.follow(
-            path, after=after, listen=self._bell.listen, ended=lambda: self.ended
+            path, after=after, listen=self._changes.listen, ended=lambda: self.ended
         ):
             yield batch
 
@@ -76,7 +76,7 @@ class Run:
     async def finished(self) -> None:
         """Wait for the end without blocking the loop."""
         while not self.ended:
-            heard = self._bell.listen()
+            heard = self._changes.listen()
             if not self.ended:
                 await asyncio.wait([heard], timeout=events.HEARTBEAT)
 
@@ -128,16 +128,16 @@ class Run:
         changed = self.record.model_copy(update=changes)
         self._pool.journal.write(changed)
         self.record = changed
-        self._bell.ring()
+        self._changes.notify()
 
     def news(self) -> None:
         """Wake viewers: the trace, the progress or the place in the queue changed."""
-        self._bell.ring()
+        self._changes.notify()
 
     def advanced(self, part: str, share: float) -> None:
         """Tell viewers how much of one part of indexing is done."""
         self.progress[part] = share
-        self._bell.ring()
+        self._changes.notify()
 
 
 def _reason(error: Exception | None) -> str:

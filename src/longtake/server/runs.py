@@ -2,7 +2,7 @@
 
 ::
 
-    pool = RunPool(options, shelf, journal)
+    pool = RunPool(options, catalog, journal)
     run = pool.start(Ask(film=…, question=…))      # returns at once
     run.position                                   # place in the queue, 0 once it has begun
     async for batch in run.events(after=17): …     # from the trace, resumed after an id
@@ -27,7 +27,7 @@ from longtake import registry
 from longtake.config import BudgetSettings
 from longtake.errors import BudgetSpent, ConfigError, RunError, unknown
 from longtake.server.engine import Engine
-from longtake.server.films import Shelf
+from longtake.server.films import FilmCatalog
 from longtake.server.journal import Ask, Journal, Kind, RunRecord, new_id
 from longtake.server.library import ServedLibrary
 from longtake.server.options import ServeOptions
@@ -50,7 +50,7 @@ class RunPool:
     def __init__(
         self,
         options: ServeOptions,
-        shelf: Shelf,
+        catalog: FilmCatalog,
         journal: Journal,
         library: ServedLibrary | None = None,
     ) -> None:
@@ -59,8 +59,8 @@ class RunPool:
         """US dollars of all runs so far."""
         self.finished: dict[str, int] = {}
         """Number of runs by how they ended."""
-        self._options, self._shelf = options, shelf
-        self._library = library or ServedLibrary(options, shelf)
+        self._options, self._catalog = options, catalog
+        self._library = library or ServedLibrary(options, catalog)
         self._live: dict[str, Run] = {}
         self._queue: deque[Run] = deque()
         self._held: dict[str, float] = {}
@@ -70,7 +70,7 @@ class RunPool:
         if options.own_process:
             self._work = Engine(options)
         else:
-            self._work = Worker(options, shelf, journal, self._library)
+            self._work = Worker(options, catalog, journal, self._library)
         self._threads = [
             threading.Thread(target=self._serve, name=f"run-{n}", daemon=True)
             for n in range(options.at_once)
@@ -84,7 +84,7 @@ class RunPool:
 
     def start(self, ask: Ask, *, group: str = "", kind: Kind = "ask") -> Run:
         """Queue a run, or join an identical one that is under way."""
-        film_name = "" if kind == "library" else self._shelf.path(ask.film).name
+        film_name = "" if kind == "library" else self._catalog.path(ask.film).name
         if kind == "library":
             self._library.check(ask.where)
         if kind != "index":

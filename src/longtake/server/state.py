@@ -7,7 +7,7 @@ from typing import Annotated
 
 from fastapi import Depends, HTTPException, Request
 
-from longtake.server.films import Shelf
+from longtake.server.films import FilmCatalog
 from longtake.server.journal import Journal, RunRecord
 from longtake.server.library import ServedLibrary
 from longtake.server.options import ServeOptions
@@ -24,7 +24,7 @@ class State:
 
     options: ServeOptions
     keys: Keys
-    shelf: Shelf
+    catalog: FilmCatalog
     journal: Journal
     pool: RunPool
     arrivals: Arrivals
@@ -52,18 +52,18 @@ class State:
 
 def open_state(options: ServeOptions, keys: Keys) -> State:
     """Open the folders and start the pool."""
-    shelf, journal = Shelf(options), Journal(options.data)
+    catalog, journal = FilmCatalog(options), Journal(options.data)
     journal.mark_broken()
-    library = ServedLibrary(options, shelf)
+    library = ServedLibrary(options, catalog)
     return State(
         options,
         keys,
-        shelf,
+        catalog,
         journal,
-        RunPool(options, shelf, journal, library),
+        RunPool(options, catalog, journal, library),
         Arrivals(options),
         library,
-        Watcher(lambda: library.library, shelf),
+        Watcher(lambda: library.library, catalog),
     )
 
 

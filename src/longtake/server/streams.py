@@ -3,8 +3,8 @@
 Viewers come in crowds: the tabs that reconnect after a restart do so within milliseconds. All of
 them are answered by one loop, so what counts is the work until the first event of the last one:
 
-- :class:`Viewers` answers ordinary requests for events ahead of routing, validation and the layers
-  around them, which cost more than the first event itself;
+- :class:`EventStreams` answers ordinary requests for events ahead of routing, validation and the
+  layers around them, which cost more than the first event itself;
 - :class:`EventStream` sends the first event at once, and goes on only when everybody else who is
   waiting has had theirs.
 """
@@ -119,7 +119,7 @@ def resumed(after: int, last_event_id: str) -> int:
     return max(after, int(last_event_id)) if last_event_id.isdigit() else after
 
 
-class Viewers:
+class EventStreams:
     """ASGI middleware that answers requests for events; all others go on to the application.
 
     So do those for runs that do not exist or with parameters that make no sense: the route of the

@@ -13,7 +13,7 @@ from longtake.index.layers import Advance
 from longtake.library import Adder, Library, Progress, Report
 from longtake.library.adding import Surveyed
 from longtake.library.watching import EVERY, watch
-from longtake.server.films import Shelf
+from longtake.server.films import FilmCatalog
 from longtake.stopping import Cancelled, Stop, leave_behind
 
 log = logging.getLogger("longtake.serve")
@@ -35,8 +35,10 @@ class Doing(BaseModel):
 class Watcher:
     """One thread that watches the folders, while it is told to."""
 
-    def __init__(self, library: Callable[[], Library], shelf: Shelf, every: float = EVERY) -> None:
-        self._library, self._shelf, self._every = library, shelf, every
+    def __init__(
+        self, library: Callable[[], Library], catalog: FilmCatalog, every: float = EVERY
+    ) -> None:
+        self._library, self._catalog, self._every = library, catalog, every
         self._lock = threading.Lock()
         self._stop: Stop | None = None
         self.busy = False
@@ -78,7 +80,7 @@ class Watcher:
             with stop.in_force():
                 watch(
                     self._library(),
-                    self._shelf.folders(),
+                    self._catalog.folders(),
                     lambda: self._add(stop),
                     every=self._every,
                     sleep=stop.wait,
@@ -104,15 +106,15 @@ class Watcher:
         self.busy = True
         adder = Adder(
             self._library(),
-            allowed=self._shelf.allowed,
+            allowed=self._catalog.allowed,
             on_survey=surveyed,
             on_job=lambda progress: self._advance(stop, progress),
         )
         # a drive that is not mounted now may be there in the next round
-        report = adder.add([folder for folder in self._shelf.folders() if folder.exists()])
+        report = adder.add([folder for folder in self._catalog.folders() if folder.exists()])
         self.failed = {path.name: why for path, why in report.failed}
         self.busy, self.doing = False, None
-        self._shelf.refresh()
+        self._catalog.refresh()
         return report
 
     def _advance(self, stop: Stop, progress: Progress) -> Advance:

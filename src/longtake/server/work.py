@@ -16,7 +16,7 @@ from longtake.events import Event, Sink
 from longtake.footage.protocol import Footage
 from longtake.index.film import Film
 from longtake.index.tasks import tasks
-from longtake.server.films import Shelf
+from longtake.server.films import FilmCatalog
 from longtake.server.journal import Ask, Journal, Kind, PictureSink, Scope, Source
 from longtake.server.library import ServedLibrary
 from longtake.server.options import ServeOptions
@@ -60,7 +60,7 @@ class Crash(Exception):
 
 
 class Listener(Protocol):
-    """Whoever is told how a job goes on, and may end it."""
+    """Receives job progress, and may end the job."""
 
     stop: Stop
 
@@ -93,9 +93,9 @@ class Worker:
     """Does jobs in the thread that asks for them."""
 
     def __init__(
-        self, options: ServeOptions, shelf: Shelf, journal: Journal, library: ServedLibrary
+        self, options: ServeOptions, catalog: FilmCatalog, journal: Journal, library: ServedLibrary
     ) -> None:
-        self._options, self._shelf = options, shelf
+        self._options, self._catalog = options, catalog
         self._journal, self._library = journal, library
         self._otel = _otel_sinks(options.otlp) if options.otlp else None
 
@@ -117,7 +117,7 @@ class Worker:
     def _outcome(self, job: Job, listener: Listener, meter: Meter) -> Outcome:
         if job.kind == "library":
             return self._across(job, listener, meter)
-        footage = self._shelf.footage(job.ask.film)
+        footage = self._catalog.footage(job.ask.film)
         if job.kind == "index":
             if isinstance(footage, Film):
                 _index(footage, listener)

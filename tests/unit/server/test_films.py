@@ -13,7 +13,7 @@ from support.streams import read_stream
 from longtake.errors import ConfigError
 from longtake.media.subtitle_files import srt, vtt
 from longtake.server import uploads
-from longtake.server.films import Shelf
+from longtake.server.films import FilmCatalog
 from longtake.server.options import ServeOptions
 
 FILM = {"Content-Type": "video/mp4"}
@@ -46,8 +46,8 @@ def test_indexing_reports_progress_and_the_layers_are_done(client, film):
 def test_a_film_can_be_served_by_itself(options):
     film = options.films[0] / "plain.mp4"
     film.with_name("other.mp4").write_bytes(film.read_bytes())
-    shelf = Shelf(replace(options, films=(film,)))
-    assert [(file.name, file.folder) for file in shelf.films()] == [("plain.mp4", "")]
+    catalog = FilmCatalog(replace(options, films=(film,)))
+    assert [(file.name, file.folder) for file in catalog.films()] == [("plain.mp4", "")]
 
 
 def test_an_uploaded_film_is_listed_and_can_be_deleted(client, options):

@@ -113,7 +113,7 @@ def wait_until(client, holds):
 
 
 def test_watched_folders_are_added_as_films_appear(client, state, library, options, film_folder):
-    object.__setattr__(state, "watcher", Watcher(lambda: library, state.shelf, every=0.02))
+    object.__setattr__(state, "watcher", Watcher(lambda: library, state.catalog, every=0.02))
     (served,) = options.films
     # a link out of the folders is not followed
     outside = make_film(options.data / "elsewhere", "o.mp4", film_folder, frames=45)

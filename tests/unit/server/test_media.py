@@ -11,7 +11,7 @@ from films import FILMS, Recipe, read_number, x264
 from PIL import Image
 
 from longtake.media.video import Video
-from longtake.server.playback import Plan, Playback, Viewers, plan
+from longtake.server.playback import Plan, Playback, PlaybackStreams, plan
 
 SPOKEN = Recipe("spoken.mkv", count=60, sound_from=0.0)
 STRANGE = Recipe(
@@ -73,7 +73,7 @@ def test_sound_is_there_and_on_time(film_folder):
 
 def test_a_new_stream_of_a_viewer_ends_the_one_before(film_folder):
     video = Video(SPOKEN.make(film_folder))
-    viewers = Viewers()
+    viewers = PlaybackStreams()
     first = viewers.play("me", Playback(video, Plan("transcode", ""), 0.0))
     next(first)
     second = viewers.play("me", Playback(video, Plan("transcode", ""), 1.0))

@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 
 from longtake.errors import ConfigError
 from longtake.server.app import create_app
-from longtake.server.films import NoSuchFilm, Shelf, film_id
+from longtake.server.films import FilmCatalog, NoSuchFilm, film_id
 from longtake.server.options import ServeOptions
 from longtake.server.security import SHORTEST_TOKEN, Keys, open_keys, token_file
 
@@ -115,14 +115,14 @@ def test_links_that_lead_outside_are_refused(options, tmp_path):
     outside = tmp_path / "private.mp4"
     outside.write_bytes((options.films[0] / "plain.mp4").read_bytes())
     (options.films[0] / "link.mp4").symlink_to(outside)
-    shelf = Shelf(options)
-    assert [file.name for file in shelf.films()] == ["plain.mp4"]
+    catalog = FilmCatalog(options)
+    assert [file.name for file in catalog.films()] == ["plain.mp4"]
     # a film that is replaced by such a link after it was listed
     inside = options.films[0] / "plain.mp4"
     inside.unlink()
     inside.symlink_to(outside)
     with pytest.raises(NoSuchFilm):
-        shelf.open(film_id(inside.parent.resolve() / "plain.mp4"))
+        catalog.open(film_id(inside.parent.resolve() / "plain.mp4"))
 
 
 def test_a_method_is_a_name_never_code(client, film):

@@ -57,7 +57,7 @@ def state(options):
 
 
 def test_a_viewer_who_leaves_ends_the_stream_and_not_the_run(state):
-    ask = Ask(film=state.shelf.films()[0].id, question="Why?")
+    ask = Ask(film=state.catalog.films()[0].id, question="Why?")
     run = state.pool.start(ask)
     sent = []
 
@@ -84,7 +84,7 @@ def test_a_viewer_who_leaves_ends_the_stream_and_not_the_run(state):
 
 
 def test_the_first_event_of_every_viewer_comes_before_the_second_of_any(state):
-    ask = Ask(film=state.shelf.films()[0].id, question="Why?")
+    ask = Ask(film=state.catalog.films()[0].id, question="Why?")
     run = state.pool.start(ask)
     run.cancel()
     record, sent = run.record, []

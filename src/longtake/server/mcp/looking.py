@@ -13,7 +13,7 @@ from longtake.index.film import Film
 from longtake.index.tasks import tasks
 from longtake.media.container import open_container
 from longtake.prompts.material import quote
-from longtake.server.mcp import records
+from longtake.server.mcp.records import Overview
 from longtake.server.state import State
 from longtake.timecode import clock
 
@@ -31,15 +31,15 @@ def call(act: Callable[[], R]) -> R:
 
 def opened_film(state: State, film: str) -> tuple[str, Film]:
     """A film's id and the film; a tool's error if this server has none of that id."""
-    return film, call(lambda: state.shelf.open(film))
+    return film, call(lambda: state.catalog.open(film))
 
 
-def overview_of(state: State, film: str, opened: Film) -> records.Overview:
+def overview_of(state: State, film: str, opened: Film) -> Overview:
     """What is known about a film."""
     info = opened.video.info
-    return records.Overview(
+    return Overview(
         id=film,
-        name=state.shelf.path(film).name,
+        name=state.catalog.path(film).name,
         seconds=round(opened.duration, 3),
         length=clock(opened.duration),
         width=info.width,

@@ -11,8 +11,8 @@ from mcp.server.mcpserver.exceptions import ToolError
 
 from longtake.media.clip import clip_bytes
 from longtake.media.images import encoded
-from longtake.server.mcp import records
 from longtake.server.mcp.looking import call, opened_film, overview_of
+from longtake.server.mcp.records import spoken
 from longtake.server.state import State
 from longtake.types import Segment
 
@@ -44,7 +44,7 @@ def add_resources(server: MCPServer, state: State) -> None:
     @server.resource("film://{film}/transcript", mime_type="text/plain")
     def text(film: str) -> str:
         """What is said, as quoted material."""
-        return records.spoken(opened_film(state, film)[1].known_lines()[0])
+        return spoken(opened_film(state, film)[1].known_lines()[0])
 
     @server.resource("film://{film}/frame/{time}", mime_type="image/jpeg")
     def frame(film: str, time: str) -> bytes:

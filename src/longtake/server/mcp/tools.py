@@ -23,8 +23,18 @@ from longtake.index.film import Film
 from longtake.index.search import check_text, search
 from longtake.prompts.material import quote
 from longtake.server.journal import Ask
-from longtake.server.mcp import records
 from longtake.server.mcp.looking import call, opened_film, overview_of
+from longtake.server.mcp.records import (
+    FilmCard,
+    Handle,
+    Hits,
+    Moment,
+    Overview,
+    Progress,
+    Transcript,
+    spoken,
+    standing,
+)
 from longtake.server.mcp.resources import ANSWER_PAGE, add_resources, pages
 from longtake.server.mcp.sheets import contact_sheet
 from longtake.server.run import Run
@@ -67,24 +77,22 @@ def build_mcp(state: State) -> MCPServer:
 
 def _add_looking(server: MCPServer, state: State) -> None:
     @server.tool(annotations=READS)
-    def list_films() -> list[records.FilmCard]:
+    def list_films() -> list[FilmCard]:
         """List the films that can be asked about."""
         cards = []
-        for file in state.shelf.films():
+        for file in state.catalog.films():
             size = round(file.size / 1e6, 1)
-            cards.append(
-                records.FilmCard(id=file.id, name=file.name, folder=file.folder, megabytes=size)
-            )
+            cards.append(FilmCard(id=file.id, name=file.name, folder=file.folder, megabytes=size))
         return cards
 
     @server.tool(annotations=READS)
-    def add_film(path: Annotated[str, Field(max_length=4096)]) -> records.Overview:
+    def add_film(path: Annotated[str, Field(max_length=4096)]) -> Overview:
         """Find a film by its path below the served folders; returns its id and overview."""
-        film = call(lambda: state.shelf.add(Path(path)))
+        film = call(lambda: state.catalog.add(Path(path)))
         return overview_of(state, *opened_film(state, film))
 
     @server.tool(annotations=READS)
-    def overview(film: FilmId) -> records.Overview:
+    def overview(film: FilmId) -> Overview:
         """A film's length, picture, chapters, and which parts of its index are complete."""
         return overview_of(state, *opened_film(state, film))
 
@@ -93,7 +101,7 @@ def _add_looking(server: MCPServer, state: State) -> None:
         film: FilmId,
         text: Annotated[str, Field(max_length=1000)],
         top: Annotated[int, Field(ge=1, le=50)] = 10,
-    ) -> records.Hits:
+    ) -> Hits:
         """Find moments by words, in pictures, speech and on-screen text."""
         call(lambda: check_text(text))
         _, opened = opened_film(state, film)
@@ -101,11 +109,11 @@ def _add_looking(server: MCPServer, state: State) -> None:
         if not _pictures_known(opened):
             ask = Ask(film=film, question="index")
             run = call(lambda: state.pool.start(ask, kind="index"))
-            return records.Hits(moments=[], covered={}, indexing=run.id)
+            return Hits(moments=[], covered={}, indexing=run.id)
         result = call(lambda: search(opened, text, top=top))
         moments = []
         for hit in result.hits:
-            moment = records.Moment(
+            moment = Moment(
                 time=hit.time,
                 clock=clock(hit.time),
                 sure=hit.sure,
@@ -113,14 +121,14 @@ def _add_looking(server: MCPServer, state: State) -> None:
                 material=quote(hit.text, "film") if hit.text else "",
             )
             moments.append(moment)
-        return records.Hits(moments=moments, covered=result.covered)
+        return Hits(moments=moments, covered=result.covered)
 
     @server.tool(annotations=READS)
     def transcript(
         film: FilmId,
         start: Annotated[float, Field(ge=0)] = 0.0,
         end: Annotated[float | None, Field(ge=0)] = None,
-    ) -> records.Transcript:
+    ) -> Transcript:
         """What is said between two times, as far as subtitles or the index know it."""
         _, opened = opened_film(state, film)
         return _transcript(opened, start, end)
@@ -144,7 +152,7 @@ def _add_asking(server: MCPServer, state: State) -> None:
         question: Annotated[str, Field(min_length=1, max_length=8000)],
         options: Annotated[list[str], Field(max_length=26)] = [],  # noqa: B006 - never changed
         method: str = DEFAULT_METHOD,
-    ) -> records.Handle:
+    ) -> Handle:
         """Ask a question about a film; returns a handle at once. Then call wait."""
 
         def start() -> Run:
@@ -158,19 +166,19 @@ def _add_asking(server: MCPServer, state: State) -> None:
             )
             return state.pool.start(asked)
 
-        return records.Handle(handle=call(start).id)
+        return Handle(handle=call(start).id)
 
     @server.tool(annotations=READS, meta={"ui": {"resourceUri": ANSWER_PAGE}})
     async def wait(
         handle: Annotated[str, Field(max_length=64)],
         context: Context,
         seconds: Annotated[float, Field(ge=0, le=LONGEST_WAIT)] = 30.0,
-    ) -> records.Progress:
+    ) -> Progress:
         """Wait for a question or an index; returns its progress, or the cited answer."""
         return await _wait(state, handle, seconds, context)
 
     @server.tool(annotations=ToolAnnotations(destructive_hint=True, open_world_hint=False))
-    def cancel(handle: Annotated[str, Field(max_length=64)]) -> records.Progress:
+    def cancel(handle: Annotated[str, Field(max_length=64)]) -> Progress:
         """End a question or an index that is under way."""
         run = state.pool.get(handle)
         if run is not None:
@@ -182,7 +190,7 @@ def _pictures_known(film: Film) -> bool:
     return all(film.pictures.has(layer) for layer in film.pictures.layers())
 
 
-def _transcript(film: Film, start: float, end: float | None) -> records.Transcript:
+def _transcript(film: Film, start: float, end: float | None) -> Transcript:
     last = film.duration if end is None else end
     if last < start:
         raise ToolError("end lies before start")
@@ -194,12 +202,10 @@ def _transcript(film: Film, start: float, end: float | None) -> records.Transcri
     key = film.words.speech_key()
     whole = Segment(0.0, film.duration)
     known = coverage(film.source.text.covered(key), whole) if key else 0.0
-    return records.Transcript(
-        material=records.spoken(lines[:MOST_LINES]), covered=known, next_start=more
-    )
+    return Transcript(material=spoken(lines[:MOST_LINES]), covered=known, next_start=more)
 
 
-async def _wait(state: State, handle: str, seconds: float, context: Context) -> records.Progress:
+async def _wait(state: State, handle: str, seconds: float, context: Context) -> Progress:
     until = time.monotonic() + min(seconds, LONGEST_WAIT)
     run = state.pool.get(handle)
     told = -1
@@ -221,9 +227,9 @@ def _steps(state: State, handle: str) -> int:
         return 0
 
 
-def _standing(state: State, handle: str) -> records.Progress:
+def _standing(state: State, handle: str) -> Progress:
     run = state.pool.get(handle)
     record = run.record if run is not None else state.journal.read(handle)
     if record is None:
         raise ToolError("no such handle")
-    return records.standing(record, run, _steps(state, record.id))
+    return standing(record, run, _steps(state, record.id))

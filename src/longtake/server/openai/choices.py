@@ -53,7 +53,7 @@ _SENTENCE = re.compile(r"(?<=[.!])\s+(?=[A-Z])")
 
 
 @dataclass(frozen=True)
-class Asked:
+class ParsedQuestion:
     """A question as it was understood."""
 
     text: str
@@ -76,7 +76,7 @@ class Asked:
         return self.labels[number] if self.labels else self.options[number]
 
 
-def read_question(prompt: str) -> Asked:
+def read_question(prompt: str) -> ParsedQuestion:
     """The question, and its options if the prompt has any."""
     material = ""
     brought = _SUBTITLES.search(prompt)
@@ -86,15 +86,15 @@ def read_question(prompt: str) -> Asked:
     lines = prompt.splitlines()
     block = _labelled(lines) or _headed(lines) or _inline(lines)
     if block is None:
-        return Asked(without_instructions(prompt), material=material)
+        return ParsedQuestion(without_instructions(prompt), material=material)
     before, after = lines[: block.start], lines[block.end :]
     if before and _HEADER.match(before[-1]):
         before = before[:-1]
     text = without_instructions("\n".join([*before, *block.rest, *after]))
     # options alone are no question
     if not text:
-        return Asked(prompt.strip(), material=material)
-    return Asked(text, tuple(block.options), tuple(block.labels), material)
+        return ParsedQuestion(prompt.strip(), material=material)
+    return ParsedQuestion(text, tuple(block.options), tuple(block.labels), material)
 
 
 def without_instructions(text: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 
 from longtake.config import BudgetSettings
 from longtake.errors import ConfigError, unknown
-from longtake.server.openai.choices import Asked, read_question, without_instructions
+from longtake.server.openai.choices import ParsedQuestion, read_question, without_instructions
 from longtake.timecode import SHORT_CLOCK, parse_time
 
 PREFIX = "longtake/"
@@ -67,7 +67,7 @@ class FilmRequest:
 
     model: str
     method: str
-    asked: Asked
+    asked: ParsedQuestion
     footage: Footage
     budget: BudgetSettings = field(default_factory=BudgetSettings)
     carried: str = ""
@@ -296,7 +296,7 @@ def _film_name(question: str) -> tuple[str, str]:
     return re.sub(r"[ \t]{2,}", " ", rest).strip(), match[1] or match[2]
 
 
-def _material(asked: Asked) -> str:
+def _material(asked: ParsedQuestion) -> str:
     return f"subtitles: {asked.material}" if asked.material else ""
 
 

@@ -1,4 +1,4 @@
-"""Films and pictures that come with a question: found on the shelf, or stored by their content.
+"""Films and pictures that come with a question: found in the catalog, or stored by their content.
 
 What is sent is kept in ``<data>/sent`` under the hash of its bytes, so that every question about it
 finds the same index. The oldest is removed when there is too much.
@@ -47,7 +47,7 @@ def place(state: State, footage: Footage) -> str:
 def _named(state: State, name: str) -> str:
     """A film by id, name, name without its ending, or path below its folder."""
     matches = []
-    for file in state.shelf.films():
+    for file in state.catalog.films():
         path = f"{file.folder}/{file.name}" if file.folder else file.name
         if name in (file.id, file.name, path, Path(file.name).stem):
             matches.append(file.id)
@@ -64,9 +64,9 @@ def _video(state: State, video: SentVideo) -> str:
         parts = urlsplit(video.url)
         if parts.netloc not in ("", "localhost"):
             raise BadRequest("video_url: a file of another machine")
-        return state.shelf.add(Path(unquote(parts.path)))
+        return state.catalog.add(Path(unquote(parts.path)))
     if scheme in ("http", "https"):
-        return state.shelf.add(state.arrivals.download(video.url))
+        return state.catalog.add(state.arrivals.download(video.url))
     if scheme != "data":
         raise BadRequest("video_url: must be file:, http(s): or data:video/…;base64,…")
     kind, data = read_data_url(video.url, "video")

@@ -82,13 +82,13 @@ class Found(BaseModel):
 @router.get("/films")
 def films(state: Shared) -> list[FilmCard]:
     """Every film below the server's folders."""
-    return [FilmCard(**asdict(file)) for file in state.shelf.films()]
+    return [FilmCard(**asdict(file)) for file in state.catalog.films()]
 
 
 @router.post("/films")
 def add(place: Place, state: Shared) -> FilmFacts:
     """The film at a path below the server's folders."""
-    return _facts(state, state.shelf.add(Path(place.path)))
+    return _facts(state, state.catalog.add(Path(place.path)))
 
 
 @router.post("/films/upload")
@@ -102,13 +102,13 @@ async def upload(
     length = request.headers.get("content-length", "")
     size = int(length) if length.isdigit() else None
     path = await state.arrivals.upload(name, request.stream(), size)
-    return await run_in_threadpool(_facts, state, state.shelf.add(path))
+    return await run_in_threadpool(_facts, state, state.catalog.add(path))
 
 
 @router.post("/films/url")
 def download(address: Address, state: Shared) -> FilmFacts:
     """A film from a domain that was allowed when the server was started."""
-    return _facts(state, state.shelf.add(state.arrivals.download(address.url)))
+    return _facts(state, state.catalog.add(state.arrivals.download(address.url)))
 
 
 @router.get("/films/{film}")
@@ -118,7 +118,7 @@ def facts(film: str, state: Shared) -> FilmFacts:
 
 
 def _facts(state: State, film: str) -> FilmFacts:
-    card, opened = state.shelf.file(film), state.shelf.open(film)
+    card, opened = state.catalog.file(film), state.catalog.open(film)
     info = opened.video.info
     return FilmFacts(
         **asdict(card),
@@ -156,7 +156,7 @@ def index(film: str, state: Shared) -> Handle:
 @router.delete("/films/{film}")
 def delete(film: str, state: Shared) -> dict[str, Any]:
     """Remove what was derived from a film, and the film itself if it was uploaded."""
-    return {"freed": state.shelf.delete(film)}
+    return {"freed": state.catalog.delete(film)}
 
 
 @router.get("/films/{film}/search")
@@ -167,5 +167,5 @@ def find(
     top: Annotated[int, Query(ge=1, le=100)] = 12,
 ) -> Found:
     """Moments that fit a text, in pictures, speech and on-screen text."""
-    result = search(state.shelf.open(film), q, top=top)
+    result = search(state.catalog.open(film), q, top=top)
     return Found(hits=result.hits, covered=result.covered)

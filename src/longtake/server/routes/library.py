@@ -109,9 +109,9 @@ def _state(state: State) -> LibraryState:
     shown, watcher = state.library.films(), state.watcher
     return LibraryState(
         films=state.library.known(),
-        listed=len(state.shelf.films()),
+        listed=len(state.catalog.films()),
         seconds=sum(film.duration for film in shown.values()),
-        folders=state.shelf.folder_names(),
+        folders=state.catalog.folder_names(),
         watching=watcher.on,
         busy=watcher.busy,
         doing=watcher.doing,

@@ -16,12 +16,12 @@ from longtake.media.subtitle_files import srt, vtt
 from longtake.methods.a4vl.method import A4VL
 from longtake.methods.base import configure
 from longtake.server.frames import frame_at, jpeg
-from longtake.server.playback import Playback, Viewers, plan
+from longtake.server.playback import Playback, PlaybackStreams, plan
 from longtake.server.state import Shared, State
 from longtake.types import Line, Segment
 
 router = APIRouter(tags=["media"])
-viewers = Viewers()
+viewers = PlaybackStreams()
 
 LONGEST_CLIP = 600.0
 """Seconds of a clip."""
@@ -69,7 +69,7 @@ def frame(
     if_none_match: Annotated[str, Header()] = "",
 ) -> Response:
     """The frame on screen at a time; ``X-Frame-Time`` says when it appeared."""
-    opened = state.shelf.open(film)
+    opened = state.catalog.open(film)
     # the file's content, the moment and the size decide everything
     tag = f'"{opened.fingerprint[:16]}-{t:.4f}-{width}"'
     headers = {"ETag": tag, "Cache-Control": "private, max-age=86400"}
@@ -83,7 +83,7 @@ def frame(
 @router.get("/films/{film}/timeline")
 def timeline(film: str, state: Shared) -> Timeline:
     """Speech and on-screen text, as far as they are known; nothing is computed."""
-    opened = state.shelf.open(film)
+    opened = state.catalog.open(film)
     speech, onscreen = _lines(opened)
     return Timeline(duration=opened.duration, speech=speech, onscreen=onscreen)
 
@@ -113,13 +113,13 @@ def blocks(film: str, state: Shared) -> list[Block]:
 def _partition(state: State, film: str) -> Partition:
     # this is the partition that A4VL uses, so its settings apply
     rule = configure(A4VL, state.options.settings.methods.get("a4vl", {})).events
-    return partition(state.shelf.open(film), rule)
+    return partition(state.catalog.open(film), rule)
 
 
 @router.get("/films/{film}/subtitles.{ending}")
 def subtitles(film: str, ending: str, state: Shared) -> PlainTextResponse:
     """Speech as SRT or WebVTT."""
-    speech, _ = _lines(state.shelf.open(film))
+    speech, _ = _lines(state.catalog.open(film))
     lines = [(line.start, line.end, line.text) for line in speech]
     return _texts(ending, lines)
 
@@ -143,7 +143,7 @@ def _texts(ending: str, lines: list[tuple[float, float, str]]) -> PlainTextRespo
 @router.get("/films/{film}/play")
 def how_to_play(film: str, state: Shared) -> Playing:
     """How browsers can play a film."""
-    how = plan(state.shelf.open(film).video)
+    how = plan(state.catalog.open(film).video)
     kind = f'video/mp4; codecs="{how.codecs}"' if how.codecs else ""
     return Playing(mode=how.mode, codecs=kind)
 
@@ -151,7 +151,7 @@ def how_to_play(film: str, state: Shared) -> Playing:
 @router.get("/films/{film}/file")
 def file(film: str, state: Shared) -> FileResponse:
     """The film's file, with ranges."""
-    path = state.shelf.path(film)
+    path = state.catalog.path(film)
     kind = KINDS.get(path.suffix.lower(), "application/octet-stream")
     return FileResponse(path, media_type=kind, headers={"Cache-Control": "private, no-cache"})
 
@@ -168,7 +168,7 @@ def stream(
 
     A viewer who asks again ends the stream before.
     """
-    video = state.shelf.open(film).video
+    video = state.catalog.open(film).video
     playback = Playback(video, plan(video), start)
     who = viewer or (request.client.host if request.client else "")
     headers = {"X-Start": f"{playback.start:.6f}", "Cache-Control": "no-store"}
@@ -184,7 +184,7 @@ def clip(
     end: Annotated[float, Query(gt=0)],
 ) -> Response:
     """A stretch of a film as MP4, cut at the frame."""
-    opened = state.shelf.open(film)
+    opened = state.catalog.open(film)
     if not start < end or start >= opened.duration or end - start > LONGEST_CLIP:
         raise HTTPException(422, f"a clip is up to {LONGEST_CLIP:g} s long and inside the film")
     name = f"clip-{start:.2f}-{end:.2f}.mp4"

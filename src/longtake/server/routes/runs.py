@@ -87,7 +87,7 @@ def estimate(comparison: Comparison, state: Shared) -> list[Estimate]:
     names = comparison.methods or (ask.method,)
     for name in names:
         state.pool.check(ask.model_copy(update={"method": name}))
-    film = state.shelf.open(ask.film)
+    film = state.catalog.open(ask.film)
     return estimate_all(state.pool.session(ask), film, question_of(ask), names)
 
 
@@ -208,7 +208,7 @@ def export_answer(run: str, ending: str, state: Shared, request: Request) -> Res
 
     def picture(place: int, time: float) -> bytes:
         try:
-            film = state.shelf.open(_film_of(record, place))
+            film = state.catalog.open(_film_of(record, place))
         except NoSuchFilm:
             return b""  # the answer outlives its films
         return jpeg_at(film, time, 480)
