@@ -42,6 +42,8 @@ REACH = 10.0
 """Seconds in which the head of a cluster must accept a connection."""
 LOOK = 2.0
 """Seconds for which the size of the cluster is believed."""
+LOST = 60.0
+"""Seconds in which Ray notices by its health checks that a machine is lost, and restarts actors."""
 CALLS = 200
 """Calls that a shared object serves at once."""
 RETRIES = 3
@@ -116,6 +118,7 @@ class RayWorker:
         self._ray, self._actor = ray, actor
         self._task: Any = None
         self._number = 0
+        self._lost_since = 0.0
         self.call = actor.ready.remote(__version__)
 
     def begin(self, task: WorkerTask[Any]) -> None:
@@ -136,9 +139,16 @@ class RayWorker:
             message: WorkerMessage = self._ray.get(self.call)
         except errors.RayTaskError as error:
             raise WorkerDied(str(error.cause)) from None
+        except errors.ActorUnavailableError as error:
+            # Ray uses up its retries before it knows that a machine is lost, and restarts then
+            self._lost_since = self._lost_since or time.monotonic()
+            if not self.name or time.monotonic() - self._lost_since > LOST:
+                raise WorkerDied(str(error)) from error
+            return WorkerMessage("value", Notice("a worker cannot be reached; trying again"))
         except errors.RayError as error:
             crashed = f"its worker crashed {RETRIES + 1} times ({self.name})"
             raise WorkerDied(crashed if self.name else str(error)) from error
+        self._lost_since = 0.0
         if message.kind == "ready":
             self.name = message.value
         return message
