@@ -34,7 +34,7 @@ TRIES = 24
 """Draws of wrong options before a deed is given up."""
 
 
-def _counts(script: Script, rng: random.Random) -> Drafts:
+def _fair_counts(script: Script, rng: random.Random) -> Drafts:
     """Four neighbouring totals are chosen first, then which of them is right."""
     by_form: dict[str, dict[int, list[Query]]] = {}
     for query, total in shuffled(rng, counted(script)):
@@ -55,7 +55,7 @@ def _counts(script: Script, rng: random.Random) -> Drafts:
         yield Draft(query, str(total), wrong, evidence_of_count(script, query))
 
 
-def _order(script: Script, rng: random.Random) -> Drafts:
+def _fair_order(script: Script, rng: random.Random) -> Drafts:
     """As in lab-1, but the right option is as often like the others as each wrong one is."""
     target = rng.randrange(OPTIONS)
     for number in shuffled(rng, range(len(script.deeds))):
@@ -73,7 +73,7 @@ def _order(script: Script, rng: random.Random) -> Drafts:
             target = rng.randrange(OPTIONS)
 
 
-def _before_after(script: Script, rng: random.Random) -> Drafts:
+def _fair_before_after(script: Script, rng: random.Random) -> Drafts:
     """As in lab-1, but all options name the question's place and share words with it alike."""
     target = rng.randrange(OPTIONS)
     for scene in shuffled(rng, script.scenes):
@@ -129,8 +129,8 @@ def _words(text: str) -> set[str]:
 
 BALANCED: dict[str, Maker] = {
     **MAKERS,
-    "order": _order,
-    "count": _counts,
-    "before_after": _before_after,
+    "order": _fair_order,
+    "count": _fair_counts,
+    "before_after": _fair_before_after,
 }
 """Kind to its generator, in the order in which kinds take turns."""

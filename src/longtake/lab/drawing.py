@@ -8,10 +8,11 @@ from functools import lru_cache
 import numpy as np
 from PIL import Image, ImageDraw
 
-from longtake.lab import scenery, shapes
 from longtake.lab.code import Moment, stamp
 from longtake.lab.facts import Deed, Happening, Person, Sign, Thing
+from longtake.lab.scenery import WIDTH, background
 from longtake.lab.script import Appearance, Scene, Script
+from longtake.lab.shapes import INK, person_figure, sign_board, thing_picture, verb_icon
 from longtake.types import Pixels
 
 FEET = 262
@@ -38,7 +39,7 @@ class Painter:
         for number, person in enumerate(scene.people):
             # people sway a little, so that two frames are never quite the same
             x = _column(scene, number) + round(2 * math.sin(time * 1.7 + number))
-            figure = shapes.person(person)
+            figure = person_figure(person)
             image.paste(figure, (x, FEET - figure.height), figure)
             if person in doing:
                 _act(image, doing[person], x, time)
@@ -59,7 +60,7 @@ def _deeds_by_person(scene: Scene, time: float) -> dict[Person | None, Happening
 
 @lru_cache(maxsize=512)
 def _backdrop(place: str, look: Appearance) -> Image.Image:
-    return scenery.background(place, look)
+    return background(place, look)
 
 
 def _column(scene: Scene, number: int) -> int:
@@ -70,8 +71,8 @@ def _column(scene: Scene, number: int) -> int:
 
 def _hang(image: Image.Image, sign: Happening) -> None:
     assert isinstance(sign.fact, Sign)
-    board = shapes.sign(str(sign.fact.colour), str(sign.fact.text))
-    image.paste(board, ((scenery.WIDTH - board.width) // 2, 12), board)
+    board = sign_board(str(sign.fact.colour), str(sign.fact.text))
+    image.paste(board, ((WIDTH - board.width) // 2, 12), board)
 
 
 def _act(image: Image.Image, deed: Happening, x: int, time: float) -> None:
@@ -79,7 +80,7 @@ def _act(image: Image.Image, deed: Happening, x: int, time: float) -> None:
     assert isinstance(deed.fact, Deed)
     assert deed.fact.thing is not None
     done = (time - deed.start) / (deed.end - deed.start)
-    thing = shapes.thing(deed.fact.thing)
+    thing = thing_picture(deed.fact.thing)
     swing = math.sin(time * 6)
     left, top = x + 52, 176
     match deed.fact.verb:
@@ -102,7 +103,7 @@ def _act(image: Image.Image, deed: Happening, x: int, time: float) -> None:
             spread = done if deed.fact.verb == "open" else 1 - done
             _doors(image, left, top, spread)
     image.paste(thing, (left, top), thing)
-    icon = shapes.icon(str(deed.fact.verb))
+    icon = verb_icon(str(deed.fact.verb))
     image.paste(icon, (x + 56, 104), icon)
 
 
@@ -111,19 +112,19 @@ def _doors(image: Image.Image, left: int, top: int, spread: float) -> None:
     draw = ImageDraw.Draw(image)
     gap = round(24 * spread)
     for edge in (left + 20 - gap, left + 26 + gap):
-        draw.rectangle((edge, top - 4, edge + 6, top + 56), fill=shapes.INK)
+        draw.rectangle((edge, top - 4, edge + 6, top + 56), fill=INK)
 
 
 @lru_cache(maxsize=256)
 def _turned(colour: str, kind: str, eighths: int) -> Image.Image:
-    return shapes.thing(Thing(colour, kind)).rotate(-45 * eighths)
+    return thing_picture(Thing(colour, kind)).rotate(-45 * eighths)
 
 
 @lru_cache(maxsize=512)
 def _sunk(colour: str, kind: str, depth: int) -> Image.Image:
     """A thing covered from below by a dark box, down to ``depth`` pixels."""
-    image = shapes.thing(Thing(colour, kind)).copy()
-    ImageDraw.Draw(image).rectangle((0, 50 - depth, 51, 51), fill=(*shapes.INK, 255))
+    image = thing_picture(Thing(colour, kind)).copy()
+    ImageDraw.Draw(image).rectangle((0, 50 - depth, 51, 51), fill=(*INK, 255))
     return image
 
 

@@ -8,9 +8,9 @@ from PIL import Image, ImageDraw
 
 from longtake.lab.chance import generator
 from longtake.lab.script import Appearance
+from longtake.lab.shapes import Colour
 
 Draw = ImageDraw.ImageDraw
-Colour = tuple[int, int, int]
 Paint = Callable[[int, int, int], Colour]
 """Turns a colour into the same colour in the light of the episode."""
 WIDTH, HEIGHT, GROUND = 480, 270, 196

@@ -26,7 +26,7 @@ def font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
 
 
 @lru_cache(maxsize=64)
-def person(who: Person) -> Image.Image:
+def person_figure(who: Person) -> Image.Image:
     """A person, seen from the front."""
     image, draw = _blank(PERSON)
     coat = v.COLOURS[who.coat]
@@ -56,7 +56,7 @@ def person(who: Person) -> Image.Image:
 
 
 @lru_cache(maxsize=256)
-def thing(what: Thing) -> Image.Image:
+def thing_picture(what: Thing) -> Image.Image:
     """A thing in its colour."""
     image, draw = _blank(THING)
     _THINGS[what.kind](draw, v.COLOURS[what.colour])
@@ -174,7 +174,7 @@ _THINGS: dict[str, Callable[[ImageDraw.ImageDraw, Colour], None]] = {
 
 
 @lru_cache(maxsize=16)
-def icon(verb: str) -> Image.Image:
+def verb_icon(verb: str) -> Image.Image:
     """The icon beside a head that shows what is being done."""
     image, d = _blank(ICON)
     d.ellipse((0, 0, 39, 29), fill=(255, 255, 255), outline=INK)
@@ -211,7 +211,7 @@ def icon(verb: str) -> Image.Image:
 
 
 @lru_cache(maxsize=128)
-def sign(colour: str, text: str) -> Image.Image:
+def sign_board(colour: str, text: str) -> Image.Image:
     """A board with text."""
     letters = font(21)
     left, top, right, bottom = letters.getbbox(text)

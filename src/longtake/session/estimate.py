@@ -13,7 +13,7 @@ from longtake.models.chat import Chat
 from longtake.models.tokens import estimate as estimate_tokens
 from longtake.prompts import show_question
 from longtake.session.asking import Session, registered_name
-from longtake.steps import candidates
+from longtake.steps.candidates import LEAST_TOKENS, MOST, SHARE
 from longtake.steps.run import Run
 from longtake.types import Question
 
@@ -77,11 +77,11 @@ def estimate(
     tokens_out = round(most.reply_words * TOKENS_PER_WORD)
     calls, frames = most.calls, most.frames
     if check:
-        shown = max(candidates.LEAST_TOKENS, candidates.SHARE * (tokens_in + tokens_out)) + picture
+        shown = max(LEAST_TOKENS, SHARE * (tokens_in + tokens_out)) + picture
         asked = CHECK_WORDS * TOKENS_PER_WORD + words([show_question(question)]) * TOKENS_PER_WORD
         calls += CHECK_CALLS
-        frames += CHECK_CALLS * min(candidates.MOST, math.ceil(shown / max(1, picture)))
-        tokens_in += CHECK_CALLS * round(shown + asked + per_call + candidates.MOST * TIME_TOKENS)
+        frames += CHECK_CALLS * min(MOST, math.ceil(shown / max(1, picture)))
+        tokens_in += CHECK_CALLS * round(shown + asked + per_call + MOST * TIME_TOKENS)
         tokens_out += CHECK_CALLS * round(CHECK_WORDS * TOKENS_PER_WORD)
     cost = _cost(chats, tokens_in, tokens_out)
     return Estimate(

@@ -15,14 +15,14 @@ from typing import Generic, TypeVar
 from longtake.models.budget import Ledger
 from longtake.stopping import Stop, leave_behind
 
-T = TypeVar("T")
+R = TypeVar("R")
 POLL = 0.05
 """Seconds between two looks at the clock."""
 GRACE = 0.4
 """Seconds that work has to end by itself, with an answer of its own."""
 
 
-def on_time(act: Callable[[], T], ledger: Ledger, stop: Stop, *, apart: bool) -> T:
+def on_time(act: Callable[[], R], ledger: Ledger, stop: Stop, *, apart: bool) -> R:
     """The result of ``act``; raises the error of ``stop`` if it is set or the time is up.
 
     ``apart`` says whether the work gets a thread of its own, without which it ends only where it
@@ -49,13 +49,13 @@ def on_time(act: Callable[[], T], ledger: Ledger, stop: Stop, *, apart: bool) ->
     return work.result()
 
 
-class _Work(Generic[T]):
+class _Work(Generic[R]):
     """A function on a thread of its own, with the caller's trace, prompts and step."""
 
-    def __init__(self, act: Callable[[], T], stop: Stop) -> None:
+    def __init__(self, act: Callable[[], R], stop: Stop) -> None:
         self.done = threading.Event()
         self._act, self._stop = act, stop
-        self._results: list[T] = []
+        self._results: list[R] = []
         self._failure: BaseException | None = None
         context = contextvars.copy_context()
         # a daemon, so that the process can end before it does
@@ -73,7 +73,7 @@ class _Work(Generic[T]):
         finally:
             self.done.set()
 
-    def result(self) -> T:
+    def result(self) -> R:
         """What the function returned; raises what it raised."""
         if self._failure is not None:
             raise self._failure
