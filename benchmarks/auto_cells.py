@@ -80,7 +80,7 @@ class Cell:
     def solver(self) -> Solver:
         """The method with the simulated model in every role."""
         model = f"lab/acuity={self.acuity:g}"
-        casting = with_profile_model(Casting((model,)), self.method, LAB_2)
+        casting = with_profile_model(Casting((model,)), self.method)
         settings = Settings(budget=BudgetSettings(**self.budget))
         return Solver(self.method, Session(settings, casting).with_fields(self.method, self.fields))
 
@@ -97,7 +97,7 @@ class Bench:
         seeds = range(first, first + self.options.worlds)
         if cell.further:
             seeds = range(first + WORLDS, first + WORLDS + self.options.further)
-        return lab(seeds, cell.minutes, self.options.questions, profile=LAB_2)
+        return lab(seeds, cell.minutes, self.options.questions)
 
     def run(self, cell: Cell) -> Scored | None:
         """Ask what has no result yet; with ``--page-only``, only what is complete is returned."""

@@ -17,7 +17,7 @@ from longtake.evals.experiment import with_profile_model
 from longtake.evals.lab import lab
 from longtake.evals.scoring import accuracy, correct
 from longtake.evals.solving import Solver, answer_one
-from longtake.lab.profile import LAB_1, LAB_2
+from longtake.lab.profile import LAB_2
 from longtake.session.asking import Session
 from longtake.session.casting import Casting
 
@@ -51,11 +51,11 @@ def implied(less: float, more: float, kept: float) -> float:
     return low
 
 
-def answers(method, profile, parameters="", **fields):
+def answers(method, parameters="", **fields):
     """Every question with its item, its result and whether it is right."""
-    benchmark = lab(SEEDS, MINUTES, 10, profile=profile)
+    benchmark = lab(SEEDS, MINUTES, 10)
     models = (f"lab/{parameters}",) if parameters else ()
-    casting = with_profile_model(Casting(models), method, profile)
+    casting = with_profile_model(Casting(models), method)
     solver = Solver(method, Session(casting=casting).with_fields(method, fields))
     for item in benchmark.items:
         row = answer_one(solver, benchmark.source, item.asked)
@@ -63,23 +63,22 @@ def answers(method, profile, parameters="", **fields):
 
 
 def dilution():
-    """The dilution that each source implies, and accuracy by frames in both editions."""
+    """The dilution that each source implies, and accuracy by frames."""
     found = [implied(less, more, kept) for _, less, more, kept in PUBLISHED]
     for (source, *_), value in zip(PUBLISHED, found, strict=True):
         print(f"{value:.3f}  {source}")
     print(f"{math.prod(found) ** (1 / len(found)):.3f}  geometric mean")
-    for profile in (LAB_1, LAB_2):
-        for frames in FRAMES:
-            played = list(answers("uniform", profile, frames=frames))
-            rate = accuracy([ok for *_, ok in played], [i.asked.video for i, *_ in played])
-            print(f"{profile.name} uniform {frames:>3} frames {rate}", flush=True)
+    for frames in FRAMES:
+        played = list(answers("uniform", frames=frames))
+        rate = accuracy([ok for *_, ok in played], [i.asked.video for i, *_ in played])
+        print(f"uniform {frames:>3} frames {rate}", flush=True)
 
 
 def grading(values):
     """How often VideoAgent is right where it grades itself 3."""
     for value in values:
         graded = defaultdict(list)
-        for _, row, ok in answers("videoagent", LAB_2, f"grading={value}"):
+        for _, row, ok in answers("videoagent", f"grading={value}"):
             # the check halves the confidence of an answer that found no support
             graded["3" if row.get("confidence") else "below"].append(ok)
         shares = {key: f"{sum(v) / len(v):.2f} of {len(v)}" for key, v in graded.items()}
@@ -91,7 +90,7 @@ def judging(values):
     rounds = {0.88: 1, 0.65: 2, 0.46: 3}  # exit_confidence, halved where the check found no support
     for value in values:
         by_round = defaultdict(list)
-        for _, row, ok in answers("a4vl", LAB_2, f"judging={value}"):
+        for _, row, ok in answers("a4vl", f"judging={value}"):
             stated = row.get("confidence") or 0.0
             agreed = rounds.get(stated) or rounds.get(round(2 * stated, 2))
             by_round[agreed].append(ok)

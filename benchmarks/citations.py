@@ -23,7 +23,6 @@ from longtake.evals.lab import lab
 from longtake.evals.markdown import table
 from longtake.evals.runner import Scored, score
 from longtake.evals.scoring import DRAWS
-from longtake.lab.profile import LAB_2
 from longtake.types import GIVEN
 
 MINUTES = 60
@@ -56,8 +55,8 @@ def cells(options: argparse.Namespace) -> list[tuple[Cell, Cell]]:
     """Each method without and with the check."""
     pairs = []
     for method in options.methods:
-        plain = Cell(options.out, LAB_2, MINUTES, method, verify=False)
-        pairs.append((plain, Cell(options.out, LAB_2, MINUTES, method)))
+        plain = Cell(options.out, MINUTES, method, verify=False)
+        pairs.append((plain, Cell(options.out, MINUTES, method)))
     return pairs
 
 
@@ -140,7 +139,7 @@ def main() -> None:
     parser.add_argument("--page-only", action="store_true")
     options = parser.parse_args()
     seeds = range(options.first_seed, options.first_seed + options.worlds)
-    benchmark = lab(seeds, MINUTES, options.questions, profile=LAB_2)
+    benchmark = lab(seeds, MINUTES, options.questions)
     if not options.page_only:
         todo = [cell for pair in cells(options) for cell in pair]
         with ThreadPoolExecutor(options.parallel) as pool:

@@ -1,8 +1,8 @@
-"""Every method on 20, 60 and 120 minutes of film, lab-1 beside lab-2: one page and one drawing.
+"""Every method on 20, 60 and 120 minutes of film: one page and one drawing.
 
     python benchmarks/lab2.py --out build/lab2 --workers 16
 
-Each cell (edition, length, method) is a run folder that is resumed, so the command may be stopped
+Each cell (length, method) is a run folder that is resumed, so the command may be stopped
 and started again at any time, also with other ``--methods`` or ``--minutes``. Each method is paired
 with ``uniform`` on the same questions: with as many frames as the method was shown on average, and
 with as many as cost the same tokens, at most what fits the model's context. No GPU is used; the
@@ -28,7 +28,7 @@ from longtake.evals.runner import Scored, evaluate
 from longtake.evals.runs import RunFolder
 from longtake.evals.scoring import paired
 from longtake.evals.solving import Solver
-from longtake.lab.profile import PROFILES, Profile
+from longtake.lab.profile import CURRENT
 from longtake.plots.accuracy import Mark, as_svg, bars
 from longtake.session.asking import Session
 from longtake.session.casting import Casting
@@ -42,10 +42,9 @@ PROMPT_TOKENS = 250  # of uniform, without its pictures
 
 @dataclass(frozen=True)
 class Cell:
-    """A method, or uniform with a number of frames, on the films of one edition and length."""
+    """A method, or uniform with a number of frames, on the films of one length."""
 
     out: Path
-    profile: Profile
     minutes: int
     method: str
     frames: int | None = None
@@ -54,14 +53,14 @@ class Cell:
     @property
     def folder(self) -> RunFolder:
         """Where its results are."""
-        name = f"{self.profile.name}-{self.minutes}-{self.method}"
+        name = f"{CURRENT.name}-{self.minutes}-{self.method}"
         if self.frames is not None:
             name = f"{name}-{self.frames}"
         return RunFolder(self.out / (name if self.verify else f"{name}-unverified"))
 
     def solver(self) -> Solver:
-        """The method with the edition's simulated model in every role."""
-        casting = with_profile_model(Casting(), self.method, self.profile)
+        """The method with the laboratory's simulated model in every role."""
+        casting = with_profile_model(Casting(), self.method)
         settings = replace(Settings(), answers=AnswerSettings(verify=self.verify))
         session = Session(settings, casting=casting)
         if self.frames is not None:
@@ -97,7 +96,6 @@ class Row:
         scored, rate = self.scored, self.scored.accuracy
         return [
             self.cell.method,
-            self.cell.profile.name,
             f"{rate.value:.1%} [{rate.low:.1%}, {rate.high:.1%}]",
             f"{scored.mean('frames'):.1f}",
             in_text(scored.count("seen")),
@@ -119,7 +117,6 @@ def citations(scored: Scored) -> tuple[str, str]:
 
 HEAD = (
     "method",
-    "edition",
     "accuracy (95 %)",
     "frames",
     "distinct",
@@ -137,36 +134,36 @@ def frames_for(cell: Cell, benchmark: Benchmark, scored: Scored) -> tuple[int, i
     most = frames_in_one_call(cell.solver().session, benchmark)
     assert most is not None  # simulated models have a context
     shown = min(most, max(1, round(scored.mean("frames"))))
-    affordable = round((scored.tokens - PROMPT_TOKENS) / cell.profile.model.picture_tokens)
+    affordable = round((scored.tokens - PROMPT_TOKENS) / CURRENT.model.picture_tokens)
     return shown, min(most, max(1, affordable))
 
 
-def worlds(options: argparse.Namespace, minutes: int, profile: Profile) -> Benchmark:
+def worlds(options: argparse.Namespace, minutes: int) -> Benchmark:
     """The questions of a cell; every length has its own films."""
     first = options.first_seed + 5 * minutes
     seeds = range(first, first + options.worlds)
-    return lab(seeds, minutes, options.questions, profile=profile)
+    return lab(seeds, minutes, options.questions)
 
 
-def measure(options: argparse.Namespace, profile: Profile, minutes: int, method: str) -> Row:
+def measure(options: argparse.Namespace, minutes: int, method: str) -> Row:
     """Run a cell and its two baselines."""
-    benchmark = worlds(options, minutes, profile)
-    cell = Cell(options.out, profile, minutes, method)
+    benchmark = worlds(options, minutes)
+    cell = Cell(options.out, minutes, method)
     scored = cell.run(benchmark, options.workers)
     baselines = []
     for frames in frames_for(cell, benchmark, scored):
-        uniform = Cell(options.out, profile, minutes, "uniform", frames)
+        uniform = Cell(options.out, minutes, "uniform", frames)
         baselines.append(uniform.run(benchmark, options.workers))
     return Row(cell, scored, *baselines)
 
 
 def write(rows: list[Row], out: Path) -> None:
     """The page and the drawing."""
-    blocks = ["# Every method, lab-1 beside lab-2"]
+    blocks = ["# Every method"]
     groups = []
     for minutes in sorted({row.cell.minutes for row in rows}):
         chosen = [row for row in rows if row.cell.minutes == minutes]
-        chosen.sort(key=lambda row: (row.cell.method, row.cell.profile.name))
+        chosen.sort(key=lambda row: row.cell.method)
         count = len(chosen[0].scored.items)
         blocks.append(f"## {minutes} minutes, {count} questions")
         blocks.append(table(HEAD, [row.cells() for row in chosen]))
@@ -176,8 +173,7 @@ def write(rows: list[Row], out: Path) -> None:
                 if row.cell.method == method:
                     marks.append(_mark(row))
             groups.append((f"{method}, {minutes} min", marks))
-    hashes = ", ".join(profile.hash for profile in PROFILES.values())
-    blocks.append(f"Profiles {hashes}. Intervals are over films. Leads are in points.")
+    blocks.append(f"Profile {CURRENT.hash}. Intervals are over films. Leads are in points.")
     out.mkdir(parents=True, exist_ok=True)
     (out / "lab2.md").write_text("\n\n".join(blocks) + "\n", encoding="utf-8")
     (out / "lab2.svg").write_bytes(as_svg(bars(groups)))
@@ -186,8 +182,7 @@ def write(rows: list[Row], out: Path) -> None:
 
 def _mark(row: Row) -> Mark:
     rate = row.scored.accuracy
-    colour = list(PROFILES).index(row.cell.profile.name)
-    return Mark(0.0, rate.value, rate.low, rate.high, row.cell.profile.name, colour)
+    return Mark(0.0, rate.value, rate.low, rate.high, CURRENT.name, 0)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -197,14 +192,13 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--methods", nargs="+", default=METHODS)
     parser.add_argument("--minutes", nargs="+", type=int, default=LENGTHS)
-    parser.add_argument("--profiles", nargs="+", choices=tuple(PROFILES), default=tuple(PROFILES))
     parser.add_argument("--worlds", type=int, default=WORLDS)
     parser.add_argument("--questions", type=int, default=QUESTIONS, help="about each world")
     parser.add_argument("--first-seed", type=int, default=FIRST_SEED)
     options = parser.parse_args(arguments)
     rows = []
-    for minutes, method, name in product(options.minutes, options.methods, options.profiles):
-        rows.append(measure(options, PROFILES[name], minutes, method))
+    for minutes, method in product(options.minutes, options.methods):
+        rows.append(measure(options, minutes, method))
     write(rows, options.out)
 
 

@@ -16,7 +16,6 @@ from longtake.cli.output import emit_json, progress, say
 from longtake.errors import MissingExtra
 from longtake.lab.acuity import parse
 from longtake.lab.film import check_folder, make_world, read_script, summary, write_world
-from longtake.lab.profile import CURRENT, PROFILES, profile_named
 
 
 @click.group()
@@ -56,21 +55,11 @@ def lab() -> None:
     "--questions", "count", type=COUNT, default=60, show_default=True, help="Most questions."
 )
 @click.option(
-    "--profile",
-    "edition",
-    type=click.Choice(list(PROFILES)),
-    default=CURRENT.name,
-    show_default=True,
-    help="Edition of the questions; films are the same in all.",
-)
-@click.option(
     "--no-code", is_flag=True, help="Leave the frame code out; simulated models then see nothing."
 )
 @as_json
 @debug
-def make(
-    minutes: int, seed: int, out: Path, count: int, edition: str, no_code: bool, as_json: bool
-) -> None:
+def make(minutes: int, seed: int, out: Path, count: int, no_code: bool, as_json: bool) -> None:
     """Make a film with its subtitles, script and questions.
 
     The same seed and length give the same world, byte for byte except for the video encoder's
@@ -82,7 +71,7 @@ def make(
     """
     check_folder(out)
     began = time.perf_counter()
-    world = make_world(seed, minutes, count, profile_named(edition))
+    world = make_world(seed, minutes, count)
     with progress(world.script.name) as advance:
         write_world(world, out, code=not no_code, advance=advance)
     seconds = round(time.perf_counter() - began, 1)

@@ -22,7 +22,7 @@ from longtake.evals.items import Benchmark
 from longtake.evals.lab import lab as lab_experiment
 from longtake.evals.outcomes import count_statuses, in_text, list_errors
 from longtake.evals.solving import Solver
-from longtake.lab.profile import CURRENT, PROFILES, profile_named
+from longtake.lab.profile import CURRENT
 from longtake.plots.events import check as check_plot
 from longtake.plots.sweep import draw
 from longtake.session.asking import Session
@@ -53,14 +53,6 @@ from longtake.types import GIVEN
     help="Seed of the first world; 0 to 99 for development, 1000 and up to publish.",
 )
 @click.option(
-    "--profile",
-    "edition",
-    type=click.Choice(list(PROFILES)),
-    default=CURRENT.name,
-    show_default=True,
-    help="Edition of the laboratory: questions, and defaults of simulated models.",
-)
-@click.option(
     "--noise",
     type=float,
     metavar="X",
@@ -87,7 +79,6 @@ def run_command(
     worlds: int,
     questions: int,
     first_seed: int,
-    edition: str,
     noise: float | None,
     encoded: Path | None,
     workers: int,
@@ -111,8 +102,7 @@ def run_command(
       longtake lab run --method videoagent --minutes 60 --worlds 3 --questions 40
       longtake lab run --method videoagent --model lab/seed=9 --sweep --json
     """
-    profile = profile_named(edition)
-    casting = experiment.with_profile_model(session.casting, method, profile)
+    casting = experiment.with_profile_model(session.casting, method)
     session = replace(session, casting=casting)
     solver = Solver(method, session)
     _check_options(session, sweep=sweep, plot=plot, noise=noise)
@@ -120,13 +110,7 @@ def run_command(
 
     def make_worlds(noise: float | None) -> Benchmark:
         return lab_experiment(
-            seeds,
-            minutes,
-            questions,
-            noise=noise,
-            films=encoded,
-            opened_with=session.settings,
-            profile=profile,
+            seeds, minutes, questions, noise=noise, films=encoded, opened_with=session.settings
         )
 
     # unknown names and missing films are rejected before anything runs
@@ -146,9 +130,9 @@ def run_command(
             measured = cell.measured
             accuracy, lead = measured.scored.accuracy, measured.lead
             say(f"acuity {cell.acuity:g}, noise {cell.noise:g}: {accuracy}, lead {lead}")
-    _show_sweep(method, cells, profile.hash, as_json)
+    _show_sweep(method, cells, CURRENT.hash, as_json)
     if plot is not None:
-        title = f"{method} minus uniform at equal frames, points ({profile.hash})"
+        title = f"{method} minus uniform at equal frames, points ({CURRENT.hash})"
         draw([cell.plain() for cell in cells], plot, title=title)
 
 

@@ -16,7 +16,7 @@ from longtake.evals.runner import Scored, evaluate
 from longtake.evals.scoring import Difference, Rate, by_tag, paired
 from longtake.evals.solving import AskAll, Solver
 from longtake.lab.acuity import LabModel, parse
-from longtake.lab.profile import PROFILE, Profile, profile_named
+from longtake.lab.profile import CURRENT, profile_named
 from longtake.session.asking import Session
 from longtake.session.casting import Assignment, Casting
 
@@ -99,26 +99,26 @@ class Cell:
         return {"acuity": self.acuity, "noise": self.noise, **self.measured.plain()}
 
 
-def with_profile_model(casting: Casting, method: str, profile: Profile = PROFILE) -> Casting:
+def with_profile_model(casting: Casting, method: str) -> Casting:
     """The casting with the profile's simulated model in every role that has no model.
 
     Simulated models that name no edition of the laboratory are the profile's.
     """
-    models = [_of_profile(model, profile) for model in casting.models]
+    models = [_of_profile(model) for model in casting.models]
     if not casting.everyone:
         # in front, because a model named later for a role takes precedence
-        models = [LabModel.of(profile.name).name, *models]
+        models = [LabModel.of(CURRENT.name).name, *models]
     return replace(casting, models=tuple(models)).among((method, BASELINE))
 
 
-def _of_profile(model: str, profile: Profile) -> str:
+def _of_profile(model: str) -> str:
     """``ROLE=NAME`` or ``NAME``, with the profile in the name of a simulated model."""
     role, found, parameters = model.partition(LAB)
     is_named = "profile=" in parameters
     is_simulated = found and (not role or role.endswith("="))
-    if not is_simulated or is_named or profile == PROFILE:
+    if not is_simulated or is_named:
         return model
-    return f"{role}{LAB}profile={profile.name},{parameters}"
+    return f"{role}{LAB}profile={CURRENT.name},{parameters}"
 
 
 def check(solver: Solver, benchmark: Benchmark, *, all_films: bool) -> None:

@@ -14,7 +14,7 @@ from longtake.footage.protocol import Footage
 from longtake.lab.encoder import LabEncoder
 from longtake.lab.footage import LabFootage
 from longtake.lab.grammar import sentence
-from longtake.lab.profile import PROFILE, Profile
+from longtake.lab.profile import CURRENT
 from longtake.lab.questions import make_questions
 from longtake.lab.world import make_script
 from longtake.perception.senses import Senses
@@ -73,7 +73,6 @@ def lab(
     films: Path | None = None,
     captions: bool = False,
     opened_with: Settings | None = None,
-    profile: Profile = PROFILE,
 ) -> Benchmark:
     """``questions`` about each world, of every kind in turn.
 
@@ -81,13 +80,13 @@ def lab(
     """
     items = []
     for seed in seeds:
-        for made in make_questions(make_script(seed, minutes), questions, profile):
+        for made in make_questions(make_script(seed, minutes), questions):
             asked = Asked(f"{seed}_{made.id}", f"{seed}:{minutes}", made.question)
             label = made.answer if made.options else made.answer_text
             items.append(Item(asked, label, {"type": made.kind}, made.evidence))
     settings = {
-        "profile": profile.name,
-        "profile_hash": profile.hash,
+        "profile": CURRENT.name,
+        "profile_hash": CURRENT.hash,
         "minutes": minutes,
         "noise": noise,
         "seeds": list(seeds),

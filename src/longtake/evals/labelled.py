@@ -11,6 +11,7 @@ from longtake.evals import report as reports
 from longtake.evals.benchmarks import load
 from longtake.evals.report import Report
 from longtake.evals.runs import RunFolder
+from longtake.lab.profile import CURRENT
 
 
 def read(path: Path, data: Sequence[Path]) -> Report:
@@ -38,7 +39,8 @@ def read(path: Path, data: Sequence[Path]) -> Report:
 def recorded_options(asked: Mapping[str, Any]) -> dict[str, str]:
     """The options that a run's benchmark was loaded with."""
     options = dict(asked["options"])
-    # what the lab's default edition was then
-    if "profile" in asked:
-        options.setdefault("profile", asked["profile"])
+    # version 0.2 had two editions of the laboratory, and named the one it used
+    edition = options.pop("profile", asked.get("profile", CURRENT.name))
+    if edition != CURRENT.name:
+        raise RunError(f"run on the questions of {edition}; use longtake 0.2 to score it")
     return options

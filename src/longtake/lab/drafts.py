@@ -1,13 +1,15 @@
 """Drafts of questions, one generator per kind.
 
 Drafts come in random order, with plausible wrong options; :mod:`longtake.lab.questions` decides
-which of them become questions. The order of draws from ``rng`` is part of the profile: reordering
+which of them become questions. No strategy that does not look may do better than chance: options
+tell nothing about the answer. The order of draws from ``rng`` is part of the profile: reordering
 them changes every question.
 """
 
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,8 +23,10 @@ from longtake.lab.script import Script
 T = TypeVar("T")
 OPTIONS = 4
 """Options per question."""
-COUNTED = range(2, 7)
-"""Counts worth asking for."""
+MOST_COUNTED = 8
+"""The largest number that is asked for."""
+TRIES = 24
+"""Draws of wrong options before a deed is given up."""
 
 
 @dataclass(frozen=True)
@@ -130,17 +134,6 @@ def _spoken(script: Script, rng: random.Random) -> Drafts:
         yield Draft(query, str(said.value), wrong, (happening,))
 
 
-def _order(script: Script, rng: random.Random) -> Drafts:
-    """Which deed happens before or after another; wrong options lie on the other side."""
-    for number, anchor in shuffled(rng, enumerate(script.deeds)):
-        form, right, wrong = sides(script, number, rng)
-        if right and len(wrong) >= OPTIONS - 1:
-            answer = rng.choice(right)
-            tempting = tuple(clause(deed_of(h)) for h in rng.sample(wrong, OPTIONS - 1))
-            query = Query(form, anchor.fact)
-            yield Draft(query, clause(deed_of(answer)), tempting, (anchor, answer))
-
-
 def sides(
     script: Script, number: int, rng: random.Random
 ) -> tuple[str, Sequence[Happening], Sequence[Happening]]:
@@ -164,23 +157,6 @@ def counted(script: Script) -> list[tuple[Query, int]]:
     return totals
 
 
-def _counts(script: Script, rng: random.Random) -> Drafts:
-    """How often somebody does something, or something is done with a kind of thing."""
-    candidates = counted(script)
-    # 1 is added as an option that is always plausible
-    numbers = {form: {1} for form in ("count", "count_kind")}
-    for query, total in candidates:
-        numbers[query.form].add(total)
-    for query, total in shuffled(rng, candidates):
-        if total not in COUNTED:
-            continue
-        # counts that occur in this film, nearest first, are the most plausible
-        others = sorted(number for number in numbers[query.form] if number != total)
-        others.sort(key=lambda number: (abs(number - total), rng.random()))
-        wrong = tuple(map(str, others))
-        yield Draft(query, str(total), wrong, evidence_of_count(script, query))
-
-
 def evidence_of_count(script: Script, query: Query) -> tuple[Happening, ...]:
     """Every deed that is counted."""
     assert query.first is not None
@@ -190,23 +166,6 @@ def evidence_of_count(script: Script, query: Query) -> tuple[Happening, ...]:
 
 def _is_kind(deed: Deed, kind: str | None) -> bool:
     return kind is None or (deed.thing is not None and deed.thing.kind == kind)
-
-
-def _before_after(script: Script, rng: random.Random) -> Drafts:
-    """What a person does right before or after another deed in the same scene."""
-    for scene in shuffled(rng, script.scenes):
-        for person in shuffled(rng, scene.people):
-            theirs = [h for h in scene.deeds if deed_of(h).person == person]
-            for first, second in pairwise(theirs):
-                form = rng.choice(("next", "previous"))
-                anchor, answer = (first, second) if form == "next" else (second, first)
-                others = _others_of(script, person, (anchor, answer))
-                rng.shuffle(others)
-                # deeds at the same place are the most tempting
-                others.sort(key=lambda deed: deed.place != scene.place)
-                wrong = tuple(value_of(form, deed) for deed in others)
-                query = Query(form, anchor.fact)
-                yield Draft(query, value_of(form, answer.fact), wrong, (anchor, answer))
 
 
 def _others_of(script: Script, person: Person | None, excluded: Sequence[Happening]) -> list[Deed]:
@@ -303,6 +262,105 @@ def _open(script: Script, rng: random.Random) -> Drafts:
                 sources.remove(source)
             else:
                 yield draft
+
+
+def _counts(script: Script, rng: random.Random) -> Drafts:
+    """Four neighbouring totals are chosen first, then which of them is right."""
+    by_form: dict[str, dict[int, list[Query]]] = {}
+    for query, total in shuffled(rng, counted(script)):
+        if total <= MOST_COUNTED:
+            by_form.setdefault(query.form, {}).setdefault(total, []).append(query)
+    while True:
+        # a total without a question left can be no option: it would never be right
+        known = {form: sorted(t for t in totals if totals[t]) for form, totals in by_form.items()}
+        forms = [form for form, totals in known.items() if len(totals) >= OPTIONS]
+        if not forms:
+            return
+        form = rng.choice(forms)
+        start = rng.randrange(len(known[form]) - OPTIONS + 1)
+        options = known[form][start : start + OPTIONS]
+        total = rng.choice(options)
+        query = by_form[form][total].pop()
+        wrong = tuple(str(option) for option in options if option != total)
+        yield Draft(query, str(total), wrong, evidence_of_count(script, query))
+
+
+def _order(script: Script, rng: random.Random) -> Drafts:
+    """Which deed happens before or after another; wrong options lie on the other side.
+
+    The right option is as often like the others as each wrong one is.
+    """
+    target = rng.randrange(OPTIONS)
+    for number in shuffled(rng, range(len(script.deeds))):
+        anchor = script.deeds[number]
+        form, right, wrong = sides(script, number, rng)
+        if not right or len(wrong) < OPTIONS - 1:
+            continue
+        answer = rng.choice(right)
+        stated = clause(deed_of(answer))
+        clauses = [clause(deed_of(happening)) for happening in wrong]
+        others = _fair(stated, clauses, target, rng)
+        if others:
+            yield Draft(Query(form, anchor.fact), stated, others, (anchor, answer))
+            # drawn anew only now: giving up must not favour the ranks that are easy to reach
+            target = rng.randrange(OPTIONS)
+
+
+def _before_after(script: Script, rng: random.Random) -> Drafts:
+    """What a person does right before or after another deed in the same scene.
+
+    All options name the question's place and share words with it alike.
+    """
+    target = rng.randrange(OPTIONS)
+    for scene in shuffled(rng, script.scenes):
+        there = [h for h in script.deeds if deed_of(h).place == scene.place]
+        for person in shuffled(rng, scene.people):
+            theirs = [h for h in scene.deeds if deed_of(h).person == person]
+            for first, second in pairwise(theirs):
+                form = rng.choice(("next", "previous"))
+                anchor, answer = (first, second) if form == "next" else (second, first)
+                right = value_of(form, answer.fact)
+                named = [value_of(form, h.fact) for h in there if h is not anchor]
+                query = Query(form, anchor.fact)
+                # deeds of other people are options as well: one person's are too few
+                others = _fair(right, named, target, rng, question=query.text)
+                if others:
+                    yield Draft(query, right, others, (anchor, answer))
+                    target = rng.randrange(OPTIONS)
+
+
+def _fair(
+    right: str, candidates: Sequence[str], target: int, rng: random.Random, question: str = ""
+) -> tuple[str, ...]:
+    """Wrong options among which the right one takes the given rank; nothing if none are found.
+
+    The rank is by words in common with the question or, without one, with the other options.
+    """
+    wrong = [option for option in dict.fromkeys(candidates) if option != right]
+    if len(wrong) < OPTIONS - 1:
+        return ()
+    for _ in range(TRIES):
+        others = rng.sample(wrong, OPTIONS - 1)
+        if _rank(right, others, question, rng) == target:
+            return tuple(others)
+    return ()
+
+
+def _rank(right: str, wrong: Sequence[str], question: str, rng: random.Random) -> int:
+    """How many wrong options share more words than the right one; ties are broken at random."""
+    options = [_words(option) for option in (right, *wrong)]
+    compared = [_words(question)] if question else options
+    shared = []
+    for words in options:
+        common = sum(len(words & other) for other in compared)
+        # with the other options alone: a longer option shares more with itself
+        own = 0 if question else len(words)
+        shared.append((common - own, rng.random()))
+    return sum(other > shared[0] for other in shared[1:])
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.lower()))
 
 
 MAKERS: dict[str, Maker] = {

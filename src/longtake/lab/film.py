@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from longtake.errors import ConfigError
 from longtake.lab.chance import numbers
 from longtake.lab.drawing import Painter
-from longtake.lab.profile import PROFILE, Profile
+from longtake.lab.profile import CURRENT, PROFILE
 from longtake.lab.questions import LabQuestion, make_questions, questions_json
 from longtake.lab.script import Script, dump
 from longtake.lab.world import make_script
@@ -35,13 +35,12 @@ class World:
 
     script: Script
     questions: tuple[LabQuestion, ...]
-    profile: Profile = PROFILE
 
 
-def make_world(seed: int, minutes: int, questions: int = 60, profile: Profile = PROFILE) -> World:
+def make_world(seed: int, minutes: int, questions: int = 60) -> World:
     """Generate a world in memory."""
     script = make_script(seed, minutes)
-    return World(script, make_questions(script, questions, profile), profile)
+    return World(script, make_questions(script, questions))
 
 
 def write_world(
@@ -152,7 +151,7 @@ def summary(world: World) -> str:
         {
             "seed": script.seed,
             "minutes": script.minutes,
-            "profile": world.profile.hash,
+            "profile": CURRENT.hash,
             "episodes": len(script.episodes),
             "scenes": len(script.scenes),
             "deeds": len(script.deeds),

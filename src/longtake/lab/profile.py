@@ -1,8 +1,8 @@
-"""Every parameter of the laboratory, in frozen, versioned records: the editions of the laboratory.
+"""Every parameter of the laboratory, in frozen, versioned records.
 
 Results obtained with different profiles are not comparable. Changing a number here requires a new
-profile name and a new run of every published figure. Both editions have the same films; they differ
-in their questions and in how simulated models fail.
+profile name and a new run of every published figure. Questions are those of lab-2; lab-1 names the
+films and the models without faults, which recorded replies and worlds depend on.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class QuestionProfile:
     """How questions are drawn."""
 
     balanced: bool = False
-    """Whether options of ``count``, ``order`` and ``before_after`` give no hint of the answer."""
+    """Whether options give no hint of the answer; they no longer do, so it only marks lab-2."""
 
 
 @dataclass(frozen=True)
@@ -150,15 +150,15 @@ LAB_2 = Profile(
     model=ModelProfile(dilution=0.1, middle=0.25, judging=0.5, grading=0.9),
 )
 PROFILES: Mapping[str, Profile] = {profile.name: profile for profile in (LAB_1, LAB_2)}
-"""Every edition by its name."""
+"""Every profile by its name."""
 PROFILE = LAB_1
-"""What all editions share: worlds, pictures and the encoder; and the model of plain lab names."""
+"""Worlds, pictures, the encoder, and the model of plain lab names."""
 CURRENT = LAB_2
-"""The edition of experiments that name none."""
+"""The profile of questions and experiments."""
 
 
 def profile_named(name: str) -> Profile:
-    """The edition with that name."""
+    """The profile with that name."""
     if name not in PROFILES:
         raise unknown("profile of the laboratory", name, list(PROFILES))
     return PROFILES[name]

@@ -12,11 +12,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from longtake.lab.balance import BALANCED
 from longtake.lab.chance import generator
 from longtake.lab.drafts import MAKERS, OPTIONS, Draft
 from longtake.lab.facts import Sighting
-from longtake.lab.profile import PROFILE, Profile
+from longtake.lab.profile import CURRENT
 from longtake.lab.script import Script, dump
 from longtake.lab.solving import option_of, solve
 from longtake.types import LETTERS, Question, Segment
@@ -57,17 +56,11 @@ class LabQuestion:
         }
 
 
-def make_questions(
-    script: Script, count: int = 60, profile: Profile = PROFILE
-) -> tuple[LabQuestion, ...]:
+def make_questions(script: Script, count: int = 60) -> tuple[LabQuestion, ...]:
     """Up to ``count`` questions; kinds take turns, so any prefix of the list is a fair mixture."""
-    balanced = profile.questions.balanced
-    # lab-1 had no name here, and its questions must stay as they are
-    edition = (profile.name,) if balanced else ()
-    rng = generator("questions", *edition, script.seed, script.minutes)
+    rng = generator("questions", CURRENT.name, script.seed, script.minutes)
     # drafts are generated lazily: most of a film is never asked about
-    drawn = BALANCED if balanced else MAKERS
-    makers = {kind: make(script, rng) for kind, make in drawn.items()}
+    makers = {kind: make(script, rng) for kind, make in MAKERS.items()}
     questions: list[LabQuestion] = []
     asked: set[str] = set()
     while makers and len(questions) < count:

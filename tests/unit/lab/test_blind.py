@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
+from dataclasses import replace
 
 from scipy.stats import binom
 
 from longtake.lab.film import make_world
-from longtake.lab.profile import LAB_1, LAB_2
 from longtake.types import LETTERS
 
 MINUTES = 20  # short films have the fewest candidates for wrong options
@@ -21,11 +21,11 @@ LEAST = 20
 EVERYWHERE = ("the", "a", "at", "it", "in", "of", "and", "person", "coat", "hat")
 
 
-def asked(profile, least):
+def asked(least):
     """At least so many questions with options, by world."""
     worlds, count = [], 0
     for seed in range(FIRST_SEED, FIRST_SEED + 100):
-        questions = make_world(seed, MINUTES, 60, profile).questions
+        questions = make_world(seed, MINUTES, 60).questions
         worlds.append([question for question in questions if question.options])
         count += len(worlds[-1])
         if count >= least:
@@ -106,17 +106,17 @@ def better_than_chance(worlds):
 
 
 def test_no_blind_strategy_beats_chance():
-    assert better_than_chance(asked(LAB_2, QUESTIONS)) == {}
+    assert better_than_chance(asked(QUESTIONS)) == {}
 
 
-def test_the_strategies_find_the_leaks_of_the_first_edition():
-    found = better_than_chance(asked(LAB_1, QUESTIONS // 2))
-    assert found["number 2 of 4", "count"] > 0.5
-    assert ("most: words of the question", "before_after") in found
+def leaking(question):
+    """The same question, but the second-smallest number is right if its options are numbers."""
+    order = ranked([number(option) for option in question.options])
+    if order is None:
+        return question
+    return replace(question, answer=LETTERS[order[1]], answer_text=question.options[order[1]])
 
 
-def test_balanced_questions_have_every_kind():
-    first, second = (
-        Counter(q.kind for q in make_world(7, 40, 60, p).questions) for p in (LAB_1, LAB_2)
-    )
-    assert set(first) == set(second)
+def test_the_strategies_find_a_leak():
+    worlds = [[leaking(question) for question in world] for world in asked(QUESTIONS // 4)]
+    assert better_than_chance(worlds)["number 2 of 4", "count"] == 1.0

@@ -19,7 +19,6 @@ from longtake.lab import code
 from longtake.lab.encoder import LabEncoder
 from longtake.lab.film import make_world, read_script, write_world
 from longtake.lab.footage import LabFootage
-from longtake.lab.profile import CURRENT
 from longtake.lab.script import dump
 from longtake.perception.efficientnet import EfficientNetLite2
 from longtake.perception.ocr import RapidReader
@@ -139,7 +138,7 @@ def test_no_code_leaves_the_code_out(tmp_path):
 
 def test_files_are_the_same_byte_for_byte(folder, tmp_path):
     again = tmp_path / "again"
-    write_world(make_world(SEED, MINUTES, profile=CURRENT), again)
+    write_world(make_world(SEED, MINUTES), again)
     for name in ("film.srt", "questions.json", "script.json"):
         assert (folder / name).read_bytes() == (again / name).read_bytes()
 

@@ -9,7 +9,6 @@ from longtake.errors import ConfigError
 from longtake.evals.benchmarks import About
 from longtake.evals.items import Benchmark
 from longtake.evals.lab import lab
-from longtake.lab.profile import CURRENT, PROFILES, profile_named
 from longtake.lab.world import MOST_MINUTES, MOST_SEED
 
 
@@ -32,8 +31,7 @@ def _made(options: Mapping[str, str], *, captions: bool) -> Benchmark:
         raise ConfigError(f"lab: minutes must be between 1 and {MOST_MINUTES}")
     if questions < 1:
         raise ConfigError("lab: questions must be 1 or more")
-    profile = profile_named(options.get("profile", CURRENT.name))
-    return lab(seeds, minutes, questions, noise=noise, captions=captions, profile=profile)
+    return lab(seeds, minutes, questions, noise=noise, captions=captions)
 
 
 def load(folder: Path, options: Mapping[str, str]) -> Benchmark:  # noqa: ARG001
@@ -50,7 +48,6 @@ OPTIONS = {
     "seeds": "FIRST-LAST (default 0-2; 1000 and up to publish)",
     "minutes": "length of each world (default 30)",
     "questions": "questions about each world (default 40)",
-    "profile": f"edition of the questions, {' or '.join(PROFILES)} (default {CURRENT.name})",
     "noise": "noise of the simulated encoder (default: the profile's)",
 }
 ABOUT = About(
