@@ -31,9 +31,9 @@ from longtake.display import visible
 from longtake.errors import ConfigError, LongtakeError
 from longtake.events import ScoresSet
 from longtake.index.film import Film
-from longtake.plots import answer as drawing
-from longtake.plots import belief
-from longtake.plots import events as plots
+from longtake.plots.answer import draw_answer
+from longtake.plots.belief import THUMBNAILS, draw_belief, read_search
+from longtake.plots.events import check_plot_path
 from longtake.session.asking import Session
 from longtake.session.films import open_film
 from longtake.sinks.jsonl import JsonlSink
@@ -279,7 +279,7 @@ class Outputs:
         if self.trace is not None:
             check_place(self.trace, TRACE, inputs=inputs)
         if self.plot is not None:
-            plots.check(self.plot)
+            check_plot_path(self.plot)
             check_place(self.plot, plot_kind(self.plot), inputs=(*inputs, self.trace))
         if self.clips is not None:
             check_clips_folder(self.clips)
@@ -288,12 +288,12 @@ class Outputs:
 def _draw(film: Film, result: Result, path: Path) -> None:
     """Draw the search of a method that keeps a belief over the film, or else the cited frames."""
     scores = [event for event in result.trace.events if isinstance(event, ScoresSet)]
-    search = belief.read(scores)
+    search = read_search(scores)
     if search is not None:
-        spacing = film.duration / belief.THUMBNAILS
-        times = [(number + 0.5) * spacing for number in range(belief.THUMBNAILS)]
-        belief.draw(search, result.answer, film.at(times, width=160), film.duration, path)
+        spacing = film.duration / THUMBNAILS
+        times = [(number + 0.5) * spacing for number in range(THUMBNAILS)]
+        draw_belief(search, result.answer, film.at(times, width=160), film.duration, path)
     else:
         times = [min(cited.segment.middle, film.duration) for cited in result.answer.evidence]
-        drawing.draw(result.answer, film.at(times, width=320), scores, film.duration, path)
+        draw_answer(result.answer, film.at(times, width=320), scores, film.duration, path)
     say(f"plot: {path}")

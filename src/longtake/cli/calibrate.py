@@ -79,7 +79,7 @@ def calibrate(
       longtake calibrate runs/videoagent runs/a4vl --data nextqa
       longtake calibrate runs/auto --data nextqa
     """
-    reports = [labelled.read(path, data) for path in runs]
+    reports = [labelled.read_labelled(path, data) for path in runs]
     if name is not None:
         reports.append(_run_all_stages(name, data, parts, limit, workers, keep, session))
     if not reports:

@@ -17,7 +17,7 @@ from longtake.index.blocks import partition
 from longtake.index.film import Film
 from longtake.methods.a4vl.method import A4VL
 from longtake.methods.base import configure
-from longtake.plots import events as plots
+from longtake.plots.events import check_plot_path, draw_events
 from longtake.session.films import open_film
 from longtake.timecode import clock
 
@@ -44,7 +44,7 @@ def events(
       longtake events holiday.mp4 --max-blocks 8 --plot holiday.png
     """
     if plot is not None:
-        plots.check(plot)
+        check_plot_path(plot)
         check_place(plot, plot_kind(plot), inputs=(path,))
     # this is the partition that A4VL uses, so its settings apply
     chosen = configure(A4VL, settings.methods.get("a4vl", {})).events
@@ -90,4 +90,4 @@ def _blocks(divided: Partition) -> list[dict[str, Any]]:
 
 def _draw(film: Film, divided: Partition, path: Path) -> None:
     middles = [block.middle for block in divided.blocks]
-    plots.draw(divided, film.at(middles, width=THUMBNAIL), path, title=film.name)
+    draw_events(divided, film.at(middles, width=THUMBNAIL), path, title=film.name)

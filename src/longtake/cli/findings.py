@@ -23,6 +23,7 @@ EXTRAS = {
     "mcp": "mcp",
     "library": "lancedb",
     "plot": "matplotlib",
+    "report": "jinja2",
     "gpu": "torch",
     "ray": "ray",
 }

@@ -23,8 +23,8 @@ from longtake.evals.lab import lab as lab_experiment
 from longtake.evals.outcomes import count_statuses, in_text, list_errors
 from longtake.evals.solving import Solver
 from longtake.lab.profile import CURRENT
-from longtake.plots.events import check as check_plot
-from longtake.plots.sweep import draw
+from longtake.plots.events import check_plot_path
+from longtake.plots.sweep import draw_sweep
 from longtake.session.asking import Session
 from longtake.session.casting import roles_of
 from longtake.types import GIVEN
@@ -133,7 +133,7 @@ def run_command(
     _show_sweep(method, cells, CURRENT.hash, as_json)
     if plot is not None:
         title = f"{method} minus uniform at equal frames, points ({CURRENT.hash})"
-        draw([cell.plain() for cell in cells], plot, title=title)
+        draw_sweep([cell.plain() for cell in cells], plot, title=title)
 
 
 def _check_options(
@@ -150,7 +150,7 @@ def _check_options(
         raise ConfigError("--sweep sets the acuity of every model; leave --team out")
     experiment.with_acuity(session.casting, ACUITIES[0])
     if plot is not None:
-        check_plot(plot)
+        check_plot_path(plot)
         check_place(plot, plot_kind(plot))
 
 

@@ -15,7 +15,7 @@ from longtake.errors import ConfigError
 from longtake.evals import presets
 from longtake.evals import report as reports
 from longtake.evals.benchmarks import about
-from longtake.evals.labelled import read
+from longtake.evals.labelled import read_labelled
 from longtake.evals.markdown import markdown
 from longtake.evals.page import page
 from longtake.evals.presets import Published
@@ -64,7 +64,7 @@ def report(
     """
     if html is not None:
         check_place(html, PAGE, inputs=(submission,))
-    scored = [read(path, data) for path in runs]
+    scored = [read_labelled(path, data) for path in runs]
     published = _published(scored)
     if submission is not None:
         _submit(scored, submission)

@@ -21,7 +21,7 @@ from longtake.evals.cascade import (
     passages,
     with_odds,
 )
-from longtake.evals.endings import fit_final, held_out_error, of_points
+from longtake.evals.endings import fit_final, held_out_ending_error, of_points
 from longtake.evals.probabilities import Sample, errors, fit_methods
 from longtake.evals.runner import Scored
 from longtake.steps.calibration import Calibration
@@ -71,7 +71,7 @@ def fit(
     told["auto"] = {
         "accuracy": mean([point.right for point in ends]),
         "tokens": mean([point.tokens for point in ends]),
-        "calibration_error": round(held_out_error(endings), 4),
+        "calibration_error": round(held_out_ending_error(endings), 4),
     }
     rule = replace(rule, final=fit_final(endings))
     return replace(rule, stages=with_odds(rule.stages, ends))

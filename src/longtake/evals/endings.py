@@ -56,7 +56,7 @@ def fit_final(ends: Sequence[Ending]) -> dict[str, float]:
     return logistic(rows, [each.right for each in ends])
 
 
-def held_out_error(ends: Sequence[Ending]) -> float:
+def held_out_ending_error(ends: Sequence[Ending]) -> float:
     """Calibration error of corrected probabilities, on films held out of the correction."""
     stated, right = [], []
     for out in held_out(each.video for each in ends):
@@ -74,7 +74,7 @@ def corrected(rule: Calibration, ends: Sequence[Ending], about: Mapping[str, Any
     told = {
         **about,
         "before": round(before, 4),
-        "calibration_error": round(held_out_error(ends), 4),
+        "calibration_error": round(held_out_ending_error(ends), 4),
     }
     provenance = {**rule.provenance, "final": told}
     return replace(rule, final=fit_final(ends), provenance=provenance)

@@ -14,7 +14,7 @@ from longtake.evals.runs import RunFolder
 from longtake.lab.profile import CURRENT
 
 
-def read(path: Path, data: Sequence[Path]) -> Report:
+def read_labelled(path: Path, data: Sequence[Path]) -> Report:
     """Score a run with the labels of its benchmark, from the first folder that holds its files."""
     folder = RunFolder(path.resolve())
     spec = folder.spec()

@@ -9,9 +9,6 @@ from longtake.evals.outcomes import list_errors
 from longtake.evals.presets import Published
 from longtake.evals.report import COLUMNS, Report, differences
 
-ERRORS_LISTED = 5
-"""Distinct errors that are listed per run."""
-
 
 def markdown(
     reports: Sequence[Report], published: Mapping[str, Sequence[Published]] | None = None
@@ -53,7 +50,7 @@ def cell(text: str) -> str:
 def _details(report: Report) -> list[str]:
     """How the questions of a run ended, accuracy by tag, and calibration."""
     lines = [f"**{cell(report.name)}**: {report.ended}"]
-    lines += [f"- {cell(line)}" for line in list_errors(report.errors, ERRORS_LISTED)]
+    lines += [f"- {cell(line)}" for line in list_errors(report.errors)]
     blocks = ["\n".join(lines)]
     for tag, rates in report.tags().items():
         rows = [(cell(value), str(rate)) for value, rate in rates.items()]

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-ERRORS_LISTED = 3
+ERRORS_LISTED = 5
 """Distinct errors that are listed; the rest are counted."""
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longtake.events import ScoresSet
-from longtake.plots.events import check
+from longtake.plots.events import check_plot_path
 from longtake.plots.text import plain, title_of
 from longtake.replacing import replacing
 from longtake.timecode import clock
@@ -39,7 +39,7 @@ def along(strip: ScoresSet, duration: float, columns: int = COLUMNS) -> NDArray[
     return np.where(scored, values[at], np.nan)
 
 
-def draw(
+def draw_answer(
     answer: Answer,
     frames: Sequence[Frame],
     scores: Sequence[ScoresSet],
@@ -47,7 +47,7 @@ def draw(
     path: Path,
 ) -> None:
     """Write the plot; ``frames`` holds one frame per piece of evidence, in order."""
-    check(path)
+    check_plot_path(path)
     from matplotlib.figure import Figure
 
     strips = [strip for strip in scores if strip.values][-STRIPS:]

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longtake.events import ScoresSet
-from longtake.plots.events import check
+from longtake.plots.events import check_plot_path
 from longtake.plots.text import title_of
 from longtake.replacing import replacing
 from longtake.timecode import clock
@@ -47,7 +47,7 @@ class Search:
     selected: tuple[Segment, ...]
 
 
-def read(scores: Sequence[ScoresSet]) -> Search | None:
+def read_search(scores: Sequence[ScoresSet]) -> Search | None:
     """The search recorded in a trace; ``None`` if there is none."""
     by_label: dict[str, list[ScoresSet]] = defaultdict(list)
     for event in scores:
@@ -67,11 +67,11 @@ def read(scores: Sequence[ScoresSet]) -> Search | None:
     )
 
 
-def draw(
+def draw_belief(
     search: Search, answer: Answer, strip: Sequence[Frame], duration: float, path: Path
 ) -> None:
     """Write the plot; ``strip`` holds frames spread evenly over the film."""
-    check(path)
+    check_plot_path(path)
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 

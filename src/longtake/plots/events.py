@@ -16,7 +16,7 @@ from longtake.types import Frame, Segment
 CUES = ("colour", "motion", "sharpness", "embedding")
 
 
-def check(path: Path) -> None:
+def check_plot_path(path: Path) -> None:
     """Raise if a plot cannot be written to a path; called before any work is done."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -28,9 +28,11 @@ def check(path: Path) -> None:
         raise ConfigError(f"{path}: a plot is a file such as out.png; known endings: {endings}")
 
 
-def draw(partition: Partition, thumbnails: Sequence[Frame], path: Path, *, title: str = "") -> None:
+def draw_events(
+    partition: Partition, thumbnails: Sequence[Frame], path: Path, *, title: str = ""
+) -> None:
     """Write the plot; ``thumbnails`` holds one frame per block, in order."""
-    check(path)
+    check_plot_path(path)
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter
 

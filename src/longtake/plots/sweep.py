@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from longtake.plots.events import check
+from longtake.plots.events import check_plot_path
 from longtake.replacing import replacing
 
 
-def draw(cells: Sequence[Mapping[str, Any]], path: Path, *, title: str) -> None:
+def draw_sweep(cells: Sequence[Mapping[str, Any]], path: Path, *, title: str) -> None:
     """Write the grid.
 
     Each cell has ``acuity``, ``noise``, and ``lead`` with ``value``, ``low`` and ``high``.
     """
-    check(path)
+    check_plot_path(path)
     from matplotlib.figure import Figure
 
     rows = sorted({cell["acuity"] for cell in cells})

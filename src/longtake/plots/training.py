@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from longtake.plots.events import check
+from longtake.plots.events import check_plot_path
 from longtake.plots.text import plain
 from longtake.replacing import replacing
 
@@ -27,9 +27,9 @@ class Curves(Protocol):
         """Recall of mean pooling, by k."""
 
 
-def draw(curves: Curves, path: Path, *, title: str) -> None:
+def draw_training(curves: Curves, path: Path, *, title: str) -> None:
     """Write the curves; dashed lines of the same colour are mean pooling."""
-    check(path)
+    check_plot_path(path)
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 3.6), layout="constrained")

@@ -5,7 +5,7 @@ from PIL import Image
 from support.detecting import Detectives, SceneFootage, play
 
 from longtake.events import ScoresSet
-from longtake.plots.belief import draw, read
+from longtake.plots.belief import draw_belief, read_search
 from longtake.types import Segment
 
 FILM = ["sea", "cat", "tree", "dog", "car", "hill"]
@@ -15,7 +15,7 @@ FACETS = {"question": ["sea"], "A": ["cat"], "B": ["dog"], "C": ["car"]}
 def searched():
     detectives = Detectives(FACETS, {n: (f"a {what}", n == 0, "") for n, what in enumerate(FILM)})
     result, heard = play(detectives, SceneFootage(FILM))
-    return result.answer, read(heard.of(ScoresSet))
+    return result.answer, read_search(heard.of(ScoresSet))
 
 
 def test_a_run_tells_its_search():
@@ -28,17 +28,20 @@ def test_a_run_tells_its_search():
 
 
 def test_other_traces_hold_no_search():
-    assert read([ScoresSet(label="similarity", segments=(Segment(0, 1),), values=(0.5,))]) is None
+    assert (
+        read_search([ScoresSet(label="similarity", segments=(Segment(0, 1),), values=(0.5,))])
+        is None
+    )
 
 
 def test_the_search_is_drawn_and_looks_differ_by_what_was_believed(tmp_path):
     answer, search = searched()
     strip = SceneFootage(FILM).uniform(12)
-    draw(search, answer, strip, 60.0, tmp_path / "one.png")
+    draw_belief(search, answer, strip, 60.0, tmp_path / "one.png")
     one = np.asarray(Image.open(tmp_path / "one.png").convert("RGB"), int)
     assert one.shape[1] > 1000
     search.belief[:, 2] = 5.0
-    draw(search, answer, strip, 60.0, tmp_path / "two.png")
+    draw_belief(search, answer, strip, 60.0, tmp_path / "two.png")
     two = np.asarray(Image.open(tmp_path / "two.png").convert("RGB"), int)
     assert one.shape == two.shape
     assert (np.abs(one - two).max(axis=2) > 40).mean() > 0.05

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from PIL import Image
 
-from longtake.plots.sweep import draw
+from longtake.plots.sweep import draw_sweep
 
 
 def test_the_grid_is_drawn(tmp_path):
@@ -15,5 +15,5 @@ def test_the_grid_is_drawn(tmp_path):
         for acuity in (0.4, 0.8)
         for noise in (0.0, 1.0, 2.0)
     ]
-    draw(cells, tmp_path / "grid.png", title="a method")
+    draw_sweep(cells, tmp_path / "grid.png", title="a method")
     assert Image.open(tmp_path / "grid.png").size[0] > 400

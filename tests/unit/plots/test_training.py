@@ -6,7 +6,7 @@ import pytest
 from PIL import Image
 
 from longtake.errors import ConfigError
-from longtake.plots.training import draw
+from longtake.plots.training import draw_training
 
 CURVES = SimpleNamespace(
     losses=[2.0, 1.0],
@@ -16,10 +16,10 @@ CURVES = SimpleNamespace(
 
 
 def test_curves_are_drawn(tmp_path):
-    draw(CURVES, tmp_path / "curves.png", title="what $ costs")
+    draw_training(CURVES, tmp_path / "curves.png", title="what $ costs")
     assert Image.open(tmp_path / "curves.png").size[0] > 500
 
 
 def test_a_plot_that_cannot_be_written_is_refused(tmp_path):
     with pytest.raises(ConfigError, match="known endings"):
-        draw(CURVES, tmp_path / "curves.doc", title="x")
+        draw_training(CURVES, tmp_path / "curves.doc", title="x")
