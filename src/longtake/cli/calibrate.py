@@ -17,10 +17,10 @@ from longtake.cli.output import emit_json, say, worth_a_line
 from longtake.cli.session import check_models, no_question_options, session_options
 from longtake.config import user_config_file
 from longtake.errors import ConfigError
-from longtake.evals import labelled
 from longtake.evals.benchmarks import load
 from longtake.evals.calibrating import fit_runs
 from longtake.evals.endings import corrected, of_run
+from longtake.evals.labelled import read_labelled
 from longtake.evals.report import Report
 from longtake.evals.runner import evaluate
 from longtake.evals.runs import RunFolder
@@ -79,7 +79,7 @@ def calibrate(
       longtake calibrate runs/videoagent runs/a4vl --data nextqa
       longtake calibrate runs/auto --data nextqa
     """
-    reports = [labelled.read_labelled(path, data) for path in runs]
+    reports = [read_labelled(path, data) for path in runs]
     if name is not None:
         reports.append(_run_all_stages(name, data, parts, limit, workers, keep, session))
     if not reports:

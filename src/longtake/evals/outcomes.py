@@ -10,7 +10,7 @@ ERRORS_LISTED = 5
 """Distinct errors that are listed; the rest are counted."""
 
 
-def mean(rows: Sequence[Mapping[str, Any]], what: str) -> float:
+def mean_usage(rows: Sequence[Mapping[str, Any]], what: str) -> float:
     """Mean of a usage figure per question, without those that ended in an error."""
     values = [row["usage"][what] or 0.0 for row in rows if row["status"] != "error"]
     return sum(values) / len(values) if values else 0.0
@@ -29,7 +29,7 @@ def in_text(value: float | None) -> str:
 
 def mean_tokens(rows: Sequence[Mapping[str, Any]]) -> float:
     """Mean tokens per question, in and out."""
-    return mean(rows, "tokens_in") + mean(rows, "tokens_out")
+    return mean_usage(rows, "tokens_in") + mean_usage(rows, "tokens_out")
 
 
 def count_statuses(rows: Sequence[Mapping[str, Any]]) -> Counter[str]:

@@ -11,9 +11,17 @@ from typing import Any
 
 from longtake.algorithms.calibration import BINS, expected_error
 from longtake.errors import RunError
-from longtake.evals import grounding, outcomes
+from longtake.evals import grounding
 from longtake.evals.grounding import Citations
 from longtake.evals.items import Benchmark, Item
+from longtake.evals.outcomes import (
+    count_errors,
+    count_statuses,
+    in_text,
+    mean_count,
+    mean_tokens,
+    mean_usage,
+)
 from longtake.evals.runner import Scored, score
 from longtake.evals.runs import RunFolder
 from longtake.evals.scoring import Difference, Rate, accuracy, by_tag, paired
@@ -112,7 +120,7 @@ class Report:
     @property
     def counts(self) -> Counter[str]:
         """How many questions ended in which status."""
-        return outcomes.count_statuses(self.rows)
+        return count_statuses(self.rows)
 
     @property
     def ended(self) -> str:
@@ -121,16 +129,16 @@ class Report:
 
     def mean(self, what: str) -> float:
         """Mean of a usage figure per question, without those that ended in an error."""
-        return outcomes.mean(self.rows, what)
+        return mean_usage(self.rows, what)
 
     def count(self, what: str) -> float | None:
         """Mean of ``seen`` (distinct frames, shown or read as captions) or ``rounds``."""
-        return outcomes.mean_count(self.rows, what)
+        return mean_count(self.rows, what)
 
     @property
     def tokens(self) -> float:
         """Mean tokens per question, in and out."""
-        return outcomes.mean_tokens(self.rows)
+        return mean_tokens(self.rows)
 
     @property
     def cost(self) -> float | None:
@@ -147,7 +155,7 @@ class Report:
     @property
     def errors(self) -> Counter[str]:
         """How many questions ended in which error."""
-        return outcomes.count_errors(self.rows)
+        return count_errors(self.rows)
 
     @property
     def accuracy(self) -> str:
@@ -167,8 +175,8 @@ class Report:
             self.accuracy,
             f"{self.given} of {self.total}",
             f"{self.mean('frames'):.1f}",
-            outcomes.in_text(self.count("seen")),
-            outcomes.in_text(self.count("rounds")),
+            in_text(self.count("seen")),
+            in_text(self.count("rounds")),
             f"{self.mean('calls'):.1f}",
             f"{self.tokens:,.0f}",
             self.cost_text,

@@ -12,8 +12,8 @@ from typing import Any
 
 from longtake import __version__, prompts
 from longtake.config import Settings
-from longtake.evals import outcomes
 from longtake.evals.items import Benchmark, Item
+from longtake.evals.outcomes import count_errors, mean_count, mean_tokens, mean_usage
 from longtake.evals.runs import RunFolder
 from longtake.evals.scoring import Rate, accuracy, sound
 from longtake.evals.solving import AskAll, Solver, run_all
@@ -43,21 +43,21 @@ class Scored:
 
     def mean(self, what: str) -> float:
         """Mean of a usage figure per question, without those that ended in an error."""
-        return outcomes.mean(self.rows, what)
+        return mean_usage(self.rows, what)
 
     def count(self, what: str) -> float | None:
         """Mean of ``seen`` (distinct frames, shown or read as captions) or ``rounds``."""
-        return outcomes.mean_count(self.rows, what)
+        return mean_count(self.rows, what)
 
     @property
     def tokens(self) -> float:
         """Mean tokens per question, in and out."""
-        return outcomes.mean_tokens(self.rows)
+        return mean_tokens(self.rows)
 
     @property
     def errors(self) -> Counter[str]:
         """How many questions ended in which error."""
-        return outcomes.count_errors(self.rows)
+        return count_errors(self.rows)
 
     def by_question(self) -> dict[str, bool]:
         """Whether each question was answered right, by its id."""

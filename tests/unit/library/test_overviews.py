@@ -9,7 +9,7 @@ import pytest
 from unit.library.shelf import SETTINGS, film
 
 from longtake.config import Settings
-from longtake.library import exports
+from longtake.library.exports import FORMATS, as_json, ffmetadata, markdown, webvtt, youtube
 from longtake.library.overviews import Chapter, Overview, make_overview, quote
 from longtake.models import catalogue
 from longtake.models.backends.scripted import ScriptedChat
@@ -69,12 +69,12 @@ def test_an_overview_is_made_once_and_a_model_may_replace_quotations(
 
 
 def test_youtube_begins_at_zero_and_joins_short_chapters():
-    assert exports.youtube("x", OVERVIEW) == "0:00:00 Hello\n0:01:15 The end\n"
+    assert youtube("x", OVERVIEW) == "0:00:00 Hello\n0:01:15 The end\n"
 
 
 def test_ffmetadata_is_what_ffmpeg_reads(tmp_path):
     path = tmp_path / "chapters.txt"
-    path.write_text(exports.ffmetadata("A=B", OVERVIEW))
+    path.write_text(ffmetadata("A=B", OVERVIEW))
     with av.open(str(path), format="ffmetadata") as container:
         assert container.metadata["title"] == "A=B"
         read = [(c["start"], c["end"], c["metadata"]["title"]) for c in container.chapters()]
@@ -83,19 +83,19 @@ def test_ffmetadata_is_what_ffmpeg_reads(tmp_path):
 
 
 def test_webvtt_and_markdown_are_not_broken_by_titles():
-    text = exports.webvtt("x", OVERVIEW)
+    text = webvtt("x", OVERVIEW)
     assert text.startswith("WEBVTT\n\n1\n00:00:00.000 --> 00:00:04.000\nHello\n")
     assert text.count("-->") == 3
-    assert "Two people talk.\n" in exports.markdown("x", OVERVIEW)
+    assert "Two people talk.\n" in markdown("x", OVERVIEW)
 
 
-@pytest.mark.parametrize("kind", exports.FORMATS)
+@pytest.mark.parametrize("kind", FORMATS)
 def test_every_format_ends_with_a_line(kind):
-    assert exports.FORMATS[kind]("x", OVERVIEW).endswith("\n")
-    assert exports.FORMATS[kind]("x", Overview((), "", "film"))
+    assert FORMATS[kind]("x", OVERVIEW).endswith("\n")
+    assert FORMATS[kind]("x", Overview((), "", "film"))
 
 
 def test_json_holds_everything():
-    data = json.loads(exports.as_json("x", OVERVIEW))
+    data = json.loads(as_json("x", OVERVIEW))
     assert data["chapters"][1]["cited"] == 12.0
     assert data["by"] == "film"
