@@ -6,7 +6,8 @@ import io
 import math
 from collections.abc import Sequence
 
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image as PilImage
+from PIL import ImageDraw, ImageFont
 
 from longtake.timecode import clock
 from longtake.types import Frame
@@ -24,7 +25,7 @@ def contact_sheet(frames: Sequence[Frame]) -> bytes:
     tile_width = min(width, LONGEST_SIDE // columns)
     tile_height = max(1, round(tile_width * height / width))
     rows = math.ceil(len(frames) / columns)
-    sheet = Image.new("RGB", (columns * tile_width, rows * tile_height))
+    sheet = PilImage.new("RGB", (columns * tile_width, rows * tile_height))
     for number, frame in enumerate(frames):
         row, column = divmod(number, columns)
         tile = _labelled(frame, (tile_width, tile_height))
@@ -32,8 +33,8 @@ def contact_sheet(frames: Sequence[Frame]) -> bytes:
     return _small(sheet)
 
 
-def _labelled(frame: Frame, size: tuple[int, int]) -> Image.Image:
-    tile = Image.fromarray(frame.pixels).resize(size, Image.Resampling.BOX)
+def _labelled(frame: Frame, size: tuple[int, int]) -> PilImage.Image:
+    tile = PilImage.fromarray(frame.pixels).resize(size, Image.Resampling.BOX)
     draw = ImageDraw.Draw(tile)
     font = ImageFont.load_default(size=max(11, size[0] // 14))
     text = clock(frame.time, millis=True)
@@ -44,7 +45,7 @@ def _labelled(frame: Frame, size: tuple[int, int]) -> Image.Image:
     return tile
 
 
-def _small(sheet: Image.Image) -> bytes:
+def _small(sheet: PilImage.Image) -> bytes:
     """The sheet as JPEG, at the best quality and size that fit."""
     for quality in (85, 70, 50):
         data = _jpeg(sheet, quality)
@@ -54,7 +55,7 @@ def _small(sheet: Image.Image) -> bytes:
     return _small(half)
 
 
-def _jpeg(sheet: Image.Image, quality: int) -> bytes:
+def _jpeg(sheet: PilImage.Image, quality: int) -> bytes:
     file = io.BytesIO()
     sheet.save(file, "JPEG", quality=quality)
     return file.getvalue()
