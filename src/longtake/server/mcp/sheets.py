@@ -34,7 +34,7 @@ def contact_sheet(frames: Sequence[Frame]) -> bytes:
 
 
 def _labelled(frame: Frame, size: tuple[int, int]) -> PilImage.Image:
-    tile = PilImage.fromarray(frame.pixels).resize(size, Image.Resampling.BOX)
+    tile = PilImage.fromarray(frame.pixels).resize(size, PilImage.Resampling.BOX)
     draw = ImageDraw.Draw(tile)
     font = ImageFont.load_default(size=max(11, size[0] // 14))
     text = clock(frame.time, millis=True)
