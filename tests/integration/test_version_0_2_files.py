@@ -16,10 +16,11 @@ QUESTION = "Who owns the paper clock?"
 
 
 @pytest.fixture
-def old(tmp_path, monkeypatch):
+def old(tmp_path, monkeypatch, lend_models):
     """The folder with the unpacked files; its cache and configuration are the ones in use."""
     with tarfile.open(ARCHIVE) as archive:
         archive.extractall(tmp_path, filter="data")
+    lend_models(tmp_path / "cache")
     monkeypatch.setenv("LONGTAKE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     history = tmp_path / "cache" / "history.jsonl"
