@@ -102,9 +102,10 @@ def commands(film: Path, folder: Path) -> list[list[str]]:
 
 
 @pytest.fixture(scope="module")
-def watched(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict, str, Path]:
+def watched(tmp_path_factory: pytest.TempPathFactory, lend_models) -> tuple[dict, str, Path]:
     """What the commands did: the report, the log (empty without strace) and their folder."""
     folder = tmp_path_factory.mktemp("watched")
+    lend_models(folder / "cache")
     film = Recipe("film.mkv", sound_from=0.0, count=15).make(folder)
     listed, report, log = folder / "commands.json", folder / "report.json", folder / "strace"
     listed.write_text(json.dumps(commands(film, folder)))

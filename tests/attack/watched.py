@@ -30,7 +30,8 @@ def note(event: str, arguments: tuple[object, ...]) -> None:
         return
     address = arguments[-1] if event in ("socket.connect", "socket.sendto") else arguments[0]
     host = address[0] if isinstance(address, tuple) else address
-    if host not in LOCAL:
+    # a path is the address of a Unix socket, by which processes of this machine talk
+    if host not in LOCAL and not str(host).startswith("/"):
         attempts.append(f"{event} {address}")
 
 

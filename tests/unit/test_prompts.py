@@ -58,6 +58,7 @@ def uses() -> list[tuple[str, str, set[str]]]:
                 isinstance(called, ast.Attribute)
                 and called.attr == "render"
                 and isinstance(called.value, ast.Call)
+                and getattr(called.value.func, "attr", "load") == "load"
             ):
                 name = getattr(called.value.args[0], "value", None) if called.value.args else None
             if isinstance(name, str):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 
 import numpy as np
 import pytest
@@ -57,8 +58,9 @@ def plugin(tmp_path, monkeypatch):
         "from unit.perception.test_choosing_encoders import Redness\n"
     )
     monkeypatch.syspath_prepend(folder)
-    monkeypatch.setattr(registry.encoders, "_targets", dict(registry.encoders._targets))
     monkeypatch.setattr(registry.encoders, "_plugins_read", False)
+    yield
+    sys.modules.pop("redness_plugin", None)
 
 
 def film_with(film_folder, tmp_path, **perception):
