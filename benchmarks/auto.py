@@ -49,19 +49,19 @@ from auto_cells import (
 
 from longtake.algorithms.calibration import expected_error
 from longtake.evals.benchmarks import load
-from longtake.evals.calibrating import samples
-from longtake.evals.endings import of_run
-from longtake.evals.markdown import table
+from longtake.evals.calibration import samples
+from longtake.evals.calibration import of_run
+from longtake.evals.report import table
 from longtake.evals.runner import Scored, evaluate
 from longtake.evals.runs import RunFolder
 from longtake.evals.scoring import paired
-from longtake.evals.solving import Solver
+from longtake.evals.runner import Solver
 from longtake.lab.profile import LAB_2
 from longtake.methods.auto.method import shipped
-from longtake.session.asking import Session
-from longtake.session.casting import Casting
-from longtake.steps import calibration
-from longtake.steps.calibration import Calibration
+from longtake.runner.session import Session
+from longtake.runner.assignment import ModelAssignment
+from longtake.agents import calibration
+from longtake.agents.calibration import Calibration
 
 
 def points(gap: Any) -> str:
@@ -264,7 +264,7 @@ def real(options: argparse.Namespace) -> list[str]:
     )
     found = []
     for method in ("lookup", "uniform", "videoagent", "videodetective", "symphony", "auto"):
-        casting = Casting((options.model,), replies=False)
+        casting = ModelAssignment((options.model,), replies=False)
         folder = RunFolder(options.out / f"{options.benchmark}-{method}")
         solver = Solver(method, Session(casting=casting))
         scored = evaluate(solver, benchmark, folder, workers=options.workers, resume=True)

@@ -11,18 +11,18 @@ from typing import Any
 from longtake.config import BudgetSettings, Settings
 from longtake.evals.experiment import with_profile_model
 from longtake.evals.items import Benchmark
-from longtake.evals.lab import lab
+from longtake.evals.benchmarks.lab import lab
 from longtake.evals.runner import Scored, evaluate, score
 from longtake.evals.runs import RunFolder
-from longtake.evals.solving import Solver
-from longtake.lab.acuity import make as make_model
+from longtake.evals.runner import Solver
+from longtake.lab.model import make as make_model
 from longtake.lab.profile import LAB_2
 from longtake.methods.auto.method import STAGE_DEFAULTS, Auto, shipped
 from longtake.methods.auto.plan import frames_that_fit, keys
-from longtake.session.asking import Session
-from longtake.session.casting import Casting
-from longtake.steps.calibration import StageFacts
-from longtake.steps.run import Run
+from longtake.runner.session import Session
+from longtake.runner.assignment import ModelAssignment
+from longtake.agents.calibration import StageFacts
+from longtake.agents.run import Run
 
 FIRST_SEED = 5000  # published, and used by nothing else: from 5300 for 60 minutes, 5600 for 120
 WORLDS, QUESTIONS = 16, 20
@@ -80,7 +80,7 @@ class Cell:
     def solver(self) -> Solver:
         """The method with the simulated model in every role."""
         model = f"lab/acuity={self.acuity:g}"
-        casting = with_profile_model(Casting((model,)), self.method)
+        casting = with_profile_model(ModelAssignment((model,)), self.method)
         settings = Settings(budget=BudgetSettings(**self.budget))
         return Solver(self.method, Session(settings, casting).with_fields(self.method, self.fields))
 

@@ -14,12 +14,12 @@ import math
 from collections import defaultdict
 
 from longtake.evals.experiment import with_profile_model
-from longtake.evals.lab import lab
+from longtake.evals.benchmarks.lab import lab
 from longtake.evals.scoring import accuracy, correct
-from longtake.evals.solving import Solver, answer_one
+from longtake.evals.runner import Solver, answer_one
 from longtake.lab.profile import LAB_2
-from longtake.session.asking import Session
-from longtake.session.casting import Casting
+from longtake.runner.session import Session
+from longtake.runner.assignment import ModelAssignment
 
 MINUTES = 20
 SEEDS = range(20, 40)
@@ -55,7 +55,7 @@ def answers(method, parameters="", **fields):
     """Every question with its item, its result and whether it is right."""
     benchmark = lab(SEEDS, MINUTES, 10)
     models = (f"lab/{parameters}",) if parameters else ()
-    casting = with_profile_model(Casting(models), method)
+    casting = with_profile_model(ModelAssignment(models), method)
     solver = Solver(method, Session(casting=casting).with_fields(method, fields))
     for item in benchmark.items:
         row = answer_one(solver, benchmark.source, item.asked)

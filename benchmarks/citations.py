@@ -19,8 +19,8 @@ import numpy as np
 from lab2 import FIRST_SEED, QUESTIONS, WORLDS, Cell, citations
 
 from longtake.evals.items import Benchmark
-from longtake.evals.lab import lab
-from longtake.evals.markdown import table
+from longtake.evals.benchmarks.lab import lab
+from longtake.evals.report import table
 from longtake.evals.runner import Scored, score
 from longtake.evals.scoring import DRAWS
 from longtake.types import GIVEN

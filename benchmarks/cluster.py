@@ -12,8 +12,8 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from longtake.cluster.engines import parse
-from longtake.process_pool import TaskFailed, TaskFinished, WorkerBackend, WorkerPool
+from longtake.cluster.backends import parse_backend
+from longtake._util.process_pool import TaskFailed, TaskFinished, WorkerBackend, WorkerPool
 
 TASKS, LATENCY = 24, 0.5
 """Tasks that wait for so many seconds, as for a reply of a model."""
@@ -60,7 +60,7 @@ def main() -> None:
     parser.add_argument("--on", default="processes")
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4])
     chosen = parser.parse_args()
-    where = parse(chosen.on)
+    where = parse_backend(chosen.on)
     empty = [Wait(str(number), 0.0) for number in range(EMPTY)]
     waiting = [Wait(str(number), LATENCY) for number in range(TASKS)]
     alone = 0.0

@@ -29,7 +29,7 @@ PEERS = ["opencv-python-headless", "decord2"]
 
 
 def ours(path, seconds):
-    from longtake.media.video import Video
+    from longtake.video.video import Video
 
     return [frame.time for frame in Video(path).sample(1.0)]
 
@@ -115,7 +115,7 @@ def make_film(path, minutes, gop):
     import numpy as np
     from PIL import Image
 
-    from longtake.media.writer import Encoding, write_film
+    from longtake.video.clip import Encoding, write_film
 
     rng = np.random.default_rng(gop)
     clouds = [Image.fromarray(rng.integers(0, 255, (36, 128, 3), dtype=np.uint8)) for _ in range(6)]

@@ -18,8 +18,8 @@ import av
 import numpy as np
 
 from longtake.index.layers import NetworkLayer, rows_of, width_for
-from longtake.media.video import Video
-from longtake.perception.catalogue import image_text_encoder
+from longtake.video.video import Video
+from longtake.perception.encoders import image_text_encoder
 from longtake.perception.efficientnet import EfficientNetLite2
 from longtake.perception.minilm import MiniLM
 from longtake.perception.ocr import RapidReader
@@ -40,7 +40,7 @@ def best(act, runs=3):
 def drawn_film(path, seconds=120, fps=24):
     from fractions import Fraction
 
-    from longtake.media.writer import Encoding, write_film
+    from longtake.video.clip import Encoding, write_film
 
     random = np.random.default_rng(0)
     ground = random.integers(0, 255, (90, 160, 3), dtype=np.uint8).repeat(8, 0).repeat(8, 1)

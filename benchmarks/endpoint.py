@@ -26,11 +26,11 @@ import longtake
 from longtake.config import AnswerSettings, CacheSettings, Settings
 from longtake.lab.film import make_world
 from longtake.lab.footage import LabFootage
-from longtake.media.writer import Encoding, write_film
+from longtake.video.clip import Encoding, write_film
 from longtake.server.app import create_app
 from longtake.server.options import ServeOptions
-from longtake.server.running import _bind
-from longtake.server.security import Keys
+from longtake.server.app import _bind
+from longtake.server.security import AccessKeys
 
 MODEL = "lab/acuity=1,latency=0"
 TOKEN = "t" * 32
@@ -83,7 +83,7 @@ def _served(path: Path, settings: Settings, texts: list[str], folder: Path) -> t
     options = replace(options, at_once=AT_ONCE)
     listener = _bind(options.host, options.port)
     options = replace(options, port=listener.getsockname()[1])
-    app = create_app(options, Keys(TOKEN, options.port))
+    app = create_app(options, AccessKeys(TOKEN, options.port))
     server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False))
     threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True).start()
     while not server.started:

@@ -8,7 +8,7 @@ from typing import Any
 
 from joined_film import Placed
 
-from longtake.algorithms import phrases
+from longtake.algorithms import passages
 
 TRUTH: dict[str, dict[str, list[str]]] = {
     "openboard_wannaworktogether": {
@@ -115,4 +115,4 @@ def _said(lines: Sequence[Any], place: Placed, text: str) -> bool:
     # a phrase may be cut between two lines of speech, or stand on two lines of a screen
     together = [f"{one[2]} {two[2]}" for one, two in pairwise(nearby)]
     candidates = {line[2] for line in nearby} | set(together)
-    return any(phrases.match(text, line) >= phrases.SURE for line in candidates)
+    return any(passages.match(text, line) >= passages.SURE for line in candidates)

@@ -20,9 +20,9 @@ import av
 import numpy as np
 from PIL import Image
 
-from longtake.media.audio import listen
-from longtake.media.video import Video
-from longtake.media.writer import Encoding, write_film
+from longtake.video.audio import listen
+from longtake.video.video import Video
+from longtake.video.clip import Encoding, write_film
 
 WIDTH, HEIGHT, FPS, RATE = 1280, 720, 24, 16_000
 PIECE = 20.0

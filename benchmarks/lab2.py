@@ -18,20 +18,20 @@ from itertools import product
 from pathlib import Path
 
 from longtake.config import AnswerSettings, Settings
-from longtake.evals import grounding
+from longtake.evals import scoring
 from longtake.evals.experiment import frames_in_one_call, with_profile_model
 from longtake.evals.items import Benchmark
-from longtake.evals.lab import lab
-from longtake.evals.markdown import table
-from longtake.evals.outcomes import in_text
+from longtake.evals.benchmarks.lab import lab
+from longtake.evals.report import table
+from longtake.evals.runs import format_mean
 from longtake.evals.runner import Scored, evaluate
 from longtake.evals.runs import RunFolder
 from longtake.evals.scoring import paired
-from longtake.evals.solving import Solver
+from longtake.evals.runner import Solver
 from longtake.lab.profile import CURRENT
-from longtake.plots.accuracy import Mark, as_svg, bars
-from longtake.session.asking import Session
-from longtake.session.casting import Casting
+from longtake.plots.results import Mark, as_svg, bars
+from longtake.runner.session import Session
+from longtake.runner.assignment import ModelAssignment
 
 METHODS = ("videoagent", "videodetective", "a4vl", "lvagent", "symphony", "lookup")
 LENGTHS = (20, 60, 120)
@@ -60,7 +60,7 @@ class Cell:
 
     def solver(self) -> Solver:
         """The method with the laboratory's simulated model in every role."""
-        casting = with_profile_model(Casting(), self.method)
+        casting = with_profile_model(ModelAssignment(), self.method)
         settings = replace(Settings(), answers=AnswerSettings(verify=self.verify))
         session = Session(settings, casting=casting)
         if self.frames is not None:
@@ -98,8 +98,8 @@ class Row:
             self.cell.method,
             f"{rate.value:.1%} [{rate.low:.1%}, {rate.high:.1%}]",
             f"{scored.mean('frames'):.1f}",
-            in_text(scored.count("seen")),
-            in_text(scored.count("rounds")),
+            format_mean(scored.count("seen")),
+            format_mean(scored.count("rounds")),
             f"{scored.tokens:,.0f}",
             self.lead(self.at_frames),
             self.lead(self.at_tokens),
@@ -109,7 +109,7 @@ class Row:
 
 def citations(scored: Scored) -> tuple[str, str]:
     """Precision and recall of the citations of right answers."""
-    cited = grounding.measure(scored.items, scored.rows, scored.right)
+    cited = scoring.measure_citations(scored.items, scored.rows, scored.right)
     if cited is None or cited.precision is None or cited.recall is None:
         return "–", "–"
     return f"{cited.precision:.2f}", f"{cited.recall:.2f}"

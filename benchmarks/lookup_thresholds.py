@@ -15,15 +15,15 @@ from pathlib import Path
 
 import numpy as np
 
-from longtake.algorithms import lexical, phrases
+from longtake.algorithms import lexical, passages as phrases
 from longtake.algorithms.passages import held
 from longtake.algorithms.question_kinds import CERTAIN
 from longtake.config import load
 from longtake.evals.benchmarks import films
-from longtake.evals.items import NOT_TOLD, Item
+from longtake.evals.items import NOT_TOLD, LabelledQuestion
 from longtake.footage.protocol import Footage
 from longtake.methods.lookup.method import Passage, asked_for, bearing, promise, read
-from longtake.session.films import open_film
+from longtake.runner.session import open_film
 from longtake.types import Segment
 
 BEARINGS = (0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
@@ -70,7 +70,7 @@ def main(folder: Path) -> None:
         print(f"{least:5.2f}  {cells[0]:22.0%}, {cells[1]:9.1%}  {cells[2]:25.0%}, {cells[3]:9.1%}")
 
 
-def shares(item: Item, text: str) -> tuple[float, float]:
+def shares(item: LabelledQuestion, text: str) -> tuple[float, float]:
     """The best share of an accepted answer's words, and of its letters, that a text holds."""
     asked = lexical.lemmas([item.asked.question.text])
     words, letters = 0.0, 0.0
@@ -81,7 +81,7 @@ def shares(item: Item, text: str) -> tuple[float, float]:
     return words, letters
 
 
-def at_evidence(segment: Segment, item: Item) -> bool:
+def at_evidence(segment: Segment, item: LabelledQuestion) -> bool:
     """Whether a passage overlaps the evidence of a question."""
     return any(segment.overlap(true) > 0 for true in item.evidence)
 

@@ -25,15 +25,15 @@ import httpx
 from pydantic import BaseModel
 
 from longtake.config import BudgetSettings, Settings
-from longtake.entries import OpenAIEntry
-from longtake.events import Stream
-from longtake.models.cache import ReplyStore
-from longtake.models.catalogue import Catalogue
-from longtake.models.chat import Options, say
-from longtake.sinks.jsonl import JsonlSink
-from longtake.steps.ask import ask
-from longtake.steps.fanout import fanout
-from longtake.steps.run import Run
+from longtake.config.entries import OpenAIEntry
+from longtake.tracing.events import Stream
+from longtake.llm.middleware import ReplyStore
+from longtake.llm.catalog import ModelCatalog
+from longtake.llm.chat import Options, say
+from longtake.tracing.jsonl import JsonlSink
+from longtake.llm.structured.ask import ask
+from longtake.agents.fanout import fanout
+from longtake.agents.run import Run
 
 TESTS = Path(__file__).parents[1] / "tests"
 CALLS = 100
@@ -62,7 +62,7 @@ def opened(url: str, concurrency: int) -> Iterator[Run]:
         settings = Settings(models={"m": OpenAIEntry(base_url=url, concurrency=concurrency)})
         store = ReplyStore(Path(folder))
         run = Run(
-            {"llm": Catalogue(settings).open("m", replies=store)},
+            {"llm": ModelCatalog(settings).open("m", replies=store)},
             budget=BudgetSettings(tokens=10**9),
         )
         stream = Stream(JsonlSink(Path(folder) / "trace.jsonl"))
@@ -110,7 +110,7 @@ def timed_fanout(run: Run, round_: int) -> float:
 
 def prefix_reuse(name: str) -> None:
     """Two prompts that share their notes: the second should only process what is new."""
-    chat = Catalogue(Settings()).open(name)
+    chat = ModelCatalog(Settings()).open(name)
     chat.complete([say("user", "Hello.")], Options(max_tokens=1))
     for round_ in range(3):
         notes = "\n".join(
@@ -143,7 +143,7 @@ def main() -> None:
     print(f"64 calls of 200 ms, 32 at a time: {took * 1e3:.0f} ms")
     print(f"ratio to the ideal 400 ms: {took / 0.4:.2f} (goal: within 1.6)")
     for name in ("local/smollm2-135m", "local/qwen2.5-1.5b"):
-        if Catalogue(Settings()).file(name).is_file():
+        if ModelCatalog(Settings()).file(name).is_file():
             prefix_reuse(name)
 
 

@@ -23,9 +23,9 @@ from moonshine_voice import ModelArch
 from moonshine_voice.transcriber import Transcriber
 from rapidocr import RapidOCR
 
-from longtake.media.audio import listen
-from longtake.media.video import Video
-from longtake.perception.catalogue import BuiltIns, open_image_text_encoder
+from longtake.video.audio import listen
+from longtake.video.video import Video
+from longtake.perception.encoders import BuiltIns, open_image_text_encoder
 from longtake.perception.runtime import Compute
 from longtake.types import Frame, Segment
 

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from longtake.algorithms.phrases import squeeze
-from longtake.media.video import Video
+from longtake.algorithms.passages import squeeze
+from longtake.video.video import Video
 from longtake.perception.ocr import RapidReader
 from longtake.perception.runtime import Compute
 from longtake.types import Frame

@@ -44,18 +44,18 @@ from support.stripping import stripping
 
 from longtake import prompts
 from longtake.config import BudgetSettings, Settings
-from longtake.entries import LocalEntry, OpenAIEntry, SocraticEntry
+from longtake.config.entries import LocalEntry, OpenAIEntry, SocraticEntry
 from longtake.errors import LongtakeError
 from longtake.evals.benchmarks.egoschema import load_captions as load_egoschema
 from longtake.evals.benchmarks.nextqa import load_captions as load_nextqa
-from longtake.evals.items import Asked, Benchmark
+from longtake.evals.items import BenchmarkQuestion, Benchmark
 from longtake.methods.base import FULL
-from longtake.models.backends.local import LocalChat
-from longtake.models.catalogue import Catalogue
-from longtake.session.asking import Session
-from longtake.session.casting import Casting
-from longtake.sinks.meter import Meter
-from longtake.steps.team import Member
+from longtake.llm.backends.local import LocalChat
+from longtake.llm.catalog import ModelCatalog
+from longtake.runner.session import Session
+from longtake.runner.assignment import ModelAssignment
+from longtake.tracing.meter import Meter
+from longtake.agents.team import Member
 from longtake.types import Answer, Question, Usage
 
 BENCH = Path(__file__).parents[1] / ".." / "shared" / "bench"
@@ -72,7 +72,7 @@ class Task:
     """One question to one contender."""
 
     contender: str
-    asked: Asked
+    asked: BenchmarkQuestion
     captions: Any
 
 
@@ -85,10 +85,10 @@ class Outcomes:
     errors: list[str]
 
 
-def questions(bench: Path, number: int) -> list[tuple[Asked, Any]]:
+def questions(bench: Path, number: int) -> list[tuple[BenchmarkQuestion, Any]]:
     """Questions from both benchmarks, each of another film, every fifth without its options."""
     half = (number + 1) // 2
-    drawn: list[tuple[Asked, Any]] = []
+    drawn: list[tuple[BenchmarkQuestion, Any]] = []
     loaders = {"nextqa_dev": load_nextqa, "egoschema_dev": load_egoschema}
     for folder, load in loaders.items():
         benchmark: Benchmark = load(bench / folder, {})
@@ -106,10 +106,10 @@ def settings_for(
     name: str, *, enforced: bool, seconds: float | None, workers: int
 ) -> Iterator[Settings]:
     """Settings in which the model is called :data:`MODEL`, behind the proxy unless enforced."""
-    entry = Catalogue(Settings()).entry(name)
+    entry = ModelCatalog(Settings()).entry(name)
     if isinstance(entry, LocalEntry):
         entry = replace(entry, concurrency=workers)  # or questions would wait for one another
-    catalogue = Catalogue(Settings(models={**Settings().models, name: entry}))
+    catalogue = ModelCatalog(Settings(models={**Settings().models, name: entry}))
     shared = {"context": entry.context, "max_tokens": entry.max_tokens, "timeout": 900.0}
     if enforced:
         named = replace(entry, timeout=900.0)
@@ -147,7 +147,7 @@ def answer(task: Task, settings: Settings) -> tuple[Answer | None, Usage, str]:
         Member(name=f"agent {number}", model=model, temperature=temperature)
         for number, temperature in enumerate(TEAM, start=1)
     )
-    casting = Casting((model,), replies=False, roster=team)
+    casting = ModelAssignment((model,), replies=False, roster=team)
     # the preset for small models leaves steps out
     session = Session(settings, casting).with_fields(method, {"preset": FULL, **fields})
     meter = Meter()

@@ -30,7 +30,7 @@ from serve_viewers import sse
 from longtake.lab.drawing import Painter
 from longtake.lab.film import make_world, write_world
 from longtake.lab.world import make_script
-from longtake.media.writer import Encoding, write_film
+from longtake.video.clip import Encoding, write_film
 from longtake.server.journal import Ask, Journal, RunRecord, new_id
 
 ASKS, EVENTS = 500, 20_000

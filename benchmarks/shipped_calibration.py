@@ -29,10 +29,10 @@ from longtake.cli.calibrate import calibrate
 from longtake.evals.benchmarks import load
 from longtake.evals.runner import evaluate
 from longtake.evals.runs import RunFolder
-from longtake.evals.solving import Solver
+from longtake.evals.runner import Solver
 from longtake.methods.auto.method import Auto
-from longtake.session.asking import Session
-from longtake.session.casting import Casting
+from longtake.runner.session import Session
+from longtake.runner.assignment import ModelAssignment
 
 CHEAP = Auto.stages[:5]
 QUESTIONS = 20  # about each film
@@ -66,7 +66,7 @@ class Run:
     def ask(self, out: Path, workers: int, rule: Mapping[str, Any]) -> None:
         """Put the questions through the stages."""
         options = {"seeds": self.seeds, "minutes": str(self.minutes), "questions": str(QUESTIONS)}
-        casting = Casting((f"lab/profile=lab-2,acuity={self.acuity:g}",))
+        casting = ModelAssignment((f"lab/profile=lab-2,acuity={self.acuity:g}",))
         session = Session(casting=replace(casting, replies=False))
         session = session.with_fields("auto", self.fields(rule))
         solver, benchmark = Solver("auto", session), load("lab", None, options)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from longtake.media.writer import Encoding, write_film
+from longtake.video.clip import Encoding, write_film
 
 BITS = 12
 CELL = 16

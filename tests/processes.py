@@ -15,15 +15,15 @@ from typing import ClassVar
 import numpy as np
 from support.patience import PATIENCE
 
-from longtake.footage.captioned import CaptionedFootage
+from longtake.footage.plain import CaptionedFootage
 from longtake.index.store import LayerKey, Store
 from longtake.index.text import TextStore
-from longtake.library.embedded import EmbeddedIndex
-from longtake.library.segment_index import FilmRows
+from longtake.library.fts_index import EmbeddedIndex
+from longtake.library.segments import FilmRows
 from longtake.library.segments import Row
-from longtake.models.cache import ReplyStore
+from longtake.llm.middleware import ReplyStore
 from longtake.prompts import Plain
-from longtake.steps.answer import guess
+from longtake.agents.answer import guess
 from longtake.types import Answer, Line, Segment
 
 

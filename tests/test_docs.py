@@ -13,9 +13,9 @@ import pytest
 from films import FILMS
 
 from longtake import cli, registry
-from longtake.evals.benchmarks import About, about
+from longtake.evals.benchmarks import BenchmarkInfo, about
 from longtake.lab.film import make_world, write_world
-from longtake.session import casting
+from longtake.runner import assignment
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -44,7 +44,7 @@ def test_python_runs(page, film_folder, monkeypatch, tmp_path):
     blocks = [code for language, code in BLOCK.findall(page.read_text()) if language == "python"]
     monkeypatch.setitem(registry.backends._targets, "test", "support.models:TestBackend")
     monkeypatch.setattr(
-        casting, "DEFAULT_MODELS", dict.fromkeys(casting.DEFAULT_MODELS, "test/obliging")
+        assignment, "DEFAULT_MODELS", dict.fromkeys(assignment.DEFAULT_MODELS, "test/obliging")
     )
     monkeypatch.chdir(tmp_path)
     if blocks:
@@ -104,4 +104,4 @@ def test_every_command_is_in_the_readme():
 
 
 def test_every_benchmark_can_be_described():
-    assert all(isinstance(about(name), About) for name in registry.benchmarks)
+    assert all(isinstance(about(name), BenchmarkInfo) for name in registry.benchmarks)

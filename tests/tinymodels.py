@@ -12,7 +12,7 @@ from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 
-from longtake.perception.cards import Card
+from longtake.perception.cards import EncoderCard
 
 VOCABULARY = 64
 
@@ -26,7 +26,7 @@ def _save(path: Path, nodes, inputs, outputs, weights) -> None:
     onnx.save(model, path)
 
 
-def vision(path: Path, card: Card) -> None:
+def vision(path: Path, card: EncoderCard) -> None:
     """Averages quarters of the picture and mixes them into ``card.dim`` numbers.
 
     The output is a sequence if the card pools.
@@ -72,7 +72,7 @@ def vision(path: Path, card: Card) -> None:
     )
 
 
-def text(path: Path, card: Card) -> None:
+def text(path: Path, card: EncoderCard) -> None:
     """Averages the tokens' vectors; padding counts, as in SigLIP, unless it is the end token."""
     random = np.random.default_rng(2)
     table = random.normal(size=(VOCABULARY, card.dim)).astype(np.float32)
@@ -112,7 +112,7 @@ def tokenizer(path: Path) -> None:
     made.save(str(path))
 
 
-def folder_for(card: Card, folder: Path) -> Path:
+def folder_for(card: EncoderCard, folder: Path) -> Path:
     """A folder with a tiny model that has the card's inputs and outputs."""
     vision(folder / card.image.file, card)
     if card.text:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from library_parts.films import MINUTES, fill, lab_library, tell
 from longtake.config import Settings
-from longtake.evals.lab import LabSource
+from longtake.evals.benchmarks.lab import LabSource
 from longtake.lab.library import LibraryWorld, make_library
 from longtake.lab.questions import LabQuestion
 from longtake.library import Adder, Library, ask_library
-from longtake.session.asking import Session
-from longtake.session.casting import Casting
+from longtake.runner.session import Session
+from longtake.runner.assignment import ModelAssignment
 from longtake.types import Answer
 
 MODEL = "lab/acuity=0.8,latency=0"
@@ -86,7 +86,7 @@ def needle(args) -> None:
 
 def ask_all(library: Library, world: LibraryWorld, films: int, method: str, seed: int) -> float:
     """Ask the library and the right film every question; returns the mean cost of the former."""
-    session = Session(Settings(), Casting((MODEL,)))
+    session = Session(Settings(), ModelAssignment((MODEL,)))
     searched = first = right = direct = 0
     cost = cost_alone = 0.0
     for question in world.questions:

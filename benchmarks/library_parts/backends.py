@@ -10,10 +10,10 @@ import numpy as np
 
 from library_parts.films import DIMS, ENCODER, lab_rows, memory, milliseconds, queries, tell
 from longtake.library import Entry
-from longtake.library.embedded import EmbeddedIndex
-from longtake.library.lance import LanceIndex
-from longtake.library.searching import Query, make_query, search
-from longtake.library.segment_index import FilmRows, Hit, SegmentIndex
+from longtake.library.fts_index import EmbeddedIndex
+from longtake.library.lance_index import LanceIndex
+from longtake.library.search import LibraryQuery, make_query, search
+from longtake.library.segments import FilmRows, RowHit, SegmentIndex
 from longtake.library.segments import Vectors
 
 SCRIPTS = 200
@@ -90,7 +90,7 @@ def moved(vectors: Vectors, rng: np.random.Generator) -> Vectors:
 
 def compare(indexes: dict[str, SegmentIndex], size: int, rates: dict[str, float | None]) -> None:
     made = [make_query(text, ENCODER, ENCODER) for text in queries(30, SCRIPTS)]
-    truth: list[list[Hit]] | None = None
+    truth: list[list[RowHit]] | None = None
     for name, index in indexes.items():
         began = time.perf_counter()
         index.compact()
@@ -114,7 +114,7 @@ def compare(indexes: dict[str, SegmentIndex], size: int, rates: dict[str, float 
         )
 
 
-def searched(index: SegmentIndex, made: list[Query]) -> tuple[list[float], list[float]]:
+def searched(index: SegmentIndex, made: list[LibraryQuery]) -> tuple[list[float], list[float]]:
     """Seconds and processor seconds of each search when it is made a second time."""
     for query in made:
         search(index, query, named)
@@ -131,7 +131,7 @@ def named(films: Collection[str]) -> dict[str, Entry]:
     return {film: Entry(film, film, 1.0) for film in films}
 
 
-def recall(hits: list[Hit], exact: list[Hit]) -> float:
+def recall(hits: list[RowHit], exact: list[RowHit]) -> float:
     """The share of hits that are as near as the exact ones; row numbers differ by backend."""
     bound = exact[-1].score - 1e-5
     return sum(hit.score >= bound for hit in hits) / len(exact)

@@ -10,22 +10,22 @@ from pathlib import Path
 import numpy as np
 
 from longtake.config import Settings
-from longtake.evals.lab import LabSource
+from longtake.evals.benchmarks.lab import LabSource
 from longtake.footage.protocol import Footage
 from longtake.lab.encoder import LabEncoder
-from longtake.lab.eyes import Eyes
+from longtake.lab.prompt import Eyes
 from longtake.lab.footage import LabFootage
-from longtake.lab.grammar import sentence
+from longtake.lab.facts import sentence
 from longtake.lab.library import captions
 from longtake.lab.world import make_script
 from longtake.library import Entry, Library
-from longtake.library.entries import Facts
-from longtake.library.segment_index import FilmRows
+from longtake.library.catalog import Facts
+from longtake.library.segments import FilmRows
 from longtake.library.segments import Row, material_of_footage, rows_of
-from longtake.media.container import NO_FILE
-from longtake.media.writer import Encoding, write_film
-from longtake.perception.senses import Senses
-from longtake.session.films import open_film
+from longtake.video.container import NO_FILE
+from longtake.video.clip import Encoding, write_film
+from longtake.perception.loader import PerceptionModels
+from longtake.runner.session import open_film
 from longtake.types import Line
 
 SCRIPT = Path(__file__).parent.parent / "library.py"
@@ -81,7 +81,7 @@ def lab_library(
     folder: Path, backend: str = "embedded", settings: Settings | None = None
 ) -> Library:
     settings = settings or Settings()
-    senses = Senses(settings.perception, folder / "cache", images=ENCODER)
+    senses = PerceptionModels(settings.perception, folder / "cache", images=ENCODER)
     source = LabSource()
 
     def opened(entry: Entry) -> Footage:

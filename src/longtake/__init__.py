@@ -20,8 +20,8 @@ from longtake.types import Answer, Evidence, Frame, Line, Question, Result, Segm
 if TYPE_CHECKING:
     from longtake.api import AsyncFilm, OpenFilm, Still, open  # noqa: A004
     from longtake.config import BudgetSettings
-    from longtake.events import Event
-    from longtake.stopping import Cancelled, Stop
+    from longtake.tracing.events import Event
+    from longtake._util.cancellation import Cancelled, Stop
 
 # onnxruntime (1.31) sends usage data unless this is set before anybody imports it, rapidocr
 # included; worker processes inherit it. The hub's client then leaves machine details out, too.
@@ -33,11 +33,11 @@ __version__ = "0.2.0"
 _LAZY = {
     "AsyncFilm": "longtake.api",
     "BudgetSettings": "longtake.config",
-    "Cancelled": "longtake.stopping",
-    "Event": "longtake.events",
+    "Cancelled": "longtake._util.cancellation",
+    "Event": "longtake.tracing.events",
     "OpenFilm": "longtake.api",
     "Still": "longtake.api",
-    "Stop": "longtake.stopping",
+    "Stop": "longtake._util.cancellation",
     "open": "longtake.api",
 }
 """Names that are loaded when they are first used, and the modules that define them."""

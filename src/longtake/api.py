@@ -1,45 +1,173 @@
-"""longtake from Python::
+"""A question as a stream of events that ends in its result, for loops and for coroutines.
 
-import longtake
-
-film = longtake.open("film.mp4")
-result = film.ask("Why does the man hold up the cup?", method="videoagent")
-print(result.answer.text, result.answer.evidence)
-
-for event in film.stream("Who leaves first?"):   # the last item is the result
-    print(event)
-
-result = await film.aio.ask("Who leaves first?")  # does not block the loop
+The work runs on a thread of its own. Leaving the loop early, cancelling the task, or setting a
+:class:`~longtake._util.cancellation.Stop` ends it, including calls in flight.
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+import asyncio
+import contextvars
+import queue
+import threading
+from collections.abc import AsyncIterator
+from collections.abc import Callable
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from typing import Any
+from typing import TypeVar
+from longtake.tracing.events import Event
+from longtake.tracing.events import Sink
+from longtake.tracing.sinks import CallbackSink
+from longtake._util.cancellation import Stop
+from longtake._util.cancellation import stopping
+from longtake.types import Result
+import functools
+from collections.abc import Coroutine
+from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Concatenate, Literal, ParamSpec, TypeAlias, TypeVar
-
-from longtake import config, registry
-from longtake.config import BudgetSettings, Settings
+from typing import Concatenate
+from typing import Literal
+from typing import ParamSpec
+from typing import TypeAlias
+from longtake import config
+from longtake import registry
+from longtake.config import BudgetSettings
+from longtake.config import Settings
 from longtake.errors import unknown
-from longtake.events import Event, Sink
 from longtake.index.film import Film
-from longtake.index.search import Search, search, stretch_of
-from longtake.index.tasks import TASKS, tasks
-from longtake.media.clip import clip_bytes
-from longtake.media.images import encoded
-from longtake.session.asking import Session
-from longtake.session.casting import Casting
-from longtake.session.films import open_film
-from longtake.session.streaming import in_thread, in_thread_each, nested, stream
-from longtake.sinks.calling import CallingSink
-from longtake.stopping import Stop, check_stop, stopping
-from longtake.types import Question, Result, Segment
+from longtake.index.search import SearchResult
+from longtake.index.search import search
+from longtake.index.search import stretch_of
+from longtake.index.tasks import TASKS
+from longtake.index.tasks import tasks
+from longtake.video.clip import clip_bytes
+from longtake.video.decode import encoded
+from longtake.runner.session import Session
+from longtake.runner.assignment import ModelAssignment
+from longtake.runner.session import open_film
+from longtake._util.cancellation import check_stop
+from longtake.types import Question
+from longtake.types import Segment
+
+
+R = TypeVar("R")
+GRACE = 2.0
+"""Seconds for which a caller who leaves early waits for the work to end."""
+
+
+class _Ended:
+    """What the work ended with: its result, or the error to raise."""
+
+    def __init__(self, result: Any = None, error: BaseException | None = None) -> None:
+        self.result, self.error = result, error
+
+    def value(self) -> Any:
+        if self.error is not None:
+            raise self.error
+        return self.result
+
+
+def stream(ask: Callable[[Sink], Result], *, stop: Stop | None = None) -> Iterator[Event | Result]:
+    """Yield the events of ``ask`` as they happen, then its result.
+
+    ``ask`` gets the sink that receives the events. Closing the iterator ends the work.
+    """
+    items: queue.SimpleQueue[Event | _Ended] = queue.SimpleQueue()
+    with nested(stop) as inner:
+        worker = _start(lambda: ask(CallbackSink(items.put)), inner, items.put)
+        try:
+            while True:
+                item = items.get()
+                if isinstance(item, _Ended):
+                    yield item.value()
+                    return
+                yield item
+        finally:
+            # also when the caller leaves the loop, or presses Ctrl-C while it waits
+            inner.set()
+            worker.join(GRACE)
+
+
+async def in_thread(act: Callable[[], R]) -> R:
+    """Await the result of ``act``; cancelling the task ends the work."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[_Ended] = loop.create_future()
+
+    def settle(ended: _Ended) -> None:
+        if not future.done():
+            future.set_result(ended)
+
+    with nested(None) as stop:
+        _start(act, stop, _across(loop, settle))
+        try:
+            return (await future).value()  # type: ignore[no-any-return]
+        finally:
+            stop.set()
+
+
+async def in_thread_each(items: Callable[[], Iterator[R]]) -> AsyncIterator[R]:
+    """Iterate on a thread; leaving the loop or cancelling the task ends the work."""
+    arrived: asyncio.Queue[R | _Ended] = asyncio.Queue()
+    put = _across(asyncio.get_running_loop(), arrived.put_nowait)
+
+    def pump() -> None:
+        for item in items():
+            put(item)
+
+    with nested(None) as stop:
+        _start(pump, stop, put)
+        try:
+            while True:
+                item = await arrived.get()
+                if isinstance(item, _Ended):
+                    item.value()
+                    return
+                yield item
+        finally:
+            stop.set()
+
+
+@contextmanager
+def nested(stop: Stop | None) -> Iterator[Stop]:
+    """A flag for work inside the surrounding work; a given ``stop`` ends it as well."""
+    flag = Stop(stopping.get(), stop)
+    try:
+        yield flag
+    finally:
+        flag.release()
+
+
+def _start(act: Callable[[], Any], stop: Stop, ended: Callable[[_Ended], None]) -> threading.Thread:
+    """Run ``act`` on a thread that sees the caller's context, and report how it ended."""
+
+    def work() -> None:
+        stopping.set(stop)
+        try:
+            ended(_Ended(act()))
+        except BaseException as error:  # noqa: BLE001 - raised again where the result is awaited
+            ended(_Ended(error=error))
+
+    # a daemon: a call that hangs must not keep the process from ending
+    thread = threading.Thread(target=contextvars.copy_context().run, args=(work,), daemon=True)
+    thread.start()
+    return thread
+
+
+def _across(loop: asyncio.AbstractEventLoop, act: Callable[[Any], None]) -> Callable[[Any], None]:
+    """Call ``act`` in the loop's thread, unless the loop has been closed meanwhile."""
+
+    def call(item: Any) -> None:
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(act, item)
+
+    return call
+
 
 P = ParamSpec("P")
-R = TypeVar("R")
 OnEvent: TypeAlias = Callable[[Event], None]
 OnProgress: TypeAlias = Callable[[str, float], None]
 """Called with the part that is being indexed and the fraction of it that is done, 0 to 1."""
@@ -144,12 +272,12 @@ class OpenFilm:
         settings = _with(self.settings, budget=budget, verify=verify)
         # a string is a sequence too, of single characters
         models = (model,) if isinstance(model, str) else tuple(model)
-        casting = Casting(models, _path(team), offline, replies=cache)
+        casting = ModelAssignment(models, _path(team), offline, replies=cache)
         casting = casting.or_else(settings.answers.model)
         method = method or casting.default_method
         session = Session(settings, casting, seed, _path(prompts)).with_fields(method, fields)
         asked = Question(question, tuple(options))
-        own = [*sinks, CallingSink(on_event)] if on_event is not None else list(sinks)
+        own = [*sinks, CallbackSink(on_event)] if on_event is not None else list(sinks)
 
         def ask(passing: Sink) -> Result:
             sinks = (*own, passing)
@@ -168,7 +296,7 @@ class OpenFilm:
         top: int = 10,
         on_progress: OnProgress | None = None,
         stop: Stop | None = None,
-    ) -> Search:
+    ) -> SearchResult:
         """Find the moments that match a text best; a new film has its pictures indexed first."""
         with _stoppable(stop):
             pictures = self.film.pictures

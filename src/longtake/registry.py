@@ -127,7 +127,7 @@ def _no_backend(target: Any) -> str:
     if not isinstance(target, type):
         return "a backend is a class (docs/models.md shows one)"
     if fault := _missing(target, ("name", "settings", "host", "open", "tries", "at_once")):
-        return f"{fault}; derive it from longtake.models.backend.Backend"
+        return f"{fault}; derive it from longtake.llm.backend.Backend"
     # told here, where the name is known, and not when it is first instantiated
     abstract = sorted(getattr(target, "__abstractmethods__", ()))
     return f"it does not define {', '.join(abstract)}" if abstract else ""
@@ -182,11 +182,11 @@ encoders = Registry(
     "longtake.encoders",
     {
         "conse": "longtake.perception.conse:open_conse",
-        "efficientnet-lite2": "longtake.perception.catalogue:open_efficientnet",
-        "clip-vit-base-patch32": "longtake.perception.cardencoder:open_named_card",
-        "siglip2-base-patch16-224": "longtake.perception.cardencoder:open_named_card",
-        "dinov2-small": "longtake.perception.cardencoder:open_named_card",
-        "transformers": "longtake.perception.torchencoder:open_transformers",
+        "efficientnet-lite2": "longtake.perception.encoders:open_efficientnet",
+        "clip-vit-base-patch32": "longtake.perception.card_encoder:open_named_card",
+        "siglip2-base-patch16-224": "longtake.perception.card_encoder:open_named_card",
+        "dinov2-small": "longtake.perception.card_encoder:open_named_card",
+        "transformers": "longtake.perception.torch_encoder:open_transformers",
     },
 )
 """Image encoders. An entry is called with an ``EncoderSetup`` (see ``perception.catalogue``)."""
@@ -195,13 +195,13 @@ backends = Registry(
     "backend",
     "longtake.backends",
     {
-        "openai": "longtake.models.backends.openai:OpenAIBackend",
-        "local": "longtake.models.backends.local:LocalBackend",
-        "socratic": "longtake.models.backends.socratic:SocraticBackend",
-        "senses": "longtake.models.backends.senses:SensesBackend",
-        "scripted": "longtake.models.backends.scripted:ScriptedBackend",
-        "recorded": "longtake.models.backends.recorded:RecordedBackend",
-        "lab": "longtake.lab.backend:LabBackend",
+        "openai": "longtake.llm.backends.openai:OpenAIBackend",
+        "local": "longtake.llm.backends.local:LocalBackend",
+        "socratic": "longtake.llm.backends.socratic:SocraticBackend",
+        "senses": "longtake.llm.backends.perception_only:PerceptionOnlyBackend",
+        "scripted": "longtake.llm.backends.scripted:ScriptedBackend",
+        "recorded": "longtake.llm.backends.recorded:RecordedBackend",
+        "lab": "longtake.lab.model:LabBackend",
     },
     _no_backend,
 )

@@ -11,7 +11,7 @@ import av
 import numpy as np
 from films import VP8, X264, Recipe, numbered, x264
 
-from longtake.media.writer import Encoding, write_film
+from longtake.video.clip import Encoding, write_film
 
 COUNT = 24
 """Frames in a film: damage finds its place sooner in a small file."""

@@ -20,9 +20,9 @@ from attack.damage import make
 
 from longtake.config import MediaSettings
 from longtake.errors import LongtakeError
-from longtake.media.audio import RATE, listen
-from longtake.media.subtitles import embedded_subtitles
-from longtake.media.video import Video
+from longtake.video.audio import RATE, listen
+from longtake.video.subtitles import embedded_subtitles
+from longtake.video.video import Video
 from longtake.types import Segment
 
 MEMORY = 6 * 2**30

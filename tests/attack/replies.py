@@ -10,15 +10,15 @@ from types import SimpleNamespace
 
 from pydantic import BaseModel
 
-from longtake.media.packets import _table
-from longtake.media.plan import plan
-from longtake.models.chat import Card, Reply, say
-from longtake.models.http import Response
-from longtake.models.replies.forms import Brief, Letter
-from longtake.models.replies.reading import Unreadable, glean, read
-from longtake.models.replies.tolerant_json import NotJson, lists, objects, parse
-from longtake.models.wire import read_reply
-from longtake.steps.form import Form
+from longtake.video.packets import _table
+from longtake.video.packets import plan
+from longtake.llm.chat import Card, Reply, say
+from longtake.llm.http import Response
+from longtake.llm.structured.schema import Brief, Letter
+from longtake.llm.structured.reader import UnreadableReply, read_known_fields, parse_reply
+from longtake.llm.structured.tolerant_json import NotJson, lists, objects, parse
+from longtake.llm.openai_protocol import read_reply
+from longtake.llm.structured.form import ReplyForm
 from longtake.types import Question
 
 QUESTION = Question("Which?", ("red", "green", "blue"))
@@ -56,12 +56,12 @@ PACKETS = json.dumps(
 def reply(folder: Path) -> object:
     """A reply in the form of a vote, read in every way that a step reads it."""
     text = _text(folder / "reply.txt")
-    form = Form.of(Vote, {"question": QUESTION})
+    form = ReplyForm.of(Vote, {"question": QUESTION})
     try:
-        glean(text, Vote, QUESTION)
-        read(text, Vote, QUESTION)
+        read_known_fields(text, Vote, QUESTION)
+        parse_reply(text, Vote, QUESTION)
         return form.read(Reply(text))
-    except Unreadable:
+    except UnreadableReply:
         return None
 
 

@@ -13,9 +13,9 @@ import traceback
 from attack.liar import LIES, lying, random_reply
 
 from longtake.errors import ModelError
-from longtake.models.backends.openai import OpenAIChat
-from longtake.models.chat import Card, Options, say
-from longtake.models.http import Endpoint
+from longtake.llm.backends.openai import OpenAIChat
+from longtake.llm.chat import Card, Options, say
+from longtake.llm.http import Endpoint
 
 KEY = "sk-MARKED-0123456789abcdef"
 DEADLINE = 5.0

@@ -13,12 +13,12 @@ from support.patience import FOREVER, PATIENCE
 
 from longtake.config import BudgetSettings
 from longtake.errors import BudgetSpent, ModelError
-from longtake.models.backends.openai import OpenAIChat
-from longtake.models.budget import Ledger
-from longtake.models.chat import Card, Options, Unavailable, say
-from longtake.models.http import Endpoint
-from longtake.models.layers import Budgeted, Retrying
-from longtake.stopping import Cancelled, Stop
+from longtake.llm.backends.openai import OpenAIChat
+from longtake.llm.budget import Ledger
+from longtake.llm.chat import Card, Options, Unavailable, say
+from longtake.llm.http import Endpoint
+from longtake.llm.middleware import Budgeted, Retrying
+from longtake._util.cancellation import Cancelled, Stop
 
 KEY = "sk-MARKED-0123456789abcdef"
 DEADLINE = 0.4

@@ -10,7 +10,7 @@ import pytest
 from attack.bombs import HEADS, PIECES, mixed, repeated
 
 from longtake.errors import MediaError
-from longtake.media.subtitles import read_subtitles
+from longtake.video.subtitles import read_subtitles
 
 SIZE = 200_000
 SECONDS = 4.0

@@ -11,8 +11,8 @@ from attack.texts import TARGETS, attempt, change
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longtake.media.packets import LONGEST, UNKNOWN, _table
-from longtake.media.plan import plan
+from longtake.video.packets import LONGEST, UNKNOWN, _table
+from longtake.video.packets import plan
 
 CASES = 40
 """Mutations of each target in ``make test``; ``make attack`` goes on with fresh seeds."""

@@ -20,16 +20,17 @@ from pathlib import Path
 from attack import replies
 from attack.bombs import HEADS, PIECES
 
-from longtake import config, trace
+from longtake import config
+from longtake.tracing import trace
 from longtake.errors import LongtakeError
 from longtake.evals import runs
 from longtake.evals.benchmarks import load
 from longtake.evals.benchmarks.mlvu import DEV
 from longtake.lab.film import read_script
 from longtake.lab.world import make_script
-from longtake.media.subtitles import read_subtitles
-from longtake.steps.team import read_team
-from longtake.training.captions import read_list
+from longtake.video.subtitles import read_subtitles
+from longtake.agents.team import read_team
+from longtake.training.data import read_list
 
 SECONDS = 10.0
 """CPU time that no text of some kilobytes may take."""

@@ -15,11 +15,11 @@ from support.patience import PATIENCE
 from longtake.config import AnswerSettings, Settings
 from longtake.lab.film import make_world
 from longtake.lab.footage import LabFootage
-from longtake.media.writer import Encoding, write_film
+from longtake.video.clip import Encoding, write_film
 from longtake.server.app import create_app
 from longtake.server.options import ServeOptions
-from longtake.server.running import _bind
-from longtake.server.security import Keys
+from longtake.server.app import _bind
+from longtake.server.security import AccessKeys
 
 TOKEN = "t" * 32
 WORLD = make_world(seed=8, minutes=2, questions=24)
@@ -30,7 +30,7 @@ def running(options):
     """A server in a thread; yields its address."""
     listener = _bind(options.host, options.port)
     options = replace(options, port=listener.getsockname()[1])
-    app = create_app(options, Keys(TOKEN, options.port))
+    app = create_app(options, AccessKeys(TOKEN, options.port))
     config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)

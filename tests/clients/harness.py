@@ -27,7 +27,7 @@ import httpx
 
 from longtake.lab.film import make_world
 from longtake.lab.footage import LabFootage
-from longtake.media.writer import Encoding, write_film
+from longtake.video.clip import Encoding, write_film
 
 HERE = Path(__file__).resolve().parent
 BUILD = HERE.parent.parent / "build" / "clients"

@@ -22,7 +22,7 @@ from PIL import Image
 
 from longtake.config import PerceptionSettings
 from longtake.lab.footage import LabFootage
-from longtake.media.writer import Encoding, write_film
+from longtake.video.clip import Encoding, write_film
 
 QUESTION = next(q for q in WORLD.questions if q.options)
 TOOLS = {

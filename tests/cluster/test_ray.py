@@ -12,17 +12,17 @@ import pytest
 from processes import Captions
 from support.working import Count, alone_at_the_gate, collect, make_film, take_turns
 
-from longtake.cluster.engines import Where
-from longtake.cluster.evaluating import ClusterRun
-from longtake.cluster.indexing import Indexing
-from longtake.cluster.parts import Place
+from longtake.cluster.backends import BackendAddress
+from longtake.cluster.evaluation import ClusterRun
+from longtake.cluster.indexing import ClusterIndexer
+from longtake.cluster.indexing import IndexTarget
 from longtake.config import CacheSettings, IndexSettings, Settings
 from longtake.errors import ConfigError
-from longtake.evals.items import Asked
-from longtake.evals.solving import Solver, answer_one
+from longtake.evals.items import BenchmarkQuestion
+from longtake.evals.runner import Solver, answer_one
 from longtake.index.tasks import tasks
-from longtake.process_pool import TaskFailed, TaskValue, WorkerPool
-from longtake.session.films import open_film
+from longtake._util.process_pool import TaskFailed, TaskValue, WorkerPool
+from longtake.runner.session import open_film
 from longtake.types import Question
 
 FPS = 12.0
@@ -65,9 +65,9 @@ def store(alone, tmp_path):
 
 
 def index(folder, paths, after=lambda film: None):
-    places = [Place(path, chunks=1, settings=settings(folder)) for path in paths]
-    with Where("ray").open() as engine, WorkerPool(engine) as pool:
-        for film in Indexing(pool, print, lambda share: None).run(places, ()):
+    places = [IndexTarget(path, chunks=1, settings=settings(folder)) for path in paths]
+    with BackendAddress("ray").open() as engine, WorkerPool(engine) as pool:
+        for film in ClusterIndexer(pool, print, lambda share: None).run(places, ()):
             assert film.failure is None, film.failure
             after(film)
 
@@ -82,9 +82,9 @@ def test_rows_and_limits_are_shared_by_all_workers(two, tmp_path):
     for video in ("v0", "v1", "v2"):
         for number in range(2):
             question = Question(f"Which {number}?", ("one", "two"))
-            asked.append(Asked(f"{video}_{number}", video, question))
+            asked.append(BenchmarkQuestion(f"{video}_{number}", video, question))
     solver = Solver("processes:FirstOption")
-    with Where("ray").open() as engine:
+    with BackendAddress("ray").open() as engine:
         rows = {row["id"]: row for row in ClusterRun(engine, print)(solver, Captions(), asked)}
         assert alone_at_the_gate(take_turns(engine, tmp_path / "log"))
     for one in asked:
@@ -97,7 +97,7 @@ def test_rows_and_limits_are_shared_by_all_workers(two, tmp_path):
 def test_a_task_that_crashes_its_worker_is_reported_once(two, capfd):
     good = [Count(f"good {number}") for number in range(4)]
     crash = Count("crash", ends=1, how="crash")
-    with Where("ray").open() as engine, WorkerPool(engine) as pool:
+    with BackendAddress("ray").open() as engine, WorkerPool(engine) as pool:
         values, failures = collect(pool, crash, *good)
     assert list(failures) == ["crash"]
     assert failures["crash"].failure.kind == "crashed"
@@ -123,7 +123,7 @@ def test_the_driver_is_killed_and_started_again(two, alone, store, paths):
 
 def test_a_wrong_token_is_refused(two, monkeypatch):
     program = (
-        "from longtake.cluster.engines import Where\n"
+        "from longtake.cluster.backends import Where\n"
         "from longtake.errors import ConfigError\n"
         "try:\n"
         "    Where('ray').open()\n"
@@ -144,7 +144,7 @@ def test_a_node_is_killed_in_the_middle(nodes, alone, store, paths, tmp_path):
     counts = [Count(f"c{number}", numbers, pause=0.2, log=str(log)) for number in range(4)]
     with nodes(4) as (cluster, members):
         values = {task.name: [] for task in counts}
-        with Where("ray").open() as engine, WorkerPool(engine) as pool:
+        with BackendAddress("ray").open() as engine, WorkerPool(engine) as pool:
             pool.submit(*counts)
             for report in pool.reports():
                 assert not isinstance(report, TaskFailed), report
@@ -164,4 +164,4 @@ def test_a_node_is_killed_in_the_middle(nodes, alone, store, paths, tmp_path):
 
 def test_an_address_without_a_cluster_is_an_error():
     with pytest.raises(ConfigError, match="cannot connect to Ray"):
-        Where("ray", "ray://127.0.0.1:1").open()
+        BackendAddress("ray", "ray://127.0.0.1:1").open()

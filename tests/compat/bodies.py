@@ -10,11 +10,11 @@ from pydantic import BaseModel, Field
 
 from longtake.methods.symphony.method import PlanReply
 from longtake.methods.videoagent.method import WishesReply
-from longtake.models.chat import Image, Message, Options, Text, ToolCall, ToolSpec, say
-from longtake.models.manners import LADDER, Manner
-from longtake.models.replies.forms import schema_for
-from longtake.models.request import wire_body
-from longtake.steps.answer import ReasonedChoice
+from longtake.llm.chat import Image, Message, Options, Text, ToolCall, ToolSpec, say
+from longtake.llm.capabilities import LADDER, Capabilities
+from longtake.llm.structured.schema import schema_for
+from longtake.llm.openai_protocol import wire_body
+from longtake.agents.answer import ReasonedChoice
 from longtake.types import Frame, Question
 
 QUESTION = Question("Who barks?", ("the man", "the dog"))
@@ -43,7 +43,7 @@ def conversations() -> dict[str, list[Message]]:
 
 def bodies(model: str = "m") -> Iterator[tuple[str, dict[str, Any]]]:
     """Each body with a name."""
-    manner = Manner()
+    manner = Capabilities()
     kinds = (ReasonedChoice, WishesReply, PlanReply, Nested)
     for name, messages in conversations().items():
         yield name, wire_body(model, messages, Options(seed=1, stop=("END",)), manner, "plain")

@@ -9,12 +9,12 @@ from pydantic import BaseModel
 
 from longtake.config import CacheSettings, Settings
 from longtake.errors import ModelError
-from longtake.models.catalogue import Catalogue
-from longtake.models.chat import Chat, Options, ToolSpec, Unavailable, Unsupported, say
-from longtake.models.manners import manner_of
-from longtake.models.probe import probe
-from longtake.models.replies.forms import Letter
-from longtake.steps.ask import ask
+from longtake.llm.catalog import ModelCatalog
+from longtake.llm.chat import Chat, Options, ToolSpec, Unavailable, Unsupported, say
+from longtake.llm.capabilities import capabilities_of
+from longtake.llm.probe import probe
+from longtake.llm.structured.schema import Letter
+from longtake.llm.structured.ask import ask
 from longtake.types import Question
 
 QUESTION = Question("Who barks?", ("the man", "the dog"))
@@ -31,7 +31,7 @@ def asked(chat: Chat) -> str:
     """A typed question; a tiny model may fail to answer, but the server must not fail."""
     told = {"question": QUESTION, "manner": "", "max_tokens": 64}
     said = ask(chat, "baselines/blind", Guess, default=None, **told)
-    manner = manner_of(chat)
+    manner = capabilities_of(chat)
     assert manner is not None
     return f"{'read' if said else 'not readable'}, asked as {manner.rung} {manner.known.verdicts}"
 
@@ -94,7 +94,7 @@ def check(address: str) -> Iterator[tuple[str, str]]:
     """What came of each check, one after another."""
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(cache=CacheSettings(folder=folder))
-        chat = Catalogue(settings).bare(address)
+        chat = ModelCatalog(settings).bare(address)
         for name, step in CHECKS.items():
             try:
                 yield name, step(chat)

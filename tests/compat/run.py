@@ -33,8 +33,8 @@ from checks import check  # noqa: E402
 from support.stripping import stripping  # noqa: E402
 
 from longtake.config import Settings, cache_folder  # noqa: E402
-from longtake.models.backends.local import LocalChat  # noqa: E402
-from longtake.models.catalogue import Catalogue  # noqa: E402
+from longtake.llm.backends.local import LocalChat
+from longtake.llm.catalog import ModelCatalog
 
 LOADING = 600
 """Seconds that a server may take to start."""
@@ -125,7 +125,7 @@ def llama_cpp_python() -> Iterator[str]:
 
 def built_in() -> tuple[str, str]:
     """llama.cpp's own server, which runs longtake's local models: its address and key."""
-    chat = Catalogue(Settings()).bare("local/smollm2-135m")
+    chat = ModelCatalog(Settings()).bare("local/smollm2-135m")
     assert isinstance(chat, LocalChat)
     return chat.address()
 

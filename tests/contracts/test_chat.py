@@ -8,16 +8,16 @@ import pytest
 from support.server import completion, serve
 
 from longtake.config import BudgetSettings
-from longtake.lab.acuity import LabChat, LabModel
-from longtake.models.backends.openai import OpenAIChat
-from longtake.models.backends.scripted import ScriptedChat
-from longtake.models.backends.socratic import SocraticChat
-from longtake.models.budget import Ledger
-from longtake.models.cache import Cached, ReplyStore
-from longtake.models.chat import Card, Chat, Image, Options, Reply, request_hash, say
-from longtake.models.http import Endpoint
-from longtake.models.layers import Budgeted, Carded, Gate, Limited, Plugin, Retrying, Traced
-from longtake.models.witness import Description
+from longtake.lab.model import LabChat, LabModel
+from longtake.llm.backends.openai import OpenAIChat
+from longtake.llm.backends.scripted import ScriptedChat
+from longtake.llm.backends.socratic import SocraticChat
+from longtake.llm.budget import Ledger
+from longtake.llm.middleware import Cached, ReplyStore
+from longtake.llm.chat import Card, Chat, Image, Options, Reply, request_hash, say
+from longtake.llm.http import Endpoint
+from longtake.llm.middleware import Budgeted, Carded, Gate, Limited, Plugin, Retrying, Traced
+from longtake.llm.backend import Description
 from longtake.types import Frame
 
 MESSAGES = [say("system", "Be brief."), say("user", "Say ok.")]

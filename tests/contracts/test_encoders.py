@@ -9,9 +9,9 @@ import pytest
 import tinymodels
 from drawings import as_frame, honeycomb, noise
 
-from longtake.perception.cardencoder import open_card
+from longtake.perception.card_encoder import open_card
 from longtake.perception.cards import CARDS
-from longtake.perception.catalogue import image_encoder, names
+from longtake.perception.encoders import image_encoder, names
 from longtake.perception.minilm import MiniLM
 from longtake.perception.protocols import ImageEncoder, ImageTextEncoder, TextEncoder
 from longtake.perception.runtime import Compute

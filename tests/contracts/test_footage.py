@@ -12,7 +12,7 @@ from longtake.index.store import Store
 from longtake.lab.encoder import LabEncoder
 from longtake.lab.film import make_world, write_world
 from longtake.lab.footage import LabFootage
-from longtake.perception.senses import Senses
+from longtake.perception.loader import PerceptionModels
 from longtake.types import Segment
 
 WITHIN = Segment(10.0, 30.0)
@@ -26,7 +26,7 @@ def footage(request, tmp_path_factory) -> Footage:
     folder = tmp_path_factory.mktemp("world")
     write_world(world, folder)
     settings = Settings(perception=PerceptionSettings(listener="none"))
-    senses = Senses(settings.perception, folder / "cache", images=LabEncoder())
+    senses = PerceptionModels(settings.perception, folder / "cache", images=LabEncoder())
     return Film(folder / "film.mp4", Store(folder / "cache"), settings, senses=senses)
 
 

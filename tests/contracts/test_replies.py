@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from pydantic import BaseModel
 
-from longtake.models.replies.forms import Brief, Letter
-from longtake.models.replies.reading import Unreadable, read
+from longtake.llm.structured.schema import Brief, Letter
+from longtake.llm.structured.reader import UnreadableReply, parse_reply
 from longtake.types import Question
 
 QUESTION = Question("Who barks?", ("the man", "the dog", "the cat", "nobody at all"))
@@ -119,7 +119,7 @@ LETTER_B = [
 
 @pytest.mark.parametrize("text", LETTER_B)
 def test_b_in_many_shapes(text: str) -> None:
-    reply = read(text, Reasoned, QUESTION)
+    reply = parse_reply(text, Reasoned, QUESTION)
     assert reply.choice == "B"
     if "it barks" in text and "properties" not in text:
         assert reply.reason.startswith("it bark") or '"' in reply.reason
@@ -191,16 +191,16 @@ NO_LETTER = [
 
 @pytest.mark.parametrize("text", NO_LETTER)
 def test_what_names_no_single_option_is_refused(text: str) -> None:
-    with pytest.raises(Unreadable):
-        read(text, Reasoned, QUESTION)
+    with pytest.raises(UnreadableReply):
+        parse_reply(text, Reasoned, QUESTION)
 
 
 @pytest.mark.parametrize("text", ["B", "The answer is B", "Answer: B", "choice: B", "the dog"])
 def test_a_bare_letter_at_the_very_end_of_a_cut_reply_is_refused(text: str) -> None:
-    with pytest.raises(Unreadable):
-        read(text, Reasoned, QUESTION, cut=True)
+    with pytest.raises(UnreadableReply):
+        parse_reply(text, Reasoned, QUESTION, cut=True)
 
 
 def test_a_letter_before_the_end_of_a_cut_reply_stands() -> None:
-    assert read("The answer is B. It bar", Reasoned, QUESTION, cut=True).choice == "B"
-    assert read('{"choice": "B", "reason": "it bar', Reasoned, QUESTION, cut=True).choice == "B"
+    assert parse_reply("The answer is B. It bar", Reasoned, QUESTION, cut=True).choice == "B"
+    assert parse_reply('{"choice": "B", "reason": "it bar', Reasoned, QUESTION, cut=True).choice == "B"

@@ -7,8 +7,8 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from longtake.models.replies.forms import Brief
-from longtake.models.replies.reading import Unreadable, read
+from longtake.llm.structured.schema import Brief
+from longtake.llm.structured.reader import UnreadableReply, parse_reply
 from longtake.types import Question
 
 OPEN = Question("What happens?")
@@ -183,7 +183,7 @@ OTHERS: list[tuple[str, type[BaseModel], Any]] = [
 @pytest.mark.parametrize(("text", "kind", "expected"), OTHERS)
 def test_other_types(text: str, kind: type[BaseModel], expected: Any) -> None:
     if expected is None:
-        with pytest.raises(Unreadable):
-            read(text, kind, OPEN)
+        with pytest.raises(UnreadableReply):
+            parse_reply(text, kind, OPEN)
     else:
-        assert read(text, kind, OPEN).model_dump() == expected
+        assert parse_reply(text, kind, OPEN).model_dump() == expected

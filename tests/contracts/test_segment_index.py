@@ -8,9 +8,9 @@ import json
 import numpy as np
 import pytest
 
-from longtake.library.embedded import EmbeddedIndex
-from longtake.library.lance import LanceIndex
-from longtake.library.segment_index import FilmRows
+from longtake.library.fts_index import EmbeddedIndex
+from longtake.library.lance_index import LanceIndex
+from longtake.library.segments import FilmRows
 from longtake.library.segments import Row
 from longtake.types import Segment
 

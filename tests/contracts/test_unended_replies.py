@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from longtake.methods.symphony.perception import FindingsReply, ObservationReply, SubtitlesReply
-from longtake.models.chat import Reply
-from longtake.models.replies.forms import schema_for
-from longtake.steps.form import Form
+from longtake.llm.chat import Reply
+from longtake.llm.structured.schema import schema_for
+from longtake.llm.structured.form import ReplyForm
 from longtake.types import Question
 
 QUESTION = Question("What happens?")
@@ -25,7 +25,7 @@ _WHOLE_TEXT = re.compile(r'"text": ("(?:[^"\\]|\\.)*")')
 
 
 def read(kind, text):
-    return Form(kind, QUESTION, schema_for(kind, QUESTION)).read(Reply(text, finish="length"))
+    return ReplyForm(kind, QUESTION, schema_for(kind, QUESTION)).read(Reply(text, finish="length"))
 
 
 REPORTS = [("findings", FindingsReply), ("observation", ObservationReply)]

@@ -11,9 +11,9 @@ import pytest
 from films import FILMS, read_number
 
 from longtake.config import MediaSettings
-from longtake.media.packets import PacketTable
-from longtake.media.plan import plan
-from longtake.media.video import Video
+from longtake.video.packets import PacketTable
+from longtake.video.packets import plan
+from longtake.video.video import Video
 from longtake.types import Segment
 
 

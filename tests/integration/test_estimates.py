@@ -7,15 +7,15 @@ from typing import ClassVar
 
 import pytest
 
-from longtake.evals.lab import lab
-from longtake.lab.acuity import LabChat, parse
+from longtake.evals.benchmarks.lab import lab
+from longtake.lab.model import LabChat, parse
 from longtake.methods.base import configure
-from longtake.models.layers import Carded
-from longtake.models.prices import HERE, Price
+from longtake.llm.middleware import Carded
+from longtake.llm.chat import HERE, Price
 from longtake.registry import methods
-from longtake.session.asking import solve
-from longtake.session.estimate import estimate
-from longtake.steps.run import Agent, Run
+from longtake.runner.session import solve
+from longtake.runner.estimate import estimate
+from longtake.agents.run import Agent, Run
 from longtake.types import Answer, Question
 
 AT_LENGTH = (

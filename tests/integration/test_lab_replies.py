@@ -11,10 +11,10 @@ import json
 import pytest
 
 from longtake import registry
-from longtake.evals.lab import lab
-from longtake.evals.solving import Solver, answer_one
-from longtake.session.asking import Session
-from longtake.session.casting import Casting
+from longtake.evals.benchmarks.lab import lab
+from longtake.evals.runner import Solver, answer_one
+from longtake.runner.session import Session
+from longtake.runner.assignment import ModelAssignment
 
 KINDS = ("needle", "spoken", "open")
 """A question with options, one that is answered by subtitles, and one to be answered in words."""
@@ -35,7 +35,7 @@ RUNS = {
 def test_no_reply_of_a_method_falls_back_to_a_neutral_value(method, run, tmp_path):
     model, captions = RUNS[run]
     benchmark = lab([42], 4, 6, captions=captions)  # six questions, of all these kinds
-    solver = Solver(method, Session(casting=Casting((model,))), traces=tmp_path)
+    solver = Solver(method, Session(casting=ModelAssignment((model,))), traces=tmp_path)
     for item in benchmark.items:
         if item.tags["type"] in KINDS:
             row = answer_one(solver, benchmark.source, item.asked)

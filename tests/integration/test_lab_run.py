@@ -13,21 +13,21 @@ from longtake.config import AnswerSettings, Settings
 from longtake.errors import ModelError
 from longtake.evals import experiment
 from longtake.evals.experiment import with_acuity
-from longtake.evals.lab import lab
+from longtake.evals.benchmarks.lab import lab
 from longtake.evals.runner import score
-from longtake.evals.solving import Solver, answer_one
-from longtake.lab.acuity import parse
+from longtake.evals.runner import Solver, answer_one
+from longtake.lab.model import parse
 from longtake.lab.film import make_world, write_world
 from longtake.server.openai.simulated import SimulatedService
-from longtake.server.running import serving
-from longtake.session.asking import Session
-from longtake.session.casting import Casting
+from longtake.server.app import serving
+from longtake.runner.session import Session
+from longtake.runner.assignment import ModelAssignment
 
 
 def solve_all(benchmark, method, model, **fields):
     # these tests are about methods; the check would double their time
     settings = replace(Settings(), answers=AnswerSettings(verify=False))
-    session = Session(settings, casting=Casting((model,))).with_fields(method, fields)
+    session = Session(settings, casting=ModelAssignment((model,))).with_fields(method, fields)
     solver = Solver(method, session)
     return score(
         benchmark,
@@ -141,7 +141,7 @@ def test_a_model_named_for_one_role_leaves_the_others_simulated(run):
 
 
 def test_a_sweep_keeps_the_other_parameters_of_its_models():
-    swept = with_acuity(Casting(("lab/seed=9", "vlm=lab/onscreen=0.2")), 0.4)
+    swept = with_acuity(ModelAssignment(("lab/seed=9", "vlm=lab/onscreen=0.2")), 0.4)
     assert swept.models == ("lab/seed=9,acuity=0.4", "vlm=lab/acuity=0.4,onscreen=0.2")
 
 

@@ -9,7 +9,7 @@ import time
 import numpy as np
 from processes import fill_segments, segment_rows
 
-from longtake.library.embedded import EmbeddedIndex
+from longtake.library.fts_index import EmbeddedIndex
 
 FILMS = 150
 KILLS = 3

@@ -17,15 +17,15 @@ from support.patience import PATIENCE
 from longtake import prompts
 from longtake.config import CacheSettings, Settings, cache_folder
 from longtake.errors import ModelError
-from longtake.events import Stream
-from longtake.models.backends import local
-from longtake.models.catalogue import Catalogue
-from longtake.models.chat import Card, Chat, Options, Unavailable, say
-from longtake.models.layers import Traced
-from longtake.models.probe import probe
-from longtake.models.replies.forms import Letter
-from longtake.sinks.jsonl import JsonlSink
-from longtake.steps.ask import ask
+from longtake.tracing.events import Stream
+from longtake.llm.backends import local
+from longtake.llm.catalog import ModelCatalog
+from longtake.llm.chat import Card, Chat, Options, Unavailable, say
+from longtake.llm.middleware import Traced
+from longtake.llm.probe import probe
+from longtake.llm.structured.schema import Letter
+from longtake.tracing.jsonl import JsonlSink
+from longtake.llm.structured.ask import ask
 from longtake.types import Question
 
 NAME = "local/smollm2-135m"
@@ -40,7 +40,7 @@ class Guess(BaseModel):
 
 @pytest.fixture(scope="module")
 def chat() -> Chat:
-    catalogue = Catalogue(SETTINGS)
+    catalogue = ModelCatalog(SETTINGS)
     if not catalogue.file(NAME).is_file():
         reason = f"{catalogue.file(NAME)} is not there: longtake models pull {NAME}"
         if os.environ.get("LONGTAKE_REQUIRE_MODELS"):
@@ -127,7 +127,7 @@ def test_a_probe_reports_what_it_found(chat: Chat) -> None:
 
 def test_one_server_is_shared_and_strangers_get_nothing(chat: Chat) -> None:
     chat.complete([say("user", "Hi")], Options(max_tokens=1))
-    Catalogue(SETTINGS).open(NAME).complete([say("user", "Hi")], Options(max_tokens=1))
+    ModelCatalog(SETTINGS).open(NAME).complete([say("user", "Hi")], Options(max_tokens=1))
     assert len(local._servers) == 1
     ((server, _),) = local._servers.values()
     answer = httpx.post(
@@ -150,8 +150,8 @@ def test_a_projector_that_does_not_fit_is_an_error_and_not_a_crash(
     chat: Chat, tmp_path: Path
 ) -> None:
     (tmp_path / "mmproj.gguf").write_bytes(b"GGUF" + bytes(200))
-    weights = local.Weights(
-        Catalogue(SETTINGS).file(NAME), mmproj=tmp_path / "mmproj.gguf", context=512
+    weights = local.LocalWeights(
+        ModelCatalog(SETTINGS).file(NAME), mmproj=tmp_path / "mmproj.gguf", context=512
     )
     with pytest.raises(ModelError, match="cannot be loaded"):
         local.LocalChat(Card("blind"), weights).complete([], Options())
@@ -160,6 +160,6 @@ def test_a_projector_that_does_not_fit_is_an_error_and_not_a_crash(
 def test_a_broken_file_is_an_error_and_not_a_crash(tmp_path: Path) -> None:
     (tmp_path / "broken.gguf").write_bytes(b"GGUF" + bytes(200))
     with pytest.raises(ModelError, match=r"broken\.gguf cannot be loaded"):
-        local.LocalChat(Card("broken"), local.Weights(tmp_path / "broken.gguf")).complete(
+        local.LocalChat(Card("broken"), local.LocalWeights(tmp_path / "broken.gguf")).complete(
             [], Options()
         )

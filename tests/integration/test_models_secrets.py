@@ -11,15 +11,15 @@ import pytest
 from support.server import Request, Send, completion, serve
 
 from longtake.config import Settings
-from longtake.entries import OpenAIEntry, SocraticEntry
+from longtake.config.entries import OpenAIEntry, SocraticEntry
 from longtake.errors import LongtakeError
-from longtake.events import Stream
-from longtake.models.cache import ReplyStore
-from longtake.models.catalogue import Catalogue
-from longtake.models.chat import Image, Options, say
-from longtake.models.layers import Traced
-from longtake.models.witness import Description
-from longtake.sinks.jsonl import JsonlSink
+from longtake.tracing.events import Stream
+from longtake.llm.middleware import ReplyStore
+from longtake.llm.catalog import ModelCatalog
+from longtake.llm.chat import Image, Options, say
+from longtake.llm.middleware import Traced
+from longtake.llm.backend import Description
+from longtake.tracing.jsonl import JsonlSink
 from longtake.types import Frame
 
 KEY = "sk-MARKED-0123456789abcdef"
@@ -96,7 +96,7 @@ def test_the_key_is_nowhere(
             "eyes": SocraticEntry(llm="cloud"),
         }
         settings = Settings(models=entries)
-        catalogue = Catalogue(settings)
+        catalogue = ModelCatalog(settings)
         store = ReplyStore(tmp_path / "cache")
         stream = Stream(JsonlSink(tmp_path / "trace.jsonl"))
         chat = Traced(catalogue.open(name, witness=Blind(), replies=store))

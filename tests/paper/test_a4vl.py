@@ -16,14 +16,14 @@ from support.talking import TalkingFootage, Team
 from longtake.algorithms import allocate
 from longtake.algorithms.partition import PAPER, EventPartition
 from longtake.errors import ConfigError
-from longtake.events import ScoresSet
+from longtake.tracing.events import ScoresSet
 from longtake.footage.plain import from_features
 from longtake.methods.a4vl.method import A4VL, View, shortened
 from longtake.methods.base import configure
-from longtake.models.backends.scripted import ScriptedChat
-from longtake.models.chat import Card
-from longtake.session.asking import solve
-from longtake.steps.run import Agent, Run
+from longtake.llm.backends.scripted import ScriptedChat
+from longtake.llm.chat import Card
+from longtake.runner.session import solve
+from longtake.agents.run import Agent, Run
 from longtake.types import Question
 
 # ---- Algorithm 1, lines 10 to 19: frames for blocks

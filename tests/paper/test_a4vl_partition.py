@@ -8,15 +8,7 @@ import numpy as np
 import pytest
 
 from longtake.algorithms import changepoint, novelty
-from longtake.algorithms.partition import (
-    BASE_WEIGHTS,
-    LONG_RUN,
-    PAPER,
-    Cut,
-    EventPartition,
-    Samples,
-    suppress,
-)
+from longtake.algorithms.partition import BASE_WEIGHTS, LONG_RUN, PAPER, EventCut, EventPartition, Samples, suppress
 from longtake.types import Segment
 
 # ---- appendix D: colour, sharpness, motion
@@ -221,8 +213,8 @@ def test_a_bare_penalty_of_1_4_cannot_cut(seed):
 # ---- merge, suppression, truncation
 
 
-def cuts_at(*pairs: tuple[float, float]) -> list[Cut]:
-    return [Cut(time, strength, ("ssm",)) for time, strength in pairs]
+def cuts_at(*pairs: tuple[float, float]) -> list[EventCut]:
+    return [EventCut(time, strength, ("ssm",)) for time, strength in pairs]
 
 
 def test_suppression_by_strength_and_as_printed():

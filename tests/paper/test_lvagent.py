@@ -15,10 +15,10 @@ from support.patience import PATIENCE
 from longtake.config import BudgetSettings
 from longtake.errors import ConfigError
 from longtake.methods.lvagent.method import LVAgent
-from longtake.models.backends.scripted import ScriptedChat
-from longtake.models.chat import Card, Options
-from longtake.session.asking import solve
-from longtake.steps.run import Agent, Run
+from longtake.llm.backends.scripted import ScriptedChat
+from longtake.llm.chat import Card, Options
+from longtake.runner.session import solve
+from longtake.agents.run import Agent, Run
 from longtake.types import Line, Segment
 
 # ---- action: equation 6, and "exceeds half of the total number of agents"

@@ -13,13 +13,14 @@ from support.footages import TestFootage
 from support.listening import listening
 from support.talking import TalkingFootage, Team
 
-from longtake.algorithms import chunks, voting
-from longtake.events import ScoresSet
-from longtake.footage.clips import clip_scorer
+from longtake.algorithms import chunks
+from longtake.evals import selection
+from longtake.tracing.events import ScoresSet
+from longtake.footage.look import clip_scorer
 from longtake.methods.lvagent.method import LVAgent
-from longtake.perception.pooling import MeanPooling
-from longtake.session.asking import solve
-from longtake.steps.run import Run
+from longtake.perception.minilm import MeanPooling
+from longtake.runner.session import solve
+from longtake.agents.run import Run
 from longtake.types import Question, Segment
 
 QUESTION = Question("What is thrown?", ("a ball", "a stick", "a shoe"))
@@ -40,9 +41,9 @@ def play(
 
 
 def test_the_pseudo_label_is_what_most_say_and_ties_all_count():
-    assert voting.pseudo_labels(["A", "A", "B"]) == {"A"}
-    assert voting.pseudo_labels(["A", "B", None]) == {"A", "B"}
-    assert voting.pseudo_labels([None, None]) == frozenset()
+    assert selection.pseudo_labels(["A", "A", "B"]) == {"A"}
+    assert selection.pseudo_labels(["A", "B", None]) == {"A", "B"}
+    assert selection.pseudo_labels([None, None]) == frozenset()
 
 
 def test_equation_1_agreement_with_the_pseudo_label():
@@ -51,7 +52,7 @@ def test_equation_1_agreement_with_the_pseudo_label():
         "bob": ["A", "B", "A", None],
         "cid": ["B", None, "B", None],
     }
-    found = voting.agreement(votes)
+    found = selection.agreement(votes)
     # labels: A; B; A, B and C; none
     assert found == {
         "ann": [True, True, True, False],
@@ -69,7 +70,7 @@ def test_equation_1_agreement_with_the_pseudo_label():
     )
 )
 def test_somebody_agrees_wherever_anybody_answers(votes):
-    found = voting.agreement(votes)
+    found = selection.agreement(votes)
     for question in range(3):
         answered = any(given[question] is not None for given in votes.values())
         assert any(row[question] for row in found.values()) == answered

@@ -8,10 +8,10 @@ from support.discussing import FOOTAGE, LOW_BOB, NAMES, OPEN, QUESTION, cards, p
 from longtake.errors import ConfigError
 from longtake.methods.base import configure
 from longtake.methods.lvagent.method import AgentReasonReply, LVAgent
-from longtake.models.chat import Reply
-from longtake.session.asking import solve
-from longtake.steps.form import Form
-from longtake.steps.run import Run
+from longtake.llm.chat import Reply
+from longtake.runner.session import solve
+from longtake.llm.structured.form import ReplyForm
+from longtake.agents.run import Run
 
 # ---- Tables 3, 4 and 6
 
@@ -109,7 +109,7 @@ def test_what_must_be_at_least_one(field):
 
 def test_a_reason_that_was_cut_is_used_as_it_stands():
     cut = Reply('{"reason": "The person in the red coat throws the ball', finish="length")
-    read = Form.of(AgentReasonReply, {}).read(cut)
+    read = ReplyForm.of(AgentReasonReply, {}).read(cut)
     assert read.reason.endswith("throws the ball")
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from support.footages import TestFootage
 from support.orchestra import OPEN, QUESTION, Script, finish, plan, play
 
-from longtake.footage.captioned import CaptionedFootage
+from longtake.footage.plain import CaptionedFootage
 from longtake.methods.base import configure
 from longtake.methods.symphony.grounding import (
     GROUNDING,

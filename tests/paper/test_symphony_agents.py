@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from support.footages import TestFootage
 from support.orchestra import QUESTION, Script, finish, plan, play
 
-from longtake.events import ToolCalled
+from longtake.tracing.events import ToolCalled
 from longtake.methods.symphony.grounding import Grounding, cut, named_stretches
 from longtake.methods.symphony.method import Symphony
-from longtake.models.chat import Reply
+from longtake.llm.chat import Reply
 from longtake.types import Question, Segment
 
 # Grounding

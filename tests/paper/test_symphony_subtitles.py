@@ -12,7 +12,7 @@ from support.orchestra import Script, finish, plan, play
 
 from longtake.methods.symphony.method import Symphony
 from longtake.methods.symphony.perception import pieces
-from longtake.models.chat import Reply
+from longtake.llm.chat import Reply
 from longtake.types import Line, Segment
 
 

@@ -10,8 +10,8 @@ from support.talking import TalkingFootage
 
 from longtake.algorithms import sampling
 from longtake.errors import ConfigError
-from longtake.events import Noted
-from longtake.lab.acuity import make
+from longtake.tracing.events import Noted
+from longtake.lab.model import make
 from longtake.methods.base import configure
 from longtake.methods.videodetective.method import VideoDetective, most_tokens
 

@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from longtake.config import BudgetSettings
-from longtake.events import ScoresSet
+from longtake.tracing.events import ScoresSet
 from longtake.methods.videodetective.method import VideoDetective
-from longtake.models.backends.scripted import ScriptedChat
-from longtake.session.asking import solve
-from longtake.steps.run import Run
+from longtake.llm.backends.scripted import ScriptedChat
+from longtake.runner.session import solve
+from longtake.agents.run import Run
 from longtake.types import Question, Segment
 from support.footages import TestFootage
 from support.listening import listening

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from longtake.methods.lvagent.method import LVAgent
-from longtake.session.asking import solve
-from longtake.steps.run import Run
+from longtake.runner.session import solve
+from longtake.agents.run import Run
 from longtake.types import Question
 from support.listening import listening
 from support.talking import TalkingFootage, Team

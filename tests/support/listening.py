@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from longtake.events import Event, Noted, Stream
+from longtake.tracing.events import Event, Noted, Stream
 
 
 class Heard:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import threading
 
-from longtake.entries import ModelEntry
+from longtake.config.entries import ModelEntry
 from longtake.errors import ModelError
-from longtake.models.backend import Backend
-from longtake.models.backends.scripted import ScriptedChat
-from longtake.models.chat import Card
-from longtake.models.clock import REAL
-from longtake.models.prices import HERE
+from longtake.llm.backend import Backend
+from longtake.llm.backends.scripted import ScriptedChat
+from longtake.llm.chat import Card
+from longtake.llm.budget import REAL
+from longtake.llm.chat import HERE
 from support.patience import FOREVER
 
 

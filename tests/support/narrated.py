@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from longtake.algorithms import sampling
-from longtake.footage.captioned import CaptionedFootage
-from longtake.models.witness import Description
+from longtake.footage.plain import CaptionedFootage
+from longtake.llm.backend import Description
 from longtake.types import Frame, Line, Segment
 
 SPOKEN_EVERY = 5

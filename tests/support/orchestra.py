@@ -7,10 +7,10 @@ import re
 
 from longtake.config import BudgetSettings
 from longtake.methods.symphony.method import Symphony
-from longtake.models.backends.scripted import ScriptedChat
-from longtake.models.chat import Card, Reply, ToolCall, Unsupported, images
-from longtake.session.asking import solve
-from longtake.steps.run import Run
+from longtake.llm.backends.scripted import ScriptedChat
+from longtake.llm.chat import Card, Reply, ToolCall, Unsupported, images
+from longtake.runner.session import solve
+from longtake.agents.run import Run
 from longtake.types import Question
 from support.footages import TestFootage
 from support.listening import listening

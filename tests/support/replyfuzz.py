@@ -17,8 +17,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from longtake.models.replies.forms import Brief, Letter, decisive
-from longtake.models.replies.reading import Unreadable, read
+from longtake.llm.structured.schema import Brief, Letter, decisive_fields
+from longtake.llm.structured.reader import UnreadableReply, parse_reply
 from longtake.types import LETTERS, Question
 from support import replywords as words
 from support.replylayouts import (
@@ -91,7 +91,7 @@ class Outcome:
     """How a reply was read."""
 
     case: Case
-    read: dict[str, Any] | None
+    parse_reply: dict[str, Any] | None
 
     @property
     def misread(self) -> bool:
@@ -106,9 +106,9 @@ class Outcome:
         return self.read is None and self.case.truth is not None
 
 
-def _is_part(read: dict[str, Any], truth: dict[str, Any]) -> bool:
+def _is_part(parse_reply: dict[str, Any], truth: dict[str, Any]) -> bool:
     """Whether a reply that was cut off was read as far as it goes."""
-    for name, value in read.items():
+    for name, value in parse_reply.items():
         whole = truth[name]
         if isinstance(value, list) and value:
             same = value == whole[: len(value)]
@@ -125,12 +125,12 @@ def outcomes(seed: int, number: int) -> Iterator[Outcome]:
     """Cases, and what the reader makes of them."""
     for case in cases(seed, number):
         try:
-            reply = read(case.text, case.kind, case.question, cut=case.cut)
-        except Unreadable:
+            reply = parse_reply(case.text, case.kind, case.question, cut=case.cut)
+        except UnreadableReply:
             yield Outcome(case, None)
             continue
         plain = reply.model_dump()
-        yield Outcome(case, {name: plain[name] for name in decisive(case.kind, case.question)})
+        yield Outcome(case, {name: plain[name] for name in decisive_fields(case.kind, case.question)})
 
 
 def cases(seed: int, number: int) -> Iterator[Case]:

@@ -11,9 +11,10 @@ from typing import Any
 
 from longtake.errors import ModelError
 from longtake.methods.symphony import perception
-from longtake.models.chat import Chat, Message, Options, Reply
-from longtake.models.layers import Layer
-from longtake.steps import ask, tools
+from longtake.llm.chat import Chat, Message, Options, Reply
+from longtake.llm.middleware import Middleware
+from longtake.llm.structured import ask
+from longtake.agents import tools
 from longtake.types import Usage
 
 RUNGS = ("first", "again", "field", "unread")
@@ -61,7 +62,7 @@ class Ladder:
                 self.unread.append((prompt, replies[-1].text))
 
 
-class _Counted(Layer):
+class _Counted(Middleware):
     """Keeps the requests and replies of one question."""
 
     def __init__(self, inner: Chat) -> None:

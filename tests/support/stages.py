@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from longtake.errors import ConfigError
-from longtake.steps.ask import ask
-from longtake.steps.run import Run
+from longtake.llm.structured.ask import ask
+from longtake.agents.run import Run
 from longtake.types import Answer, Question
 
 

@@ -15,8 +15,8 @@ from longtake.methods.auto.plan import (
     leader_among,
     only_time_is_limited,
 )
-from longtake.steps.calibration import Calibration, StageFacts
-from longtake.steps.verify import Checked
+from longtake.agents.calibration import Calibration, StageFacts
+from longtake.agents.verify import Checked
 from longtake.types import Answer, Question
 
 QUESTION = Question("Who leaves?", ("a", "b", "c", "d"))

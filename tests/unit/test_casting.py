@@ -6,9 +6,9 @@ import pytest
 
 from longtake.config import IndexSettings, Settings
 from longtake.errors import ConfigError
-from longtake.evals.lab import lab
-from longtake.session.casting import Casting
-from longtake.steps.team import DEFAULT_TEAM
+from longtake.evals.benchmarks.lab import lab
+from longtake.runner.assignment import ModelAssignment
+from longtake.agents.team import DEFAULT_TEAM
 
 
 @pytest.mark.parametrize(
@@ -21,8 +21,8 @@ from longtake.steps.team import DEFAULT_TEAM
     ],
 )
 def test_a_model_named_for_the_team_or_for_all_makes_three_agents(models, each):
-    assert [member.model for member in Casting(models).members()] == [each] * 3
-    assert Casting(("llm=c",)).members() is DEFAULT_TEAM
+    assert [member.model for member in ModelAssignment(models).members()] == [each] * 3
+    assert ModelAssignment(("llm=c",)).members() is DEFAULT_TEAM
 
 
 @pytest.mark.parametrize(
@@ -36,18 +36,18 @@ def test_a_model_named_for_the_team_or_for_all_makes_three_agents(models, each):
     ],
 )
 def test_one_model_for_all_roles_or_for_one(models, llm, vlm):
-    assert Casting(models).names(("llm", "vlm")) == {"llm": llm, "vlm": vlm}
+    assert ModelAssignment(models).names(("llm", "vlm")) == {"llm": llm, "vlm": vlm}
 
 
 def test_an_unknown_role_is_rejected_with_the_nearest_one():
     with pytest.raises(ConfigError, match="did you mean 'vlm'"):
-        Casting(["vml=y"]).names(("llm", "vlm"))
+        ModelAssignment(["vml=y"]).names(("llm", "vlm"))
 
 
 def test_a_role_that_no_built_in_model_takes_must_be_named():
     with pytest.raises(ConfigError, match="--model judge=NAME"):
-        Casting().names(("llm", "judge"))
-    assert Casting(("judge=x",)).names(("llm", "judge"))["judge"] == "x"
+        ModelAssignment().names(("llm", "judge"))
+    assert ModelAssignment(("judge=x",)).names(("llm", "judge"))["judge"] == "x"
 
 
 def test_encoded_worlds_are_opened_with_the_settings_given(tmp_path):
@@ -58,15 +58,15 @@ def test_encoded_worlds_are_opened_with_the_settings_given(tmp_path):
 @pytest.mark.parametrize(
     ("casting", "method"),
     [
-        (Casting(), "lookup"),
-        (Casting(("local/qwen2.5-1.5b",)), "lookup"),
-        (Casting(("llm=local/smollm2-135m", "captioner=senses/words")), "lookup"),
-        (Casting(("vlm=lab/acuity=1",)), "videoagent"),
-        (Casting(("http://127.0.0.1/v1#x",)), "auto"),
-        (Casting(("http://127.0.0.1/v1#x", "captioner=senses")), "auto"),
-        (Casting(("http://127.0.0.1/v1#x",), team=Path("team.toml")), "auto"),
-        (Casting(("local/qwen2.5-1.5b", "vlm=http://127.0.0.1/v1#x")), "videoagent"),
-        (Casting(team=Path("team.toml")), "videoagent"),
+        (ModelAssignment(), "lookup"),
+        (ModelAssignment(("local/qwen2.5-1.5b",)), "lookup"),
+        (ModelAssignment(("llm=local/smollm2-135m", "captioner=senses/words")), "lookup"),
+        (ModelAssignment(("vlm=lab/acuity=1",)), "videoagent"),
+        (ModelAssignment(("http://127.0.0.1/v1#x",)), "auto"),
+        (ModelAssignment(("http://127.0.0.1/v1#x", "captioner=senses")), "auto"),
+        (ModelAssignment(("http://127.0.0.1/v1#x",), team=Path("team.toml")), "auto"),
+        (ModelAssignment(("local/qwen2.5-1.5b", "vlm=http://127.0.0.1/v1#x")), "videoagent"),
+        (ModelAssignment(team=Path("team.toml")), "videoagent"),
     ],
 )
 def test_built_in_models_look_things_up_and_one_model_for_all_decides_how_closely_to_look(

@@ -8,7 +8,7 @@ from support.server import Request, Send, completion, serve
 from longtake import config
 from longtake.cli import root
 from longtake.errors import ConfigError, ModelError
-from longtake.perception.catalogue import card_folder, image_encoder
+from longtake.perception.encoders import card_folder, image_encoder
 
 
 @pytest.fixture(autouse=True)

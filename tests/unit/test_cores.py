@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from longtake.cores import usable_cores
+from longtake._util.process_pool import usable_cores
 
 
 def test_cores_that_are_not_ours_do_not_count(monkeypatch):

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from longtake.config import Settings
-from longtake.media.subtitles import read_subtitles, sidecar
-from longtake.media.video import Video
-from longtake.perception.senses import Senses
+from longtake.video.subtitles import read_subtitles, sidecar
+from longtake.video.video import Video
+from longtake.perception.loader import PerceptionModels
 
 PATH = Path(__file__).parents[2] / "examples" / "demo.py"
 
@@ -44,7 +44,7 @@ def test_the_film_shows_its_cards_and_has_its_narration_beside_it(demo, tmp_path
     lines = read_subtitles(sidecar(film))
     assert [line.text for line in lines] == [line for stop in stops for line in stop.narration]
     frame = Video(film).at([demo.SCENE * 1.5])[0]
-    reader = Senses(Settings().perception, tmp_path).reader
+    reader = PerceptionModels(Settings().perception, tmp_path).reader
     read = " ".join(box.text for box in reader.read(frame))
     assert stops[1].hours in read
 

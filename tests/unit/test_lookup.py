@@ -23,9 +23,9 @@ from longtake.methods.lookup.method import (
     read,
     screens,
 )
-from longtake.models.backends.scripted import ScriptedChat
-from longtake.session.asking import solve
-from longtake.steps.run import Run
+from longtake.llm.backends.scripted import ScriptedChat
+from longtake.runner.session import solve
+from longtake.agents.run import Run
 from longtake.types import Line, Question, Segment
 
 SAID = [

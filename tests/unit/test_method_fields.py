@@ -8,10 +8,10 @@ from support.footages import TestFootage
 from longtake.errors import ConfigError
 from longtake.methods.base import configure
 from longtake.methods.baselines.method import Blind, Uniform
-from longtake.models.backends.scripted import ScriptedChat
+from longtake.llm.backends.scripted import ScriptedChat
 from longtake.registry import methods
-from longtake.session.asking import solve
-from longtake.steps.run import Run
+from longtake.runner.session import solve
+from longtake.agents.run import Run
 from longtake.types import Question
 
 

@@ -6,12 +6,12 @@ import pytest
 
 from longtake.config import Settings, load, merge
 from longtake.errors import ConfigError
-from longtake.models.backends.openai import OpenAIChat
-from longtake.models.catalogue import Catalogue
-from longtake.models.keys import KEYS
-from longtake.models.manners import Manner
-from longtake.overlay import Layer
-from longtake.presets import PRESETS, preset_entry
+from longtake.llm.backends.openai import OpenAIChat
+from longtake.llm.catalog import ModelCatalog
+from longtake.llm.discovery import KEYS
+from longtake.llm.capabilities import Capabilities
+from longtake.config.overlay import Layer
+from longtake.config.vendors import PRESETS, preset_entry
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ from longtake.presets import PRESETS, preset_entry
     ],
 )
 def test_a_name_says_where_the_model_is(name, host, model):
-    catalogue = Catalogue(Settings())
+    catalogue = ModelCatalog(Settings())
     assert catalogue.host(name) == host
     assert catalogue.entry(name).model == model
 
@@ -34,7 +34,7 @@ def test_a_name_says_where_the_model_is(name, host, model):
 def test_a_vendor_needs_its_own_key_which_goes_nowhere_else(monkeypatch):
     monkeypatch.delenv("GEMINI_API_KEY", raising=False)
     with pytest.raises(ConfigError, match="GEMINI_API_KEY holds no key"):
-        Catalogue(Settings()).check(["gemini-3-flash"])
+        ModelCatalog(Settings()).check(["gemini-3-flash"])
     vendors = [preset for preset in PRESETS if not preset.is_server]
     for preset in vendors:
         host = preset.base_url.removeprefix("https://").partition("/")[0]
@@ -46,13 +46,13 @@ def test_a_vendor_needs_its_own_key_which_goes_nowhere_else(monkeypatch):
 def test_other_names_are_unknown(name):
     assert preset_entry(name) is None
     with pytest.raises(ConfigError, match="unknown model"):
-        Catalogue(Settings()).entry(name)
+        ModelCatalog(Settings()).entry(name)
 
 
 def test_offline_refuses_a_vendor(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
     with pytest.raises(ConfigError, match="--offline forbids"):
-        Catalogue(Settings(), offline=True).hosts(["gpt-5.2"])
+        ModelCatalog(Settings(), offline=True).hosts(["gpt-5.2"])
 
 
 def test_an_entry_of_the_same_name_is_laid_over_the_preset():
@@ -71,13 +71,13 @@ def test_a_working_folder_cannot_choose_the_model(monkeypatch, tmp_path):
 
 def test_a_preset_begins_with_what_the_vendor_documents(monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-x")
-    chat = Catalogue(Settings()).bare("claude-x")
+    chat = ModelCatalog(Settings()).bare("claude-x")
     assert isinstance(chat, OpenAIChat)
     assert (chat.manner.rung, chat.manner.known.images, chat.card.context) == ("tool", 100, 200_000)
 
 
 def test_what_was_learned_comes_before_what_is_documented():
-    manner = Manner()
+    manner = Capabilities()
     manner.learn(images=4)
     manner.judge("m", "json_schema", "enforced")
     manner.presume(images=100, form="tool")

@@ -8,9 +8,9 @@ import time
 import pytest
 from support.working import Count, Inline, collect
 
-from longtake.cluster.engines import Where, parse
+from longtake.cluster.backends import BackendAddress, parse_backend
 from longtake.errors import ConfigError, LongtakeError
-from longtake.process_pool import Notice, Processes, TaskFailed, TaskFinished, TaskValue, WorkerPool
+from longtake._util.process_pool import Notice, Processes, TaskFailed, TaskFinished, TaskValue, WorkerPool
 
 
 @pytest.fixture(scope="module")
@@ -112,10 +112,10 @@ def test_no_more_workers_than_tasks():
 
 
 def test_engines_are_named_on_the_command_line():
-    assert parse("processes") == Where("processes")
-    assert parse("ray") == Where("ray")
-    there = parse("ray://head:6379?gpus=0.25&cpus=2")
-    assert there == Where("ray", "ray://head:6379", cpus=2.0, gpus=0.25)
+    assert parse_backend("processes") == BackendAddress("processes")
+    assert parse_backend("ray") == BackendAddress("ray")
+    there = parse_backend("ray://head:6379?gpus=0.25&cpus=2")
+    assert there == BackendAddress("ray", "ray://head:6379", cpus=2.0, gpus=0.25)
     for wrong in ("rey", "ray://", "ray?gpu=1", "ray?gpus=lots", "processes://here", "ray?cpus=-1"):
         with pytest.raises(ConfigError):
-            parse(wrong)
+            parse_backend(wrong)

@@ -11,7 +11,8 @@ import pytest
 import longtake
 from longtake import prompts
 from longtake.errors import ConfigError
-from longtake.prompts import Plain, phrase, phrases
+from longtake.prompts import Plain, phrase
+from longtake import prompts as phrases
 from longtake.types import Segment
 
 SOURCE = Path(longtake.__file__).parent
@@ -109,14 +110,14 @@ def test_every_phrase_is_used(name: str) -> None:
     owner = name.partition("/")[0]
     folder = SOURCE if owner == prompts.SHARED else SOURCE / "methods" / owner
     used = set().union(*(strings(ast.parse(path.read_text())) for path in folder.rglob("*.py")))
-    assert set(phrases.split(prompts.load(name).text)) <= used
+    assert set(phrases.split_phrases(prompts.load(name).text)) <= used
 
 
 def test_slots_of_phrases_match_call_sites() -> None:
     used = phrase_uses()
     assert len(used) > 20, "the test finds the calls it is about"
     for place, owner, name, given in used:
-        text = phrases.split(prompts.load(f"{owner}/phrases").text)[name]
+        text = phrases.split_phrases(prompts.load(f"{owner}/phrases").text)[name]
         assert set(Template(text).get_identifiers()) == given, f"{place} fills {name} wrongly"
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from longtake.algorithms import sampling
 from longtake.errors import ConfigError, unknown
 from longtake.registry import Registry
-from longtake.timecode import clock, parse_range, parse_time
+from longtake._util.timecode import clock, parse_range, parse_time
 from longtake.types import Frame, Question, Segment, Usage
 
 

@@ -7,7 +7,7 @@ from importlib import metadata
 
 import pytest
 
-from longtake import versions
+from longtake._util import versions
 
 
 def test_versions_are_those_of_the_metadata():

@@ -6,11 +6,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from longtake.entries import ModelEntry
-from longtake.models.backend import Backend, Opening
-from longtake.models.chat import Card, Chat, Message, Options, Reply, request_hash
-from longtake.models.prices import HERE
-from longtake.overlay import number
+from longtake.config.entries import ModelEntry
+from longtake.llm.backend import Backend, Opening
+from longtake.llm.chat import Card, Chat, Message, Options, Reply, request_hash
+from longtake.llm.chat import HERE
+from longtake.config.overlay import number
 from longtake.types import Usage
 
 

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 from longtake.footage.protocol import Footage
 from longtake.prompts import Plain
-from longtake.steps.answer import guess
-from longtake.steps.run import Run
+from longtake.agents.answer import guess
+from longtake.agents.run import Run
 from longtake.types import Answer, Question
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Protocol
 
-from longtake.timecode import SHORT_CLOCK
+from longtake._util.timecode import SHORT_CLOCK
 
 Z_LEX = 3.0
 """Sum of weights at which the overlap is complete."""

@@ -7,14 +7,20 @@ frames. A quantity that compares a frame with the one before it has N − 1 valu
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
-
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import TypeVar
+from longtake.algorithms import changepoint
 
 if TYPE_CHECKING:
     from longtake.types import Pixels
+
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -177,3 +183,134 @@ def pool(times: Floats, values: Floats, width: float) -> tuple[Floats, Floats]:
 def rounded(values: Floats) -> Floats:
     """Round a signal to :data:`DIGITS` decimals."""
     return np.asarray(np.round(values, DIGITS))
+
+
+T = TypeVar("T", bound=Hashable)
+
+K = 60
+"""The constant of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009)."""
+
+
+def reciprocal_rank(
+    rankings: Sequence[Sequence[T]], *, k: int = K, weights: Sequence[float] | None = None
+) -> list[tuple[T, float]]:
+    """Score items by ``Σ weight / (k + rank)`` over the rankings that contain them, best first.
+
+    Ranks start at 1. Only ranks are used, since scores of different sources cannot be compared. An
+    item counts once per ranking, at its best rank. Ties keep the order of first appearance.
+    """
+    if weights is None:
+        weights = [1.0] * len(rankings)
+    if len(weights) != len(rankings):
+        raise ValueError(f"{len(weights)} weights for {len(rankings)} rankings")
+    scores: dict[T, float] = {}
+    for ranking, weight in zip(rankings, weights, strict=True):
+        for rank, item in enumerate(dict.fromkeys(ranking), start=1):
+            scores[item] = scores.get(item, 0.0) + weight / (k + rank)
+    return sorted(scores.items(), key=lambda pair: -pair[1])
+
+
+def by_moment(
+    rankings: Mapping[str, Sequence[float]], *, apart: float = 2.0, k: int = K
+) -> list[tuple[float, float, dict[str, float]]]:
+    """Fuse rankings of *times*: hits of different sources within ``apart`` seconds add up.
+
+    Returns ``(time, score, {source: its time})``, best first. The time is that of the best-ranked
+    hit. Each source contributes only its best hit to a moment; its later hits nearby are absorbed.
+    """
+    hits: list[tuple[int, str, float]] = []
+    for source, times in rankings.items():
+        hits += [(rank, source, time) for rank, time in enumerate(times, start=1)]
+    moments: list[_Moment] = []
+    for rank, source, time in sorted(hits):
+        near = [moment for moment in moments if abs(moment.time - time) <= apart]
+        if near:
+            nearest = min(near, key=lambda moment: abs(moment.time - time))
+            # hits come by rank, so the first one of a source is its best
+            nearest.members.setdefault(source, (rank, time))
+        else:
+            moments.append(_Moment(time, {source: (rank, time)}))
+    fused = [(moment.time, moment.score(k), moment.times) for moment in moments]
+    return sorted(fused, key=lambda entry: (-entry[1], entry[0]))
+
+
+@dataclass(frozen=True)
+class _Moment:
+    """Hits that lie close together in time: rank and time by source."""
+
+    time: float
+    members: dict[str, tuple[int, float]]
+
+    def score(self, k: int) -> float:
+        return sum(1 / (k + rank) for rank, _ in self.members.values())
+
+    @property
+    def times(self) -> dict[str, float]:
+        return {source: time for source, (_, time) in self.members.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class SelfSimilarity:
+    """The embeddings on their grid, and what they say about every cut."""
+
+    matrix: Floats
+    """Q × Q cosines."""
+    edges: Floats
+    """Edge ``k`` is the time between items k − 1 and k."""
+    step: float
+    """Seconds between two items."""
+    half: int
+    """Items on one side of the checkerboard kernel (w)."""
+    z: Floats
+    """Robust z of the checkerboard novelty, for the cuts at ``centres``."""
+    contrast: Floats
+    """How much less alike frames are across a cut than on one side, for the cuts at ``centres``."""
+
+    @property
+    def centres(self) -> Floats:
+        """Times of the cuts around which the whole kernel fits."""
+        return self.edges[self.half : len(self.matrix) - self.half + 1]
+
+    def at(self, time: float, values: Floats, otherwise: float) -> float:
+        """Interpolate ``z`` or ``contrast`` at a time; ``otherwise`` if the kernel fits nowhere."""
+        if len(values) == 0:
+            return otherwise
+        return float(np.interp(time, self.centres, values))
+
+
+def self_similarity(
+    times: Floats, embeddings: Floats, histograms: Floats | None, *, step: float, least: float
+) -> SelfSimilarity:
+    """Resample to ``step`` seconds and compare; the kernel spans ``least`` seconds on each side."""
+    item_times, rows = resample(times, embeddings, step)
+    matrix = changepoint.gram(rows)
+    half = max(2, round(least / step))
+    contrast = changepoint.ssm_contrast(matrix, half)
+    if histograms is not None:
+        # a cut that shows in either embedding or colour counts, so the larger contrast does
+        _, colours = resample(times, histograms.reshape(len(times), -1), step)
+        colour_contrast = changepoint.ssm_contrast(changepoint.gram(colours), half)
+        contrast = np.maximum(contrast, colour_contrast)
+    middles = (item_times[1:] + item_times[:-1]) / 2
+    edges = np.concatenate((item_times[:1], middles, item_times[-1:]))
+    z = robust_z(rounded(changepoint.ssm_novelty(matrix, half)))
+    return SelfSimilarity(matrix, edges, step, half, z, rounded(contrast))
+
+
+def resample(times: Floats, rows: Floats, step: float) -> tuple[Floats, Floats]:
+    """Average rows in bins of ``step`` seconds; return the mean time and the mean row of each bin.
+
+    An empty bin repeats the row before it; its time is interpolated between its neighbours.
+    """
+    place = np.floor((times - times[0]) / step + 1e-9).astype(int)
+    count = int(place[-1]) + 1
+    held = np.bincount(place, minlength=count)
+    sums = np.zeros((count, rows.shape[1]))
+    np.add.at(sums, place, rows)
+    number = np.arange(count)
+    full = held > 0
+    mean_times = np.bincount(place, weights=times, minlength=count)[full] / held[full]
+    # for every bin, the number of the last bin up to it that holds a sample
+    last_full = np.maximum.accumulate(np.where(full, number, 0))
+    means = (sums / np.maximum(held, 1)[:, None])[last_full]
+    return np.asarray(np.interp(number, number[full], mean_times)), means

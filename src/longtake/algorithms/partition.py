@@ -24,7 +24,7 @@ A4VL, Algorithm 2::
     20      keep the B − 1 strongest
     22  return the blocks between them
 
-Lines 1 to 3 need a film and live in :mod:`longtake.index.blocks`; this module starts from
+Lines 1 to 3 need a film and live in :mod:`longtake.index.film`; this module starts from
 :class:`Samples`.
 
 Departures from the paper (the docs page has the measurements):
@@ -54,7 +54,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longtake.algorithms import changepoint, novelty
-from longtake.algorithms.selfsimilarity import SelfSimilarity, self_similarity
+from longtake.algorithms.novelty import SelfSimilarity, self_similarity
 from longtake.errors import check_least
 from longtake.types import Segment
 
@@ -88,7 +88,7 @@ class Samples:
 
 
 @dataclass(frozen=True)
-class Cut:
+class EventCut:
     """A boundary between two blocks."""
 
     time: float
@@ -102,7 +102,7 @@ class Partition:
     """The blocks of a film, and the signals they were derived from."""
 
     duration: float
-    cuts: tuple[Cut, ...] = ()
+    cuts: tuple[EventCut, ...] = ()
     times: Floats = field(default_factory=lambda: np.zeros(0))
     """The midpoints τ_r."""
     cues: Mapping[str, Floats] = field(default_factory=dict)
@@ -182,11 +182,11 @@ class EventPartition:
             "ssm": self._ssm(frames, least),  # 15
             "kts": self._kts(frames, least),  # 16
         }
-        candidates: list[Cut] = []
+        candidates: list[EventCut] = []
         for time in sorted({time for head in HEADS for time in found[head]}):  # 17
             if self._visible(time, frames):
                 strength = self._strength(time, frames, times, fused, least)
-                candidates.append(Cut(time, strength, _voters(time, found, least / 2)))
+                candidates.append(EventCut(time, strength, _voters(time, found, least / 2)))
         apart = suppress(candidates, least, duration, by=self.nms)  # 18
         by_strength = sorted(apart, key=lambda cut: (-cut.strength, cut.time))
         strongest = by_strength[: self.max_blocks - 1]  # 19, 20
@@ -284,8 +284,8 @@ PAPER: Mapping[str, Any] = {
 
 
 def suppress(
-    cuts: list[Cut], least: float, duration: float, *, by: Literal["strength", "time"]
-) -> list[Cut]:
+    cuts: list[EventCut], least: float, duration: float, *, by: Literal["strength", "time"]
+) -> list[EventCut]:
     """Keep cuts at least ``least`` from each other, from the start and from the end of the film.
 
     By strength, the stronger of two close cuts stays. By time, cuts are scanned in time order and
@@ -295,7 +295,7 @@ def suppress(
         order = sorted(cuts, key=lambda cut: (-cut.strength, cut.time))
     else:
         order = sorted(cuts, key=lambda cut: cut.time)
-    kept: list[Cut] = []
+    kept: list[EventCut] = []
     slack = least - 1e-9  # a block of exactly ℓ_min is long enough, whatever the rounding
     for cut in order:
         edges = (0.0, duration, *(other.time for other in kept))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from longtake.timecode import SHORT_CLOCK, parse_time
+from longtake._util.timecode import SHORT_CLOCK, parse_time
 from longtake.types import Segment
 
 END_SHARE = 0.25

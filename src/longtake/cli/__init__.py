@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+from typing import TYPE_CHECKING
+import click
+from longtake._util.display import on_one_line
+from longtake.errors import ConfigError
 import errno
 import gc
 import importlib
@@ -10,14 +15,53 @@ import os
 import sqlite3
 import sys
 import traceback
-
-import click
-
 from longtake import __version__
-from longtake.cli import plugins
-from longtake.display import visible
-from longtake.errors import LongtakeError, unknown
-from longtake.stopping import leave
+from longtake._util.display import visible
+from longtake.errors import LongtakeError
+from longtake.errors import unknown
+from longtake._util.cancellation import leave
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+
+GROUP = "longtake.commands"
+
+
+def installed(reserved: Container[str]) -> dict[str, EntryPoint]:
+    """The added commands by name; a package cannot replace a reserved name."""
+    from importlib.metadata import entry_points  # late: slow to import, seldom needed
+
+    points: dict[str, EntryPoint] = {}
+    # sorted, since packages come in no fixed order
+    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
+        if point.name not in reserved:
+            points.setdefault(point.name, point)
+    return points
+
+
+def describe(point: EntryPoint) -> str:
+    """The line for ``--help``: the command's own summary would require importing it."""
+    return f"Added by {_package(point)}."
+
+
+def load(point: EntryPoint) -> click.Command:
+    """Import a command."""
+    where = f"command {point.name!r}, added by {_package(point)},"
+    try:
+        command = point.load()
+    except Exception as error:  # importing a module can raise anything
+        problem = f"{type(error).__name__}: {error}"
+        raise ConfigError(f"{where} cannot be loaded: {problem}", key=point.name) from error
+    if not isinstance(command, click.Command):
+        raise ConfigError(f"{where} is not a click command: {point.value}", key=point.name)
+    return command
+
+
+def _package(point: EntryPoint) -> str:
+    name = point.dist.name if point.dist is not None else point.module
+    return f"the package {on_one_line(name)}"
+
 
 COMMANDS = {
     "setup": "Find what is there, choose a model, try it, and write your configuration.",
@@ -69,18 +113,18 @@ class _LazyGroup(click.Group):
     """Imports a command only when it is called, which keeps ``--help`` instant."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return [*COMMANDS, *plugins.installed(COMMANDS)]
+        return [*COMMANDS, *installed(COMMANDS)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name in COMMANDS:
             return _load(cmd_name)
-        point = plugins.installed(COMMANDS).get(cmd_name)
-        return None if point is None else plugins.load(point)
+        point = installed(COMMANDS).get(cmd_name)
+        return None if point is None else load(point)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         added = {}
-        for name, point in plugins.installed(COMMANDS).items():
-            added[name] = plugins.describe(point)
+        for name, point in installed(COMMANDS).items():
+            added[name] = describe(point)
         with formatter.section("Commands"):
             formatter.write_dl([*COMMANDS.items(), *added.items()])
 

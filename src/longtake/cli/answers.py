@@ -3,20 +3,70 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from collections.abc import Sequence
 from contextlib import contextmanager
 from typing import Any
-
 import click
-
 from longtake.cli.output import say
-from longtake.cli.painting import bold, faint, in_one_line, wrapped
-from longtake.display import visible
+from longtake.cli.output import bold
+from longtake.cli.output import faint
+from longtake.cli.output import in_one_line
+from longtake.cli.output import wrapped
+from longtake._util.display import visible
 from longtake.errors import LongtakeError
-from longtake.session.sharing import kind_of, quoted, said, sureness, times_of, with_footnotes
-from longtake.sinks.meter import Meter
-from longtake.steps.claims import claims
-from longtake.types import GIVEN, Answer, Evidence, Result, Usage
+from longtake.runner.rendering import kind_of
+from longtake.runner.rendering import quoted
+from longtake.runner.rendering import answer_text
+from longtake.runner.rendering import sureness
+from longtake.runner.rendering import times_of
+from longtake.runner.rendering import with_footnotes
+from longtake.tracing.meter import Meter
+from longtake.agents.answer import claims
+from longtake.types import GIVEN
+from longtake.types import Answer
+from longtake.types import Evidence
+from longtake.types import Result
+from longtake.types import Usage
+from collections.abc import Iterable
+from itertools import pairwise
+from longtake.index.film import Film
+from longtake.index.search import covered
+from longtake._util.timecode import clock
+import sys
+from collections.abc import Callable
+from longtake.cli.output import on_terminal
+from longtake._util.display import on_one_line
+from longtake.tracing.events import ChatCalled
+from longtake.tracing.events import Event
+from longtake.tracing.events import FramesSeen
+from longtake.tracing.events import Noted
+from longtake.tracing.events import RunStarted
+from longtake.tracing.events import Sink
+from longtake.tracing.events import StepBegan
+from longtake.tracing.console import ConsoleSink
+from dataclasses import dataclass
+from dataclasses import field
+from urllib.parse import quote
+from longtake.video.decode import encoded
+from longtake.methods.base import bounds_of
+from longtake.registry import methods
+from longtake.runner.session import Session
+from longtake.runner.estimate import CHECK_CALLS
+from longtake.runner.history import remember
+from longtake.runner.rendering import RenderedAnswer
+from longtake.runner.rendering import as_html
+from longtake.runner.rendering import as_markdown
+from longtake._util.cancellation import Stop
+from longtake.types import Question
+import shutil
+import subprocess
+from pathlib import Path
+from longtake.errors import ConfigError
+from longtake.video.clip import cut
+from longtake.video.clip import write_subtitles
+from longtake.types import Segment
+
 
 STATUS = {
     "answered": "",
@@ -47,7 +97,7 @@ def show(
     ``quiet`` leaves out everything but the answer and its citations; a ``meter`` adds what each
     model was used for.
     """
-    click.echo(bold(wrapped(with_footnotes(answer) or said(answer))))
+    click.echo(bold(wrapped(with_footnotes(answer) or answer_text(answer))))
     _show_status(answer)
     sure = sureness(answer.confidence, calibrated=calibrated)
     if sure and not quiet:
@@ -134,3 +184,277 @@ def _plain_evidence(cited: Evidence) -> dict[str, Any]:
         "text": cited.text,
         "score": cited.score,
     }
+
+
+LONG_SECONDS = 60.0
+"""A stretch between two looks is worth a word from this long on,"""
+LONG_SHARE = 0.1
+"""and from this share of the film on."""
+WORDS = {"speech": "speech", "onscreen": "text on screen"}
+
+
+def unseen(film: Film, moments: Iterable[float]) -> list[str]:
+    """What was not looked at: the longest stretch without a look, and words that nobody read."""
+    told = []
+    stretch = longest_gap(moments, film.duration)
+    if stretch is None:
+        told.append("the pictures")
+    elif stretch[1] - stretch[0] >= max(LONG_SECONDS, LONG_SHARE * film.duration):
+        told.append(f"{clock(stretch[0])}–{clock(stretch[1])}, the longest stretch without a look")
+    known = covered(film)
+    for source, name in WORDS.items():
+        # a film without sound has nothing to hear
+        if known[source] < 1 and (source != "speech" or film.video.info.audio):
+            share = f"{known[source]:.0%} indexed" if known[source] else "not indexed"
+            told.append(f"{name} ({share})")
+    return told
+
+
+def longest_gap(moments: Iterable[float], duration: float) -> tuple[float, float] | None:
+    """The longest stretch between two looks, or to an end of the film; ``None`` without looks."""
+    looks = sorted(moments)
+    if not looks:
+        return None
+    edges = [0.0, *looks, duration]
+    return max(pairwise(edges), key=lambda pair: pair[1] - pair[0])
+
+
+TOLD = ("loading", "retry", "waiting")
+"""Notes that explain why nothing seems to happen."""
+WIDEST = 60
+
+
+@contextmanager
+def watching(*, quiet: bool, verbose: bool, most_calls: int | None = None) -> Iterator[list[Sink]]:
+    """Yield the sinks that show a run: all of it, one line that changes, or nothing.
+
+    ``most_calls`` is the most that the method can make, if that is known.
+    """
+    if verbose:
+        yield [ConsoleSink(sys.stderr)]
+        return
+    if quiet or not on_terminal():
+        yield []
+        return
+    # imported late: rich is slow to import, and pipes need none of it
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task("starting", total=None)
+
+        def show(line: str) -> None:
+            bars.update(task, description=line)
+
+        yield [StatusSink(show, most_calls)]
+
+
+class StatusSink:
+    """Tells what is being done in one line: the step, and how much was called and seen."""
+
+    def __init__(self, show: Callable[[str], None], most_calls: int | None = None) -> None:
+        self._show = show
+        self._most = f" of at most {most_calls}" if most_calls else ""
+        self._doing = ""
+        self._calls = 0
+        self._frames = 0
+
+    def handle(self, event: Event) -> None:
+        """Update the line."""
+        match event:
+            case RunStarted():
+                self._doing = event.method
+            case StepBegan():
+                self._doing = _named(event.name, event.data)
+            case ChatCalled():
+                self._calls += 1
+            case FramesSeen():
+                self._frames += len(event.frames)
+            case Noted() if event.label in TOLD:
+                self._doing = f"{event.label.replace('_', ' ')} {event.data.get('model', '')}"
+            case _:
+                return
+        counted = f"{self._calls}{self._most} calls, {self._frames} frames"
+        # brackets would be markup
+        doing = on_one_line(self._doing)[:WIDEST].replace("[", "(").replace("]", ")")
+        self._show(f"{doing} · {counted}")
+
+    def picture(self, digest: str, jpeg: Callable[[], bytes]) -> None:
+        """Ignore the picture."""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+def _named(name: str, data: Any) -> str:
+    number = data.get("round", data.get("number"))
+    return f"{name} {number}" if isinstance(number, int) else name
+
+
+FORMATS = ("text", "md", "json", "html")
+PICTURE_WIDTH = 480
+CALIBRATED = "calibrated"
+"""The note of a run whose confidence was turned into a probability."""
+
+
+@dataclass(frozen=True)
+class AskOptions:
+    """How questions are asked and answers shown."""
+
+    session: Session
+    method: str
+    quiet: bool = False
+    verbose: bool = False
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """The roles whose models are asked."""
+        return tuple(methods.get(self.method).roles)
+
+
+@dataclass(frozen=True)
+class AnsweredQuestion:
+    """A question that was answered."""
+
+    film: Film
+    question: Question
+    result: Result
+    meter: Meter = field(default_factory=Meter)
+
+    @property
+    def told(self) -> RenderedAnswer:
+        """The answer, as it is shown and exported."""
+        answered, film = self.result, self.film
+        return RenderedAnswer(
+            self.question.text,
+            film.name,
+            answered.method,
+            answered.answer,
+            answered.usage,
+            self.question.options,
+            unseen(film, self.meter.moments),
+            calibrated=CALIBRATED in self.meter.notes,
+        )
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """The answer for ``--json``."""
+        path, question = str(self.film.path), self.question.text
+        return {"film": path, "question": question, **plain(self.result)}
+
+
+def ask_film(
+    options: AskOptions,
+    film: Film,
+    question: Question,
+    *,
+    sinks: Sequence[Sink] = (),
+    stop: Stop | None = None,
+    remembered: str = "",
+) -> AnsweredQuestion:
+    """Ask, with progress; the answer goes into the history, under the words ``remembered``."""
+    session, meter = options.session, Meter()
+    bounds = bounds_of(session.method(options.method), film.duration, question)
+    most = None if bounds is None else bounds.calls + CHECK_CALLS * session.settings.answers.verify
+    shown = watching(quiet=options.quiet, verbose=options.verbose, most_calls=most)
+    with report_spending(meter), shown as watchers:
+        result = session.ask(
+            film, question, options.method, sinks=[meter, *watchers, *sinks], stop=stop
+        )
+    asked = AnsweredQuestion(film, question, result, meter)
+    try:
+        remember(session.settings, film.path.absolute(), remembered or question.text, plain(result))
+    except OSError as error:
+        say(f"not kept in the history: {error}")
+    return asked
+
+
+def show_asked(asked: AnsweredQuestion, kind: str, options: AskOptions) -> None:
+    """Print an answer as text, Markdown or HTML."""
+    told = asked.told
+    if kind == "md":
+        address = quote(str(asked.film.path))
+        click.echo(as_markdown(told, lambda _, time: f"{address}#t={time:.2f}"))
+    elif kind == "html":
+        click.echo(as_html(told, lambda _, time: _jpeg(asked.film, time)))
+    else:
+        meter = asked.meter if options.verbose else None
+        answered = asked.result
+        show(
+            answered.answer,
+            answered.usage,
+            unseen=told.unseen,
+            quiet=options.quiet,
+            meter=meter,
+            calibrated=told.calibrated,
+        )
+
+
+def _jpeg(film: Film, time: float) -> bytes:
+    (frame,) = film.at([min(time, film.duration)], width=PICTURE_WIDTH)
+    return encoded(frame.pixels, "jpeg")
+
+
+AROUND = 1.0
+"""Seconds before and after a cited stretch, so that a clip does not begin in mid-word."""
+PLAYERS = {"mpv": "--start={seconds:.3f}", "vlc": "--start-time={seconds:.3f}"}
+"""Players, each with its option for the time at which to start."""
+
+
+def check_clips_folder(folder: Path) -> None:
+    """Raise unless clips can be written without touching anything that is there."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ConfigError(f"{folder}: clips go into a new or empty folder")
+
+
+def write_clips(film: Film, evidence: Sequence[Evidence], folder: Path) -> None:
+    """Write one clip for each citation, numbered in their order, and name them."""
+    if not evidence:
+        say("--clips: nothing is cited, so there is nothing to cut")
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, cited in enumerate(evidence, start=1):
+        start = max(0.0, cited.segment.start - AROUND)
+        stretch = Segment(start, min(film.duration, cited.segment.end + AROUND))
+        made = write_clip(film, stretch, clip_path(folder, f"{number:02d}", stretch))
+        say(f"clip: {made['file']}")
+
+
+def write_clip(film: Film, stretch: Segment, path: Path) -> dict[str, Any]:
+    """Write a clip and its subtitles; return what was written."""
+    written = cut(film.video, stretch, path)
+    beside = path.with_suffix(".srt")
+    spoken, _ = film.known_lines()
+    has_lines = write_subtitles(spoken, written, beside) > 0
+    subtitles = str(beside) if has_lines else None
+    return {"file": str(path), "subtitles": subtitles, "start": written.start, "end": written.end}
+
+
+def clip_path(folder: Path, name: str, stretch: Segment) -> Path:
+    """``film_00-12-31.mp4``: the time at which the clip begins."""
+    # colons are not allowed in file names everywhere
+    return folder / f"{name}_{clock(stretch.start).replace(':', '-')}.mp4"
+
+
+def open_player(path: Path, evidence: Sequence[Evidence]) -> None:
+    """Start the user's player at the first citation; say what to do where there is none."""
+    if not evidence:
+        say("--open: nothing is cited, so there is no moment to open")
+        return
+    seconds = evidence[0].segment.start
+    for name, option in PLAYERS.items():
+        program = shutil.which(name)
+        if program is not None:
+            # an absolute path cannot be mistaken for an option
+            command = [program, option.format(seconds=seconds), str(path.resolve())]
+            subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+            return
+    names = " or ".join(PLAYERS)
+    say(f"--open: no player found (install {names}); open {path} at {clock(seconds)}")

@@ -2,42 +2,203 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from longtake.cli.answers import AnsweredQuestion
+from longtake.cli.answers import AskOptions
+from longtake.cli.answers import ask_film
+from longtake.cli.jobs import is_unread
+from longtake.cli.jobs import show_notes
+from longtake.cli.output import say
+from longtake.index.film import Film
+from longtake.index.tasks import SECONDS
+from longtake.index.tasks import glance
+from longtake.index.search import covered
+from longtake.methods.lookup.method import Lookup
+from longtake.types import Question
+import json
+import sys
 from pathlib import Path
-
+from typing import Any
+from longtake.cli.options import read_question
+from longtake.errors import ConfigError
+import hashlib
+import shutil
+import subprocess
+from collections.abc import Sequence
+from longtake.config import Settings
+from longtake.config import cache_folder
+from longtake.errors import MediaError
+from longtake.index.store import private_folder
+from longtake.video.container import films_in
+from dataclasses import dataclass
 import click
 from click.shell_completion import CompletionItem
-
 from longtake.cli.answers import exit_code
-from longtake.cli.asking import FORMATS, AnsweredQuestion, AskOptions, ask_film, show_asked
-from longtake.cli.clipping import check_clips_folder, open_player, write_clips
-from longtake.cli.gathering import films_named
-from longtake.cli.indexing import look_through
-from longtake.cli.options import FILE, FOLDER, common, plot, quiet_option, verbose_option
-from longtake.cli.output import emit_json, emit_line, say
-from longtake.cli.painting import faint
-from longtake.cli.places import TRACE, check_place, plot_kind
-from longtake.cli.questions import read_questions
-from longtake.cli.quick import ask_after_first_look, wants_first_look
-from longtake.cli.session import (
-    answering_options,
-    check_models,
-    question_method_option,
-    question_options,
-    read_question,
+from longtake.cli.answers import FORMATS
+from longtake.cli.answers import show_asked
+from longtake.cli.answers import check_clips_folder
+from longtake.cli.answers import open_player
+from longtake.cli.answers import write_clips
+from longtake.cli.jobs import look_through
+from longtake.cli.options import FILE
+from longtake.cli.options import FOLDER
+from longtake.cli.options import common
+from longtake.cli.options import plot
+from longtake.cli.options import quiet_option
+from longtake.cli.options import verbose_option
+from longtake.cli.output import emit_json
+from longtake.cli.output import emit_line
+from longtake.cli.output import faint
+from longtake.cli.output import TRACE
+from longtake.cli.output import check_place
+from longtake.cli.output import plot_kind
+from longtake.cli.options import answering_options
+from longtake.cli.options import check_models
+from longtake.cli.options import question_method_option
+from longtake.cli.options import question_options
+from longtake._util.display import visible
+from longtake.errors import LongtakeError
+from longtake.tracing.events import ScoresSet
+from longtake.plots.film import draw_answer
+from longtake.plots.film import THUMBNAILS
+from longtake.plots.film import draw_belief
+from longtake.plots.film import read_belief_history
+from longtake.plots.film import check_plot_path
+from longtake.runner.session import Session
+from longtake.runner.session import open_film
+from longtake.tracing.jsonl import JsonlSink
+from longtake.types import Result
+
+
+def wants_first_look(options: AskOptions, film: Film) -> bool:
+    """Whether a first look comes first: the method only reads, and most is not read yet."""
+    if options.method != Lookup.name or options.session.settings.budget.seconds is not None:
+        return False
+    return is_unread(film)
+
+
+def ask_after_first_look(
+    options: AskOptions, film: Film, question: Question
+) -> AnsweredQuestion | None:
+    """An answer from what is known or a first look; ``None`` if that does not tell."""
+    # an earlier question may have looked already
+    if any(film.known_lines()):
+        answered = _hurried(options, film, question)
+        if answered is not None:
+            return answered
+    with show_notes():
+        glance(film)
+    say(f"a first look of {SECONDS:.0f} s: {covered(film)['speech']:.0%} of the speech is known")
+    answered = _hurried(options, film, question)
+    if answered is None:
+        say("No answer yet; indexing the whole film (Ctrl-C keeps what is done)")
+    return answered
+
+
+def _hurried(options: AskOptions, film: Film, question: Question) -> AnsweredQuestion | None:
+    """An answer with a citation from what is known; ``None`` if there is none."""
+    film.words.hurried = True
+    try:
+        asked = ask_film(options, film, question)
+    finally:
+        film.words.hurried = False
+    # an option chosen without a line that holds it is a guess
+    if asked.result.answer.status != "answered" or not asked.result.answer.evidence:
+        return None
+    say(f"'longtake index {film.path}' reads the rest, and the answer may get better")
+    return asked
+
+
+def read_questions(place: str) -> list[Question]:
+    """The questions in a file, or on standard input if the place is ``-``.
+
+    A line is a question, or an object with ``question`` and perhaps ``options``. Empty lines and
+    lines that begin with ``#`` are left out.
+    """
+    questions = []
+    for number, line in enumerate(_text(place).splitlines(), start=1):
+        line = line.strip()
+        if line and not line.startswith("#"):
+            questions.append(_question(line, f"{place}, line {number}"))
+    if not questions:
+        raise ConfigError(f"{place}: there is no question in it")
+    return questions
+
+
+def _text(place: str) -> str:
+    try:
+        return sys.stdin.read() if place == "-" else Path(place).read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"{place}: cannot be read ({error.strerror or error})") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{place}: invalid UTF-8 ({error})") from error
+
+
+def _question(line: str, where: str) -> Question:
+    if not line.startswith("{"):
+        return read_question(line, ())
+    try:
+        row: Any = json.loads(line)
+    except ValueError as error:
+        raise ConfigError(f"{where}: malformed JSON ({error})") from error
+    text, options = row.get("question"), row.get("options", [])
+    listed = isinstance(options, list) and all(isinstance(each, str) for each in options)
+    if not isinstance(text, str) or not listed:
+        raise ConfigError(f'{where}: write {{"question": "…", "options": ["…", "…"]}}')
+    return read_question(text, tuple(options))
+
+
+DOWNLOADER = "yt-dlp"
+RIGHTS = (
+    "downloading {url} with yt-dlp: you are responsible for having the right to; many sites "
+    "forbid it in their terms, and films are usually protected by copyright"
 )
-from longtake.display import visible
-from longtake.errors import ConfigError, LongtakeError
-from longtake.events import ScoresSet
-from longtake.index.film import Film
-from longtake.plots.answer import draw_answer
-from longtake.plots.belief import THUMBNAILS, draw_belief, read_search
-from longtake.plots.events import check_plot_path
-from longtake.session.asking import Session
-from longtake.session.films import open_film
-from longtake.sinks.jsonl import JsonlSink
-from longtake.types import Question, Result
+FORMAT = "bestvideo[height<=720]+bestaudio/best[height<=720]/best"
+"""Enough for every model: pictures are scaled down anyway."""
+
+
+def is_address(text: str) -> bool:
+    """Whether a film is named by its address on the web."""
+    return text.startswith(("http://", "https://"))
+
+
+def films_named(names: Sequence[str], settings: Settings, *, download: bool) -> list[Path]:
+    """The files behind names; folders are searched, addresses are downloaded if ``download``."""
+    paths: list[Path] = []
+    for name in names:
+        if is_address(name):
+            paths.append(_downloaded(name, settings, allowed=download))
+        elif Path(name).is_dir():
+            found = [place.path for place in films_in([Path(name)])]
+            if not found:
+                raise MediaError(name, "not_found", "no films in this folder")
+            paths += found
+        else:
+            paths.append(Path(name))
+    return paths
+
+
+def _downloaded(url: str, settings: Settings, *, allowed: bool) -> Path:
+    """The film at an address, downloaded once by the user's own yt-dlp."""
+    if not allowed:
+        raise ConfigError(f"{url}: pass --download to fetch it with {DOWNLOADER}, if you may")
+    folder = private_folder(cache_folder(settings) / "downloads")
+    name = hashlib.blake2b(url.encode(), digest_size=12).hexdigest()
+    existing = [path for path in folder.glob(f"{name}.*") if path.suffix not in (".part", ".ytdl")]
+    if existing:
+        return existing[0]
+    program = shutil.which(DOWNLOADER)
+    if program is None:
+        raise ConfigError(f"--download needs {DOWNLOADER}: pipx install {DOWNLOADER}")
+    say(RIGHTS.format(url=url))
+    target = folder / f"{name}.%(ext)s"
+    command = [program, "--no-playlist", "--format", FORMAT, "--output", str(target)]
+    # after "--" nothing is an option, whatever an address begins with
+    done = subprocess.run([*command, "--", url], stdin=subprocess.DEVNULL, check=False)
+    made = [path for path in folder.glob(f"{name}.*") if path.suffix not in (".part", ".ytdl")]
+    if done.returncode or not made:
+        detail = f"{DOWNLOADER} could not download it (exit code {done.returncode})"
+        raise MediaError(url, "not_found", detail)
+    return made[0]
 
 
 @click.command()
@@ -288,7 +449,7 @@ class Outputs:
 def _draw(film: Film, result: Result, path: Path) -> None:
     """Draw the search of a method that keeps a belief over the film, or else the cited frames."""
     scores = [event for event in result.trace.events if isinstance(event, ScoresSet)]
-    search = read_search(scores)
+    search = read_belief_history(scores)
     if search is not None:
         spacing = film.duration / THUMBNAILS
         times = [(number + 0.5) * spacing for number in range(THUMBNAILS)]

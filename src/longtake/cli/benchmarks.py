@@ -11,8 +11,8 @@ from longtake.cli.options import common
 from longtake.cli.output import emit_json
 from longtake.config import Settings
 from longtake.evals import presets
-from longtake.evals.benchmarks import About, about
-from longtake.evals.presets import Preset
+from longtake.evals.benchmarks import BenchmarkInfo, about
+from longtake.evals.presets import EvalPreset
 from longtake.registry import benchmarks as registered
 
 
@@ -42,13 +42,13 @@ def benchmarks(settings: Settings, as_json: bool) -> None:  # noqa: ARG001
         _show_preset(preset)
 
 
-def _plain(name: str, described: About) -> dict[str, Any]:
+def _plain(name: str, described: BenchmarkInfo) -> dict[str, Any]:
     keys = ("title", "get", "layout", "licence", "verified")
     facts = {key: getattr(described, key) for key in keys}
     return {"name": name, **facts, "options": dict(described.options)}
 
 
-def _show(name: str, described: About) -> None:
+def _show(name: str, described: BenchmarkInfo) -> None:
     note = "" if described.verified else " (loader not tested on the real files)"
     click.echo(f"{name}: {described.title}{note}")
     click.echo(f"  get      {described.get}")
@@ -58,7 +58,7 @@ def _show(name: str, described: About) -> None:
         click.echo(f"  --of {option}=…  {meaning}")
 
 
-def _show_preset(preset: Preset) -> None:
+def _show_preset(preset: EvalPreset) -> None:
     click.echo(f"{preset.name}: {preset.title}")
     click.echo(f"  used     {preset.used}")
     for figure in preset.published:

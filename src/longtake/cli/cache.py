@@ -11,12 +11,12 @@ import click
 from longtake.cli.options import PATH, common
 from longtake.cli.output import emit_json, human_bytes
 from longtake.config import Settings
-from longtake.display import visible
+from longtake._util.display import visible
 from longtake.errors import ConfigError
-from longtake.evals.benchmarks.kept import FOLDER as CAPTIONS
-from longtake.index.fingerprint import fingerprint
-from longtake.index.wordbook import forget_words
-from longtake.session.films import open_store
+from longtake.evals.benchmarks.files import FOLDER as CAPTIONS
+from longtake.index.source import fingerprint
+from longtake.index.word_cache import forget_words
+from longtake.runner.session import open_store
 
 
 @click.group()

@@ -14,23 +14,23 @@ import click
 from longtake import __version__
 from longtake.cli.options import COUNT, FILE, PATH, benchmark_parts, common, workers
 from longtake.cli.output import emit_json, say, worth_a_line
-from longtake.cli.session import check_models, no_question_options, session_options
+from longtake.cli.options import check_models, no_question_options, session_options
 from longtake.config import user_config_file
 from longtake.errors import ConfigError
 from longtake.evals.benchmarks import load
-from longtake.evals.calibrating import fit_runs
-from longtake.evals.endings import corrected, of_run
-from longtake.evals.labelled import read_labelled
-from longtake.evals.report import Report
+from longtake.evals.calibration import fit_runs
+from longtake.evals.calibration import corrected, of_run
+from longtake.evals.report import read_labelled
+from longtake.evals.report import RunReport
 from longtake.evals.runner import evaluate
 from longtake.evals.runs import RunFolder
-from longtake.evals.solving import Solver
+from longtake.evals.runner import Solver
 from longtake.methods.auto.method import shipped
 from longtake.registry import methods
-from longtake.replacing import replacing
-from longtake.session.asking import Session
-from longtake.steps.calibration import FILE as CALIBRATION
-from longtake.steps.calibration import Calibration, from_plain
+from longtake._util.files import replacing
+from longtake.runner.session import Session
+from longtake.agents.calibration import FILE as CALIBRATION
+from longtake.agents.calibration import Calibration, from_plain
 
 METHOD = "auto"
 
@@ -109,7 +109,7 @@ def _run_all_stages(
     workers: int,
     keep: Path | None,
     session: Session,
-) -> Report:
+) -> RunReport:
     """Every question through every stage of auto."""
     benchmark = load(name, data[0] if data else None, parts).draw(
         limit=limit, sample=None, seed=session.seed
@@ -134,10 +134,10 @@ def _run_all_stages(
         "models": session.casting.names(methods.get(METHOD).roles),
         "questions": total,
     }
-    return Report(keep or Path(name), spec, scored.items, scored.rows, scored)
+    return RunReport(keep or Path(name), spec, scored.items, scored.rows, scored)
 
 
-def _fitted(reports: Sequence[Report]) -> Calibration:
+def _fitted(reports: Sequence[RunReport]) -> Calibration:
     """A new rule; or, from runs in which auto stopped by a rule, that rule corrected."""
     stopped = [each for each in reports if _stopped_by_rule(each)]
     if not stopped:
@@ -150,14 +150,14 @@ def _fitted(reports: Sequence[Report]) -> Calibration:
     return corrected(rule, ends, _about(reports))
 
 
-def _stopped_by_rule(report: Report) -> bool:
+def _stopped_by_rule(report: RunReport) -> bool:
     if report.method != METHOD:
         return False
     fields = report.spec["method"].get("fields", {})
     return fields.get("stop") == "calibrated" and not report.limits
 
 
-def _about(reports: Sequence[Report]) -> dict[str, Any]:
+def _about(reports: Sequence[RunReport]) -> dict[str, Any]:
     """Where a calibration comes from."""
     benchmarks = []
     for report in reports:

@@ -2,20 +2,64 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
-
 import click
-
-from longtake.cli.options import FILE, common, film_path
+from longtake.cli.jobs import look_through
+from longtake.cli.output import progress
+from longtake.cli.output import say
+from longtake.cli.options import check_models
+from longtake.index.film import Film
+from longtake.library.overview import FORMATS
+from longtake.library.overview import FilmOverview
+from longtake.library.overview import make_overview
+from longtake._util.files import replacing
+from longtake.runner.session import Session
+from longtake.runner.session import open_film
+from dataclasses import asdict
+from longtake.cli.options import FILE
+from longtake.cli.options import common
+from longtake.cli.options import film_path
 from longtake.cli.output import emit_json
-from longtake.cli.overviews import format_option, overview_of, write
-from longtake.cli.places import Kind, check_place
-from longtake.cli.session import answering_options, no_question_options
-from longtake.display import visible
-from longtake.library.exports import FORMATS
-from longtake.session.asking import Session
-from longtake.timecode import clock
+from longtake.cli.output import Kind
+from longtake.cli.output import check_place
+from longtake.cli.options import answering_options
+from longtake.cli.options import no_question_options
+from longtake._util.display import visible
+from longtake._util.timecode import clock
+
+
+format_option = click.option(
+    "--format",
+    "kind",
+    type=click.Choice(tuple(FORMATS)),
+    metavar="NAME",
+    help=f"One of {', '.join(FORMATS)}.",
+)
+
+
+def overview_of(path: Path, session: Session) -> tuple[Film, FilmOverview]:
+    """The film and its overview; a model writes it only if one was named."""
+    film = open_film(path, session.settings)
+    asks = bool(session.casting.models)
+    if asks:
+        check_models(session, ("llm",))
+    look_through(film)
+    with session.under_way(), progress(f"reading {film.name}"):
+        overview = make_overview(film, session if asks else None)
+    if overview.by == "film":
+        say("quoted from the film; --model NAME lets a model write it")
+    return film, overview
+
+
+def write(text: str, out: Path | None) -> None:
+    """Print a text, or replace a file with it."""
+    if out is None:
+        click.echo(text, nl=False)
+        return
+    with replacing(out) as draft:
+        draft.write_text(text, encoding="utf-8")
+    say(f"{out}: written")
+
 
 CHAPTERS = Kind("a list of chapters", (b"# ", b"{", b"0:00", b";FFMETADATA1", b"WEBVTT"))
 
@@ -53,3 +97,27 @@ def chapters(
         for chapter in overview.chapters:
             cited = "" if chapter.cited is None else f"  [{clock(chapter.cited)}]"
             click.echo(visible(f"{clock(chapter.start)}  {chapter.title}{cited}"))
+
+
+@click.command()
+@film_path
+@common
+@no_question_options("an overview")
+@answering_options
+def summary(path: Path, session: Session, as_json: bool) -> None:
+    """Summarise a film, with its chapters.
+
+    Without --model the summary quotes the film, each quotation after its time; with --model a model
+    writes it from what is said and shown, once.
+
+    \b
+    Example:
+      longtake summary meeting.mp4 --model local/qwen2.5-1.5b
+    """
+    _, overview = overview_of(path, session)
+    if as_json:
+        emit_json({"film": str(path), **asdict(overview)})
+        return
+    click.echo(visible(overview.summary or "nothing is said or shown in this film"))
+    for chapter in overview.chapters:
+        click.echo(visible(f"  {clock(chapter.start)}  {chapter.title}"))

@@ -2,20 +2,211 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
+from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextlib import suppress
 from pathlib import Path
-
+from textwrap import indent
 import click
-
-from longtake.cli.asking import AskOptions
-from longtake.cli.chatting import Chatting, read_line
-from longtake.cli.indexing import look_through
-from longtake.cli.options import PATH, common, film_path, verbose_option
+from longtake.cli.answers import AnsweredQuestion
+from longtake.cli.answers import AskOptions
+from longtake.cli.answers import ask_film
+from longtake.cli.answers import show_asked
+from longtake.cli.answers import open_player
 from longtake.cli.output import say
-from longtake.cli.session import answering_options, check_models, question_method_option
-from longtake.errors import ConfigError, LongtakeError
-from longtake.session.asking import Session
-from longtake.session.films import open_film
+from longtake.cli.output import in_one_line
+from longtake.cli.output import wrapped
+from longtake.cli.options import read_question
+from longtake._util.display import visible
+from longtake.errors import ConfigError
+from longtake.errors import unknown
+from longtake.index.film import Film
+from longtake.index.search import search
+from longtake.video.decode import save_png
+from longtake.runner.history import carry_on
+from longtake.runner.history import with_carried
+from longtake.runner.rendering import kind_of
+from longtake.runner.rendering import quoted
+from longtake.runner.rendering import answer_text
+from longtake.runner.rendering import times_of
+from longtake._util.cancellation import Stop
+from longtake._util.timecode import clock
+from longtake._util.timecode import parse_time
+from longtake.types import Evidence
+from longtake.types import Segment
+from longtake.cli.jobs import look_through
+from longtake.cli.options import PATH
+from longtake.cli.options import common
+from longtake.cli.options import film_path
+from longtake.cli.options import verbose_option
+from longtake.cli.options import answering_options
+from longtake.cli.options import check_models
+from longtake.cli.options import question_method_option
+from longtake.errors import LongtakeError
+from longtake.runner.session import Session
+from longtake.runner.session import open_film
+
+
+PROMPT = "> "
+HITS = 5
+"""Moments that /search shows."""
+HELP = """\
+/frames 12:31    save the frame at that time (several: 12:31,12:40)
+/search WORDS    find moments by words
+/why             what the last answer rests on, and the reason given
+/open [N]        play the film at citation N of the last answer, or at a time
+/carried         show what goes along with the next question
+/forget          let the next question stand alone
+/history         what was asked in this conversation
+/quit            end (or Ctrl-D)"""
+
+
+def read_line(*, typed: bool) -> str | None:
+    """The next line; ``None`` at the end. Typed lines can be edited and recalled."""
+    if not typed:
+        line = sys.stdin.readline()
+        return line.strip() if line else None
+    # some builds of Python come without it
+    with suppress(ImportError):
+        import readline  # noqa: F401 - gives input() its line editing and history
+    while True:
+        try:
+            return input(PROMPT).strip()
+        except EOFError:
+            click.echo()
+            return None
+        except KeyboardInterrupt:
+            # as in a shell: the line is dropped, the conversation goes on
+            click.echo()
+
+
+class Chatting:
+    """A conversation about one film."""
+
+    def __init__(self, film: Film, options: AskOptions) -> None:
+        self.carried = ""
+        """What goes along with the next question."""
+        self._film, self._manner = film, options
+        self._last: AnsweredQuestion | None = None
+        self._turns: list[tuple[str, str]] = []
+        self._commands: dict[str, Callable[[str], None]] = {
+            "help": lambda _: click.echo(HELP),
+            "frames": self._frames,
+            "search": self._search,
+            "why": self._why,
+            "open": self._open,
+            "carried": lambda _: click.echo(visible(self.carried or "(nothing)")),
+            "forget": self._forget,
+            "history": self._history,
+        }
+
+    def hear(self, line: str) -> bool:
+        """Act on a line; false if it ends the conversation."""
+        if line in ("/quit", "/exit"):
+            return False
+        if line.startswith("/"):
+            name, _, rest = line[1:].partition(" ")
+            command = self._commands.get(name)
+            if command is None:
+                raise unknown("command", f"/{name}", [f"/{each}" for each in self._commands])
+            command(rest.strip())
+        elif line:
+            self._ask(line)
+        return True
+
+    def _ask(self, line: str) -> None:
+        """Ask; Ctrl-C ends the question with the best answer so far."""
+        question = read_question(with_carried(line, self.carried), ())
+        if self.carried:
+            say("carried from the conversation (/forget drops it):")
+            say(indent(self.carried, "  | "))
+        with ended_by_interrupt() as stop:
+            asked = ask_film(self._manner, self._film, question, stop=stop, remembered=line)
+        show_asked(asked, "text", self._manner)
+        answer = answer_text(asked.result.answer)
+        self._last = asked
+        self._turns.append((line, answer))
+        # a question that was cancelled says nothing that the next one could refer to
+        if asked.result.answer.status != "cancelled":
+            self.carried = carry_on(self.carried, line, answer)
+
+    def _frames(self, rest: str) -> None:
+        times = [parse_time(moment) for moment in rest.split(",") if moment.strip()]
+        if not times:
+            raise ConfigError("/frames: give a time, as in /frames 12:31")
+        for frame in self._film.at(times):
+            label = clock(frame.time, millis=True).replace(":", "-")
+            file = Path(f"{Path(self._film.name).stem}_{label}.png")
+            if file.exists():
+                raise ConfigError(f"{file}: exists already")
+            save_png(frame.pixels, file)
+            click.echo(visible(str(file)))
+
+    def _search(self, words: str) -> None:
+        hits = search(self._film, words, top=HITS).hits
+        for hit in hits:
+            star = "*" if hit.sure else " "
+            start = f"{star} {clock(hit.time)}  {', '.join(hit.sources)}"
+            quote = f"  “{in_one_line(hit.text, taken=len(start) + 4)}”" if hit.text else ""
+            click.echo(f"{start}{quote}")
+        if not hits:
+            click.echo("nothing found")
+
+    def _why(self, _: str) -> None:
+        answer = self._answered().result.answer
+        if answer.reason:
+            click.echo(wrapped(answer.reason))
+        for number, cited in enumerate(answer.evidence, start=1):
+            # whole, where the answer showed one line
+            words = quoted(cited)
+            quote = f": “{words}”" if words else ""
+            click.echo(wrapped(f"[{number}] {times_of(cited)} {kind_of(cited)}{quote}"))
+        if not answer.evidence:
+            click.echo("nothing is cited for it")
+
+    def _open(self, rest: str) -> None:
+        if ":" in rest:
+            moment = parse_time(rest)
+            open_player(self._film.path, [Evidence(Segment(moment, moment), "frame")])
+            return
+        cited = self._answered().result.answer.evidence
+        place = int(rest) - 1 if rest.isdigit() else 0
+        open_player(self._film.path, cited[place : place + 1])
+
+    def _forget(self, _: str) -> None:
+        self.carried = ""
+        click.echo("the next question stands alone")
+
+    def _history(self, _: str) -> None:
+        for question, answer in self._turns:
+            click.echo(visible(f"{question}\n  {answer}"))
+
+    def _answered(self) -> AnsweredQuestion:
+        if self._last is None:
+            raise ConfigError("ask a question first")
+        return self._last
+
+
+@contextmanager
+def ended_by_interrupt() -> Iterator[Stop]:
+    """Inside the block, Ctrl-C sets the flag that is yielded; a second one interrupts as usual."""
+    stop = Stop()
+
+    def interrupt(signum: int, frame: object) -> None:  # noqa: ARG001 - as signal calls it
+        signal.signal(signal.SIGINT, before)
+        # from another thread: this one may be holding the flag's lock
+        threading.Thread(target=stop.set, daemon=True).start()
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield stop
+    finally:
+        signal.signal(signal.SIGINT, before)
+
 
 WELCOME = "Ask about {name}. /help lists commands, Ctrl-C ends a question, Ctrl-D the conversation."
 

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import click
 
-from longtake.cli.clipping import clip_path, write_clip
+from longtake.cli.answers import clip_path, write_clip
 from longtake.cli.options import FILE, common, film_path
 from longtake.cli.output import emit_json
-from longtake.cli.places import NEW, check_place
+from longtake.cli.output import NEW, check_place
 from longtake.config import Settings
 from longtake.errors import ConfigError
-from longtake.session.films import open_film
-from longtake.timecode import parse_time
+from longtake.runner.session import open_film
+from longtake._util.timecode import parse_time
 from longtake.types import Segment
 
 

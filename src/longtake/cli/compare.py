@@ -10,26 +10,20 @@ import click
 
 from longtake import registry
 from longtake.cli.answers import exit_code, plain, report_spending
-from longtake.cli.indexing import look_through
+from longtake.cli.jobs import look_through
 from longtake.cli.options import common, film_path
 from longtake.cli.output import confirm, emit_json, say
-from longtake.cli.session import (
-    answering_options,
-    check_models,
-    methods_option,
-    question_options,
-    read_question,
-)
-from longtake.cli.tables import first_column, show_estimates
+from longtake.cli.options import answering_options, check_models, methods_option, question_options, read_question
+from longtake.cli.output import first_column, show_estimates
 from longtake.config import Settings
-from longtake.display import visible
+from longtake._util.display import visible
 from longtake.errors import LongtakeError, ModelError
-from longtake.session.asking import Session
-from longtake.session.casting import roles_of
-from longtake.session.estimate import Estimate, estimate_all
-from longtake.session.films import open_film
-from longtake.session.sharing import said
-from longtake.sinks.meter import Meter
+from longtake.runner.session import Session
+from longtake.runner.assignment import roles_of
+from longtake.runner.estimate import Estimate, estimate_all
+from longtake.runner.session import open_film
+from longtake.runner.rendering import answer_text
+from longtake.tracing.meter import Meter
 from longtake.types import Result
 
 LONG = 600.0
@@ -122,7 +116,7 @@ def _show_table(rows: Sequence[tuple[str, Result | LongtakeError]]) -> None:
 
 def _line(result: Result) -> str:
     answer, used = result.answer, result.usage
-    words = said(answer, none="(none)")
+    words = answer_text(answer, none="(none)")
     if answer.status != "answered":
         words = f"{words} [{answer.status}]"
     confidence = "" if answer.confidence is None else f"{answer.confidence:.0%}"

@@ -13,14 +13,14 @@ from pathlib import Path
 import click
 
 from longtake import __version__
-from longtake.cli.findings import Advice, advise, described, look_around, plain_findings
+from longtake.cli.discovery import Advice, advise, described, look_around, plain_findings
 from longtake.cli.options import common
 from longtake.cli.output import emit_json, human_bytes, rows
 from longtake.config import Settings, user_config_file
-from longtake.display import visible
+from longtake._util.display import visible
 from longtake.errors import ConfigError
 from longtake.index.store import Store
-from longtake.session.films import open_store
+from longtake.runner.session import open_store
 
 PACKAGES = ("av", "numpy", "pillow", "pydantic", "pysubs2")
 """Packages that longtake cannot work without."""

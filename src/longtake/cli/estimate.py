@@ -10,11 +10,11 @@ import click
 from longtake import registry
 from longtake.cli.options import common, film_path
 from longtake.cli.output import emit_json
-from longtake.cli.session import answering_options, methods_option, question_options, read_question
-from longtake.cli.tables import show_estimates
-from longtake.session.asking import Session
-from longtake.session.estimate import estimate_all
-from longtake.session.films import open_film
+from longtake.cli.options import answering_options, methods_option, question_options, read_question
+from longtake.cli.output import show_estimates
+from longtake.runner.session import Session
+from longtake.runner.estimate import estimate_all
+from longtake.runner.session import open_film
 
 
 @click.command()

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from longtake.cli.cluster import asking_on, on_with_cost
+from longtake.cli.jobs import asking_on, on_with_cost
 from longtake.cli.options import (
     COUNT,
     PATH,
@@ -21,28 +21,23 @@ from longtake.cli.options import (
     workers,
 )
 from longtake.cli.output import emit_json, human_seconds, say, worth_a_line
-from longtake.cli.session import (
-    check_models,
-    no_question_options,
-    question_method_option,
-    session_options,
-)
-from longtake.cluster.engines import Where
+from longtake.cli.options import check_models, no_question_options, question_method_option, session_options
+from longtake.cluster.backends import BackendAddress
 from longtake.errors import ConfigError
 from longtake.evals import presets
 from longtake.evals import report as reports
 from longtake.evals.benchmarks import load
 from longtake.evals.items import Benchmark
-from longtake.evals.markdown import markdown
-from longtake.evals.presets import Preset
+from longtake.evals.report import markdown
+from longtake.evals.presets import EvalPreset
 from longtake.evals.runner import evaluate
 from longtake.evals.runs import RunFolder
 from longtake.evals.scoring import correct
-from longtake.evals.solving import Solver
+from longtake.evals.runner import Solver
 from longtake.methods.base import FULL
 from longtake.registry import methods
-from longtake.session.asking import Session
-from longtake.session.casting import Casting
+from longtake.runner.session import Session
+from longtake.runner.assignment import ModelAssignment
 
 
 @click.command("eval")
@@ -71,7 +66,7 @@ def eval_command(
     limit: int | None,
     sample: int | None,
     workers: int,
-    where: Where | None,
+    where: BackendAddress | None,
     max_run_cost: float | None,
     out: Path,
     resume: bool,
@@ -136,7 +131,7 @@ def eval_command(
     return 4 if report.counts.keys() == {"error"} else 0
 
 
-def _with_preset(session: Session, planned: Preset) -> Session:
+def _with_preset(session: Session, planned: EvalPreset) -> Session:
     """The session with the paper's fields and models; the user's own settings win."""
     departs = f"; {planned.departs}" if planned.departs else ""
     say(f"{planned.title}; the paper used {planned.used}{departs}")
@@ -146,7 +141,7 @@ def _with_preset(session: Session, planned: Preset) -> Session:
     return replace(session.with_fields(planned.method, fields), casting=casting)
 
 
-def _cast(planned: Preset, casting: Casting) -> Casting:
+def _cast(planned: EvalPreset, casting: ModelAssignment) -> ModelAssignment:
     """The user's models, or else the paper's if longtake knows them by name."""
     if casting.models or casting.team:
         return casting

@@ -8,12 +8,12 @@ import click
 
 from longtake.cli.options import COUNT, FOLDER, common, film_path
 from longtake.cli.output import emit_json
-from longtake.cli.places import PICTURE, check_place
+from longtake.cli.output import PICTURE, check_place
 from longtake.config import Settings
 from longtake.errors import ConfigError
-from longtake.media.images import save_png
-from longtake.session.films import open_film
-from longtake.timecode import clock, parse_time
+from longtake.video.decode import save_png
+from longtake.runner.session import open_film
+from longtake._util.timecode import clock, parse_time
 
 
 @click.command()

@@ -10,12 +10,12 @@ import click
 
 from longtake.cli.options import COUNT, common
 from longtake.cli.output import emit_json, say
-from longtake.cli.painting import bold, faint, in_one_line
+from longtake.cli.output import bold, faint, in_one_line
 from longtake.config import Settings
-from longtake.display import visible
+from longtake._util.display import visible
 from longtake.errors import ConfigError
-from longtake.session.history import Past, forget, history_file, past_questions
-from longtake.timecode import clock
+from longtake.runner.history import PastQuestion, forget, history_file, past_questions
+from longtake._util.timecode import clock
 
 
 @click.command()
@@ -63,12 +63,12 @@ def history(
         _show_list(chosen)
 
 
-def _contains(past: Past, words: tuple[str, ...]) -> bool:
+def _contains(past: PastQuestion, words: tuple[str, ...]) -> bool:
     text = f"{past.film} {past.question} {past.answer}".casefold()
     return all(word.casefold() in text for word in words)
 
 
-def _show_list(chosen: list[tuple[int, Past]]) -> None:
+def _show_list(chosen: list[tuple[int, PastQuestion]]) -> None:
     for place, past in chosen:
         head = f"{place:>4}  {_ago(past.at)}  {Path(past.film).name}"
         click.echo(faint(visible(head)))
@@ -78,7 +78,7 @@ def _show_list(chosen: list[tuple[int, Past]]) -> None:
         say("nothing was asked yet, or nothing that contains these words")
 
 
-def _show_whole(past: Past) -> None:
+def _show_whole(past: PastQuestion) -> None:
     click.echo(faint(visible(f"{past.film}\n{past.question}")))
     click.echo(bold(visible(past.answer)))
     for cited in past.result.get("evidence", []):

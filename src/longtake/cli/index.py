@@ -9,19 +9,19 @@ from pathlib import Path
 
 import click
 
-from longtake.cli.cluster import check_workers, index_on, on_with_workers
-from longtake.cli.indexing import show_notes
+from longtake.cli.jobs import check_workers, index_on, on_with_workers
+from longtake.cli.jobs import show_notes
 from longtake.cli.options import PATH, common, full_hash
 from longtake.cli.output import emit_json, progress, say
-from longtake.cluster.engines import Where
-from longtake.cluster.indexing import Indexed
+from longtake.cluster.backends import BackendAddress
+from longtake.cluster.indexing import IndexedFilm
 from longtake.config import Settings
 from longtake.errors import LongtakeError, MediaError, RunError
 from longtake.index.film import Film
-from longtake.index.tasks import TASKS, Task, build_tasks, tasks
+from longtake.index.tasks import TASKS, IndexTask, build_tasks, tasks
 from longtake.methods.lookup.method import prepare
-from longtake.session.films import open_film, open_store
-from longtake.timecode import clock
+from longtake.runner.session import open_film, open_store
+from longtake._util.timecode import clock
 
 MEANINGS = "meanings"
 """What the last step is called; it is no part that can be chosen, because it takes seconds."""
@@ -50,7 +50,7 @@ def index(
     subtitles: Path | None,
     only: tuple[str, ...],
     full_hash: bool,
-    where: Where | None,
+    where: BackendAddress | None,
     workers: int | None,
     settings: Settings,
     as_json: bool,
@@ -106,7 +106,7 @@ def _evict(settings: Settings, keep: str) -> None:
         say(f"  dropped {dropped.name} from the cache to stay under {limit}")
 
 
-def _conclude(films: Sequence[Indexed], settings: Settings, as_json: bool) -> int:
+def _conclude(films: Sequence[IndexedFilm], settings: Settings, as_json: bool) -> int:
     """Print what an engine has done, as for one process, and return the exit code."""
     reports, failed, code = [], [], 0
     for film in films:
@@ -137,7 +137,7 @@ def _indexed(film: Film, only: Sequence[str]) -> dict[str, object]:
     for task in chosen:
         say(f"  {task.name:<12} {'to do' if task in missing else 'done':<6} {task.describe()}")
 
-    def show(task: Task) -> AbstractContextManager[Callable[[float], None]]:
+    def show(task: IndexTask) -> AbstractContextManager[Callable[[float], None]]:
         return progress(task.name)
 
     cpu = time.process_time()

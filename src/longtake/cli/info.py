@@ -12,9 +12,9 @@ from longtake.cli.options import common, film_path, full_hash
 from longtake.cli.output import emit_json, human_bytes, rows
 from longtake.config import Settings
 from longtake.index.film import Film
-from longtake.media.video import StreamInfo, Video
-from longtake.session.films import open_film
-from longtake.timecode import clock
+from longtake.video.video import StreamInfo, Video
+from longtake.runner.session import open_film
+from longtake._util.timecode import clock
 
 
 @click.command()

@@ -2,40 +2,302 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
-
+from typing import TypeVar
 import click
-
-from longtake.cli.cluster import check_workers, index_on, on_with_workers
-from longtake.cli.indexing import show_notes
-from longtake.cli.library_ask import ask, search
-from longtake.cli.options import PATH, common
-from longtake.cli.output import (
-    emit_json,
-    human_bytes,
-    human_seconds,
-    progress,
-    rows,
-    say,
-    worth_a_line,
-)
-from longtake.cli.shelves import entry_data, library_option, open_library, where_option
-from longtake.cluster.engines import Where
+from longtake.cli.options import FOLDER
+from longtake.cli.options import F
+from longtake.cli.options import add_options
 from longtake.config import Settings
-from longtake.display import visible
-from longtake.errors import ConfigError, MediaError
-from longtake.index.layers import Advance
 from longtake.library import Entry
-from longtake.library.adding import PARTS, Adder, Progress, Report, Surveyed, rebuild
-from longtake.library.status import problems
-from longtake.library.status import status as state_of
-from longtake.library.watching import watch
-from longtake.library.where import parse
-from longtake.media.folders import films_in
-from longtake.timecode import clock
+from longtake.library import Library
+from dataclasses import asdict
+from longtake.cli.answers import STATUS
+from longtake.cli.answers import exit_code
+from longtake.cli.answers import plain
+from longtake.cli.answers import report_spending
+from longtake.cli.answers import spent
+from longtake.cli.options import COUNT
+from longtake.cli.options import common
+from longtake.cli.options import quiet_option
+from longtake.cli.options import verbose_option
+from longtake.cli.output import emit_json
+from longtake.cli.output import say
+from longtake.cli.output import bold
+from longtake.cli.output import in_one_line
+from longtake.cli.output import wrapped
+from longtake.cli.options import answering_options
+from longtake.cli.options import check_models
+from longtake.cli.options import method_option
+from longtake.cli.options import question_options
+from longtake.cli.options import read_question
+from longtake.cli.answers import watching
+from longtake._util.display import visible
+from longtake.errors import ConfigError
+from longtake.tracing.events import Sink
+from longtake.library import FilmHits
+from longtake.library import LibraryAnswer
+from longtake.library import FoundMoment
+from longtake.library import ask_library
+from longtake.library.ask import TRIES
+from longtake.registry import methods
+from longtake.runner.session import Session
+from longtake.runner.rendering import kind_of
+from longtake.runner.rendering import quoted
+from longtake.runner.rendering import answer_text
+from longtake.tracing.meter import Meter
+from longtake._util.timecode import clock
+from collections.abc import Callable
+from longtake.cli.jobs import check_workers
+from longtake.cli.jobs import index_on
+from longtake.cli.jobs import on_with_workers
+from longtake.cli.jobs import show_notes
+from longtake.cli.options import PATH
+from longtake.cli.output import human_bytes
+from longtake.cli.output import human_seconds
+from longtake.cli.output import progress
+from longtake.cli.output import rows
+from longtake.cli.output import worth_a_line
+from longtake.cluster.backends import BackendAddress
+from longtake.errors import MediaError
+from longtake.index.layers import Advance
+from longtake.library.add import PARTS
+from longtake.library.add import Adder
+from longtake.library.add import AddProgress
+from longtake.library.add import AddReport
+from longtake.library.add import SurveyedFile
+from longtake.library.add import rebuild
+from longtake.library.collection import problems
+from longtake.library.collection import status as state_of
+from longtake.library.add import watch
+from longtake.library.catalog import parse
+from longtake.video.container import films_in
+
+
+T = TypeVar("T")
+
+where_option = click.option(
+    "--where",
+    default="",
+    metavar="FILTER",
+    help='Only these films, as in "tag=lecture and year>=2025"; fields: tag, name, path, place, '
+    "date, year, minutes.",
+)
+
+
+def library_option(command: F) -> F:
+    """Add ``--library`` and ``--backend``; the command gets ``folder`` and ``backend``."""
+    options = [
+        click.option(
+            "--library",
+            "folder",
+            type=FOLDER,
+            metavar="DIR",
+            help="The library's folder.  [default: 'library' in the cache]",
+        ),
+        click.option(
+            "--backend",
+            default="",
+            metavar="NAME",
+            help="Its index: embedded, or lancedb (extra: library).  [default: the existing one]",
+        ),
+    ]
+    return add_options(command, options)
+
+
+def open_library(folder: Path | None, backend: str, settings: Settings) -> Library:
+    """The library that the options name."""
+    return Library(folder, settings, backend=backend)
+
+
+def entry_data(entry: Entry) -> dict[str, Any]:
+    """A film for ``--json``."""
+    return {
+        "fingerprint": entry.fingerprint,
+        "name": entry.name,
+        "path": str(entry.path),
+        "missing": entry.missing,
+        "duration": entry.duration,
+        "date": entry.date or None,
+        "place": entry.place or None,
+        "tags": list(entry.tags),
+        "problem": entry.problem or None,
+    }
+
+
+@click.command()
+@click.argument("text")
+@where_option
+@click.option("--top", type=COUNT, default=10, show_default=True, help="Most films.")
+@click.option("--moments", type=COUNT, default=3, show_default=True, help="Most moments per film.")
+@library_option
+@common
+def search(
+    text: str,
+    where: str,
+    top: int,
+    moments: int,
+    folder: Path | None,
+    backend: str,
+    settings: Settings,
+    as_json: bool,
+) -> None:
+    """Find moments in all films by words: said, shown, described, or seen in the picture.
+
+    Results are grouped by film. A star marks moments that a source is sure of. A clip that occurs
+    in several films is shown once, with the other places after it.
+
+    \b
+    Example:
+      longtake library search "pricing change" --where "tag=meeting"
+    """
+    found = open_library(folder, backend, settings).search(
+        text, where=where, films=top, moments=moments
+    )
+    if as_json:
+        films = [_film(hits) for hits in found.films]
+        emit_json({"text": text, "searched": found.searched, "films": films})
+        return
+    for hits in found.films:
+        click.echo(visible(f"{hits.entry.name}  ({hits.entry.path})"))
+        for moment in hits.moments:
+            _show(moment)
+    if not found.sure:
+        say("nothing found with confidence")
+    say(f"{found.searched} films searched")
+
+
+def _show(moment: FoundMoment) -> None:
+    star = "*" if moment.sure else " "
+    quoted = f"  “{moment.text}”" if moment.text else ""
+    click.echo(visible(f"  {star} [{clock(moment.time)}]  {', '.join(moment.sources)}{quoted}"))
+    for name, time in moment.copies:
+        click.echo(visible(f"      also in {name} @ {clock(time)}"))
+
+
+def _film(hits: FilmHits) -> dict[str, Any]:
+    return {**entry_data(hits.entry), "score": hits.score, "moments": [*map(_plain, hits.moments)]}
+
+
+def _plain(moment: FoundMoment) -> dict[str, Any]:
+    return {
+        "time": moment.time,
+        "start": moment.segment.start,
+        "end": moment.segment.end,
+        "score": moment.score,
+        "sure": moment.sure,
+        "sources": list(moment.sources),
+        "text": moment.text,
+        "copies": [{"film": name, "time": time} for name, time in moment.copies],
+    }
+
+
+@click.command()
+@click.argument("question")
+@method_option
+@where_option
+@click.option(
+    "--films",
+    "tries",
+    type=COUNT,
+    default=TRIES,
+    show_default=True,
+    help="Most films that are asked for a single answer.",
+)
+@quiet_option
+@verbose_option
+@library_option
+@common
+@question_options
+@answering_options
+def ask(
+    question: str,
+    method: str,
+    where: str,
+    tries: int,
+    quiet: bool,
+    verbose: bool,
+    folder: Path | None,
+    backend: str,
+    options: tuple[str, ...],
+    subtitles: Path | None,
+    session: Session,
+    as_json: bool,
+) -> int:
+    """Ask all films a question; get an answer that cites films and times.
+
+    Films are chosen by a search and by a model that reads what is known about them; the method then
+    looks at the likely ones in turn, under one budget, until one supports an answer. A question for
+    every occurrence ("list every time …", "which films …") goes over all candidates.
+
+    Exit code 0: answered; 3: in no film, or the budget ran out.
+
+    \b
+    Example:
+      longtake library ask "Where did we talk about the pricing change?" --method lookup
+      longtake library ask "Which films show a lighthouse?" --where "year>=2024"
+    """
+    if subtitles is not None:
+        raise ConfigError("--subtitles is for one film; put the file beside its film")
+    asked = read_question(question, options)
+    check_models(session, tuple(dict.fromkeys((*methods.get(method).roles, "llm"))))
+    meter = Meter()
+    chosen = open_library(folder, backend, session.settings)
+    with report_spending(meter), watching(quiet=quiet, verbose=verbose) as shown:
+        sinks: list[Sink] = [meter, *shown]
+        result = ask_library(chosen, session, asked, method, where=where, tries=tries, sinks=sinks)
+    if as_json:
+        emit_json({"question": question, **_answer_data(result)})
+    else:
+        _show_answer(result)
+    return exit_code(result.answer)
+
+
+def _show_answer(result: LibraryAnswer) -> None:
+    answer = result.answer
+    click.echo(bold(wrapped(answer_text(answer, none="(in no film)"))))
+    if answer.status != "abstained" and STATUS[answer.status]:
+        click.echo(f"  {STATUS[answer.status]}")
+    if answer.reason:
+        click.echo(wrapped(answer.reason, indent="  "))
+    for number, cited in enumerate(result.cited, start=1):
+        start = visible(f"  [{number}] {cited}  {kind_of(cited.evidence)}")
+        words = quoted(cited.evidence)
+        quote = f"  “{in_one_line(words, taken=len(start) + 4)}”" if words else ""
+        click.echo(f"{start}{quote}")
+    looked = f"{len(result.films)} looked at, {result.candidates} candidates"
+    click.echo(f"  {result.searched} films searched, {looked}; {spent(result.usage)}")
+
+
+def _answer_data(result: LibraryAnswer) -> dict[str, Any]:
+    answer = result.answer
+    return {
+        "status": answer.status,
+        "choice": answer.choice,
+        "text": answer.text,
+        "reason": answer.reason,
+        "confidence": answer.confidence,
+        "every": result.every,
+        "searched": result.searched,
+        "candidates": result.candidates,
+        "evidence": [
+            {
+                "film": str(cited.film.path),
+                "name": cited.film.name,
+                "start": cited.evidence.segment.start,
+                "end": cited.evidence.segment.end,
+                "source": cited.evidence.source,
+                "text": cited.evidence.text,
+            }
+            for cited in result.cited
+        ],
+        "films": [
+            {"film": str(each.film.path), "name": each.film.name, **plain(each.result)}
+            for each in result.films
+        ],
+        "usage": asdict(result.usage),
+    }
 
 
 @click.group()
@@ -77,7 +339,7 @@ def add(
     first: str,
     only: tuple[str, ...],
     watching: bool,
-    where: Where | None,
+    where: BackendAddress | None,
     workers: int | None,
     folder: Path | None,
     backend: str,
@@ -105,7 +367,7 @@ def add(
         if not path.exists():
             raise MediaError(path, "not_found", "no such file or folder")
 
-    def run() -> Report:
+    def run() -> AddReport:
         failed = {}
         there = [path for path in paths if path.exists()]
         if where is not None:
@@ -136,7 +398,7 @@ def add(
     return 2 if report.failed else 0
 
 
-def _surveyed(outcome: Surveyed | MediaError) -> None:
+def _surveyed(outcome: SurveyedFile | MediaError) -> None:
     if isinstance(outcome, MediaError):
         say(f"longtake: {outcome}")
     elif outcome.state in ("moved", "changed"):
@@ -146,14 +408,14 @@ def _surveyed(outcome: Surveyed | MediaError) -> None:
 class _Jobs:
     """Announces jobs: each on a terminal, some of them elsewhere."""
 
-    def __call__(self, at: Progress) -> Advance:
+    def __call__(self, at: AddProgress) -> Advance:
         left = "" if at.left is None else f", {human_seconds(at.left)} left"
         if worth_a_line(at.job - 1, at.jobs - at.job):
             say(f"[{at.job}/{at.jobs}{left}] {at.part}: {at.film.name}")
         return lambda share: None  # noqa: ARG005
 
 
-def _summed(report: Report) -> None:
+def _summed(report: AddReport) -> None:
     counts = {state: report.count(state) for state in ("new", "changed", "moved", "copy", "known")}
     told = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
     say(f"{len(report.surveyed)} films ({told or 'none'}), {len(set(report.indexed))} indexed now")

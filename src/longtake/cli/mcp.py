@@ -51,8 +51,8 @@ def mcp(
     if as_json:
         raise ConfigError("--json: this command speaks its own protocol")
     try:
-        from longtake.server.mcp.tools import build_mcp
-        from longtake.server.security import Keys
+        from longtake.server.mcp import build_mcp
+        from longtake.server.security import AccessKeys
         from longtake.server.state import open_state
     except ImportError as error:
         raise MissingExtra("mcp", "longtake mcp") from error
@@ -64,5 +64,5 @@ def mcp(
     options = ServeOptions(
         settings=settings, films=folders, models=models, max_spend=max_spend, folder=data
     )
-    state = open_state(options, Keys(secrets.token_hex(16), 0))
+    state = open_state(options, AccessKeys(secrets.token_hex(16), 0))
     build_mcp(state).run("stdio")

@@ -16,7 +16,7 @@ from longtake.cli.output import emit_json
 from longtake.config import Settings
 from longtake.methods.base import FULL, bounds_of, fields_of
 from longtake.registry import methods as registered
-from longtake.session.asking import Session
+from longtake.runner.session import Session
 from longtake.types import Question
 
 HOUR = 3600.0

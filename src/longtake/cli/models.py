@@ -13,20 +13,20 @@ import click
 from longtake import config
 from longtake.cli.options import common
 from longtake.cli.output import emit_json, human_bytes, progress, say
-from longtake.cli.probing import probed_chat, show_report
-from longtake.cli.pulling import pull_weights
+from longtake.cli.discovery import probed_chat, show_report
+from longtake.cli.discovery import pull_weights
 from longtake.config import Settings
-from longtake.entries import LocalEntry
+from longtake.config.entries import LocalEntry
 from longtake.errors import LongtakeError, ModelError, unknown
-from longtake.models.bias import measure_bias
-from longtake.models.catalogue import Catalogue
-from longtake.models.nearby import is_listening, suggestions
-from longtake.models.probe import probe as ask
-from longtake.models.weights import DOWNLOADS
+from longtake.llm.probe import measure_bias
+from longtake.llm.catalog import ModelCatalog
+from longtake.llm.discovery import is_listening, suggestions
+from longtake.llm.probe import probe as ask
+from longtake.llm.catalog import DOWNLOADS
 from longtake.perception.cards import CARDS
-from longtake.perception.catalogue import card_folder
-from longtake.perception.fetch import fetch as fetch_card
-from longtake.presets import PRESETS, Preset
+from longtake.perception.encoders import card_folder
+from longtake.perception.cards import fetch as fetch_card
+from longtake.config.vendors import PRESETS, Preset
 
 
 @click.group()
@@ -53,7 +53,7 @@ def list_models(settings: Settings, as_json: bool) -> None:
     Example:
       longtake models list
     """
-    catalogue = Catalogue(settings)
+    catalogue = ModelCatalog(settings)
     rows = [_row(catalogue, name) for name in catalogue.names()]
     rows += [_preset_row(preset) for preset in PRESETS]
     if as_json:
@@ -86,7 +86,7 @@ def probe(name: str, offline: bool, bias: bool, settings: Settings, as_json: boo
     Example:
       longtake models probe http://127.0.0.1:8000/v1#my-model
     """
-    catalogue = Catalogue(settings, offline=offline)
+    catalogue = ModelCatalog(settings, offline=offline)
     chat = probed_chat(catalogue, name)
     # pictures leave this machine only after the host is named
     if host := catalogue.host(name):
@@ -136,7 +136,7 @@ def _pull_encoder(name: str, settings: Settings) -> Path:
     return folder
 
 
-def _row(catalogue: Catalogue, name: str) -> dict[str, Any]:
+def _row(catalogue: ModelCatalog, name: str) -> dict[str, Any]:
     backend, opening = catalogue.backend(name), catalogue.opening(name)
     where = ", ".join(backend.needs(opening)) or catalogue.host(name) or "this machine"
     missing = _missing(catalogue, name)
@@ -149,7 +149,7 @@ def _row(catalogue: Catalogue, name: str) -> dict[str, Any]:
     }
 
 
-def _missing(catalogue: Catalogue, name: str) -> str:
+def _missing(catalogue: ModelCatalog, name: str) -> str:
     """What a model lacks before it can be asked; empty: nothing."""
     needed = [name, *catalogue.backend(name).needs(catalogue.opening(name))]
     for each in needed:

@@ -6,13 +6,24 @@ import json
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
 from contextlib import contextmanager
 from typing import Any
-
 import click
+from longtake._util.display import visible
+import os
+import shutil
+import textwrap
+from longtake._util.display import on_one_line
+from longtake.runner.estimate import Estimate
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from longtake.errors import ConfigError
 
-from longtake.display import visible
 
 SCHEMA = 1
 """Version of the ``--json`` output."""
@@ -141,3 +152,151 @@ def human_seconds(seconds: float) -> str:
     if seconds < 90:
         return f"about {seconds:.0f} s"
     return f"about {seconds / 60:.0f} min" if seconds < 5400 else f"about {seconds / 3600:.1f} h"
+
+
+WIDEST = 100
+"""Columns beyond which lines get hard to read."""
+NARROWEST = 30
+
+
+def has_colours() -> bool:
+    """Whether standard output shows colours: a terminal, unless NO_COLOR or TERM=dumb is set."""
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return sys.stdout.isatty() and not plain
+
+
+def bold(text: str) -> str:
+    """Text that stands out."""
+    return click.style(text, bold=True) if has_colours() else text
+
+
+def faint(text: str) -> str:
+    """Text that steps back."""
+    return click.style(text, dim=True) if has_colours() else text
+
+
+def columns() -> int:
+    """Columns of a line; without a terminal nothing is wrapped, so that lines can be searched."""
+    if not sys.stdout.isatty():
+        return 0
+    width = shutil.get_terminal_size().columns
+    return max(NARROWEST, min(width, WIDEST))
+
+
+def wrapped(text: str, *, indent: str = "") -> str:
+    """Text in lines of the terminal's width, safe to print."""
+    width = columns()
+    lines = []
+    for line in visible(text).splitlines() or [""]:
+        if not width:
+            lines.append(f"{indent}{line}")
+            continue
+        lines += textwrap.wrap(line, width, initial_indent=indent, subsequent_indent=indent) or [
+            indent
+        ]
+    return "\n".join(lines)
+
+
+def in_one_line(text: str, *, taken: int = 0, most: int = WIDEST) -> str:
+    """Text shortened to what is left of one line, of which ``taken`` columns are in use."""
+    room = max(20, (columns() or most) - taken)
+    line = on_one_line(text)
+    return line if len(line) <= room else f"{line[: room - 1].rstrip()}…"
+
+
+def show_estimates(estimates: Sequence[Estimate], *, err: bool = False) -> None:
+    """Print one line per method: the most that it can use."""
+    width = first_column([each.method for each in estimates])
+    head = f"{'at most':<{width}}{'calls':>8}{'frames':>9}{'tokens in':>11}{'out':>9}{'cost':>10}"
+    click.echo(head, err=err)
+    for each in estimates:
+        cost = "unknown" if each.cost is None else f"${each.cost:.4f}"
+        usage = f"{figure(each.calls):>8}{figure(each.frames):>9}"
+        tokens = f"{figure(each.tokens_in):>11}{figure(each.tokens_out):>9}"
+        click.echo(f"{each.method:<{width}}{usage}{tokens}{cost:>10}", err=err)
+        for stage in each.stages:
+            odds = f"needed {stage.reached:>4.0%}  ends here {stage.stopped:>4.0%}"
+            click.echo(
+                f"  {stage.stage:<{width}}{odds}  usually {stage.tokens:,.0f} tokens", err=err
+            )
+
+
+def figure(value: int | None) -> str:
+    """A figure of an estimate; unknown for a method without ``bounds``."""
+    return "unknown" if value is None else f"{value:,}"
+
+
+def first_column(names: Sequence[str]) -> int:
+    """Width of a column of methods; the address of a method can be long."""
+    return max([16, *(len(name) + 1 for name in names)])
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of output, by the first bytes of the files that may be written again."""
+
+    name: str
+    begins: tuple[bytes, ...]
+
+
+TRACE = Kind("a trace", (b'{"longtake_trace"',))
+PAGE = Kind("a report", (b"<!doctype html>",))
+TEAM = Kind("a team that select wrote", (b"# Chosen by longtake select",))
+PICTURE = Kind("a PNG", (b"\x89PNG",))
+NEW = Kind("empty", ())
+"""Written only where nothing is yet."""
+
+_PLOTS = {
+    ".png": (b"\x89PNG",),
+    ".jpg": (b"\xff\xd8",),
+    ".jpeg": (b"\xff\xd8",),
+    ".pdf": (b"%PDF",),
+    ".svg": (b"<?xml",),
+    ".svgz": (b"\x1f\x8b",),
+    ".ps": (b"%!PS",),
+    ".eps": (b"%!PS",),
+    ".gif": (b"GIF8",),
+    ".tif": (b"II*", b"MM\0*"),
+    ".tiff": (b"II*", b"MM\0*"),
+    ".webp": (b"RIFF",),
+}
+
+
+def plot_kind(path: Path) -> Kind:
+    """Return the kind of plot that the suffix of a path stands for."""
+    # an existing file with any other suffix is never overwritten
+    return Kind(f"a {path.suffix[1:]} plot", _PLOTS.get(path.suffix.lower(), ()))
+
+
+def check_place(path: Path, kind: Kind, *, inputs: Iterable[Path | None] = ()) -> None:
+    """Raise if an output cannot be written or would destroy something; called before any work.
+
+    ``inputs`` are the files that the command reads, and its other outputs.
+    """
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        raise ConfigError(f"{path}: there is no folder {folder}")
+    if not os.access(path if path.exists() else folder, os.W_OK):
+        raise ConfigError(f"{path}: cannot be written")
+    for other in inputs:
+        if other is not None and _same_file(path, other):
+            raise ConfigError(f"{path}: is also {other}, which it would overwrite")
+    if path.is_file() and not _begins(path, kind):
+        raise ConfigError(f"{path}: exists and is not {kind.name}; choose another file")
+
+
+def _same_file(one: Path, two: Path) -> bool:
+    """Whether two paths name one file, by whatever links."""
+    if one.exists() and two.exists():
+        return one.samefile(two)
+    return one.resolve() == two.resolve()
+
+
+def _begins(path: Path, kind: Kind) -> bool:
+    """Whether a file is empty or begins as its kind does."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(64)
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror})") from error
+    return not head or head.startswith(kind.begins)

@@ -11,23 +11,23 @@ from pathlib import Path
 import click
 
 from longtake import prompts
-from longtake import trace as traces
+from longtake.tracing import trace as traces
 from longtake.cli.answers import exit_code, plain, show
 from longtake.cli.options import PATH, common
 from longtake.cli.output import emit_json, say
 from longtake.config import BudgetSettings, Settings
 from longtake.errors import BudgetSpent, ConfigError, ModelError, RunError, unknown
-from longtake.events import Answered, ChatCalled, Failed, RunStarted, Stream
+from longtake.tracing.events import Answered, ChatCalled, Failed, RunStarted, Stream
 from longtake.index.film import Film
 from longtake.methods.base import FULL
-from longtake.models.backends.recorded import RecordedChat, Recording, card_from
+from longtake.llm.backends.recorded import RecordedChat, Recording, card_from
 from longtake.registry import methods
-from longtake.session.asking import Session, solve, with_option_text
-from longtake.session.films import open_film
-from longtake.sinks.console import ConsoleSink
-from longtake.steps.run import Agent, Run, settle
-from longtake.steps.wording import wording
-from longtake.trace import Trace
+from longtake.runner.session import Session, solve, with_option_text
+from longtake.runner.session import open_film
+from longtake.tracing.console import ConsoleSink
+from longtake.agents.run import Agent, Run, settle
+from longtake.prompts import prompts_digest
+from longtake.tracing.trace import Trace
 from longtake.types import Answer, Question, Result
 
 TEAM_MEMBER = "team."
@@ -161,7 +161,7 @@ def _recorded_run(recorded: Trace, started: RunStarted) -> Run:
     """A run whose models give the recorded replies."""
     calls = [event for event in recorded.events if isinstance(event, ChatCalled)]
     # if prompts were reworded since, requests are matched by what they show
-    recording = Recording(calls, reworded=started.wording != wording())
+    recording = Recording(calls, reworded=started.wording != prompts_digest())
     roles: dict[str, RecordedChat] = {}
     team = []
     for name, card in started.cards.items():

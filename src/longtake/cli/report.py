@@ -9,18 +9,18 @@ import click
 
 from longtake.cli.options import FILE, PATH, common
 from longtake.cli.output import emit_json, say
-from longtake.cli.places import PAGE, Kind, check_place
+from longtake.cli.output import PAGE, Kind, check_place
 from longtake.config import Settings
 from longtake.errors import ConfigError
 from longtake.evals import presets
 from longtake.evals import report as reports
 from longtake.evals.benchmarks import about
-from longtake.evals.labelled import read_labelled
-from longtake.evals.markdown import markdown
-from longtake.evals.page import page
+from longtake.evals.report import read_labelled
+from longtake.evals.report import markdown
+from longtake.evals.html_report import html_report
 from longtake.evals.presets import Published
-from longtake.evals.report import Report
-from longtake.replacing import replacing
+from longtake.evals.report import RunReport
+from longtake._util.files import replacing
 
 
 @click.command()
@@ -69,7 +69,7 @@ def report(
     if submission is not None:
         _submit(scored, submission)
     if html is not None:
-        _write(html, page(scored, beside=html.resolve().parent, published=published))
+        _write(html, html_report(scored, beside=html.resolve().parent, published=published))
     if as_json:
         figures = {name: [vars(each) for each in listed] for name, listed in published.items()}
         emit_json({"reports": reports.plain(scored), "published": figures})
@@ -77,7 +77,7 @@ def report(
         click.echo(markdown(scored, published))
 
 
-def _published(scored: Sequence[Report]) -> Mapping[str, Sequence[Published]]:
+def _published(scored: Sequence[RunReport]) -> Mapping[str, Sequence[Published]]:
     """The papers' figures for the presets that were run, by preset."""
     published = {}
     for each in scored:
@@ -86,7 +86,7 @@ def _published(scored: Sequence[Report]) -> Mapping[str, Sequence[Published]]:
     return published
 
 
-def _submit(scored: Sequence[Report], file: Path) -> None:
+def _submit(scored: Sequence[RunReport], file: Path) -> None:
     name = scored[0].spec["benchmark"]["name"]
     columns = about(name).submission
     if columns is None:

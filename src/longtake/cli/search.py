@@ -7,18 +7,18 @@ from typing import Any
 
 import click
 
-from longtake.cli.indexing import is_unread, look_through, show_notes
+from longtake.cli.jobs import is_unread, look_through, show_notes
 from longtake.cli.options import COUNT, PATH, common
 from longtake.cli.output import emit_json, say
 from longtake.config import Settings
-from longtake.display import visible
+from longtake._util.display import visible
 from longtake.index.film import Film
-from longtake.index.glance import SECONDS, glance
+from longtake.index.tasks import SECONDS, glance
 from longtake.index.layers import Glimpses
-from longtake.index.search import Hit, Search, check_text, stretch_of
+from longtake.index.search import SearchHit, SearchResult, check_text, stretch_of
 from longtake.index.search import search as find
-from longtake.session.films import open_film
-from longtake.timecode import clock, parse_range
+from longtake.runner.session import open_film
+from longtake._util.timecode import clock, parse_range
 
 SOURCES = {"speech": "speech", "onscreen": "on-screen text", "image": "pictures"}
 """The sources that 'longtake index' reads, as they are called."""
@@ -75,7 +75,7 @@ def search(
         emit_json({"text": text, "films": reports})
 
 
-def _glanced(film: Film, text: str, top: int) -> Search | None:
+def _glanced(film: Film, text: str, top: int) -> SearchResult | None:
     """What a first look at a long new film finds; ``None`` if nothing for sure, or not needed."""
     if not is_unread(film) or film.pictures.has(Glimpses()):
         return None
@@ -87,7 +87,7 @@ def _glanced(film: Film, text: str, top: int) -> Search | None:
     return None
 
 
-def _plain(hit: Hit) -> dict[str, Any]:
+def _plain(hit: SearchHit) -> dict[str, Any]:
     return {
         "time": hit.time,
         "start": hit.segment.start,
@@ -99,7 +99,7 @@ def _plain(hit: Hit) -> dict[str, Any]:
     }
 
 
-def _show(path: Path, result: Search, *, several: bool) -> None:
+def _show(path: Path, result: SearchResult, *, several: bool) -> None:
     if several:
         click.echo(visible(f"{path}:"))
     unread = [

@@ -22,17 +22,17 @@ from longtake.cli.options import (
     workers,
 )
 from longtake.cli.output import confirm, emit_json, human_seconds, say, worth_a_line
-from longtake.cli.places import TEAM, check_place
-from longtake.cli.session import check_models, no_question_options, session_options
-from longtake.cli.tables import show_estimates
-from longtake.display import visible
+from longtake.cli.output import TEAM, check_place
+from longtake.cli.options import check_models, no_question_options, session_options
+from longtake.cli.output import show_estimates
+from longtake._util.display import visible
 from longtake.errors import ConfigError
 from longtake.evals import selection
 from longtake.evals.benchmarks import load
 from longtake.evals.items import Benchmark
 from longtake.evals.selection import Ranked, Selection
-from longtake.session.asking import Session
-from longtake.steps.team import read_team, write_team
+from longtake.runner.session import Session
+from longtake.agents.team import read_team, write_team
 
 
 @click.command()

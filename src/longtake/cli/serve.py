@@ -12,7 +12,7 @@ from longtake.cli.options import COUNT, PATH, common
 from longtake.cli.output import emit_json, say
 from longtake.config import Settings
 from longtake.errors import ConfigError, MissingExtra
-from longtake.models.hosts import is_loopback
+from longtake.llm.hosts import is_loopback
 from longtake.server.options import PORT, ServeOptions
 
 TOKEN = "LONGTAKE_SERVE_TOKEN"
@@ -97,11 +97,11 @@ def serve(
       longtake serve --films ~/Videos --open
     """
     try:
-        from longtake.server import running
+        from longtake.server import app
     except ImportError as error:
         raise MissingExtra("serve", "longtake serve") from error
     if otlp:
-        import longtake.sinks.otel  # noqa: F401 - raises here, not in the worker, if it is missing
+        import longtake.tracing.otel  # noqa: F401 - raises here, not in the worker, if it is missing
     token = os.environ.get(TOKEN, "")
     if not is_loopback(host):
         if not token:
@@ -136,5 +136,5 @@ def serve(
         if browse:
             webbrowser.open(url)
 
-    with running.server_process():
-        running.serve(options, ready)
+    with app.server_process():
+        app.serve(options, ready)

@@ -7,23 +7,35 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
 import click
-
 from longtake import config
-from longtake.cli.configuring import write_setting
-from longtake.cli.findings import BUILT_IN, Findings, described, look_around, plain_findings
+from longtake.cli.discovery import write_setting
+from longtake.cli.discovery import BUILT_IN
+from longtake.cli.discovery import Findings
+from longtake.cli.discovery import described
+from longtake.cli.discovery import look_around
+from longtake.cli.discovery import plain_findings
 from longtake.cli.options import common
-from longtake.cli.output import emit_json, on_terminal, progress, rows, say
-from longtake.cli.probing import probed_chat, show_report
-from longtake.cli.pulling import pull_weights
+from longtake.cli.output import emit_json
+from longtake.cli.output import on_terminal
+from longtake.cli.output import progress
+from longtake.cli.output import rows
+from longtake.cli.output import say
+from longtake.cli.discovery import probed_chat
+from longtake.cli.discovery import show_report
+from longtake.cli.discovery import pull_weights
 from longtake.config import Settings
-from longtake.display import visible
-from longtake.errors import ConfigError, ModelError
-from longtake.models.catalogue import Catalogue
-from longtake.models.nearby import offered_models
-from longtake.models.probe import Report, probe
-from longtake.presets import Preset
+from longtake._util.display import visible
+from longtake.errors import ConfigError
+from longtake.errors import ModelError
+from longtake.llm.catalog import ModelCatalog
+from longtake.llm.discovery import offered_models
+from longtake.llm.probe import ProbeReport
+from longtake.llm.probe import probe
+from longtake.config.vendors import Preset
+from click.shell_completion import get_completion_class
+from longtake.cli.options import debug
+
 
 MOST_LISTED = 20
 """Models of one server that are shown to choose from."""
@@ -80,7 +92,7 @@ def setup(name: str | None, yes: bool, settings: Settings, as_json: bool) -> int
     return 0
 
 
-def _end(found: Findings, name: str, report: Report, file: Path, *, as_json: bool) -> None:
+def _end(found: Findings, name: str, report: ProbeReport, file: Path, *, as_json: bool) -> None:
     if as_json:
         told: dict[str, Any] = {"model": name, "report": dataclasses.asdict(report)}
         emit_json({"found": plain_findings(found), **told, "config": str(file)})
@@ -137,9 +149,9 @@ def _model_of(choice: Choice, *, yes: bool) -> str:
     return str(click.prompt("Model", type=known, default=names[0], show_choices=False))
 
 
-def _try_out(name: str, settings: Settings, *, yes: bool, named: bool) -> Report:
+def _try_out(name: str, settings: Settings, *, yes: bool, named: bool) -> ProbeReport:
     """Probe a model, after a yes; one that does not answer is not worth writing down."""
-    catalogue = Catalogue(settings)
+    catalogue = ModelCatalog(settings)
     if name == BUILT_IN and not catalogue.file(name).is_file():
         if not yes:
             click.confirm(f"{name}: download 1.1 GB?", abort=True, default=True)
@@ -164,3 +176,28 @@ def _write(name: str, *, yes: bool) -> Path:
         click.confirm(f"Write to {file} that {name} answers?", abort=True, default=True)
     write_setting(file, "answers", "model", name)
     return file
+
+
+SHELLS = {
+    "bash": 'eval "$(longtake completion bash)"    in ~/.bashrc',
+    "zsh": 'eval "$(longtake completion zsh)"    in ~/.zshrc',
+    "fish": "longtake completion fish > ~/.config/fish/completions/longtake.fish",
+}
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(tuple(SHELLS)))
+@debug
+@click.pass_context
+def completion(ctx: click.Context, shell: str) -> None:
+    """Print a script that completes commands in your shell.
+
+    \b
+    Example:
+      eval "$(longtake completion bash)"    # put this line into ~/.bashrc
+      longtake completion fish > ~/.config/fish/completions/longtake.fish
+    """
+    kind = get_completion_class(shell)
+    assert kind is not None, shell
+    root = ctx.find_root().command
+    click.echo(kind(root, {}, "longtake", "_LONGTAKE_COMPLETE").source())

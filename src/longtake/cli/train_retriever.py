@@ -10,17 +10,17 @@ import click
 
 from longtake.cli.options import COUNT, FOLDER, PATH, common
 from longtake.cli.output import emit_json, human_seconds, on_terminal, progress, say
-from longtake.cli.places import PICTURE, Kind, check_place
+from longtake.cli.output import PICTURE, Kind, check_place
 from longtake.config import Settings
 from longtake.errors import MissingExtra
-from longtake.perception.headfile import Shape
-from longtake.perception.retrieval import CARD, WEIGHTS
-from longtake.plots import training as plots
-from longtake.training.captions import Rules
-from longtake.training.fit import Progress, Schedule, Tell, export, fit
-from longtake.training.head import need_torch
-from longtake.training.pairs import held_out
-from longtake.training.sources import prepare
+from longtake.perception.retriever import Shape
+from longtake.perception.retriever import CARD, WEIGHTS
+from longtake.plots import results as plots
+from longtake.training.data import CaptionRules
+from longtake.training.fit import TrainingProgress, Schedule, Tell, export, fit
+from longtake.training.fit import need_torch
+from longtake.training.data import held_out
+from longtake.training.data import prepare
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -64,7 +64,7 @@ def _number(
 @_number(
     "--least-tokens",
     kind=click.IntRange(0),
-    default=Rules.least_tokens,
+    default=CaptionRules.least_tokens,
     help="Drop captions with fewer tokens.",
 )
 @_number(
@@ -119,7 +119,7 @@ def train_retriever(
     # encoding takes long: a missing torch should not be discovered after it
     if not only_prepare:
         need_torch()
-    rules = Rules(least_tokens=least_tokens)
+    rules = CaptionRules(least_tokens=least_tokens)
     folder = videos or data.parent
     with progress("encoding the clips") as advance:
         pairs, notes, encoder = prepare(data, folder, settings, rules, frames, out, advance)
@@ -146,7 +146,7 @@ def train_retriever(
         click.echo(f"use it with --set perception.retriever={out}")
 
 
-def _plain(made: Progress) -> dict[str, Any]:
+def _plain(made: TrainingProgress) -> dict[str, Any]:
     return {
         "device": made.device,
         "pairs_per_second": made.pairs_per_second,
@@ -156,7 +156,7 @@ def _plain(made: Progress) -> dict[str, Any]:
     }
 
 
-def _show(made: Progress) -> None:
+def _show(made: TrainingProgress) -> None:
     click.echo(f"{made.device}, {made.pairs_per_second:.0f} pairs/s")
     click.echo(f"{'':<14}" + "".join(f"recall@{rank:<6}" for rank in made.pooled))
     for name, recall in (("head", made.recalls[-1]), ("mean pooling", made.pooled)):
@@ -175,7 +175,7 @@ def _check_files(out: Path, data: Path) -> None:
             check_place(out / name, kind, inputs=(data,))
 
 
-def _draw(made: Progress, path: Path) -> None:
+def _draw(made: TrainingProgress, path: Path) -> None:
     try:
         plots.draw_training(made, path, title="retrieval head")
     # curves are a convenience; the head is already saved
@@ -187,7 +187,7 @@ def _tell(clips: int) -> Tell:
     """Prints a line per epoch, and on a terminal one for every tenth of an epoch."""
     shown = -1
 
-    def tell(epoch: int, share: float, made: Progress) -> None:
+    def tell(epoch: int, share: float, made: TrainingProgress) -> None:
         nonlocal shown
         pace = f"{made.pairs_per_second:.0f} pairs/s"
         tenth = 10 * epoch + int(10 * share)

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import click
 
-from longtake.cli.indexing import show_notes
+from longtake.cli.jobs import show_notes
 from longtake.cli.options import FILE, common, film_path
 from longtake.cli.output import emit_json, progress, say
-from longtake.cli.places import Kind, check_place
+from longtake.cli.output import Kind, check_place
 from longtake.config import Settings
-from longtake.display import visible
+from longtake._util.display import visible
 from longtake.index.film import Film
-from longtake.media.subtitle_files import TimedText, srt, vtt
-from longtake.replacing import replacing
-from longtake.session.films import open_film
-from longtake.timecode import clock, parse_range
+from longtake.video.subtitles import TimedText, srt, vtt
+from longtake._util.files import replacing
+from longtake.runner.session import open_film
+from longtake._util.timecode import clock, parse_range
 from longtake.types import Segment
 
 FORMATS = ("txt", "srt", "vtt")

@@ -1,36 +1,377 @@
-"""Indexing films on many workers: one task per film, layer and part.
+"""The tasks of indexing: open a film, compute a part of a layer, join the parts.
 
-::
-
-    open ──┬─> frames part, frames part, … ──> join ──> onscreen part, … ──> join
-           └─> speech part, speech part, … ──> join
-
-Parts are published into the store by a rename, so a part that is computed twice is harmless, and a
-run that is killed continues where it stopped. Joining is what one process does with parts that an
-earlier run has left: the layers are the same, byte for byte.
+Paths and ranges travel; frames and sound stay in the worker that decodes them, and what it computes
+goes to the store.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+import json
+from collections.abc import Callable
+from collections.abc import Iterator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import field
+from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 from typing import TypeAlias
+import numpy as np
+from numpy.typing import NDArray
+from longtake.cluster.backends import with_notes
+from longtake.config import Settings
+from longtake.config import cache_folder
+from longtake.errors import RunError
+from longtake.index.film import Film
+from longtake.index.layers import FrameLayer
+from longtake.index.layers import build_parts
+from longtake.index.layers import chunked
+from longtake.index.text_layers import OnscreenLayer
+from longtake.index.text_layers import TILE
+from longtake.index.text_layers import SpeechLayer
+from longtake.index.store import FilmFolder
+from longtake.index.store import LayerKey
+from longtake.index.tasks import TASKS
+from longtake.index.tasks import tasks
+from longtake.perception.protocols import Heard
+from longtake.perception.protocols import UnsupportedSpeech
+from longtake.runner.session import open_film
+from longtake.types import Line
+from longtake.types import Segment
+import time
+from longtake._util.process_pool import Failure
+from longtake._util.process_pool import Notice
+from longtake._util.process_pool import TaskFailed
+from longtake._util.process_pool import TaskFinished
+from longtake._util.process_pool import TaskValue
+from longtake._util.process_pool import WorkerPool
 
-from longtake.cluster.parts import IndexTask, Opened, OpenFilm, Place, Stage
-from longtake.process_pool import Failure, Notice, TaskFailed, TaskFinished, TaskValue, WorkerPool
+
+CHUNKS = 10
+"""Ten minutes of film, at one frame a second."""
+TILES = 10
+"""Tiles of speech that one task transcribes: ten minutes."""
+SHOTS = 64
+"""Shots whose text one task reads."""
+
+
+@dataclass(frozen=True)
+class IndexTarget:
+    """A film and how it is indexed."""
+
+    path: Path
+    subtitles: Path | None = None
+    full_hash: bool = False
+    chunks: int = CHUNKS
+    """Parts of the frame layers that one task computes."""
+    # not part of the identity, which a worker uses to open a film once for many tasks
+    settings: Settings = field(default_factory=Settings, compare=False, repr=False)
+
+    def film(self) -> Film:
+        """The film, opened once per worker."""
+        return _opened(self, cache_folder(self.settings))
+
+
+@lru_cache(maxsize=4)
+def _opened(place: IndexTarget, root: Path) -> Film:
+    film = open_film(
+        place.path, place.settings, subtitles=place.subtitles, full_hash=place.full_hash
+    )
+    # a worker that cannot write falls back to a folder that nobody else sees
+    if root not in film.folder.path.parents:
+        raise RunError(f"{root}: the store cannot be written from every machine")
+    return film
+
+
+@dataclass(frozen=True)
+class OpenedFilm:
+    """What is known of a film once it is open."""
+
+    fingerprint: str
+    duration: float
+    layers: tuple[dict[str, Any], ...]
+    """What each part of indexing computes, and whether it was done before."""
+
+
+@dataclass(frozen=True)
+class _Once:
+    """A task that can be repeated as it is."""
+
+    place: IndexTarget
+
+    @property
+    def name(self) -> str:
+        """The film's path."""
+        return str(self.place.path)
+
+    def rest(self, done: int) -> Any:  # noqa: ARG002
+        """The whole task: what it has published already is not computed again."""
+        return self
+
+
+@dataclass(frozen=True)
+class OpenFilmTask(_Once):
+    """Reads a film's packet table and subtitles, and plans the rest."""
+
+    only: tuple[str, ...] = ()
+
+    @with_notes
+    def run(self) -> Iterator[OpenedFilm | IndexStage]:
+        """The film's facts, and the stages that can begin at once."""
+        film = self.place.film()
+        # the first look at the film makes its folder, which the tasks look into
+        duration = film.duration
+        wanted = self.only or TASKS
+        chosen = [task for task in tasks(film) if task.name in wanted]
+        layers = []
+        for task in chosen:
+            layers.append({"name": task.name, "what": task.describe(), "was_done": task.done()})
+        yield OpenedFilm(film.fingerprint, duration, tuple(layers))
+        if "subtitles" in wanted:
+            film.words.subtitles.lines()
+        if "speech" in wanted:
+            yield from _speech_stage(self.place, film)
+        if "frames" in wanted:
+            yield _frame_stage(self.place, film, then_onscreen="onscreen" in wanted)
+        elif "onscreen" in wanted:
+            yield from _onscreen_stage(self.place, film)
+
+
+@dataclass(frozen=True)
+class FrameParts(_Once):
+    """Computes some parts of all frame layers, in one pass over a stretch of the film."""
+
+    numbers: tuple[int, ...]
+
+    @with_notes
+    def run(self) -> Iterator[IndexStage]:
+        """Publish the parts."""
+        film = self.place.film()
+        build_parts(
+            film.folder, film.video, _missing(film), fps=film.source.fps, numbers=self.numbers
+        )
+        yield from ()
+
+
+@dataclass(frozen=True)
+class SpeechParts(_Once):
+    """Transcribes some tiles."""
+
+    numbers: tuple[int, ...]
+
+    @with_notes
+    def run(self) -> Iterator[IndexStage]:
+        """Publish what was heard, tile by tile."""
+        film = self.place.film()
+        layer = film.words.recognised
+        assert layer is not None
+        tiles = _tiles(layer)
+        present = film.folder.parts(layer.key)
+        for number in self.numbers:
+            if number in tiles and number not in present:
+                heard = layer.hear(tiles[number])
+                film.folder.write_part(layer.key, number, _packed(_plain(heard)))
+        yield from ()
+
+
+@dataclass(frozen=True)
+class OnscreenParts(_Once):
+    """Reads some shots."""
+
+    numbers: tuple[int, ...]
+
+    @with_notes
+    def run(self) -> Iterator[IndexStage]:
+        """Publish what was read, shot by shot."""
+        film = self.place.film()
+        layer = film.words.readable
+        assert layer is not None
+        present = film.folder.parts(layer.key)
+        rows = [number for number in self.numbers if number not in present]
+        for row, texts in layer.texts(rows):
+            film.folder.write_part(layer.key, row, _packed(texts))
+        yield from ()
+
+
+@dataclass(frozen=True)
+class JoinFrames(_Once):
+    """Joins the parts of the frame layers."""
+
+    then_onscreen: bool = False
+
+    @with_notes
+    def run(self) -> Iterator[IndexStage]:
+        """Publish the layers; the thumbnails tell which shots there are to read."""
+        film = self.place.film()
+        film.pictures.build(film.pictures.layers())
+        if self.then_onscreen:
+            yield from _onscreen_stage(self.place, film)
+
+
+@dataclass(frozen=True)
+class JoinSpeech(_Once):
+    """Stores what was heard, in the film's order, which decides between repeated lines."""
+
+    @with_notes
+    def run(self) -> Iterator[IndexStage]:
+        """Publish the lines."""
+        film = self.place.film()
+        layer = film.words.recognised
+        assert layer is not None
+        tiles = _tiles(layer)
+
+        def keep(number: int, value: Any) -> None:
+            if number in tiles:
+                layer.keep(tiles[number], _heard(value))
+
+        _join(film.folder, layer.key, keep)
+        # nothing is left unless parts have been damaged
+        layer.build()
+        yield from ()
+
+
+@dataclass(frozen=True)
+class JoinOnscreen(_Once):
+    """Stores what was read, in the film's order."""
+
+    @with_notes
+    def run(self) -> Iterator[IndexStage]:
+        """Publish the lines."""
+        film = self.place.film()
+        layer = film.words.readable
+        assert layer is not None
+        missing = set(layer.missing())
+
+        def keep(row: int, texts: Any) -> None:
+            if row in missing:
+                layer.keep(row, texts)
+
+        _join(film.folder, layer.key, keep)
+        layer.build()
+        yield from ()
+
+
+IndexTask: TypeAlias = (
+    OpenFilmTask | FrameParts | SpeechParts | OnscreenParts | JoinFrames | JoinSpeech | JoinOnscreen
+)
+
+
+@dataclass(frozen=True)
+class IndexStage:
+    """Tasks that may run side by side, and the one that follows the last of them."""
+
+    parts: tuple[IndexTask, ...]
+    then: IndexTask
+
+
+def _frame_stage(place: IndexTarget, film: Film, *, then_onscreen: bool) -> IndexStage:
+    parts: list[IndexTask] = []
+    if _missing(film):
+        parts += [FrameParts(place, numbers) for numbers in split_at_keyframes(film, place.chunks)]
+    return IndexStage(tuple(parts), JoinFrames(place, then_onscreen))
+
+
+def _speech_stage(place: IndexTarget, film: Film) -> Iterator[IndexStage]:
+    layer = film.words.recognised
+    numbers = [] if layer is None else sorted(_tiles(layer))
+    if numbers:
+        parts = [SpeechParts(place, some) for some in _batches(numbers, TILES)]
+        yield IndexStage(tuple(parts), JoinSpeech(place))
+
+
+def _onscreen_stage(place: IndexTarget, film: Film) -> Iterator[IndexStage]:
+    layer: OnscreenLayer | None = film.words.readable
+    rows = [] if layer is None else layer.missing()
+    if rows:
+        parts = [OnscreenParts(place, some) for some in _batches(rows, SHOTS)]
+        yield IndexStage(tuple(parts), JoinOnscreen(place))
+
+
+def split_at_keyframes(film: Film, most: int) -> list[tuple[int, ...]]:
+    """The numbers of all chunks, in stretches of about ``most``.
+
+    A stretch begins where decoding can begin at most one chunk earlier. A film without keyframes
+    stays whole: every stretch of it would be decoded from the start.
+    """
+    times, table = film.times, film.video.table
+    stretches: list[list[int]] = [[]]
+    previous = 0
+    for number, rows in enumerate(chunked(len(times))):
+        (first,) = table.on_screen([float(times[rows[0]])])
+        if len(stretches[-1]) >= most and table.entry(int(first)) >= previous:
+            stretches.append([])
+        stretches[-1].append(number)
+        previous = int(first)
+    return [tuple(numbers) for numbers in stretches]
+
+
+def _missing(film: Film) -> list[FrameLayer]:
+    return [layer for layer in film.pictures.layers() if not film.pictures.has(layer)]
+
+
+def _tiles(layer: SpeechLayer) -> dict[int, Segment]:
+    """The tiles that have not been transcribed, by number."""
+    return {round(tile.start / TILE): tile for tile in layer.missing()}
+
+
+def _batches(numbers: Sequence[int], size: int) -> Iterator[tuple[int, ...]]:
+    for first in range(0, len(numbers), size):
+        yield tuple(numbers[first : first + size])
+
+
+def _join(folder: FilmFolder, key: LayerKey, keep: Callable[[int, Any], None]) -> None:
+    """Store the parts of a layer of text in order."""
+    with folder.building():
+        for number, path in sorted(folder.parts(key).items()):
+            keep(number, json.loads(np.load(path).tobytes()))
+        folder.drop_parts(key)
+
+
+def _packed(value: Any) -> NDArray[np.uint8]:
+    """Text as an array of bytes: parts of every layer are kept in the same way."""
+    return np.frombuffer(json.dumps(value).encode(), np.uint8)
+
+
+def _plain(heard: Heard) -> dict[str, Any]:
+    lines = [[line.segment.start, line.segment.end, line.text] for line in heard.lines]
+    left_out = [[part.segment.start, part.segment.end, part.reason] for part in heard.unsupported]
+    return {"lines": lines, "unsupported": left_out}
+
+
+def _heard(value: dict[str, Any]) -> Heard:
+    lines = [Line(Segment(start, end), text) for start, end, text in value["lines"]]
+    left_out = [
+        UnsupportedSpeech(Segment(start, end), reason) for start, end, reason in value["unsupported"]
+    ]
+    return Heard(tuple(lines), tuple(left_out))
+
+
+def for_workers(settings: Settings, threads: int) -> Settings:
+    """The settings of workers: the same store wherever they are, and no more threads than theirs.
+
+    With as many workers as cores, one thread each is fastest; numbers that the user has set stay.
+    """
+    cache = replace(settings.cache, folder=str(cache_folder(settings).absolute()))
+    media, perception = settings.media, settings.perception
+    return replace(
+        settings,
+        cache=cache,
+        media=replace(media, workers=media.workers or threads),
+        perception=replace(perception, threads=perception.threads or threads),
+    )
+
 
 Advance: TypeAlias = Callable[[float], None]
 
 
 @dataclass
-class Progress:
+class FilmProgress:
     """How far one film is."""
 
-    place: Place
+    place: IndexTarget
     began: float
-    opened: Opened | None = None
+    opened: OpenedFilm | None = None
     left: int = 1
     """Tasks that are under way or known to follow."""
     stages: set[IndexTask] = field(default_factory=set)
@@ -40,12 +381,12 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Indexed:
+class IndexedFilm:
     """A film that is finished or has failed."""
 
     path: Path
     seconds: float
-    opened: Opened | None
+    opened: OpenedFilm | None
     failure: Failure | None
 
 
@@ -58,23 +399,23 @@ class _Group:
 
 
 @dataclass
-class Indexing:
+class ClusterIndexer:
     """Films on their way through the stages."""
 
     pool: WorkerPool[IndexTask]
     say: Callable[[str], None]
     advance: Advance
-    films: dict[Path, Progress] = field(default_factory=dict)
+    films: dict[Path, FilmProgress] = field(default_factory=dict)
     _groups: dict[IndexTask, _Group] = field(default_factory=dict)
     _known: int = 0
     _done: int = 0
 
-    def run(self, places: Sequence[Place], only: Sequence[str]) -> Iterator[Indexed]:
+    def run(self, places: Sequence[IndexTarget], only: Sequence[str]) -> Iterator[IndexedFilm]:
         """Index the films; each is returned when it is finished or has failed."""
         for place in places:
-            self.films[place.path] = Progress(place, time.perf_counter())
+            self.films[place.path] = FilmProgress(place, time.perf_counter())
             self._known += 1
-            self.pool.submit(OpenFilm(place, tuple(only)))
+            self.pool.submit(OpenFilmTask(place, tuple(only)))
         for report in self.pool.reports():
             match report:
                 case Notice(text):
@@ -91,14 +432,14 @@ class Indexing:
         # a film is finished before the next one is opened, so that a killed run leaves whole films
         self.pool.submit(*tasks, first=True)
 
-    def _take(self, task: IndexTask, value: Opened | Stage) -> None:
+    def _take(self, task: IndexTask, value: OpenedFilm | IndexStage) -> None:
         film = self.films[task.place.path]
-        if isinstance(value, Opened):
+        if isinstance(value, OpenedFilm):
             film.opened = value
         elif film.failure is None:
             self._begin(film, value)
 
-    def _begin(self, film: Progress, stage: Stage) -> None:
+    def _begin(self, film: FilmProgress, stage: IndexStage) -> None:
         """Start the parts of a stage; what follows starts when the last of them is done."""
         # a task that is run again after a loss plans the same stages again
         if stage.then in film.stages:
@@ -113,7 +454,7 @@ class Indexing:
             self._groups[part] = group
         self._submit(*stage.parts)
 
-    def _finish(self, task: IndexTask) -> Iterator[Indexed]:
+    def _finish(self, task: IndexTask) -> Iterator[IndexedFilm]:
         film = self.films[task.place.path]
         group = self._groups.pop(task, None)
         if group is not None:
@@ -122,7 +463,7 @@ class Indexing:
                 self._submit(group.then)
         yield from self._count(film)
 
-    def _fail(self, task: IndexTask, failure: Failure) -> Iterator[Indexed]:
+    def _fail(self, task: IndexTask, failure: Failure) -> Iterator[IndexedFilm]:
         """Report a film once, and leave out the rest of it."""
         film = self.films[task.place.path]
         self._groups.pop(task, None)
@@ -133,7 +474,7 @@ class Indexing:
             yield self._outcome(film)
         yield from self._count(film)
 
-    def _count(self, film: Progress) -> Iterator[Indexed]:
+    def _count(self, film: FilmProgress) -> Iterator[IndexedFilm]:
         film.left -= 1
         self._done += 1
         self.advance(self._done / self._known)
@@ -141,6 +482,6 @@ class Indexing:
             yield self._outcome(film)
 
     @staticmethod
-    def _outcome(film: Progress) -> Indexed:
+    def _outcome(film: FilmProgress) -> IndexedFilm:
         seconds = round(time.perf_counter() - film.began, 3)
-        return Indexed(film.place.path, seconds, film.opened, film.failure)
+        return IndexedFilm(film.place.path, seconds, film.opened, film.failure)

@@ -8,17 +8,17 @@ from typing import Any
 
 from longtake import prompts
 from longtake.errors import ConfigError, ModelError
-from longtake.evals import grounding
-from longtake.evals.grounding import Citations
+from longtake.evals import scoring
+from longtake.evals.scoring import Citations
 from longtake.evals.items import Benchmark
-from longtake.evals.outcomes import list_errors
+from longtake.evals.runs import list_errors
 from longtake.evals.runner import Scored, evaluate
 from longtake.evals.scoring import Difference, Rate, by_tag, paired
-from longtake.evals.solving import AskAll, Solver
-from longtake.lab.acuity import LabModel, parse
+from longtake.evals.runner import AskAll, Solver
+from longtake.lab.model import LabModel, parse
 from longtake.lab.profile import CURRENT, profile_named
-from longtake.session.asking import Session
-from longtake.session.casting import Assignment, Casting
+from longtake.runner.session import Session
+from longtake.runner.assignment import RoleAssignment, ModelAssignment
 
 BASELINE = "uniform"
 LAB = "lab/"
@@ -35,7 +35,7 @@ Worlds = Callable[[float | None], Benchmark]
 
 
 @dataclass(frozen=True)
-class Measured:
+class MethodResult:
     """The results of a method, and of uniform sampling with as many frames."""
 
     method: str
@@ -50,7 +50,7 @@ class Measured:
     def citations(self) -> Citations | None:
         """How well the method cites the evidence."""
         scored = self.scored
-        return grounding.measure(scored.items, scored.rows, scored.right)
+        return scoring.measure_citations(scored.items, scored.rows, scored.right)
 
     @property
     def lead(self) -> Difference:
@@ -87,19 +87,19 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Cell:
+class SweepCell:
     """One measurement of a sweep."""
 
     acuity: float
     noise: float
-    measured: Measured
+    measured: MethodResult
 
     def plain(self) -> dict[str, Any]:
         """As ``--json`` prints it."""
         return {"acuity": self.acuity, "noise": self.noise, **self.measured.plain()}
 
 
-def with_profile_model(casting: Casting, method: str) -> Casting:
+def with_profile_model(casting: ModelAssignment, method: str) -> ModelAssignment:
     """The casting with the profile's simulated model in every role that has no model.
 
     Simulated models that name no edition of the laboratory are the profile's.
@@ -140,7 +140,7 @@ def check(solver: Solver, benchmark: Benchmark, *, all_films: bool) -> None:
 
 def measure(
     solver: Solver, benchmark: Benchmark, workers: int, ask_all: AskAll | None = None
-) -> Measured:
+) -> MethodResult:
     """Run the method, then uniform sampling with as many frames as the method used on average.
 
     A method may look at more frames in many calls than one call can hold: then uniform sampling
@@ -157,7 +157,7 @@ def measure(
     uniform = _scored(baseline, benchmark, workers, ask_all)
     models = tuple(session.casting.models)
     profile = str(benchmark.settings["profile_hash"])
-    return Measured(solver.method, models, scored, uniform, frames, profile)
+    return MethodResult(solver.method, models, scored, uniform, frames, profile)
 
 
 def frames_in_one_call(session: Session, benchmark: Benchmark) -> int | None:
@@ -171,16 +171,16 @@ def frames_in_one_call(session: Session, benchmark: Benchmark) -> int | None:
 
 def sweep(
     solver: Solver, worlds: Worlds, workers: int, ask_all: AskAll | None = None
-) -> Iterator[Cell]:
+) -> Iterator[SweepCell]:
     """Measure every acuity with every noise level."""
     for acuity in ACUITIES:
         casting = with_acuity(solver.session.casting, acuity)
         swept = replace(solver, session=replace(solver.session, casting=casting))
         for noise in NOISES:
-            yield Cell(acuity, noise, measure(swept, worlds(noise), workers, ask_all))
+            yield SweepCell(acuity, noise, measure(swept, worlds(noise), workers, ask_all))
 
 
-def with_acuity(casting: Casting, acuity: float) -> Casting:
+def with_acuity(casting: ModelAssignment, acuity: float) -> ModelAssignment:
     """The same simulated models with another acuity; models of other kinds cannot be swept."""
     models = []
     for role, name in casting.assignments:
@@ -196,7 +196,7 @@ def with_acuity(casting: Casting, acuity: float) -> Casting:
                 f"--sweep sets the acuity itself; leave it out of --model {Assignment(role, name)}",
                 key=name,
             )
-        models.append(str(Assignment(role, replace(model, acuity=acuity).name)))
+        models.append(str(RoleAssignment(role, replace(model, acuity=acuity).name)))
     return replace(casting, models=tuple(models))
 
 

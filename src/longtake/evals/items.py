@@ -1,7 +1,7 @@
 """Questions with labels, and the same questions without.
 
 Labels never leave the process that scores. Solvers run in separate processes, without a copy of
-this one's memory, and receive :class:`Asked` only: what a person taking the test would see.
+this one's memory, and receive :class:`BenchmarkQuestion` only: what a person taking the test would see.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NOT_TOLD = "(not told)"
 
 
 @dataclass(frozen=True)
-class Asked:
+class BenchmarkQuestion:
     """A question as solvers receive it."""
 
     id: str
@@ -28,10 +28,10 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Item:
+class LabelledQuestion:
     """A question with what scoring needs."""
 
-    asked: Asked
+    asked: BenchmarkQuestion
     label: str | None
     """The letter of the right option or, for an open question, the right answer.
 
@@ -45,7 +45,7 @@ class Item:
     """Other right answers to an open question."""
 
 
-class Source(Protocol):
+class VideoSource(Protocol):
     """Opens videos for solvers. It is pickled and sent to their processes, so it holds no label."""
 
     def footage(self, video: str) -> Footage:
@@ -57,8 +57,8 @@ class Benchmark:
     """Questions, and where their videos come from."""
 
     name: str
-    items: Sequence[Item]
-    source: Source
+    items: Sequence[LabelledQuestion]
+    source: VideoSource
     files: Mapping[str, str] = field(default_factory=dict)
     """Hashes of the files that were read, by file name."""
     settings: Mapping[str, object] = field(default_factory=dict)

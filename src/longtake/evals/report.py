@@ -4,28 +4,42 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import asdict
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-from longtake.algorithms.calibration import BINS, expected_error
+from longtake.algorithms.calibration import BINS
+from longtake.algorithms.calibration import expected_error
 from longtake.errors import RunError
-from longtake.evals import grounding
-from longtake.evals.grounding import Citations
-from longtake.evals.items import Benchmark, Item
-from longtake.evals.outcomes import (
-    count_errors,
-    count_statuses,
-    in_text,
-    mean_count,
-    mean_tokens,
-    mean_usage,
-)
-from longtake.evals.runner import Scored, score
+from longtake.evals import scoring
+from longtake.evals.scoring import Citations
+from longtake.evals.items import Benchmark
+from longtake.evals.items import LabelledQuestion
+from longtake.evals.runs import count_errors
+from longtake.evals.runs import count_statuses
+from longtake.evals.runs import format_mean
+from longtake.evals.runs import mean_count
+from longtake.evals.runs import mean_tokens
+from longtake.evals.runs import mean_usage
+from longtake.evals.runner import Scored
+from longtake.evals.runner import score
 from longtake.evals.runs import RunFolder
-from longtake.evals.scoring import Difference, Rate, accuracy, by_tag, paired
+from longtake.evals.scoring import Difference
+from longtake.evals.scoring import Rate
+from longtake.evals.scoring import accuracy
+from longtake.evals.scoring import by_tag
+from longtake.evals.scoring import paired
 from longtake.types import GIVEN
+from longtake._util.display import on_one_line
+from longtake.evals.runs import list_errors
+from longtake.evals.presets import Published
+from longtake.errors import ConfigError
+from longtake.errors import LongtakeError
+from longtake.evals.benchmarks import load
+from longtake.lab.profile import CURRENT
+
 
 SINGLE = 12
 """Different confidences up to which each is a point of its own: methods that vote state few."""
@@ -51,7 +65,7 @@ MEANS = ("frames", "calls", "tokens_in", "tokens_out", "seconds")
 
 
 @dataclass(frozen=True)
-class Calibration:
+class CalibrationPoint:
     """How often answers with the same or a similar stated confidence were right."""
 
     confidence: float
@@ -60,12 +74,12 @@ class Calibration:
 
 
 @dataclass(frozen=True)
-class Report:
+class RunReport:
     """One run with its scores."""
 
     folder: Path
     spec: Mapping[str, Any]
-    items: Sequence[Item]
+    items: Sequence[LabelledQuestion]
     """The questions that have a result."""
     rows: Sequence[Mapping[str, Any]]
     """Their results, in the same order."""
@@ -115,7 +129,7 @@ class Report:
     def citations(self) -> Citations | None:
         """How well answers cite the evidence; ``None`` if the benchmark names none."""
         scored = self.scored
-        return grounding.measure(scored.items, scored.rows, scored.right)
+        return scoring.measure_citations(scored.items, scored.rows, scored.right)
 
     @property
     def counts(self) -> Counter[str]:
@@ -175,8 +189,8 @@ class Report:
             self.accuracy,
             f"{self.given} of {self.total}",
             f"{self.mean('frames'):.1f}",
-            in_text(self.count("seen")),
-            in_text(self.count("rounds")),
+            format_mean(self.count("seen")),
+            format_mean(self.count("rounds")),
             f"{self.mean('calls'):.1f}",
             f"{self.tokens:,.0f}",
             self.cost_text,
@@ -205,7 +219,7 @@ class Report:
         confidences, right = self.stated
         return expected_error(confidences, right) if confidences else None
 
-    def calibration(self) -> list[Calibration]:
+    def calibration(self) -> list[CalibrationPoint]:
         """Accuracy by stated confidence, in ascending order; many different ones are binned."""
         groups: dict[float, list[int]] = {}
         binned = len(set(self.stated[0])) > SINGLE
@@ -220,11 +234,11 @@ class Report:
             videos = [self.scored.items[number].asked.video for number in chosen]
             confidences = [self.scored.rows[number]["confidence"] for number in chosen]
             mean = sum(confidences) / len(confidences)
-            points.append(Calibration(round(mean, 6), accuracy(right, videos)))
+            points.append(CalibrationPoint(round(mean, 6), accuracy(right, videos)))
         return points
 
 
-def read(folder: RunFolder, benchmark: Benchmark) -> Report:
+def read(folder: RunFolder, benchmark: Benchmark) -> RunReport:
     """Read a run and score it with the benchmark's labels."""
     spec = folder.spec()
     # with other files the labels may belong to other questions
@@ -234,10 +248,10 @@ def read(folder: RunFolder, benchmark: Benchmark) -> Report:
     results = folder.results()
     items = [item for item in benchmark.items if item.asked.id in results]
     rows = [results[item.asked.id] for item in items]
-    return Report(folder.path, spec, items, rows, score(benchmark, results))
+    return RunReport(folder.path, spec, items, rows, score(benchmark, results))
 
 
-def compare(first: Report, second: Report) -> Difference:
+def compare(first: RunReport, second: RunReport) -> Difference:
     """The first minus the second, on the questions that both have answered."""
     theirs = second.scored.by_question()
     ours_right, theirs_right, videos = [], [], []
@@ -251,10 +265,10 @@ def compare(first: Report, second: Report) -> Difference:
     return paired(ours_right, theirs_right, videos)
 
 
-def differences(reports: Sequence[Report]) -> list[tuple[str, Difference]]:
+def differences(reports: Sequence[RunReport]) -> list[tuple[str, Difference]]:
     """The first run on each benchmark minus every other run on it, with their names."""
     # runs on different benchmarks have no questions in common
-    groups: dict[str, list[Report]] = {}
+    groups: dict[str, list[RunReport]] = {}
     for report in reports:
         if report.scored.items:
             groups.setdefault(report.benchmark, []).append(report)
@@ -265,19 +279,19 @@ def differences(reports: Sequence[Report]) -> list[tuple[str, Difference]]:
     return pairs
 
 
-def by_budget(reports: Sequence[Report]) -> dict[str, dict[str, list[tuple[float, Report]]]]:
+def by_budget(reports: Sequence[RunReport]) -> dict[str, dict[str, list[tuple[float, RunReport]]]]:
     """For each kind of limit: the runs of each method under it, by growing limit.
 
     Only methods that were run under several limits of the kind on one benchmark are included.
     """
-    curves: dict[str, dict[str, list[tuple[float, Report]]]] = {}
+    curves: dict[str, dict[str, list[tuple[float, RunReport]]]] = {}
     for report in reports:
         # under two limits at once neither is what a run could spend
         if report.scored.items and len(report.limits) == 1:
             ((name, limit),) = report.limits.items()
             told = f"{report.method}, {report.benchmark}"
             curves.setdefault(name, {}).setdefault(told, []).append((limit, report))
-    kept: dict[str, dict[str, list[tuple[float, Report]]]] = {}
+    kept: dict[str, dict[str, list[tuple[float, RunReport]]]] = {}
     for name, methods in curves.items():
         for told, runs in methods.items():
             if len({limit for limit, _ in runs}) > 1:
@@ -286,12 +300,12 @@ def by_budget(reports: Sequence[Report]) -> dict[str, dict[str, list[tuple[float
     return kept
 
 
-def plain(reports: Sequence[Report]) -> list[dict[str, Any]]:
+def plain(reports: Sequence[RunReport]) -> list[dict[str, Any]]:
     """Reports as ``--json`` prints them."""
     return [_plain(report) for report in reports]
 
 
-def _plain(report: Report) -> dict[str, Any]:
+def _plain(report: RunReport) -> dict[str, Any]:
     tags = {}
     for tag, rates in report.tags().items():
         tags[tag] = {value: vars(rate) for value, rate in rates.items()}
@@ -315,7 +329,7 @@ def _plain(report: Report) -> dict[str, Any]:
     }
 
 
-def submission(report: Report, columns: tuple[str, str]) -> str:
+def submission(report: RunReport, columns: tuple[str, str]) -> str:
     """The CSV file that a benchmark's authors score: question and number of the option.
 
     Options are counted from 0; -1 means that none was chosen.
@@ -330,3 +344,92 @@ def submission(report: Report, columns: tuple[str, str]) -> str:
         number = item.asked.question.letters.index(choice) if choice else -1
         lines.append(f"{item.asked.id},{number}")
     return "\n".join(lines) + "\n"
+
+
+def markdown(
+    reports: Sequence[RunReport], published: Mapping[str, Sequence[Published]] | None = None
+) -> str:
+    """Accuracy and usage, details of each run, paired differences, and published figures apart."""
+    blocks = [table(COLUMNS, [[cell(text) for text in report.summary] for report in reports])]
+    for report in reports:
+        blocks += _details(report)
+    pairs = differences(reports)
+    if pairs:
+        head = (
+            "difference on the same questions",
+            "(95 %, bootstrap over videos; McNemar's exact p)",
+        )
+        blocks.append(table(head, [(cell(names), str(gap)) for names, gap in pairs]))
+    rows = []
+    for preset, figures in (published or {}).items():
+        for figure in figures:
+            rows.append([cell(text) for text in figure.row(preset)])
+    if rows:
+        blocks.append(table(("published, not measured here", "accuracy", "source"), rows))
+    return "\n\n".join(blocks)
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table of cells that are already escaped."""
+    lines = [head, *rows]
+    texts = [f"| {' | '.join(cells)} |" for cells in lines]
+    # Markdown separates the head from the rows by a line of dashes
+    texts.insert(1, "|" + "---|" * len(head))
+    return "\n".join(texts)
+
+
+def cell(text: str) -> str:
+    """Escape text that would break out of its cell."""
+    return on_one_line(text).replace("|", "\\|").replace("<", "&lt;")
+
+
+def _details(report: RunReport) -> list[str]:
+    """How the questions of a run ended, accuracy by tag, and calibration."""
+    lines = [f"**{cell(report.name)}**: {report.ended}"]
+    lines += [f"- {cell(line)}" for line in list_errors(report.errors)]
+    blocks = ["\n".join(lines)]
+    for tag, rates in report.tags().items():
+        rows = [(cell(value), str(rate)) for value, rate in rates.items()]
+        blocks.append(table((cell(tag), "accuracy (95 %)"), rows))
+    citations = report.citations
+    if citations is not None:
+        rows = [(name, f"{value:.3f}") for name, value in citations.figures().items()]
+        blocks.append(table((f"citations, {citations.questions} questions", "mean"), rows))
+    points = report.calibration()
+    if points:
+        rows = [(f"{point.confidence:.2f}", str(point.rate)) for point in points]
+        blocks.append(table(("stated confidence", "accuracy (95 %)"), rows))
+        blocks.append(f"Expected calibration error: {report.calibration_error or 0.0:.3f}")
+    return blocks
+
+
+def read_labelled(path: Path, data: Sequence[Path]) -> RunReport:
+    """Score a run with the labels of its benchmark, from the first folder that holds its files."""
+    folder = RunFolder(path.resolve())
+    spec = folder.spec()
+    asked = spec["benchmark"]
+    problems: list[LongtakeError] = []
+    for files in data or (None,):
+        try:
+            benchmark = load(asked["name"], files, recorded_options(asked))
+            # the same questions as in the run
+            drawn = benchmark.draw(
+                limit=asked.get("limit"), sample=asked.get("sample"), seed=spec["seed"]
+            )
+            return read(folder, drawn)
+        except (ConfigError, RunError) as problem:
+            problems.append(problem)
+    # with one folder its own problem says more
+    if len(problems) == 1:
+        raise problems[0]
+    raise RunError(f"{path}: no --data folder holds the files of {asked['name']} it was run on")
+
+
+def recorded_options(asked: Mapping[str, Any]) -> dict[str, str]:
+    """The options that a run's benchmark was loaded with."""
+    options = dict(asked["options"])
+    # version 0.2 had two editions of the laboratory, and named the one it used
+    edition = options.pop("profile", asked.get("profile", CURRENT.name))
+    if edition != CURRENT.name:
+        raise RunError(f"run on the questions of {edition}; use longtake 0.2 to score it")
+    return options

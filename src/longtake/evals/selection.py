@@ -1,33 +1,60 @@
-"""Choose a team from a library of agents without labels (LVAgent, 3.1).
-
-Each agent answers a sample of questions through perception and action, in a run of its own that can
-be resumed. No label is read: the most frequent answer takes its place, and the agents that agree
-with it most often form the team.
-"""
+"""Voting without labels: LVAgent's selection of a team from a library of agents."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Mapping
+from collections.abc import Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
-
-from longtake.algorithms.voting import agreement
-from longtake.config import AnswerSettings, BudgetSettings
+from longtake.config import AnswerSettings
+from longtake.config import BudgetSettings
 from longtake.errors import RunError
-from longtake.evals.items import Asked, Benchmark
+from longtake.evals.items import BenchmarkQuestion
+from longtake.evals.items import Benchmark
 from longtake.evals.runner import collect
 from longtake.evals.runs import RunFolder
-from longtake.evals.scoring import Difference, Rate, accuracy, paired
-from longtake.evals.solving import Solver, file_name
+from longtake.evals.scoring import Difference
+from longtake.evals.scoring import Rate
+from longtake.evals.scoring import accuracy
+from longtake.evals.scoring import paired
+from longtake.evals.runner import Solver
+from longtake.evals.runner import file_name
 from longtake.footage.protocol import Footage
-from longtake.models.chat import Chat
-from longtake.session.asking import Session
-from longtake.session.estimate import Estimate, estimate, total
-from longtake.steps.team import Member
-from longtake.steps.votes import Opinion, by_meaning
+from longtake.llm.chat import Chat
+from longtake.runner.session import Session
+from longtake.runner.estimate import Estimate
+from longtake.runner.estimate import estimate
+from longtake.runner.estimate import total
+from longtake.agents.team import Member
+from longtake.agents.votes import Opinion
+from longtake.agents.votes import by_meaning
 from longtake.types import GIVEN
+
+
+def pseudo_labels(votes: Sequence[str | None]) -> frozenset[str]:
+    """Return the majority answers to one question: several if they tie, none if nobody votes."""
+    counts = Counter(vote for vote in votes if vote is not None)
+    most = max(counts.values(), default=0)
+    return frozenset(vote for vote, count in counts.items() if count == most)
+
+
+def agreement(votes: Mapping[str, Sequence[str | None]]) -> dict[str, list[bool]]:
+    """LVAgent, equation 1, before the mean: ``[A_i(Q, T, O, V) = L_v]`` per voter and question.
+
+    ``Acc(A_i)`` is the mean of a voter's row. A missing vote agrees with nothing.
+    """
+    labels = [pseudo_labels(given) for given in zip(*votes.values(), strict=True)]
+    agreed: dict[str, list[bool]] = {}
+    for name, given in votes.items():
+        # labels never contain None, so a missing vote is in none of them
+        agreed[name] = [vote in majority for vote, majority in zip(given, labels, strict=True)]
+    return agreed
+
 
 METHOD = "lvagent"
 ALONE = {"team_size": 1, "max_rounds": 1, "reflection": False, "reasons": False}
@@ -150,7 +177,7 @@ def _alone(member: Member, session: Session) -> Session:
 
 
 def votes_of(
-    asked: Sequence[Asked], results: Mapping[str, Results], judge: Callable[[], Chat | None]
+    asked: Sequence[BenchmarkQuestion], results: Mapping[str, Results], judge: Callable[[], Chat | None]
 ) -> dict[str, list[str | None]]:
     """Each agent's vote on each question; a judge compares open answers by meaning."""
     # opening the judge can fail, so it is opened only if there is something to judge

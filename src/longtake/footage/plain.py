@@ -4,14 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-
 import numpy as np
-
 from longtake.algorithms import sampling
-from longtake.algorithms.partition import EventPartition, Partition, Samples
-from longtake.footage.protocol import Footage, Material
-from longtake.models.witness import Witness
+from longtake.algorithms.partition import EventPartition
+from longtake.algorithms.partition import Partition
+from longtake.algorithms.partition import Samples
+from longtake.footage.protocol import Footage
+from longtake.footage.protocol import Material
+from longtake.llm.backend import FrameDescriber
 from longtake.perception.protocols import VideoTextEncoder
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Protocol
+from numpy.typing import NDArray
+from longtake.errors import MediaError
+from longtake.tracing.events import CAPTIONS_READ
+from longtake.tracing.events import note
+from longtake.types import Frame
+from longtake.types import Line
+from longtake.types import Segment
+from longtake.perception.protocols import ImageTextEncoder
+from longtake.perception.loader import PerceptionModels
 
 
 class PlainFootage:
@@ -25,7 +38,7 @@ class PlainFootage:
     replies_folder: Path | None = None
     indexed: bool = True
 
-    def witness(self) -> Witness | None:
+    def witness(self) -> FrameDescriber | None:
         """There is no perception behind plain footage."""
         return None
 
@@ -43,3 +56,199 @@ def from_features(footage: Footage, most: int) -> Samples:
     # evenly over the grid: there is no packet table whose keyframes could be preferred
     chosen = sampling.uniform(len(footage.times), most)
     return Samples(footage.times[chosen], np.asarray(footage.features()[chosen], np.float64))
+
+
+class SentenceEncoder(Protocol):
+    """A sentence encoder."""
+
+    @property
+    def name(self) -> str:
+        """The encoder's name."""
+
+    def texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """One unit row per text."""
+
+
+class CaptionSpace:
+    """The space of captions and queries: both are sentences."""
+
+    logit_scale: float | None = None
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.thresholds: Mapping[str, float] = {}
+
+
+class CaptionedFootage(PlainFootage):
+    """A video known only by its captions; retrieval compares their meaning."""
+
+    has: frozenset[Material] = frozenset({"captions"})
+
+    def __init__(
+        self, name: str, captions: Sequence[str], sentences: SentenceEncoder, *, step: float = 1.0
+    ) -> None:
+        if not captions:
+            raise MediaError(name, "unreadable", "has no captions")
+        self.name = name
+        self._captions = tuple(captions)
+        self._sentences = sentences
+        self._step = step
+        self.encoder = CaptionSpace(sentences.name)
+
+    @property
+    def duration(self) -> float:
+        """Length in seconds."""
+        return len(self._captions) * self._step
+
+    @cached_property
+    def times(self) -> NDArray[np.float64]:
+        """The moments that have a caption."""
+        return np.arange(len(self._captions), dtype=np.float64) * self._step
+
+    def captions(self, times: Sequence[float]) -> list[str]:
+        """The captions at the given times."""
+        # a time on the grid may fall a rounding error short of its own caption
+        rows = (np.asarray(times) / self._step + 1e-6).astype(int)
+        # reading what a frame shows is a way of seeing it, and is counted as such
+        note(CAPTIONS_READ, times=[float(time) for time in times])
+        return [self._captions[row] for row in np.clip(rows, 0, len(self._captions) - 1)]
+
+    def embeddings(self) -> NDArray[np.float32]:
+        """The meaning of each caption."""
+        return self._rows
+
+    @cached_property
+    def _rows(self) -> NDArray[np.float32]:
+        # many captions repeat; each distinct one is encoded once
+        distinct = list(dict.fromkeys(self._captions))
+        row_of = {caption: row for row, caption in enumerate(distinct)}
+        return self._sentences.texts(distinct)[[row_of[caption] for caption in self._captions]]
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Queries in the space of the captions."""
+        return self._sentences.texts(texts)
+
+    def meanings(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """One unit row per text."""
+        return self._sentences.texts(texts)
+
+    def features(self) -> NDArray[np.float32]:
+        """The meaning of each caption: nothing else tells moments apart."""
+        return self._rows
+
+    def speech(self, within: Segment | None = None) -> list[Line]:  # noqa: ARG002
+        """Always empty: only captions are known."""
+        return []
+
+    def onscreen(self, within: Segment | None = None) -> list[Line]:  # noqa: ARG002
+        """Always empty: only captions are known."""
+        return []
+
+    def known_lines(self) -> tuple[list[Line], list[Line]]:
+        """Always empty: only captions are known."""
+        return [], []
+
+    def at(self, times: Sequence[float], *, width: int | None = None) -> list[Frame]:  # noqa: ARG002
+        """Raises: there are no pictures."""
+        raise self._no_pictures(len(times))
+
+    def uniform(
+        self,
+        n: int,
+        *,
+        within: Segment | None = None,  # noqa: ARG002
+        width: int | None = None,  # noqa: ARG002
+    ) -> list[Frame]:
+        """Raises: there are no pictures."""
+        raise self._no_pictures(n)
+
+    def random(
+        self,
+        n: int,
+        *,
+        within: Segment | None = None,  # noqa: ARG002
+        seed: int = 0,  # noqa: ARG002
+        width: int | None = None,  # noqa: ARG002
+    ) -> list[Frame]:
+        """Raises: there are no pictures."""
+        raise self._no_pictures(n)
+
+    def _no_pictures(self, asked: int) -> MediaError:
+        detail = f"is made of captions; it has no pictures to show (asked for {asked})"
+        return MediaError(self.name, "no_video", detail)
+
+
+class FrameFootage(PlainFootage):
+    """A series of frames in the order of their times; the grid is the frames themselves."""
+
+    def __init__(self, name: str, frames: Sequence[Frame], senses: PerceptionModels) -> None:
+        self.name = name
+        self._frames, self._senses = list(frames), senses
+        self.times: NDArray[np.float64] = np.asarray([frame.time for frame in frames], np.float64)
+        # the last frame stays as long as frames usually do
+        gaps = np.diff(self.times)
+        self.duration = float(self.times[-1] + (np.median(gaps) if len(gaps) else 1.0))
+        self.native_frames = len(self._frames)
+
+    @property
+    def encoder(self) -> ImageTextEncoder:
+        """The space shared by :meth:`embeddings` and :meth:`encode`, loaded when it is needed."""
+        return self._senses.images
+
+    def at(self, times: Sequence[float], *, width: int | None = None) -> list[Frame]:  # noqa: ARG002
+        """The frames given for these times, or for the last moment before each."""
+        rows = np.searchsorted(self.times, list(times), side="right") - 1
+        return [self._frames[row] for row in np.clip(rows, 0, len(self._frames) - 1)]
+
+    def uniform(
+        self, n: int, *, within: Segment | None = None, width: int | None = None
+    ) -> list[Frame]:
+        """``n`` of the frames, evenly spaced, both ends included."""
+        inside = self._inside(within)
+        return self.at(inside[sampling.uniform(len(inside), n)].tolist(), width=width)
+
+    def random(
+        self, n: int, *, within: Segment | None = None, seed: int = 0, width: int | None = None
+    ) -> list[Frame]:
+        """``n`` distinct frames in time order; the same seed gives the same frames."""
+        inside = self._inside(within)
+        return self.at(inside[sampling.random(len(inside), n, seed)].tolist(), width=width)
+
+    def embeddings(self) -> NDArray[np.float32]:
+        """One unit row per frame."""
+        return self._embeddings
+
+    @cached_property
+    def _embeddings(self) -> NDArray[np.float32]:
+        return np.asarray(self._senses.images.images(self._frames), np.float32)
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """One unit row per text, in the space of :meth:`embeddings`."""
+        return self._senses.images.texts(texts)
+
+    def features(self) -> NDArray[np.float32]:
+        """One row per frame describing how it looks."""
+        return np.asarray(self._senses.scene_encoder.images(self._frames), np.float32)
+
+    def meanings(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """One unit row per text; the cosine of two rows measures how close they are in meaning."""
+        return self._senses.sentences.texts(texts)
+
+    def speech(self, within: Segment | None = None) -> list[Line]:  # noqa: ARG002
+        """Nothing: pictures have no sound."""
+        return []
+
+    def onscreen(self, within: Segment | None = None) -> list[Line]:  # noqa: ARG002
+        """Nothing: the pictures are not read."""
+        return []
+
+    def known_lines(self) -> tuple[list[Line], list[Line]]:
+        """Nothing."""
+        return [], []
+
+    def _inside(self, within: Segment | None) -> NDArray[np.float64]:
+        if within is None:
+            return self.times
+        inside = self.times[(self.times >= within.start) & (self.times < within.end)]
+        # a stretch without a frame shows what was there before it
+        return inside if len(inside) else np.asarray([within.start])

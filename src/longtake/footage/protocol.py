@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longtake.algorithms.partition import EventPartition, Partition
-from longtake.models.witness import Witness
+from longtake.llm.backend import FrameDescriber
 from longtake.perception.protocols import VideoTextEncoder
 from longtake.types import Frame, Line, Segment
 
@@ -65,7 +65,7 @@ class Footage(Protocol):
     def indexed(self) -> bool:
         """Whether nothing has to be indexed before it can be searched."""
 
-    def witness(self) -> Witness | None:
+    def witness(self) -> FrameDescriber | None:
         """What describes frames to models that only read; ``None`` if there is no perception."""
 
     def at(self, times: Sequence[float], *, width: int | None = None) -> list[Frame]:

@@ -1,28 +1,194 @@
-"""A film as methods see it: :class:`~longtake.footage.protocol.Footage` backed by the store."""
+"""A film's perception, describing frames to models that only read."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-
+from typing import TYPE_CHECKING
+from longtake.llm.backend import Description
+from longtake.types import Frame
+from longtake.types import Segment
+import dataclasses
 import numpy as np
 from numpy.typing import NDArray
-
+from longtake.algorithms import novelty
+from longtake.algorithms.partition import EventCut
+from longtake.algorithms.partition import EventPartition
+from longtake.algorithms.partition import Partition
+from longtake.algorithms.partition import Samples
+from longtake.index.layers import Advance
+from longtake.index.layers import ignore
+from longtake.index.store import Arrays
+from longtake.index.store import LayerKey
+from longtake.index.store import Notes
+from longtake.video.packets import PacketTable
+from longtake._util.cancellation import check_stop
+from pathlib import Path
 from longtake.algorithms import sampling
-from longtake.algorithms.partition import EventPartition, Partition
 from longtake.config import Settings
 from longtake.footage.protocol import Material
-from longtake.index.blocks import partition
 from longtake.index.layers import Glimpses
-from longtake.index.pictures import Pictures
-from longtake.index.source import Source
-from longtake.index.store import FilmFolder, Store
-from longtake.index.witness import FilmWitness
-from longtake.index.words import Words
-from longtake.media.video import Video
-from longtake.perception.protocols import ImageTextEncoder, VideoTextEncoder
-from longtake.perception.senses import Senses
-from longtake.types import Frame, Line, Segment
+from longtake.index.layers import Pictures
+from longtake.index.source import IndexedSource
+from longtake.index.store import FilmFolder
+from longtake.index.store import Store
+from longtake.index.text_layers import FilmWords
+from longtake.video.video import Video
+from longtake.perception.protocols import ImageTextEncoder
+from longtake.perception.protocols import VideoTextEncoder
+from longtake.perception.loader import PerceptionModels
+from longtake.types import Line
+
+
+NEARBY = 5.0
+"""Speech within this many seconds of a frame is told with it."""
+TAGS = 3
+
+
+class FilmFrameDescriber:
+    """Describes moments with the built-in perception; the film's store remembers the result."""
+
+    def __init__(self, film: Film) -> None:
+        self._film = film
+
+    @property
+    def revision(self) -> str:
+        """Identity of the models that perceive and of the subtitles in use."""
+        film, readable = self._film, self._film.words.readable
+        onscreen = readable.key if readable else ""
+        speech = film.words.speech_key() or ""
+        return "|".join(map(str, (film.fingerprint, film.senses.tagger.key, onscreen, speech)))
+
+    def describe(self, frame: Frame, channels: Sequence[str]) -> Description:
+        """What the given channels say about a frame."""
+        film = self._film
+        # a caller may have rounded the time of the last frame up
+        time = min(frame.time, film.duration)
+        tags: tuple[str, ...] = ()
+        onscreen: tuple[str, ...] = ()
+        speech: tuple[str, ...] = ()
+        # a channel that is not asked for must cost nothing
+        if "tags" in channels:
+            tags = tuple(tag.name for tag in film.pictures.tags([time], TAGS)[0])
+        if "onscreen" in channels:
+            onscreen = tuple(line.text for line in film.words.onscreen_at(time))
+        if "speech" in channels:
+            around = Segment(max(0.0, time - NEARBY), min(film.duration, time + NEARBY))
+            speech = tuple(line.text for line in film.speech(around))
+        return Description(tags, onscreen, speech)
+
+
+BATCH = 16
+"""Frames encoded at once, which bounds memory."""
+_MEASURED = ("times", "histograms", "sharpness", "motion", "embeddings")
+
+
+def partition(
+    film: Film, rule: EventPartition | None = None, advance: Advance = ignore
+) -> Partition:
+    """The blocks of a film, computed once."""
+    chosen = rule or EventPartition()
+
+    def make() -> tuple[Arrays, Notes]:
+        return _packed(chosen(measured(film, chosen, advance), film.duration))
+
+    return _restored(*film.source.once(_blocks_key(film, chosen), make))
+
+
+def measured(film: Film, rule: EventPartition, advance: Advance = ignore) -> Samples:
+    """The measurements on a film's sampled frames, made once."""
+
+    def make() -> tuple[Arrays, Notes]:
+        times = sample_times(film.video.table, rule.max_feature_frames)
+        samples = _measure(film, times, rule.width, advance)
+        return {name: getattr(samples, name) for name in _MEASURED}, {}
+
+    arrays, _ = film.source.once(_measured_key(film, rule), make)
+    return Samples(**{name: np.asarray(arrays[name], np.float64) for name in _MEASURED})
+
+
+def sample_times(table: PacketTable, most: int) -> NDArray[np.float64]:
+    """Evenly spaced times over a film: at most ``most`` and at most one per frame.
+
+    A time moves to the nearest keyframe if that is within a quarter of a step, which saves decoding
+    from the keyframe to the time. With keyframes at most half a step apart every time moves; in an
+    hour-long film with a keyframe every ten seconds nine in ten do.
+    """
+    count = min(most, len(table))
+    wanted = np.linspace(table.times[0], table.times[-1], count)
+    # hidden keyframes cannot be fetched, so no time may move to one
+    keys = np.sort(table.pts[table.keys[table.shown[table.keys]]]) * table.tick
+    # with so few there is no step to move by, or nothing to move to
+    if count < 3 or len(keys) < 2:
+        return wanted
+    right = np.clip(np.searchsorted(keys, wanted), 1, len(keys) - 1)
+    before, after = keys[right - 1], keys[right]
+    nearest = np.where(wanted - before <= after - wanted, before, after)
+    close = np.abs(nearest - wanted) <= (wanted[1] - wanted[0]) / 4
+    return np.asarray(np.where(close, nearest, wanted))
+
+
+def _measure(film: Film, times: NDArray[np.float64], width: int, advance: Advance) -> Samples:
+    encoder = film.senses.scene_encoder
+    stamps, sharpness, motion = list[float](), list[float](), list[float]()
+    histograms, embeddings = [], []
+    # motion compares neighbours, so frames are measured in one pass and kept only per batch
+    previous: NDArray[np.float64] | None = None
+    batch: list[Frame] = []
+    for number, frame in enumerate(film.video.frames(times, width=width), start=1):
+        grey = novelty.grey(frame.pixels)
+        stamps.append(frame.time)
+        histograms.append(novelty.colour_histograms(frame.pixels))
+        sharpness.append(novelty.sharpness(grey))
+        motion.append(0.0 if previous is None else novelty.motion(grey, previous))
+        previous = grey
+        batch.append(frame)
+        if len(batch) == BATCH or number == len(times):
+            check_stop()
+            embeddings.append(encoder.images(batch))
+            batch = []
+            advance(number / len(times))
+    return Samples(
+        np.array(stamps),
+        np.concatenate(embeddings),
+        np.array(histograms),
+        np.array(sharpness),
+        np.array(motion),
+    )
+
+
+# the names in these keys are those of the first release: changing one would discard stored layers
+
+
+def _measured_key(film: Film, rule: EventPartition) -> LayerKey:
+    params = {
+        "frames": rule.max_feature_frames,
+        "width": rule.width,
+        "looker": film.senses.scene_encoder.key,
+    }
+    return LayerKey("cues", 2, params)
+
+
+def _blocks_key(film: Film, rule: EventPartition) -> LayerKey:
+    params = {**dataclasses.asdict(rule), "looker": film.senses.scene_encoder.key}
+    return LayerKey("events", 2, params)
+
+
+def _packed(result: Partition) -> tuple[Arrays, Notes]:
+    arrays = {"times": result.times, "fused": result.fused}
+    for name, values in result.cues.items():
+        arrays[f"cue_{name}"] = values
+    cuts = [dataclasses.asdict(cut) for cut in result.cuts]
+    return arrays, {"duration": result.duration, "cuts": cuts}
+
+
+def _restored(arrays: Arrays, notes: Notes) -> Partition:
+    cuts = [EventCut(cut["time"], cut["strength"], tuple(cut["heads"])) for cut in notes["cuts"]]
+    cues = {}
+    for name, values in arrays.items():
+        if name.startswith("cue_"):
+            cues[name.removeprefix("cue_")] = np.array(values)
+    times, fused = np.array(arrays["times"]), np.array(arrays["fused"])
+    return Partition(notes["duration"], tuple(cuts), times, cues, fused)
 
 
 class Film:
@@ -36,16 +202,16 @@ class Film:
         store: Store,
         settings: Settings | None = None,
         *,
-        senses: Senses | None = None,
+        senses: PerceptionModels | None = None,
         subtitles: Path | None = None,
         subtitles_begin: float = 0.0,
         full_hash: bool = False,
     ) -> None:
         self.settings = settings or Settings()
-        self.senses = senses or Senses(self.settings.perception, store.root)
-        self.source = Source(Path(path), store, self.settings, full_hash=full_hash)
+        self.senses = senses or PerceptionModels(self.settings.perception, store.root)
+        self.source = IndexedSource(Path(path), store, self.settings, full_hash=full_hash)
         self.pictures = Pictures(self.source, self.senses)
-        self.words = Words(
+        self.words = FilmWords(
             self.source,
             self.senses,
             self.pictures.glimpses,
@@ -127,9 +293,9 @@ class Film:
             return False
         return all(map(pictures.has, pictures.layers()))
 
-    def witness(self) -> FilmWitness:
+    def witness(self) -> FilmFrameDescriber:
         """What describes this film's frames to models that only read."""
-        return FilmWitness(self)
+        return FilmFrameDescriber(self)
 
     def at(self, times: Sequence[float], *, width: int | None = None) -> list[Frame]:
         """The frames on screen at the given times."""

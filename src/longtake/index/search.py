@@ -12,14 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from longtake.algorithms import phrases
-from longtake.algorithms.coverage import coverage
-from longtake.algorithms.fusion import by_moment
+from longtake.algorithms import passages
+from longtake.algorithms.intervals import coverage
+from longtake.algorithms.novelty import by_moment
 from longtake.errors import ConfigError, MediaError
 from longtake.index.film import Film
 from longtake.index.store import LayerKey
 from longtake.perception.protocols import CalibratedEncoder
-from longtake.timecode import clock
+from longtake._util.timecode import clock
 from longtake.types import Line, Segment
 
 APART = 3.0
@@ -34,7 +34,7 @@ KEEP = 50
 
 
 @dataclass(frozen=True)
-class Hit:
+class SearchHit:
     """A moment that fits a text."""
 
     time: float
@@ -51,10 +51,10 @@ class Hit:
 
 
 @dataclass(frozen=True)
-class Search:
+class SearchResult:
     """The hits of a search, and the share of the film that each source knows."""
 
-    hits: list[Hit]
+    hits: list[SearchHit]
     covered: dict[str, float]
 
 
@@ -91,7 +91,7 @@ def stretch_of(film: Film, within: Segment | None) -> Segment:
 
 def search(
     film: Film, text: str, *, within: Segment | None = None, top: int = 10, glanced: bool = False
-) -> Search:
+) -> SearchResult:
     """The moments that fit ``text`` best, among what has been indexed.
 
     With ``glanced``, among the words of a first look alone: pictures are not indexed for it.
@@ -110,7 +110,7 @@ def search(
     sure = _fuse({source: [hit for hit in hits if hit.sure] for source, hits in found.items()})
     rest = [hit for hit in _fuse(found) if _apart(hit, sure)]
     known = covered(film, stretch) | ({"image": 0.0} if glanced else {})
-    return Search([*sure, *rest][:top], known)
+    return SearchResult([*sure, *rest][:top], known)
 
 
 def covered(film: Film, within: Segment | None = None) -> dict[str, float]:
@@ -135,11 +135,11 @@ def _line_layers(film: Film) -> tuple[LayerKey | None, LayerKey | None]:
     return film.words.speech_key(), readable.key if readable else None
 
 
-def _apart(hit: Hit, others: list[Hit]) -> bool:
+def _apart(hit: SearchHit, others: list[SearchHit]) -> bool:
     return all(abs(hit.time - other.time) > APART for other in others)
 
 
-def _fuse(found: dict[str, list[_Candidate]]) -> list[Hit]:
+def _fuse(found: dict[str, list[_Candidate]]) -> list[SearchHit]:
     """Moments by reciprocal rank over the sources that found them."""
     times = {source: [hit.time for hit in hits] for source, hits in found.items()}
     fused = []
@@ -152,16 +152,16 @@ def _fuse(found: dict[str, list[_Candidate]]) -> list[Hit]:
     return fused
 
 
-def _hit(time: float, score: float, parts: dict[str, _Candidate]) -> Hit:
+def _hit(time: float, score: float, parts: dict[str, _Candidate]) -> SearchHit:
     """One moment from the hits of its sources; the best matching line gives time and text."""
     sure = any(part.sure for part in parts.values())
     sources = {source: part.score for source, part in parts.items()}
     worded = [part for part in parts.values() if part.line is not None]
     if not worded:
-        return Hit(time, score, sure, sources, Segment(time, time))
+        return SearchHit(time, score, sure, sources, Segment(time, time))
     best = max(worded, key=lambda part: part.score)
     assert best.line is not None
-    return Hit(best.time, score, sure, sources, best.line.segment, best.line.text)
+    return SearchHit(best.time, score, sure, sources, best.line.segment, best.line.text)
 
 
 def _images(film: Film, text: str, stretch: Segment) -> list[_Candidate]:
@@ -210,12 +210,12 @@ def _lines(film: Film, text: str, key: LayerKey | None, stretch: Segment) -> lis
     # readers drop spaces and listeners mishear letters, so an index of words alone is not enough
     lines = store.lines(key, stretch)
     # many lines repeat, and matching is slow: each distinct text is compared once
-    similarity = {words: phrases.match(text, words) for words in {line.text for line in lines}}
+    similarity = {words: passages.match(text, words) for words in {line.text for line in lines}}
     fits = {line: similarity[line.text] for line in lines}
     worth = [line for line in fits if fits[line] >= NEAR or line in by_words]
     worth.sort(key=lambda line: (-fits[line], -by_words.get(line, 0.0), line.segment.start))
     return [
-        _Candidate(_moment(line, text, key), fits[line], fits[line] >= phrases.SURE, line)
+        _Candidate(_moment(line, text, key), fits[line], fits[line] >= passages.SURE, line)
         for line in worth[:KEEP]
     ]
 
@@ -224,4 +224,4 @@ def _moment(line: Line, text: str, key: LayerKey) -> float:
     """When the words are said, judging by their place in the line; signs show from the start."""
     if key.name.startswith("onscreen"):
         return line.segment.start
-    return phrases.said_at(text, line)
+    return passages.said_at(text, line)

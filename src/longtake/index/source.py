@@ -1,24 +1,122 @@
-"""One film file: where it is, its folder in the store, and its decoder."""
+"""A film's identity: its content, not its name or location."""
 
 from __future__ import annotations
 
+import hashlib
+from pathlib import Path
+from longtake.video.container import check_plain_file
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+import numpy as np
+from longtake.config import MediaSettings
+from longtake.tracing.events import note_once
+from longtake.index.store import UNREADABLE
+from longtake.index.store import Arrays
+from longtake.index.store import FilmFolder
+from longtake.index.store import LayerKey
+from longtake.index.store import Notes
+from longtake.index.store import note_damage
+from longtake.video.packets import PacketTable
+from longtake.video.video import StreamInfo
+from longtake.video.video import Video
+from longtake.video.video import VideoInfo
 from collections.abc import Callable
 from functools import cached_property
-from pathlib import Path
-
-import numpy as np
 from numpy.typing import NDArray
-
 from longtake.config import Settings
-from longtake.index.fingerprint import fingerprint
-from longtake.index.packets import open_video
-from longtake.index.store import Arrays, LayerKey, Notes, Store
+from longtake.index.store import Store
 from longtake.index.text import TextStore
-from longtake.media.video import Video
 from longtake.types import Segment
 
 
-class Source:
+PIECE = 2**20
+"""Bytes hashed at the head, middle and tail."""
+
+
+def fingerprint(path: Path, *, full: bool = False) -> str:
+    """Hash of the size, head, middle and tail of a file; of every byte with ``full``.
+
+    A film that is moved or renamed keeps its store; a film edited in place gets a new one. Two
+    films of equal size that differ only between the hashed pieces share a fingerprint; ``full``
+    tells them apart at the cost of reading the whole file.
+    """
+    size = check_plain_file(path)
+    # the size and the kind of hash go in too, so the two kinds never collide
+    hasher = hashlib.blake2b(f"{'full' if full else 'parts'}:{size}:".encode(), digest_size=16)
+    with path.open("rb") as file:
+        if full or size <= 3 * PIECE:
+            while piece := file.read(PIECE):
+                hasher.update(piece)
+        else:
+            for offset in (0, size // 2, size - PIECE):
+                file.seek(offset)
+                hasher.update(file.read(PIECE))
+    return hasher.hexdigest()
+
+
+PACKETS = LayerKey("packets", 2)
+_COLUMNS = ("pts", "dts", "key", "shown")
+_FACTS = ("tick", "origin", "duration", "timed")
+
+
+def open_video(folder: FilmFolder, path: Path, limits: MediaSettings) -> Video:
+    """The film's decoder, opened from the stored packet table if there is one."""
+    video = load_video(folder, path, limits)
+    try:
+        if video is not None:
+            folder.use(path)
+            return video
+        video = Video(path, limits=limits)
+        len(video.table)  # a file that is not a film fails here, before a folder is made for it
+        _keep(folder, video)
+    except OSError as error:
+        if video is None:
+            raise
+        # looking at a film needs no room on disk
+        note_once("cache_not_written", why=f"{folder.path}: {error.strerror or error}")
+    return video
+
+
+def _keep(folder: FilmFolder, video: Video) -> None:
+    folder.use(video.path)
+    # not ``once``: a layer that can be read may still not make a packet table
+    folder.ensure(
+        lambda: load_video(folder, video.path, video.limits) is not None,
+        lambda: folder.write(PACKETS, *_packed(video)),
+    )
+
+
+def load_video(folder: FilmFolder, path: Path, limits: MediaSettings) -> Video | None:
+    """The film from its stored headers and packet table; ``None`` if missing or damaged."""
+    stored = folder.read(PACKETS)
+    if stored is None:
+        return None
+    try:
+        return _restored(path, limits, *stored)
+    except UNREADABLE as error:
+        note_damage(folder.path / "layers" / str(PACKETS), error)
+        return None
+
+
+def _packed(video: Video) -> tuple[Arrays, Notes]:
+    table = video.table
+    arrays = {name: getattr(table, name) for name in _COLUMNS}
+    facts = {name: getattr(table, name) for name in _FACTS}
+    return arrays, {"info": dataclasses.asdict(video.info), "table": facts}
+
+
+def _restored(path: Path, limits: MediaSettings, arrays: Arrays, notes: Mapping[str, Any]) -> Video:
+    info = dict(notes["info"])
+    # JSON has turned the tracks into plain dictionaries
+    for name in ("audio", "subtitles"):
+        info[name] = tuple(StreamInfo(**track) for track in info[name])
+    columns: dict[str, Any] = {name: np.asarray(arrays[name]) for name in _COLUMNS}
+    table = PacketTable(**columns, **notes["table"])
+    return Video(path, limits=limits, info=VideoInfo(**info), table=table)
+
+
+class IndexedSource:
     """What every part of a film's index starts from."""
 
     def __init__(

@@ -10,9 +10,9 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from longtake.algorithms.coverage import union
+from longtake.algorithms.intervals import union
 from longtake.errors import RunError
-from longtake.events import note_once
+from longtake.tracing.events import note_once
 from longtake.index.store import LayerKey
 from longtake.types import Line, Segment
 

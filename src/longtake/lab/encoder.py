@@ -14,13 +14,13 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from longtake.lab import code
+from longtake.lab import frame_code
 from longtake.lab import vocabulary as v
-from longtake.lab.chance import numbers
+from longtake.lab.profile import numbers
 from longtake.lab.facts import Deed, Fact, Presence, Sign
-from longtake.lab.grammar import BASE_OF
+from longtake.lab.facts import BASE_OF
 from longtake.lab.profile import PROFILE, EncoderProfile
-from longtake.lab.script import Script
+from longtake.lab.world import Script
 from longtake.lab.world import make_script
 from longtake.types import Frame
 
@@ -101,7 +101,7 @@ class LabEncoder:
         """One unit vector per frame, looked up by its frame code; without a code, pure noise."""
         rows = np.zeros((len(frames), self.dim), np.float32)
         for number, frame in enumerate(frames):
-            moment = code.read(frame.pixels)
+            moment = frame_code.read(frame.pixels)
             if moment is None:
                 noise = numbers("no code", self.seed, frame.pixels.tobytes()[:4096])
                 rows[number] = _unit(noise.normal(size=self.dim))

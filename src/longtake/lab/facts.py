@@ -5,8 +5,15 @@ The same records serve as patterns, in which ``None`` matches anything.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from dataclasses import fields
 from typing import TypeAlias
+import re
+from collections.abc import Callable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from functools import cache
+from longtake.lab import vocabulary as v
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -105,3 +112,190 @@ class Happening:
     start: int
     end: int
     fact: Fact
+
+
+BASE_OF: Mapping[str, str] = {third: base for base, third in v.VERBS.items()}
+_VALUE_WORDS = {"cost": v.AMOUNTS, "weigh": v.AMOUNTS, "leave": v.HOURS, "own": v.OWNERS}
+
+SAYINGS: Mapping[str, str] = {
+    "cost": "The {subject} costs {value}.",
+    "weigh": "The {subject} weighs {value}.",
+    "leave": "The {subject} leaves {value}.",
+    "own": "The {subject} belongs to {value}.",
+}
+"""Relation to the narrator's sentence."""
+
+
+def values_of(relation: str) -> list[str]:
+    """Every value the narrator can state for a relation: ``forty coins``, ``at noon``."""
+    form = {"cost": "{} coins", "weigh": "{} stones", "leave": "at {}", "own": "{}"}[relation]
+    return [form.format(word) for word in _VALUE_WORDS[relation]]
+
+
+def _one_of(words: Mapping[str, object] | tuple[str, ...] | list[str]) -> str:
+    # longest first: an alternation takes the first branch that matches
+    ordered = sorted(words, key=lambda word: (-len(word), word))
+    return "|".join(re.escape(word) for word in ordered)
+
+
+def slot(name: str) -> str:
+    """The regular expression for a slot; a trailing digit distinguishes two slots of one kind."""
+    kind, number = re.fullmatch(r"([a-z]+)(\d?)", name).groups()  # type: ignore[union-attr]
+    group = {
+        "colour": _one_of(v.COLOURS),
+        "kind": _one_of(v.THINGS),
+        "verb": _one_of(v.VERBS),
+        "verbs": _one_of(BASE_OF),
+        "place": _one_of(v.PLACES),
+        "subject": rf"(?:{_one_of(v.SAID_FIRST)}) (?:{_one_of(v.SAID_SECOND)})",
+        "text": sign_text(),
+    }
+    if kind == "person":
+        coat = rf"(?P<coat{number}>{_one_of(v.COLOURS)})"
+        hat = rf"(?P<hat{number}>{_one_of(v.HATS)})"
+        return f"the person in the {coat} coat and the {hat}"
+    if kind == "thing":
+        return rf"the (?P<colour{number}>{group['colour']}) (?P<kind{number}>{group['kind']})"
+    return f"(?P<{name}>{group[kind]})"
+
+
+def sign_text() -> str:
+    """The regular expression for the text of a sign."""
+    return rf"(?:{_one_of(v.SIGN_FIRST)}) (?:{_one_of(v.SIGN_SECOND)}) \d\d"
+
+
+def expression(template: str) -> str:
+    """A template with ``{slots}`` as a regular expression; spaces match any white space."""
+    # odd pieces are slots, even ones literal text
+    pieces = re.split(r"\{([a-z]+\d?)\}", template)
+    built = [slot(piece) if number % 2 else re.escape(piece) for number, piece in enumerate(pieces)]
+    return "".join(built).replace(r"\ ", r"\s+").replace(" ", r"\s+")
+
+
+def person_in(groups: Mapping[str, str], number: str = "") -> Person:
+    """The person named in the groups of a match."""
+    return Person(groups[f"coat{number}"].lower(), " ".join(groups[f"hat{number}"].lower().split()))
+
+
+def thing_in(groups: Mapping[str, str], number: str = "") -> Thing:
+    """The thing named in the groups of a match."""
+    return Thing(groups[f"colour{number}"].lower(), groups[f"kind{number}"].lower())
+
+
+def base(third: str) -> str:
+    """The base form of a verb: ``lift`` for ``lifts``."""
+    return BASE_OF[third.lower()]
+
+
+def _deed(groups: Mapping[str, str]) -> Fact:
+    return Deed(person_in(groups), base(groups["verbs"]), thing_in(groups), groups["place"].lower())
+
+
+@cache
+def _readers() -> tuple[tuple[re.Pattern[str], Callable[[Mapping[str, str]], Fact]], ...]:
+    """Patterns and what builds a fact from each; compiled on first use to keep imports fast."""
+    templates: list[tuple[str, Callable[[Mapping[str, str]], Fact]]] = [
+        (expression("At the {place}, {person} {verbs} {thing}"), _deed),
+        (
+            expression("At the {place}, {person} stands still"),
+            lambda g: Presence(person_in(g), g["place"].lower()),
+        ),
+        (expression("This is the {place}"), lambda g: Presence(None, g["place"].lower())),
+        (
+            expression("At the {place}, the {colour} sign reads ") + "[\"“'‹]?" + slot("text"),
+            lambda g: Sign(g["colour"].lower(), g["text"].upper(), g["place"].lower()),
+        ),
+        (
+            expression("At the {place}, there is a {colour} sign"),
+            lambda g: Sign(g["colour"].lower(), None, g["place"].lower()),
+        ),
+    ]
+    for relation, template in SAYINGS.items():
+        value = f"(?P<value>{_one_of(values_of(relation))})"
+        said = expression(template.removesuffix(" {value}.")) + rf"\s+{value}"
+        templates.append((said, _saying(relation)))
+    return tuple((re.compile(text, re.IGNORECASE), make) for text, make in templates)
+
+
+def _saying(relation: str) -> Callable[[Mapping[str, str]], Fact]:
+    # values keep their own spelling, since owners are proper names
+    spelt = {value.lower(): value for value in values_of(relation)}
+
+    def make(groups: Mapping[str, str]) -> Fact:
+        subject = " ".join(groups["subject"].lower().split())
+        value = " ".join(groups["value"].lower().split())
+        return Saying(subject, relation, spelt[value])
+
+    return make
+
+
+def facts_in(text: str) -> Iterator[tuple[int, Fact]]:
+    """Every fact that a text states, with the position of its sentence, in order."""
+    placed: list[tuple[int, Fact]] = []
+    for pattern, make in _readers():
+        for match in pattern.finditer(text):
+            placed.append((match.start(), make(match.groupdict())))
+    return iter(sorted(placed, key=lambda pair: pair[0]))
+
+
+def sentence(fact: Fact) -> str:
+    """A fact as a statement by somebody who saw or heard it."""
+    match fact:
+        case Deed(person, verb, thing, place):
+            return f"At the {place}, {person} {v.VERBS[str(verb)]} {thing}."
+        case Presence(None, place):
+            return f"This is the {place}."
+        case Presence(person, place):
+            return f"At the {place}, {person} stands still."
+        case Sign(colour, None, place):
+            return f"At the {place}, there is a {colour} sign."
+        case Sign(colour, text, place):
+            return f'At the {place}, the {colour} sign reads "{text}".'
+        case Saying(subject, relation, value):
+            return SAYINGS[str(relation)].format(subject=subject, value=value)
+
+
+_RELATION_VERBS = {"cost": "costs", "weigh": "weighs", "leave": "leaves", "own": "belongs to"}
+
+
+def wish(pattern: Fact) -> str:
+    """A pattern as a search query; unset fields stay vague."""
+    match pattern:
+        case Deed(person, verb, thing, place):
+            where = f" at the {place}" if place else ""
+            does = v.VERBS.get(str(verb), "handles")
+            return f"{person or 'somebody'} {does} {thing or 'something'}{where}"
+        case Presence(person, place):
+            return f"{person or 'somebody'} at the {place}" if place else str(person or "somebody")
+        case Sign(colour, text, place):
+            says = f" that says {text}" if text else ""
+            where = f" at the {place}" if place else ""
+            return f"a {colour + ' ' if colour else ''}sign{says}{where}"
+        case Saying(subject, relation, value):
+            verb = _RELATION_VERBS.get(str(relation), "")
+            return f"the narrator speaks of the {subject} and what it {verb} {value or ''}".strip()
+
+
+def wished_in(text: str) -> Fact | None:
+    """The pattern that a text other than a known question asks to look for, if any."""
+    # subjects of the narrator are never visible, so they decide first
+    if match := re.search(rf"\b(?:{slot('subject')})\b", text, re.IGNORECASE):
+        return Saying(subject=" ".join(match["subject"].lower().split()))
+    place = _first(rf"\bat the (?P<word>{_one_of(v.PLACES)})\b", text)
+    if match := re.search(rf"\b(?P<colour>{_one_of(v.COLOURS)}) sign\b", text, re.IGNORECASE):
+        return Sign(match["colour"].lower(), None, place)
+    person = re.search(slot("person"), text, re.IGNORECASE)
+    thing = re.search(slot("thing"), text, re.IGNORECASE)
+    verb = _first(rf"\b(?P<word>{_one_of({**v.VERBS, **BASE_OF})})\b", text)
+    deed = Deed(
+        person_in(person.groupdict()) if person else None,
+        BASE_OF.get(verb, verb) if verb else None,
+        thing_in(thing.groupdict()) if thing else None,
+        place,
+    )
+    return None if deed == Deed() else deed
+
+
+def _first(pattern: str, text: str) -> str | None:
+    match = re.search(pattern, text, re.IGNORECASE)
+    return match["word"].lower() if match else None

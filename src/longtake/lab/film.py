@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longtake.errors import ConfigError
-from longtake.lab.chance import numbers
+from longtake.lab.profile import numbers
 from longtake.lab.drawing import Painter
 from longtake.lab.profile import CURRENT, PROFILE
 from longtake.lab.questions import LabQuestion, make_questions, questions_json
-from longtake.lab.script import Script, dump
+from longtake.lab.world import Script, dump
 from longtake.lab.world import make_script
-from longtake.media.subtitle_files import srt
-from longtake.media.writer import Encoding, write_film
+from longtake.video.subtitles import srt
+from longtake.video.clip import Encoding, write_film
 from longtake.types import Pixels
 
 RATE = 16_000

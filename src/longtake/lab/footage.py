@@ -13,12 +13,12 @@ from PIL import Image
 
 from longtake.algorithms import sampling
 from longtake.footage.plain import PlainFootage
-from longtake.lab.chance import numbers
+from longtake.lab.profile import numbers
 from longtake.lab.drawing import Painter
 from longtake.lab.encoder import LabEncoder
 from longtake.lab.profile import PROFILE
-from longtake.lab.script import Script
-from longtake.media.video import sample_times
+from longtake.lab.world import Script
+from longtake.video.video import sample_times
 from longtake.types import Frame, Line, Pixels, Segment
 
 KEPT = 500

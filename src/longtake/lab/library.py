@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from longtake.lab.code import Moment
-from longtake.lab.eyes import Eyes
+from longtake.lab.frame_code import FrameMoment
+from longtake.lab.prompt import Eyes
 from longtake.lab.facts import Sighting
-from longtake.lab.grammar import sentence
-from longtake.lab.queries import Query, query_in
+from longtake.lab.facts import sentence
+from longtake.lab.queries import LabQuery, query_in
 from longtake.lab.questions import LabQuestion, everything, make_questions
-from longtake.lab.script import Script
-from longtake.lab.solving import solve
+from longtake.lab.world import Script
+from longtake.lab.queries import solve
 from longtake.lab.world import make_script
 from longtake.types import Line, Segment
 
@@ -84,7 +84,7 @@ def _is_unique(
 
 
 def _touches(
-    query: Query, question: LabQuestion, script: Script, sightings: Sequence[Sighting]
+    query: LabQuery, question: LabQuestion, script: Script, sightings: Sequence[Sighting]
 ) -> bool:
     found = solve(query, sightings, options=question.options, duration=script.duration)
     # a question of order names deeds of its own film in its options: only the anchor must be new
@@ -95,7 +95,7 @@ def captions(script: Script, eyes: Eyes, *, step: int = 1) -> list[Line]:
     """What a captioner notices every ``step`` seconds; it misses and imagines as models do."""
     lines = []
     for second in range(0, int(script.duration), step):
-        seen = eyes.look(Moment(script.seed, script.minutes, second))
+        seen = eyes.look(FrameMoment(script.seed, script.minutes, second))
         told = " ".join(sentence(sighting.fact) for sighting in seen)
         lines.append(Line(Segment(float(second), float(second + step)), told))
     return lines

@@ -1,21 +1,125 @@
-"""What a simulated model concludes from its input: a finding, an answer, and what to look for."""
+"""How a simulated model guesses when nothing it knows settles the question."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from longtake.lab import vocabulary as v
+from longtake.lab.profile import pick
+from longtake.lab.profile import share
+from longtake.lab.facts import Deed
+from longtake.lab.facts import Fact
+from longtake.lab.facts import Person
+from longtake.lab.facts import Saying
+from longtake.lab.facts import Sign
+from longtake.lab.facts import Thing
+from longtake.lab.facts import values_of
+from longtake.lab.profile import PROFILE
+from longtake.lab.prompt import Shown
+from longtake.lab.queries import RELATIONS
+from longtake.lab.queries import clause
+from longtake.lab.queries import doing
+from dataclasses import dataclass
+from dataclasses import fields
+from dataclasses import replace
 from functools import cached_property
 from typing import TypeVar
-
-from longtake.lab.chance import pick, share
-from longtake.lab.facts import Deed, Fact, Saying, Sighting, Sign
-from longtake.lab.grammar import sentence, wish, wished_in
-from longtake.lab.guessing import guess_in_words, guess_option
-from longtake.lab.prompt import Shown
-from longtake.lab.queries import Query, deed_in, scope_segment
-from longtake.lab.solving import Finding, option_of, solve
-from longtake.timecode import clock
+from longtake.lab.facts import Sighting
+from longtake.lab.facts import sentence
+from longtake.lab.facts import wish
+from longtake.lab.facts import wished_in
+from longtake.lab.queries import LabQuery
+from longtake.lab.queries import deed_in
+from longtake.lab.queries import scope_segment
+from longtake.lab.queries import Finding
+from longtake.lab.queries import option_of
+from longtake.lab.queries import solve
+from longtake._util.timecode import clock
 from longtake.types import LETTERS
+
+
+def guess_option(shown: Shown, excluded: Sequence[int], seed: int) -> int:
+    """The index of an option that is not excluded, sometimes one that sounds familiar.
+
+    Familiar options are true of other moments and therefore mostly wrong here, as with real models.
+    """
+    options = shown.options
+    possible = [number for number in range(len(options)) if number not in excluded]
+    possible = possible or list(range(len(options)))
+    familiar = {word.lower() for s in shown.sightings for word in _options_from(s.fact)}
+    tempting = [number for number in possible if options[number].lower() in familiar]
+    text = shown.query.text if shown.query else ""
+    tempted = share(seed, "tempted", text, *options) < PROFILE.model.temptation
+    candidates = tempting if tempting and tempted else possible
+    return pick(candidates, seed, "guess", text, *options)
+
+
+def guess_in_words(shown: Shown, seed: int) -> str:
+    """A guess for an open question, preferably something that was seen."""
+    form = shown.query.form if shown.query else ""
+    seen = {_plausible(form, s.fact) for s in shown.sightings}
+    candidates = sorted(value for value in seen if value) or _any_value(form)
+    asked = shown.query.text if shown.query else shown.own
+    return pick(candidates, seed, "guess", asked)
+
+
+def _options_from(fact: Fact) -> list[str]:
+    """Every option that a fact could make sound familiar."""
+    match fact:
+        case Deed(person, verb, thing, place):
+            assert thing is not None
+            return [
+                str(person),
+                str(thing),
+                f"at the {place}",
+                f"{v.VERBS[str(verb)]} it",
+                thing.colour,
+                v.THEME_OF[thing.kind],
+                doing(fact),
+                clause(fact),
+            ]
+        case Sign(_, text, _):
+            return [text] if text else []
+        case Saying(_, _, value):
+            return [str(value)]
+        case _:
+            return [str(fact.person), f"at the {fact.place}"]
+
+
+def _plausible(form: str, fact: Fact) -> str | None:
+    """The part of a fact that could answer an open question of the given form."""
+    match fact:
+        case Deed(person, verb, thing, place):
+            values: dict[str, object] = {
+                "what": thing,
+                "scope": thing,
+                "hop_person": thing,
+                "who": person,
+                "hop_place": person,
+                "where": f"at the {place}",
+                "deed": f"{v.VERBS[str(verb)]} it",
+                "colour": thing.colour if thing else "",
+            }
+            return str(values[form]) if form in values else None
+        case Sign(_, text, _):
+            return text if form == "sign" else None
+        case Saying(_, relation, value):
+            return value if form == relation else None
+    return None
+
+
+def _any_value(form: str) -> list[str]:
+    """Every value that could answer a question of the given form in any film."""
+    if form in RELATIONS:
+        return values_of(form)
+    if form in ("who", "hop_place"):
+        return [str(Person(coat, hat)) for coat in v.COLOURS for hat in v.HATS]
+    if form == "where":
+        return [f"at the {place}" for place in v.PLACES]
+    if form == "sign":
+        names = [f"{first} {second}" for first in v.SIGN_FIRST for second in v.SIGN_SECOND]
+        return [f"{name} {number}" for name in names for number in (17, 52)]
+    return [str(Thing(colour, kind)) for colour in v.COLOURS for kind in v.THINGS]
+
 
 T = TypeVar("T")
 IDLE = (
@@ -40,7 +144,7 @@ class Mind:
     position_bias: float = 0.0
 
     @property
-    def query(self) -> Query | None:
+    def query(self) -> LabQuery | None:
         """The question."""
         return self.shown.query
 

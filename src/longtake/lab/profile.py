@@ -1,19 +1,49 @@
-"""Every parameter of the laboratory, in frozen, versioned records.
-
-Results obtained with different profiles are not comparable. Changing a number here requires a new
-profile name and a new run of every published figure. Questions are those of lab-2; lab-1 names the
-films and the models without faults, which recorded replies and worlds depend on.
-"""
+"""Deterministic randomness: everything random in the laboratory is derived from hashes."""
 
 from __future__ import annotations
 
 import hashlib
+import random
+from collections.abc import Sequence
+from typing import TypeVar
+import numpy as np
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
+from dataclasses import dataclass
+from dataclasses import field
 from typing import Any
-
 from longtake.errors import unknown
+
+
+T = TypeVar("T")
+
+
+def digest(*words: object, size: int = 8) -> bytes:
+    """A hash of the words that is the same in every process, unlike Python's own."""
+    text = "\x1f".join(map(str, words))
+    # model output can contain lone surrogates, which plain UTF-8 cannot encode
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size).digest()
+
+
+def share(*words: object) -> float:
+    """A number in [0, 1) determined by the words."""
+    return int.from_bytes(digest(*words), "big") / 2**64
+
+
+def pick(items: Sequence[T], *words: object) -> T:
+    """One of the items, determined by the words."""
+    return items[int.from_bytes(digest(*words), "big") % len(items)]
+
+
+def generator(*words: object) -> random.Random:
+    """A random generator seeded by the words."""
+    return random.Random(digest(*words, size=32))
+
+
+def numbers(*words: object) -> np.random.Generator:
+    """A NumPy generator seeded by the words."""
+    return np.random.default_rng(int.from_bytes(digest(*words, size=16), "big"))
 
 
 @dataclass(frozen=True)

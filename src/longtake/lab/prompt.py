@@ -1,30 +1,127 @@
-"""Reads a conversation as a simulated model does: pictures, timed facts, and the question.
-
-Everything that a simulated model knows comes out of :class:`Shown`. The patterns below decide which
-words count as times, options or facts, so changing one changes the replies of every model.
-"""
+"""What a simulated model notices in a picture and takes in from a sentence."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from dataclasses import field
+from longtake.lab import vocabulary as v
+from longtake.lab.profile import pick
+from longtake.lab.profile import share
+from longtake.lab.frame_code import FrameMoment
+from longtake.lab.facts import Deed
+from longtake.lab.facts import Fact
+from longtake.lab.facts import Presence
+from longtake.lab.facts import Saying
+from longtake.lab.facts import Sighting
+from longtake.lab.facts import Sign
+from longtake.lab.facts import Thing
+from longtake.lab.facts import sentence
+from longtake.lab.profile import PROFILE
+from longtake.lab.world import Script
+from longtake.lab.world import make_script
 import re
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
-
-from longtake.lab import code
-from longtake.lab.eyes import Eyes
-from longtake.lab.facts import Sighting, Sign
-from longtake.lab.grammar import facts_in, sign_text
-from longtake.lab.profile import PROFILE
-from longtake.lab.queries import Query, query_in
-from longtake.lab.solving import joined
-from longtake.lab.worded import form_in, tools_in
-from longtake.models.chat import Image, Message, Text, ToolSpec
-from longtake.timecode import SHORT_CLOCK, parse_time
+from longtake.lab import frame_code
+from longtake.lab.facts import facts_in
+from longtake.lab.facts import sign_text
+from longtake.lab.queries import LabQuery
+from longtake.lab.queries import query_in
+from longtake.lab.queries import joined
+from longtake.lab.forms import form_in
+from longtake.lab.forms import tools_in
+from longtake.llm.chat import Image
+from longtake.llm.chat import Message
+from longtake.llm.chat import Text
+from longtake.llm.chat import ToolSpec
+from longtake._util.timecode import SHORT_CLOCK
+from longtake._util.timecode import parse_time
 from longtake.types import Segment
+
+
+@dataclass(frozen=True)
+class Eyes:
+    """Decides what is noticed, from a hash of seed, fact and second alone.
+
+    With the same seed, higher acuity sees everything that lower acuity sees. The same fact one
+    second later is a new draw. Facts and moments enter the hash by their text or ``repr``, so
+    renaming their classes or fields would change what every model sees.
+    """
+
+    seed: int = 0
+    acuity: float = PROFILE.model.acuity
+    by_kind: Mapping[str, float] = field(default_factory=dict)
+    """Acuity per kind (``action``, ``people``, ``onscreen``, ``spoken``) where it differs."""
+    hallucination: float = PROFILE.model.hallucination
+    reading: float = PROFILE.model.reading
+    dilution: float = 0.0
+    middle: float = 0.0
+
+    def attention(self, load: float, position: float) -> float:
+        """The share of attention that something gets in a call: 1 / (1 + dilution · log₂ load).
+
+        ``load`` is the size of the call in pictures, ``position`` runs from 0 to 1. The ends of a
+        call lose less than the middle; the mean over all positions does not depend on ``middle``.
+        """
+        if self.dilution == 0.0 or load <= 1.0:
+            return 1.0
+        bent = 1.0 + self.middle * (6.0 * position * (1.0 - position) - 1.0)
+        return 1.0 / (1.0 + self.dilution * math.log2(load) * bent)
+
+    def look(self, moment: FrameMoment, attention: float = 1.0) -> list[Sighting]:
+        """What is noticed in a picture."""
+        script = make_script(moment.seed, moment.minutes)
+        visible = script.visible(moment.second)
+        noticed = [self._notice(fact, moment, attention) for fact in visible]
+        seen = [Sighting(fact, float(moment.second)) for fact in noticed if fact is not None]
+        if share(self.seed, "imagined", moment) < self.hallucination:
+            imagined = self._imagine(script, moment)
+            seen.append(Sighting(imagined, float(moment.second)))
+        return seen
+
+    def _imagine(self, script: Script, moment: FrameMoment) -> Deed:
+        """A deed that is not there; its place and person do belong to the film."""
+        person = pick(script.cast, self.seed, "who", moment)
+        colour = pick(list(v.COLOURS), self.seed, "hue", moment)
+        kind = pick(v.THINGS, self.seed, "kind", moment)
+        verb = pick(list(v.VERBS), self.seed, "verb", moment)
+        return Deed(person, verb, Thing(colour, kind), script.scene_at(moment.second).place)
+
+    def takes_in(self, fact: Fact, attention: float = 1.0) -> bool:
+        """Whether a fact that the prompt states is taken in."""
+        if isinstance(fact, Saying):
+            # hearing is a matter of acuity, as seeing is
+            heard = self._acuity("spoken") * attention
+            return share(self.seed, "spoken", sentence(fact)) < heard
+        return share(self.seed, "reading", repr(fact)) < self.reading * attention
+
+    def _acuity(self, kind: str) -> float:
+        return self.by_kind.get(kind, self.acuity)
+
+    def _sees(self, kind: str, fact: Fact, moment: FrameMoment, attention: float) -> bool:
+        drawn = share(self.seed, kind, sentence(fact), moment.second)
+        return drawn < self._acuity(kind) * attention
+
+    def _notice(self, fact: Fact, moment: FrameMoment, attention: float) -> Fact | None:
+        """The fact, part of it (the person without the deed, the sign unread), or ``None``."""
+        match fact:
+            case Deed(person, _, _, place):
+                if self._sees("action", fact, moment, attention):
+                    return fact
+                less: Fact = Presence(person, place)
+            case Sign(colour, _, place):
+                if self._sees("onscreen", fact, moment, attention):
+                    return fact
+                less = Sign(colour, None, place)
+            case _:
+                less = fact
+        # the rest of a missed fact, and anybody idle, is a matter of the acuity for people
+        return less if self._sees("people", less, moment, attention) else None
+
 
 _NUMBER = r"\d+(?:\.\d+)?"
 # "00:01:10 to 00:01:20", with or without brackets
@@ -78,13 +175,13 @@ class Shown:
         return _MATERIAL.sub("\n", self.text)
 
     @cached_property
-    def moments(self) -> list[code.Moment | None]:
+    def moments(self) -> list[frame_code.FrameMoment | None]:
         """The moment of each picture; ``None`` if the code is unreadable or the world unknown."""
         parts = [part for message in self.messages for part in message.parts]
-        moments = [code.read(part.frame.pixels) for part in parts if isinstance(part, Image)]
+        moments = [frame_code.read(part.frame.pixels) for part in parts if isinstance(part, Image)]
         return [moment if self._knows(moment) else None for moment in moments]
 
-    def _knows(self, moment: code.Moment | None) -> bool:
+    def _knows(self, moment: frame_code.FrameMoment | None) -> bool:
         if self.world is None or moment is None:
             return True
         return self.world == (moment.seed, moment.minutes)
@@ -92,7 +189,7 @@ class Shown:
     @cached_property
     def seen(self) -> list[Sighting]:
         """What the model notices in the pictures."""
-        positions: dict[code.Moment, int] = {}
+        positions: dict[frame_code.FrameMoment, int] = {}
         for number, moment in enumerate(self.moments):
             if moment is not None:
                 positions.setdefault(moment, number)
@@ -139,7 +236,7 @@ class Shown:
         return sorted({*pictured, *noted})
 
     @cached_property
-    def _asked(self) -> tuple[str, int, Query] | None:
+    def _asked(self) -> tuple[str, int, LabQuery] | None:
         """The text that holds the question, the position of the question's end, and the query."""
         for text in (self.own, self.text):
             if located := query_in(text):
@@ -147,7 +244,7 @@ class Shown:
         return None
 
     @property
-    def query(self) -> Query | None:
+    def query(self) -> LabQuery | None:
         """The question, if it is one of the laboratory's."""
         return self._asked[2] if self._asked else None
 

@@ -1,24 +1,405 @@
-"""Questions about a world, each with a proof of its answer.
+"""Drafts of questions, one generator per kind.
 
-Every draft (:mod:`longtake.lab.drafts`) is solved twice: over the whole script and over its
-evidence alone. It is kept only if both give the same answer and no other option is right. Wrong
-options are true of other moments.
+Drafts come in random order, with plausible wrong options; :mod:`longtake.lab.questions` decides
+which of them become questions. No strategy that does not look may do better than chance: options
+tell nothing about the answer. The order of draws from ``rng`` is part of the profile: reordering
+them changes every question.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+import re
+from collections import Counter
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeAlias
+from typing import TypeVar
+from longtake.lab.facts import Deed
+from longtake.lab.facts import Fact
+from longtake.lab.facts import Happening
+from longtake.lab.facts import Person
+from longtake.lab.facts import Saying
+from longtake.lab.facts import Sign
+from longtake.lab.facts import fits
+from longtake.lab.queries import LabQuery
+from longtake.lab.queries import clause
+from longtake.lab.queries import scope_segment
+from longtake.lab.queries import value_of
+from longtake.lab.world import Script
 from typing import Any
-
-from longtake.lab.chance import generator
-from longtake.lab.drafts import MAKERS, OPTIONS, Draft
+from longtake.lab.profile import generator
 from longtake.lab.facts import Sighting
 from longtake.lab.profile import CURRENT
-from longtake.lab.script import Script, dump
-from longtake.lab.solving import option_of, solve
-from longtake.types import LETTERS, Question, Segment
+from longtake.lab.world import dump
+from longtake.lab.queries import option_of
+from longtake.lab.queries import solve
+from longtake.types import LETTERS
+from longtake.types import Question
+from longtake.types import Segment
+
+
+T = TypeVar("T")
+OPTIONS = 4
+"""Options per question."""
+MOST_COUNTED = 8
+"""The largest number that is asked for."""
+TRIES = 24
+"""Draws of wrong options before a deed is given up."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A candidate question with its answer."""
+
+    query: LabQuery
+    answer: str
+    wrong: tuple[str, ...]
+    """Candidates for wrong options, most tempting first."""
+    evidence: tuple[Happening, ...]
+
+
+Drafts: TypeAlias = Iterator[Draft]
+Maker: TypeAlias = Callable[[Script, random.Random], Drafts]
+
+
+def shuffled(rng: random.Random, items: Iterable[T]) -> list[T]:
+    """The items in random order."""
+    mixed = list(items)
+    rng.shuffle(mixed)
+    return mixed
+
+
+def deed_of(happening: Happening) -> Deed:
+    """The deed that happens."""
+    assert isinstance(happening.fact, Deed)
+    return happening.fact
+
+
+def _matching(script: Script, pattern: Fact) -> list[Happening]:
+    """The deeds of a script that match a pattern."""
+    return [happening for happening in script.deeds if fits(pattern, happening.fact)]
+
+
+def _is_unique(script: Script, query: LabQuery) -> bool:
+    """Whether exactly one deed of the film matches, whatever it would answer."""
+    assert isinstance(query.first, Deed)
+    return len(_matching(script, query.first)) == 1
+
+
+def _with_similar(script: Script, query: LabQuery, happening: Happening, rng: random.Random) -> Draft:
+    """A draft whose wrong options come from other deeds, the most similar ones first."""
+    deed = deed_of(happening)
+    others = shuffled(rng, [deed_of(h) for h in script.deeds if h is not happening])
+    others.sort(key=lambda other: -_similarity(deed, other))
+    wrong = tuple(value_of(query.form, other) for other in others)
+    return Draft(query, value_of(query.form, deed), wrong, (happening,))
+
+
+def _similarity(deed: Deed, other: Deed) -> int:
+    """The number of respects in which two deeds agree."""
+    same = (
+        deed.person == other.person,
+        deed.verb == other.verb,
+        deed.place == other.place,
+        deed.thing == other.thing,
+    )
+    return sum(same)
+
+
+def _needles(script: Script, rng: random.Random) -> Drafts:
+    """One respect of a single deed: what, who, where, which deed, which colour."""
+    for happening in shuffled(rng, script.deeds):
+        deed = deed_of(happening)
+        thing = deed.thing
+        assert thing is not None
+        patterns = {
+            "what": Deed(deed.person, deed.verb, None, deed.place),
+            "who": Deed(None, deed.verb, thing, deed.place),
+            "where": Deed(deed.person, deed.verb, thing, None),
+            "deed": Deed(deed.person, None, thing, deed.place),
+            "colour": Deed(deed.person, deed.verb, None, deed.place),
+        }
+        # the asked respect is left open in the pattern
+        form = rng.choice(list(patterns))
+        query = LabQuery(form, patterns[form], kind=thing.kind if form == "colour" else None)
+        if _is_unique(script, query):
+            yield _with_similar(script, query, happening, rng)
+
+
+def _onscreen(script: Script, rng: random.Random) -> Drafts:
+    """The text of a sign; signs of the same colour or place are the most tempting."""
+    for happening in shuffled(rng, script.signs):
+        sign = happening.fact
+        assert isinstance(sign, Sign)
+        colour, place = sign.colour, sign.place
+        others = [h.fact for h in script.signs if h is not happening and isinstance(h.fact, Sign)]
+        rng.shuffle(others)
+        others.sort(key=lambda other: -(other.colour == colour) - (other.place == place))
+        wrong = tuple(str(other.text) for other in others)
+        query = LabQuery("sign", Sign(colour, None, place))
+        yield Draft(query, str(sign.text), wrong, (happening,))
+
+
+def _spoken(script: Script, rng: random.Random) -> Drafts:
+    """A value that the narrator states; values of the same relation are the wrong options."""
+    sayings = [h.fact for h in script.sayings if isinstance(h.fact, Saying)]
+    for happening in shuffled(rng, script.sayings):
+        said = happening.fact
+        assert isinstance(said, Saying)
+        others = shuffled(rng, [other for other in sayings if other.relation == said.relation])
+        wrong = tuple(str(other.value) for other in others)
+        query = LabQuery(str(said.relation), Saying(said.subject, said.relation))
+        yield Draft(query, str(said.value), wrong, (happening,))
+
+
+def sides(
+    script: Script, number: int, rng: random.Random
+) -> tuple[str, Sequence[Happening], Sequence[Happening]]:
+    """Which side of a deed is asked for, the deeds on that side, and those on the other."""
+    form = rng.choice(("before", "after"))
+    earlier, later = script.deeds[:number], script.deeds[number + 1 :]
+    right, wrong = (earlier, later) if form == "before" else (later, earlier)
+    return form, right, wrong
+
+
+def counted(script: Script) -> list[tuple[LabQuery, int]]:
+    """Everything that can be counted, with its total."""
+    deeds = [deed_of(happening) for happening in script.deeds]
+    by_person = Counter((deed.person, deed.verb) for deed in deeds)
+    by_kind = Counter((deed.verb, deed.thing.kind) for deed in deeds if deed.thing)
+    totals = []
+    for (person, verb), total in by_person.items():
+        totals.append((LabQuery("count", Deed(person, verb)), total))
+    for (verb, kind), total in by_kind.items():
+        totals.append((LabQuery("count_kind", Deed(None, verb), kind=kind), total))
+    return totals
+
+
+def evidence_of_count(script: Script, query: LabQuery) -> tuple[Happening, ...]:
+    """Every deed that is counted."""
+    assert query.first is not None
+    matching = _matching(script, query.first)
+    return tuple(h for h in matching if _is_kind(deed_of(h), query.kind))
+
+
+def _is_kind(deed: Deed, kind: str | None) -> bool:
+    return kind is None or (deed.thing is not None and deed.thing.kind == kind)
+
+
+def _others_of(script: Script, person: Person | None, excluded: Sequence[Happening]) -> list[Deed]:
+    """The other deeds of a person."""
+    theirs = [h for h in script.deeds if deed_of(h).person == person]
+    return [deed_of(h) for h in theirs if h not in excluded]
+
+
+def _scopes(script: Script, rng: random.Random) -> Drafts:
+    """What somebody does in a part of the film, where the same verb also occurs elsewhere."""
+    minute = rng.randint(1, max(1, script.minutes - 1))
+    scopes = [
+        "in the first half of the film",
+        "in the second half of the film",
+        "at the beginning of the film",
+        "at the end of the film",
+        f"after minute {minute}",
+        f"before minute {minute}",
+    ]
+    for happening in shuffled(rng, script.deeds):
+        deed = deed_of(happening)
+        pattern = Deed(deed.person, deed.verb)
+        alike = _matching(script, pattern)
+        for scope in rng.sample(scopes, 3):
+            if len(alike) < 2 or not _is_alone_in(scope, happening, alike, script.duration):
+                continue
+            others = shuffled(rng, [deed_of(h) for h in alike if h is not happening])
+            rest = shuffled(rng, _others_of(script, deed.person, alike))
+            wrong = tuple(value_of("scope", other) for other in (*others, *rest))
+            query = LabQuery("scope", pattern, scope=scope)
+            yield Draft(query, str(deed.thing), wrong, (happening,))
+
+
+def _is_alone_in(
+    scope: str, happening: Happening, alike: Sequence[Happening], duration: float
+) -> bool:
+    """Whether only this one of similar deeds lies, and entirely lies, in a part of the film."""
+    part = scope_segment(scope, duration)
+    touching = [h for h in alike if h.start < part.end and h.end > part.start]
+    # a deed across the border would make the answer arguable
+    entirely = happening.start >= part.start and happening.end <= part.end
+    return touching == [happening] and entirely
+
+
+def _hops(script: Script, rng: random.Random) -> Drafts:
+    """Two deeds that share a person or a place, which the question does not name."""
+    for first in shuffled(rng, script.deeds):
+        one = deed_of(first)
+        scene = script.scene_at(first.start)
+        same_person = [h for h in script.deeds if deed_of(h).person == one.person]
+        same_place = [h for h in script.deeds if deed_of(h).place == one.place]
+        by_person = [h for h in same_person if deed_of(h).place != one.place]
+        by_place = [h for h in same_place if h not in scene.deeds]
+        for form, seconds in (("hop_person", by_person), ("hop_place", by_place)):
+            if not seconds:
+                continue
+            second = rng.choice(seconds)
+            query, resolved = _hop(form, one, deed_of(second))
+            # both hops must be unambiguous
+            if _is_unique(script, query) and len(_matching(script, resolved)) == 1:
+                draft = _with_similar(script, query, second, rng)
+                yield Draft(query, draft.answer, draft.wrong, (first, second))
+
+
+def _hop(form: str, one: Deed, two: Deed) -> tuple[LabQuery, Deed]:
+    """The query over two deeds, and the second deed's pattern once the first one is known."""
+    if form == "hop_person":
+        bridge = Deed(None, one.verb, one.thing, one.place)
+        query = LabQuery(form, bridge, Deed(None, two.verb, None, two.place))
+        return query, Deed(one.person, two.verb, None, two.place)
+    bridge = Deed(one.person, one.verb, one.thing, None)
+    query = LabQuery(form, bridge, Deed(None, two.verb, two.thing, None))
+    return query, Deed(None, two.verb, two.thing, one.place)
+
+
+def _topics(script: Script, rng: random.Random) -> Drafts:
+    """The theme of the film, if it is clear."""
+    totals = Counter(value_of("topic", happening.fact) for happening in script.deeds)
+    (theme, most), *others = totals.most_common()
+    # a theme that barely leads would be arguable
+    if len(others) >= OPTIONS - 1 and most >= 1.5 * others[0][1]:
+        wrong = shuffled(rng, [name for name, _ in others])
+        yield Draft(LabQuery("topic"), theme, tuple(wrong), script.deeds)
+
+
+def _open(script: Script, rng: random.Random) -> Drafts:
+    """Questions of several kinds to be answered in words; the kinds take turns."""
+    makers: list[Maker] = [_needles, _onscreen, _spoken, _hops]
+    sources = [make(script, rng) for make in makers]
+    while sources:
+        for source in list(sources):
+            draft = next(source, None)
+            if draft is None:
+                sources.remove(source)
+            else:
+                yield draft
+
+
+def _counts(script: Script, rng: random.Random) -> Drafts:
+    """Four neighbouring totals are chosen first, then which of them is right."""
+    by_form: dict[str, dict[int, list[LabQuery]]] = {}
+    for query, total in shuffled(rng, counted(script)):
+        if total <= MOST_COUNTED:
+            by_form.setdefault(query.form, {}).setdefault(total, []).append(query)
+    while True:
+        # a total without a question left can be no option: it would never be right
+        known = {form: sorted(t for t in totals if totals[t]) for form, totals in by_form.items()}
+        forms = [form for form, totals in known.items() if len(totals) >= OPTIONS]
+        if not forms:
+            return
+        form = rng.choice(forms)
+        start = rng.randrange(len(known[form]) - OPTIONS + 1)
+        options = known[form][start : start + OPTIONS]
+        total = rng.choice(options)
+        query = by_form[form][total].pop()
+        wrong = tuple(str(option) for option in options if option != total)
+        yield Draft(query, str(total), wrong, evidence_of_count(script, query))
+
+
+def _order(script: Script, rng: random.Random) -> Drafts:
+    """Which deed happens before or after another; wrong options lie on the other side.
+
+    The right option is as often like the others as each wrong one is.
+    """
+    target = rng.randrange(OPTIONS)
+    for number in shuffled(rng, range(len(script.deeds))):
+        anchor = script.deeds[number]
+        form, right, wrong = sides(script, number, rng)
+        if not right or len(wrong) < OPTIONS - 1:
+            continue
+        answer = rng.choice(right)
+        stated = clause(deed_of(answer))
+        clauses = [clause(deed_of(happening)) for happening in wrong]
+        others = _fair(stated, clauses, target, rng)
+        if others:
+            yield Draft(LabQuery(form, anchor.fact), stated, others, (anchor, answer))
+            # drawn anew only now: giving up must not favour the ranks that are easy to reach
+            target = rng.randrange(OPTIONS)
+
+
+def _before_after(script: Script, rng: random.Random) -> Drafts:
+    """What a person does right before or after another deed in the same scene.
+
+    All options name the question's place and share words with it alike.
+    """
+    target = rng.randrange(OPTIONS)
+    for scene in shuffled(rng, script.scenes):
+        there = [h for h in script.deeds if deed_of(h).place == scene.place]
+        for person in shuffled(rng, scene.people):
+            theirs = [h for h in scene.deeds if deed_of(h).person == person]
+            for first, second in pairwise(theirs):
+                form = rng.choice(("next", "previous"))
+                anchor, answer = (first, second) if form == "next" else (second, first)
+                right = value_of(form, answer.fact)
+                named = [value_of(form, h.fact) for h in there if h is not anchor]
+                query = LabQuery(form, anchor.fact)
+                # deeds of other people are options as well: one person's are too few
+                others = _fair(right, named, target, rng, question=query.text)
+                if others:
+                    yield Draft(query, right, others, (anchor, answer))
+                    target = rng.randrange(OPTIONS)
+
+
+def _fair(
+    right: str, candidates: Sequence[str], target: int, rng: random.Random, question: str = ""
+) -> tuple[str, ...]:
+    """Wrong options among which the right one takes the given rank; nothing if none are found.
+
+    The rank is by words in common with the question or, without one, with the other options.
+    """
+    wrong = [option for option in dict.fromkeys(candidates) if option != right]
+    if len(wrong) < OPTIONS - 1:
+        return ()
+    for _ in range(TRIES):
+        others = rng.sample(wrong, OPTIONS - 1)
+        if _rank(right, others, question, rng) == target:
+            return tuple(others)
+    return ()
+
+
+def _rank(right: str, wrong: Sequence[str], question: str, rng: random.Random) -> int:
+    """How many wrong options share more words than the right one; ties are broken at random."""
+    options = [_words(option) for option in (right, *wrong)]
+    compared = [_words(question)] if question else options
+    shared = []
+    for words in options:
+        common = sum(len(words & other) for other in compared)
+        # with the other options alone: a longer option shares more with itself
+        own = 0 if question else len(words)
+        shared.append((common - own, rng.random()))
+    return sum(other > shared[0] for other in shared[1:])
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.lower()))
+
+
+MAKERS: dict[str, Maker] = {
+    "needle": _needles,
+    "onscreen": _onscreen,
+    "spoken": _spoken,
+    "order": _order,
+    "count": _counts,
+    "before_after": _before_after,
+    "scope": _scopes,
+    "multihop": _hops,
+    "topic": _topics,
+    "open": _open,
+}
+"""Kind to its generator, in the order in which kinds take turns."""
+
 
 KINDS = tuple(MAKERS)
 """Kinds of questions, in the order in which they take turns."""

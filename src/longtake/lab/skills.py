@@ -1,21 +1,231 @@
-"""What a simulated model can do. Skills are chosen by the names of reply fields, and nothing else.
-
-:data:`VALUES` fills fields with a single value; :mod:`longtake.lab.skill_lists` fills those with
-several. The table in ``docs/lab.md`` names every field of both, and a test keeps them in step.
-"""
+"""Planning: what a simulated model does next, given the question and the steps so far."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
-
-from longtake.lab.facts import Deed, Fact, Saying, Sighting, Sign
-from longtake.lab.grammar import sentence, wish
-from longtake.lab.mind import Mind, scope_of, timed
-from longtake.lab.planning import PLANNING
+from longtake.lab.facts import Sighting
+from longtake.lab.facts import facts_in
+from longtake.lab.mind import Mind
+from longtake.lab.mind import scope_of
+from longtake.lab.queries import SPOKEN_FORMS
+from longtake.lab.forms import is_form
+from longtake.llm.chat import ToolSpec
+from longtake._util.timecode import clock
+from longtake.types import Segment
+from longtake.lab.queries import option_of
+from longtake._util.timecode import CLOCK
+from longtake._util.timecode import parse_time
+from longtake.types import LETTERS
+from longtake.lab.facts import Deed
+from longtake.lab.facts import Fact
+from longtake.lab.facts import Saying
+from longtake.lab.facts import Sign
+from longtake.lab.facts import sentence
+from longtake.lab.facts import wish
+from longtake.lab.mind import timed
 from longtake.lab.queries import WHOLE_FILM
-from longtake.timecode import clock
+from longtake._util.timecode import SHORT_CLOCK
+from longtake.lab.queries import same
+
+
+SIMPLE = frozenset({"what", "who", "where", "deed", "colour", "sign"})
+"""Forms of questions that a single scene answers, so a search can find it."""
+GROUNDINGS = 3
+"""How often a planner searches for moments before it gives up."""
+TOOL_USES = 3
+"""How many tools an agent uses before it answers with what it has."""
+
+ROLES: Mapping[str, str] = {
+    "ground": r"ground|locali[sz]|retriev|search",
+    "perceive": r"percep|visual|inspect|look|watch",
+    "subtitle": r"subtitle|speech|listen|transcript",
+    "finish": r"finish|answer|done|conclude",
+}
+"""Role of an agent to a pattern for its name."""
+
+
+def role_of(name: str) -> str:
+    """The role that an agent's name suggests; empty if none matches."""
+    for role, pattern in ROLES.items():
+        if re.search(pattern, name, re.IGNORECASE):
+            return role
+    return ""
+
+
+def history(mind: Mind, names: Sequence[str]) -> list[str]:
+    """The roles that have acted so far, in order, from lines that begin with an agent's name."""
+    # longest first, so that no name hides another that begins with it
+    listed = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
+    acted = re.findall(
+        rf'^[\W\d]*(?:step\W*\d+\W*)?(?:agent\W*)?({listed})\b|"agent":\s*"({listed})"',
+        "\n".join(_material(mind)),
+        re.IGNORECASE | re.MULTILINE,
+    )
+    return [role_of(first or second) for first, second in acted]
+
+
+def _material(mind: Mind) -> list[str]:
+    quoted = re.findall(r"<material[^>]*>(.*?)</material>", mind.shown.text, re.DOTALL)
+    said = [m.text for m in mind.shown.messages if m.role in ("assistant", "tool")]
+    # instructions also name agents; they count only if nothing else is there
+    return [*quoted, *said] or [mind.shown.text]
+
+
+def next_agent(mind: Mind, names: Sequence[str]) -> str:
+    """The agent that acts next.
+
+    A plan never finishes before what grounding returned has been looked at. Questions about speech
+    go to the subtitles first. Anything unsettled is grounded and looked at, up to three times.
+    """
+    done = history(mind, names)
+    by_role = {role_of(name): name for name in names}
+    spoken = mind.query is not None and mind.query.form in SPOKEN_FORMS
+    if done and done[-1] == "ground" and "perceive" in by_role:
+        role = "perceive"
+    elif mind.grade == 3:
+        role = "finish"
+    elif spoken and "subtitle" not in done:
+        role = "subtitle"
+    elif spoken or done.count("ground") >= GROUNDINGS:
+        role = "finish"
+    else:
+        role = "ground"
+    return by_role.get(role) or by_role.get("finish") or names[0]
+
+
+def instruction(mind: Mind) -> str:
+    """The instruction for the chosen agent: what to look for, and where."""
+    named = [f"{clock(s.start)} to {clock(s.end)}" for s in best_intervals(mind)[:4]]
+    where = f" Look at {', '.join(named)}." if named else ""
+    return f"Look for this: {mind.retrieval}.{where}"
+
+
+def best_intervals(mind: Mind) -> list[Segment]:
+    """The time ranges that the prompt names, most relevant lines first."""
+    start, end = scope_of(mind)
+    ranked: list[tuple[float, int, Segment]] = []
+    for line in mind.shown.text.splitlines():
+        if is_form(line):
+            continue
+        stated = [Sighting(fact, None) for _, fact in facts_in(line)]
+        relevance = mind.relevance(stated)
+        for segment in mind.shown.intervals(line):
+            # the whole film is not worth naming
+            if segment.overlap(Segment(start, end)) > 0 and segment.duration < mind.shown.duration:
+                ranked.append((-relevance, len(ranked), segment))
+    ranked.sort(key=lambda entry: entry[:2])
+    return list(dict.fromkeys(segment for _, _, segment in ranked))
+
+
+def uses(mind: Mind) -> int:
+    """How many tools were used so far."""
+    native = sum(len(message.tool_calls) for message in mind.shown.messages)
+    worded = sum(m.role == "assistant" and '"tool"' in m.text for m in mind.shown.messages)
+    return native or worded
+
+
+def wants_tool(mind: Mind) -> bool:
+    """Whether another tool call is worthwhile."""
+    return mind.grade < 3 and uses(mind) < TOOL_USES
+
+
+def choose_tool(mind: Mind, names: Sequence[str]) -> str:
+    """The name of the tool to use.
+
+    Among search tools: search for what a single scene answers, score everything else. Otherwise
+    inspect the time ranges that the prompt names, or survey the film if it names none.
+    """
+    for pattern in _tool_patterns(mind, names):
+        for name in names:
+            if re.search(pattern, name, re.IGNORECASE):
+                return name
+    return names[0]
+
+
+def _tool_patterns(mind: Mind, names: Sequence[str]) -> list[str]:
+    """Patterns for the names of suitable tools, best first."""
+    if any(re.search("retriev|search", name) for name in names):
+        simple = mind.query is not None and mind.query.form in SIMPLE
+        return ["retriev|search", "score"] if simple else ["score", "retriev|search"]
+    named = best_intervals(mind)
+    if not named:
+        return ["summary|global|survey", "inspect"]
+    several_new = len(named) > 1 and uses(mind) == 0
+    return ["multi", "inspect"] if several_new else ["inspect", "multi"]
+
+
+def next_segment(mind: Mind) -> Segment:
+    """The segment to look at next; each use of a tool takes the next named time range."""
+    start, end = scope_of(mind)
+    named = best_intervals(mind)
+    return named[uses(mind) % len(named)] if named else Segment(start, end)
+
+
+def pick_tool(mind: Mind, tools: Sequence[ToolSpec]) -> ToolSpec:
+    """The specification of the tool to use."""
+    chosen = choose_tool(mind, [tool.name for tool in tools])
+    return next(tool for tool in tools if tool.name == chosen)
+
+
+PLANNING: Mapping[str, Callable[[Mind], Any]] = {
+    **dict.fromkeys(("instruct", "instruction"), instruction),
+    **dict.fromkeys(("start", "start_time", "begin"), lambda mind: next_segment(mind).start),
+    **dict.fromkeys(("end", "end_time", "stop"), lambda mind: next_segment(mind).end),
+}
+"""Skills for the fields of plans and tool arguments.
+
+``agent`` and ``tool`` are filled in :mod:`longtake.lab.forms`, because they depend on the choices.
+"""
+
+
+_SCORES = {(3, True): 9, (2, True): 6, (2, False): 4, (3, False): 3}
+"""Score by how far the stated facts settle the question, and whether they support the answer."""
+
+
+def scores(mind: Mind) -> list[dict[str, Any]]:
+    """A score, 1 to 10, for each peer with a line: stated facts that support its answer count."""
+    judged = []
+    for name, said in mind.shown.named_lines():
+        score = peer_score(mind, said)
+        judged.append({"name": name, "agent": name, "score": score, "reason": _verdict(score)})
+    return judged
+
+
+def peer_score(mind: Mind, said: str) -> int:
+    """How convincing one answer with its reason is, 1 to 10."""
+    return mind.judged(_from_facts(mind, said), range(1, 11), said)
+
+
+def _from_facts(mind: Mind, said: str) -> int:
+    """The score that the stated facts deserve."""
+    stated = [Sighting(fact, _clock_before(said, place)) for place, fact in facts_in(said)]
+    finding = mind.find(stated)
+    if finding.level == 1 or not stated:
+        return 2
+    options = mind.shown.options
+    letter = re.match(r"\(?([A-Z])\b[.):]?", said)
+    if options and letter:
+        supported = option_of(finding, options)
+        agrees = supported is not None and LETTERS[supported] == letter[1]
+    else:
+        agrees = finding.value is not None and finding.value.lower() in said.lower()
+    return _SCORES[finding.level, agrees]
+
+
+def _verdict(score: int) -> str:
+    if score > 5:
+        return "names what it saw, and that supports the answer"
+    return "names nothing that supports the answer"
+
+
+def _clock_before(text: str, place: int) -> float | None:
+    """The last time stamp before a position, in seconds."""
+    stamps = re.findall(rf"\[({CLOCK})\]", text[:place])
+    return parse_time(stamps[-1]) if stamps else None
 
 
 def describe(mind: Mind) -> str:
@@ -180,3 +390,179 @@ VALUES: Mapping[str, Callable[[Mind], Any]] = {
     **PLANNING,
 }
 """Field name to the skill that fills it."""
+
+
+AT = 1.0
+"""Maximum seconds between a sighting and the listed moment that it belongs to."""
+_TIMED = re.compile(rf"\[({SHORT_CLOCK})\]")
+
+
+def supports(mind: Mind) -> list[int]:
+    """Listed moments that show what the answer rests on, unless the notes settle another answer."""
+    if mind.finding.level == 3 and not is_settled(mind):
+        return []
+    return _telling(mind)
+
+
+def contradicts(mind: Mind) -> list[int]:
+    """Listed moments that settle the question for another answer than the proposed one."""
+    if mind.finding.level < 3 or is_settled(mind):
+        return []
+    return _telling(mind)
+
+
+def passages(mind: Mind) -> list[int]:
+    """Listed passages that state a fact on which the answer rests; none for a guess."""
+    if mind.finding.value is None:
+        return []
+    decisive = {sighting.fact for sighting in mind.finding.support}
+    numbers = []
+    for number, line in mind.shown.numbered_lines().items():
+        if any(fact in decisive for _, fact in facts_in(line)):
+            numbers.append(number)
+    return numbers
+
+
+def _telling(mind: Mind) -> list[int]:
+    """The numbers of moments at which a sighting was made that the model's finding rests on."""
+    times = [sighting.time for sighting in mind.finding.support if sighting.time is not None]
+    numbers = []
+    for number, line in mind.shown.numbered_lines().items():
+        listed = _TIMED.match(line)
+        if listed and any(abs(parse_time(listed[1]) - time) <= AT for time in times):
+            numbers.append(number)
+    return numbers
+
+
+WISHES = 3
+"""Number of pictures requested at once."""
+
+
+def missing(mind: Mind) -> list[dict[str, Any]]:
+    """Ask for more: numbered segments from the prompt, and what to look for in each."""
+    segments = mind.shown.numbered_segments()
+    wishes = [wish(need) for need in mind.needs] or [mind.retrieval]
+    requests = []
+    for place, number in enumerate(_by_promise(mind, segments)[:WISHES]):
+        requests.append({"segment": number, "description": wishes[place % len(wishes)]})
+    return requests
+
+
+def _by_promise(mind: Mind, segments: Mapping[int, Segment]) -> list[int]:
+    """The numbers of segments, most promising first.
+
+    Segments in the part of the film that is asked about come first, then those on the right side
+    of a known anchor, then those near a clue, then longer ones, which hide more.
+    """
+    scope = Segment(*scope_of(mind))
+    anchor = _anchor(mind)
+    form = mind.query.form if mind.query else ""
+    clues = []
+    for sighting in mind.shown.sightings:
+        if sighting.time is not None and mind.relevance([sighting]) >= 0.5:
+            clues.append(sighting.time)
+
+    def rank(number: int) -> tuple[bool, bool, bool, float, int]:
+        segment = segments[number]
+        outside = segment.overlap(scope) == 0
+        wrong_side = anchor is not None and _wrong_side(form, segment, anchor)
+        distances = [abs(time - segment.middle) - segment.duration / 2 for time in clues]
+        far = min(distances, default=1e9) > 1.0
+        return outside, wrong_side, far, -segment.duration, number
+
+    return sorted(segments, key=rank)
+
+
+def _anchor(mind: Mind) -> float | None:
+    """The time of the first supporting sighting if the question is settled only in part."""
+    if mind.finding.level != 2 or not mind.finding.support:
+        return None
+    return mind.finding.support[0].time
+
+
+def _wrong_side(form: str, segment: Segment, anchor: float) -> bool:
+    """Whether the answer cannot lie in a segment, because it is before or after the anchor."""
+    if form in ("before", "previous"):
+        return segment.start >= anchor
+    return form in ("after", "next") and segment.end <= anchor
+
+
+def timeline(mind: Mind) -> list[dict[str, Any]]:
+    """A timeline: what each picture shows until the next one; equal neighbours are merged."""
+    times = sorted({float(moment.second) for moment in mind.shown.moments if moment is not None})
+    blocks: list[dict[str, Any]] = []
+    for number, time in enumerate(times):
+        is_last = number + 1 == len(times)
+        end = min(time + 1.0, mind.shown.duration) if is_last else times[number + 1]
+        description = " ".join(sentence(s.fact) for s in mind.shown.seen if s.time == time)
+        if blocks and description and blocks[-1]["description"] == description:
+            blocks[-1]["end"] = end
+        elif description:
+            blocks.append({"start": time, "end": end, "description": description})
+    return blocks
+
+
+def groups(mind: Mind) -> list[list[int]]:
+    """Numbered answers, grouped by their content words."""
+    alike: dict[str, list[int]] = {}
+    for number, said in mind.shown.numbered_lines().items():
+        content = _content(said)
+        key = next((known for known in alike if same(known, content)), content)
+        alike.setdefault(key, []).append(number)
+    return list(alike.values())
+
+
+_EMPTY_WORDS = frozenset({"the", "a", "an", "it", "is", "at", "says", "in", "of", "answer"})
+
+
+def _content(text: str) -> str:
+    words = re.findall(r"[a-z0-9]+", text.lower())
+    return " ".join(sorted(word for word in words if word not in _EMPTY_WORDS))
+
+
+def facets(mind: Mind) -> list[dict[str, Any]]:
+    """Decompose: what would be visible if each option were right; one facet if there are none."""
+    parts = []
+    for option in mind.shown.options or ("",):  # an open question has one facet
+        need = mind.option_need(option) if option else None
+        query = wish(need) if need else f"{mind.retrieval} {option}".strip()
+        entities = ([option] if option else []) + mind.entities()
+        parts.append({"option": option, "entities": entities[:5], "event_query": query})
+    return parts
+
+
+def entities(mind: Mind) -> list[str]:
+    """The things, people and places that the question names."""
+    return mind.entities()
+
+
+def lines(mind: Mind) -> list[dict[str, Any]]:
+    """Subtitle lines that bear on the question, with times; all of them if nothing is asked."""
+    said = [s for s in mind.shown.told if isinstance(s.fact, Saying)]
+    relevant = [s for s in said if mind.query is None or mind.relevance([s]) > 0.5]
+    quoted = []
+    for sighting in relevant or said[:3]:
+        start = sighting.time or 0.0
+        quoted.append({"start": start, "end": start + 4.0, "text": sentence(sighting.fact)})
+    return quoted
+
+
+def intervals(mind: Mind) -> list[dict[str, Any]]:
+    """Time ranges worth a look: those named in the prompt, most relevant first."""
+    return [{"start": s.start, "end": s.end} for s in best_intervals(mind)[:4]]
+
+
+LISTS: Mapping[str, Callable[[Mind], list[Any]]] = {
+    "missing": missing,
+    "supports": supports,
+    "contradicts": contradicts,
+    **dict.fromkeys(("passages", "films"), passages),
+    "events": timeline,
+    "scores": scores,
+    "groups": groups,
+    **dict.fromkeys(("facets", "options"), facets),
+    **dict.fromkeys(("query_keywords", "keywords", "entities", "queries"), entities),
+    "lines": lines,
+    **dict.fromkeys(("intervals", "segments", "ranges"), intervals),
+}
+"""Field name to the skill that fills a list."""

@@ -8,13 +8,13 @@
     print(found.films[0].entry.name, found.films[0].moments[0].time)
 """
 
-from longtake.library.adding import Adder, Progress, Report
-from longtake.library.asking import Cited, FilmAnswer, LibraryAnswer, ask_library
+from longtake.library.add import Adder, AddProgress, AddReport
+from longtake.library.ask import FilmCitation, FilmAnswer, LibraryAnswer, ask_library
 from longtake.library.collection import Library
-from longtake.library.entries import Entry
-from longtake.library.overviews import Chapter, Overview, make_overview
-from longtake.library.searching import FilmHits, Found, Moment
-from longtake.library.status import Problem, Status, problems, status
+from longtake.library.catalog import Entry
+from longtake.library.overview import Chapter, FilmOverview, make_overview
+from longtake.library.search import FilmHits, LibrarySearchResult, FoundMoment
+from longtake.library.collection import LibraryProblem, LibraryStatus, problems, status
 
 __all__ = [
     "Adder",

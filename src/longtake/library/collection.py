@@ -4,30 +4,39 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable
+from collections.abc import Collection
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias
-
-from longtake.config import Settings, cache_folder
+from typing import Any
+from typing import TypeAlias
+from longtake.config import Settings
+from longtake.config import cache_folder
 from longtake.footage.protocol import Footage
 from longtake.index.film import Film
-from longtake.library.catalogue import Catalogue
-from longtake.library.entries import Entry
-from longtake.library.searching import Found, make_query, search
-from longtake.library.segment_index import FilmRows, SegmentIndex
-from longtake.library.segments import (
-    Material,
-    Sentences,
-    material_of_film,
-    material_of_footage,
-    rows_of,
-)
-from longtake.library.where import parse
-from longtake.perception.senses import Senses
+from longtake.library.catalog import FilmCatalog
+from longtake.library.catalog import Entry
+from longtake.library.search import LibrarySearchResult
+from longtake.library.search import make_query
+from longtake.library.search import search
+from longtake.library.segments import FilmRows
+from longtake.library.segments import SegmentIndex
+from longtake.library.segments import Material
+from longtake.library.segments import SentenceEncoder
+from longtake.library.segments import material_of_film
+from longtake.library.segments import material_of_footage
+from longtake.library.segments import rows_of
+from longtake.library.catalog import parse
+from longtake.perception.loader import PerceptionModels
 from longtake.registry import Registry
-from longtake.session.films import open_film, open_senses
+from longtake.runner.session import open_film
+from longtake.runner.session import open_senses
+from dataclasses import dataclass
+from longtake.errors import LongtakeError
+from longtake.index.store import folder_bytes
+from longtake.runner.session import open_store
+
 
 Opener: TypeAlias = Callable[[Entry], Footage]
 
@@ -35,8 +44,8 @@ backends = Registry(
     "index of a library",
     "longtake.library_indexes",
     {
-        "embedded": "longtake.library.embedded:EmbeddedIndex",
-        "lancedb": "longtake.library.lance:LanceIndex",
+        "embedded": "longtake.library.fts_index:EmbeddedIndex",
+        "lancedb": "longtake.library.lance_index:LanceIndex",
     },
 )
 """Kinds of indexes; a package adds its own with an entry point. Each is called with its folder and
@@ -56,18 +65,18 @@ class Library:
         settings: Settings | None = None,
         *,
         backend: str = "",
-        senses: Senses | None = None,
-        sentences: Sentences | None = None,
+        senses: PerceptionModels | None = None,
+        sentences: SentenceEncoder | None = None,
         opener: Opener | None = None,
     ) -> None:
         self.settings = settings or Settings()
         self.folder = folder or cache_folder(self.settings) / "library"
-        self.catalogue = Catalogue(self.folder)
+        self.catalogue = FilmCatalog(self.folder)
         self._given = backend
         self._senses, self._sentences, self._opener = senses, sentences, opener
 
     @cached_property
-    def senses(self) -> Senses:
+    def senses(self) -> PerceptionModels:
         """The encoders of pictures and sentences; loaded on first use."""
         return self._senses or open_senses(self.settings)
 
@@ -77,7 +86,7 @@ class Library:
         return self.senses.images
 
     @cached_property
-    def sentences(self) -> Sentences:
+    def sentences(self) -> SentenceEncoder:
         """The encoder of what is said."""
         return self._sentences or self.senses.sentences
 
@@ -113,7 +122,7 @@ class Library:
         films: int = 10,
         moments: int = 3,
         among: Collection[str] | None = None,
-    ) -> Found:
+    ) -> LibrarySearchResult:
         """The films and the moments in them that fit a text best; only films of ``among``."""
         entries: Collection[Entry] | None = None
         if among is not None or where.strip():
@@ -128,7 +137,7 @@ class Library:
             films=films,
             moments=moments,
         )
-        return Found(hits, self.catalogue.count() if entries is None else len(entries))
+        return LibrarySearchResult(hits, self.catalogue.count() if entries is None else len(entries))
 
     def _lookup(self, fingerprints: Collection[str]) -> dict[str, Entry]:
         # not the whole catalogue: to read it would take longer than the search
@@ -181,3 +190,78 @@ class Library:
             or (len(name) >= 6 and entry.fingerprint.startswith(name))
             or entry.name == name
         ]
+
+
+@dataclass(frozen=True)
+class LibraryStatus:
+    """A library in figures."""
+
+    films: int
+    seconds: float
+    segments: int
+    bytes: int
+    """Catalogue and index; the films' own layers are in the cache."""
+    backend: str
+    incomplete: int
+    """Films of which some part is not indexed yet."""
+    missing: int
+    """Films whose file is gone; they can be found, but not asked."""
+    failed: int
+    folders: tuple[str, ...]
+    """Folders that are watched."""
+
+
+@dataclass(frozen=True)
+class LibraryProblem:
+    """Something that is wrong, and what to do about it."""
+
+    what: str
+    remedy: str
+
+
+def status(library: Library) -> LibraryStatus:
+    """The library in figures."""
+    entries = library.catalogue.entries()
+    held = library.index.films()
+    return LibraryStatus(
+        films=len(entries),
+        seconds=sum(entry.duration for entry in entries),
+        segments=sum(holding.rows for holding in held.values()),
+        bytes=folder_bytes(library.folder),
+        backend=library.backend,
+        incomplete=sum(not entry.complete for entry in entries),
+        missing=sum(entry.missing for entry in entries),
+        failed=sum(bool(entry.problem) for entry in entries),
+        folders=tuple(map(str, library.catalogue.folders())),
+    )
+
+
+def problems(library: Library) -> list[LibraryProblem]:
+    """What is wrong with a library."""
+    found = []
+    entries = library.catalogue.entries()
+    try:
+        held = library.index.films()
+        library.index.fetch([1])
+    except LongtakeError as error:
+        return [LibraryProblem(str(error), "longtake library doctor --rebuild")]
+    found += [_missing(entry) for entry in entries if entry.missing]
+    found += [
+        LibraryProblem(f"{e.path}: {e.problem}", "fix it, then add it again") for e in entries if e.problem
+    ]
+    known = {entry.fingerprint for entry in entries}
+    rebuild = "longtake library doctor --rebuild"
+    if unindexed := known - held.keys():
+        found.append(LibraryProblem(f"{len(unindexed)} films are not in the index", "add them again"))
+    if strays := held.keys() - known:
+        found.append(LibraryProblem(f"{len(strays)} films of the index are unknown", rebuild))
+    stored = {use.fingerprint for use in open_store(library.settings).films()}
+    if dropped := known - stored:
+        what = f"the layers of {len(dropped)} films were dropped from the cache"
+        found.append(LibraryProblem(what, "raise cache.limit_gb; asking these films takes longer"))
+    return found
+
+
+def _missing(entry: Entry) -> LibraryProblem:
+    what = f"{entry.path}: is gone"
+    return LibraryProblem(what, f"add its new folder, or: longtake library remove {entry.fingerprint}")

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 from longtake.errors import unknown
 from longtake.footage.protocol import Footage
-from longtake.overlay import overlay
-from longtake.steps.run import Run
+from longtake.config.overlay import overlay
+from longtake.agents.run import Run
 from longtake.types import Answer, Question
 
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from longtake.events import note
+from longtake.tracing.events import note
 from longtake.perception.efficientnet import EfficientNetLite2, class_glosses, probabilities_in
 from longtake.perception.minilm import MiniLM
 from longtake.perception.protocols import Tag
@@ -31,7 +31,7 @@ from longtake.perception.runtime import unit, write_once
 from longtake.types import Frame
 
 if TYPE_CHECKING:
-    from longtake.perception.catalogue import EncoderSetup
+    from longtake.perception.encoders import EncoderSetup
     from longtake.perception.protocols import Array
 
 TOP = 10

@@ -24,11 +24,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from longtake.errors import ModelError
-from longtake.perception.onnxfile import Network
+from longtake.perception.weight_files import Network
 from longtake.perception.pixels import Fit, Preprocessing
 from longtake.perception.protocols import Tag
-from longtake.perception.runtime import Compute, Session, batches, sha256, stack, unit, write_once
-from longtake.perception.torchfile import read_weights
+from longtake.perception.runtime import Compute, OnnxSession, batches, sha256, stack, unit, write_once
+from longtake.perception.weight_files import read_weights
 from longtake.types import Frame
 
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ class EfficientNetLite2:
             raise ModelError(str(file), "refused", detail)
         model = cache / "models" / f"{self.name}-{digest[:16]}.onnx"
         write_once(model, lambda: network(_checked(file)))
-        self._session = Session(model, compute or Compute())
+        self._session = OnnxSession(model, compute or Compute())
         self.key = f"{self.name}:{digest[:16]}:{self._pixels.key}"
 
     def unload(self) -> None:

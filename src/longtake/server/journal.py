@@ -23,12 +23,12 @@ from typing import Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from longtake.config import BudgetSettings
-from longtake.events import Event
+from longtake.tracing.events import Event
 from longtake.index.store import private_folder, write_atomically
-from longtake.session.casting import DEFAULT_METHOD
+from longtake.runner.assignment import DEFAULT_METHOD
 from longtake.types import Answer, Usage
 
-State: TypeAlias = Literal["queued", "running", "done", "failed", "cancelled", "broken"]
+RunState: TypeAlias = Literal["queued", "running", "done", "failed", "cancelled", "broken"]
 Kind: TypeAlias = Literal["ask", "index", "library"]
 """A question to a film, the indexing of a film, or a question to the library."""
 ENDED = ("done", "failed", "cancelled", "broken")
@@ -36,7 +36,7 @@ _ID = re.compile(r"\d{8}T\d{6}-[0-9a-f]{12}")
 _DIGEST = re.compile(r"[0-9a-f]{16,128}")
 
 
-class Asking(BaseModel):
+class QuestionFields(BaseModel):
     """A question, and how to answer it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -56,7 +56,7 @@ class Asking(BaseModel):
     """What earlier questions and answers say that this one refers to."""
 
 
-class Ask(Asking):
+class Ask(QuestionFields):
     """A question about a film, or about all of them."""
 
     film: str = Field(max_length=64)
@@ -65,7 +65,7 @@ class Ask(Asking):
     """Index the film's pictures before the question, with progress, if that was not done yet."""
 
 
-class Source(BaseModel):
+class CitedFilm(BaseModel):
     """The film that a citation is in."""
 
     film: str
@@ -93,13 +93,13 @@ class RunRecord(BaseModel):
     film_name: str = ""
     group: str = ""
     """Shared by the runs of one comparison."""
-    state: State = "queued"
+    state: RunState = "queued"
     created: float
     """Unix time."""
     started: float | None = None
     ended: float | None = None
     answer: Answer | None = None
-    sources: tuple[Source, ...] = ()
+    sources: tuple[CitedFilm, ...] = ()
     """The film of each citation, if the library was asked."""
     scope: Scope | None = None
     usage: Usage = Usage()

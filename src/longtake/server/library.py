@@ -5,19 +5,39 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-
 from pydantic import BaseModel
-
 from longtake.errors import ConfigError
-from longtake.events import Sink
+from longtake.tracing.events import Sink
 from longtake.footage.protocol import Footage
-from longtake.library import Entry, Found, Library, LibraryAnswer, ask_library
-from longtake.server.films import FilmCatalog, NoSuchFilm, film_id
-from longtake.server.journal import Scope, Source
+from longtake.library import Entry
+from longtake.library import LibrarySearchResult
+from longtake.library import Library
+from longtake.library import LibraryAnswer
+from longtake.library import ask_library
+from longtake.server.films import FilmCatalog
+from longtake.server.films import NoSuchFilm
+from longtake.server.films import film_id
+from longtake.server.journal import Scope
+from longtake.server.journal import CitedFilm
 from longtake.server.options import ServeOptions
-from longtake.session.asking import Session
-from longtake.stopping import Stop
-from longtake.types import Question, Result
+from longtake.runner.session import Session
+from longtake._util.cancellation import Stop
+from longtake.types import Question
+from longtake.types import Result
+import logging
+import threading
+from collections.abc import Callable
+from longtake.errors import LongtakeError
+from longtake.errors import MediaError
+from longtake.index.layers import Advance
+from longtake.library import Adder
+from longtake.library import AddProgress
+from longtake.library import AddReport
+from longtake.library.add import SurveyedFile
+from longtake.library.add import EVERY
+from longtake.library.add import watch
+from longtake._util.cancellation import Cancelled
+from longtake._util.cancellation import leave_behind
 
 
 class LibraryFilm(BaseModel):
@@ -31,10 +51,10 @@ class LibraryFilm(BaseModel):
     tags: list[str]
 
 
-class Across(BaseModel):
+class LibraryResult(BaseModel):
     """What a question to the library gave, besides its answer."""
 
-    sources: tuple[Source, ...]
+    sources: tuple[CitedFilm, ...]
     scope: Scope
 
 
@@ -76,7 +96,7 @@ class ServedLibrary:
                 continue  # the same film may lie inside the folders and outside
         raise NoSuchFilm(entry.name)
 
-    def search(self, text: str, where: str, top: int) -> tuple[Found, dict[str, LibraryFilm]]:
+    def search(self, text: str, where: str, top: int) -> tuple[LibrarySearchResult, dict[str, LibraryFilm]]:
         """Moments that fit a text, and the films they are in."""
         shown = self.films(where)
         return self.library.search(text, films=top, among=shown), shown
@@ -94,7 +114,7 @@ class ServedLibrary:
         where: str,
         sinks: Sequence[Sink],
         stop: Stop,
-    ) -> tuple[Result, Across]:
+    ) -> tuple[Result, LibraryResult]:
         """Answer a question from whichever films hold the answer."""
         shown = self.films(where)
         if not shown:
@@ -104,7 +124,7 @@ class ServedLibrary:
         )
         evidence = tuple(cited.evidence for cited in found.cited)
         result = Result(replace(found.answer, evidence=evidence), found.usage, method)
-        return result, Across(sources=_sources(found, shown), scope=_scope(found))
+        return result, LibraryResult(sources=_sources(found, shown), scope=_scope(found))
 
 
 def _film(entry: Entry, identity: str) -> LibraryFilm:
@@ -118,9 +138,9 @@ def _film(entry: Entry, identity: str) -> LibraryFilm:
     )
 
 
-def _sources(found: LibraryAnswer, shown: dict[str, LibraryFilm]) -> tuple[Source, ...]:
+def _sources(found: LibraryAnswer, shown: dict[str, LibraryFilm]) -> tuple[CitedFilm, ...]:
     films = [shown[cited.film.fingerprint] for cited in found.cited]
-    return tuple(Source(film=film.id, name=film.name) for film in films)
+    return tuple(CitedFilm(film=film.id, name=film.name) for film in films)
 
 
 def _scope(found: LibraryAnswer) -> Scope:
@@ -130,3 +150,122 @@ def _scope(found: LibraryAnswer) -> Scope:
         looked_at=len(found.films),
         every=found.every,
     )
+
+
+log = logging.getLogger("longtake.serve")
+
+
+class IndexingProgress(BaseModel):
+    """The part of a film that is being indexed."""
+
+    film: str
+    part: str
+    share: float = 0.0
+    """How much of this part is done, 0 to 1."""
+    job: int
+    jobs: int
+    left: float | None
+    """Seconds that the rest will take; ``None`` until that is known."""
+
+
+class Watcher:
+    """One thread that watches the folders, while it is told to."""
+
+    def __init__(
+        self, library: Callable[[], Library], catalog: FilmCatalog, every: float = EVERY
+    ) -> None:
+        self._library, self._catalog, self._every = library, catalog, every
+        self._lock = threading.Lock()
+        self._stop: Stop | None = None
+        self.busy = False
+        """Whether films are being looked for or indexed, rather than awaited."""
+        self.doing: IndexingProgress | None = None
+        """What is being indexed."""
+        self.failed: dict[str, str] = {}
+        """Names of the films that could not be added, and why."""
+        self.problem = ""
+        """What ended the watching, if it ended by itself."""
+
+    @property
+    def on(self) -> bool:
+        """Whether the folders are being watched."""
+        return self._stop is not None
+
+    def start(self) -> None:
+        """Begin, unless that was done already."""
+        with self._lock:
+            if self._stop is not None:
+                return
+            self._stop = stop = Stop()
+            self.busy, self.problem = True, ""
+        thread = threading.Thread(target=self._run, args=[stop], name="watcher", daemon=True)
+        # it may be decoding when the process ends
+        leave_behind(thread)
+        thread.start()
+
+    def stop(self) -> None:
+        """End it, at once for whoever asks; what is being decoded ends at its next check."""
+        with self._lock:
+            stop, self._stop = self._stop, None
+            self.busy, self.doing = False, None
+        if stop is not None:
+            stop.set()
+
+    def _run(self, stop: Stop) -> None:
+        try:
+            with stop.in_force():
+                watch(
+                    self._library(),
+                    self._catalog.folders(),
+                    lambda: self._add(stop),
+                    every=self._every,
+                    sleep=stop.wait,
+                )
+        except Cancelled:
+            pass  # by stop()
+        except LongtakeError as error:
+            self._end(stop, str(error))
+        except Exception as error:  # a bug here must be shown, not end the thread unseen
+            log.exception("watching failed")
+            self._end(stop, f"internal error: {type(error).__name__} (the server's log says more)")
+
+    def _end(self, stop: Stop, problem: str) -> None:
+        with self._lock:
+            if self._stop is stop:
+                self._stop, self.problem = None, problem
+                self.busy, self.doing = False, None
+
+    def _add(self, stop: Stop) -> AddReport:
+        def surveyed(_: SurveyedFile | MediaError) -> None:
+            stop.check()
+
+        self.busy = True
+        adder = Adder(
+            self._library(),
+            allowed=self._catalog.allowed,
+            on_survey=surveyed,
+            on_job=lambda progress: self._advance(stop, progress),
+        )
+        # a drive that is not mounted now may be there in the next round
+        report = adder.add([folder for folder in self._catalog.folders() if folder.exists()])
+        self.failed = {path.name: why for path, why in report.failed}
+        self.busy, self.doing = False, None
+        self._catalog.refresh()
+        return report
+
+    def _advance(self, stop: Stop, progress: AddProgress) -> Advance:
+        stop.check()
+        doing = IndexingProgress(
+            film=progress.film.name,
+            part=progress.part,
+            job=progress.job,
+            jobs=progress.jobs,
+            left=progress.left,
+        )
+        self.doing = doing
+
+        def advance(share: float) -> None:
+            stop.check()
+            doing.share = round(share, 4)
+
+        return advance

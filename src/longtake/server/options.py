@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from dataclasses import field
 from pathlib import Path
+from longtake.config import Settings
+from longtake.config import cache_folder
+import json
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from longtake.config import Settings, cache_folder
 
 PORT = 8750
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -62,3 +68,40 @@ class ServeOptions:
         with_port = [f"{name}:{self.port}" for name in names]
         # browsers leave out the default port
         return (*with_port, *names) if self.port == 80 else tuple(with_port)
+
+
+class _Json(logging.Formatter):
+    """One JSON object per line: what happened, and its figures; never what was asked."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        fields = {key: value for key, value in vars(record).items() if key not in _STANDARD}
+        line = {"time": round(record.created, 3), "level": record.levelname.lower()}
+        line |= {"message": record.getMessage(), **fields}
+        if record.exc_info:
+            line["error"] = self.formatException(record.exc_info)
+        return json.dumps(line, default=str)
+
+
+_STANDARD = {*vars(logging.makeLogRecord({})), "message", "asctime"}
+"""Attributes that every record has."""
+
+
+@contextmanager
+def log_as_json() -> Iterator[None]:
+    """Inside the block, write the logs of this process as JSON; afterwards they are as before."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Json())
+    levels = {"longtake.serve": logging.INFO, "uvicorn": logging.WARNING}
+    loggers = [logging.getLogger(name) for name in levels]
+    before = [(logger.handlers[:], logger.level, logger.propagate) for logger in loggers]
+    for logger in loggers:
+        logger.handlers[:] = [handler]
+        logger.setLevel(levels[logger.name])
+        logger.propagate = False
+    try:
+        yield
+    finally:
+        for logger, (handlers, level, propagate) in zip(loggers, before, strict=True):
+            logger.handlers[:] = handlers
+            logger.setLevel(level)
+            logger.propagate = propagate

@@ -1,43 +1,182 @@
-"""Runs: questions under way, in a bounded pool, with a queue.
-
-::
-
-    pool = RunPool(options, catalog, journal)
-    run = pool.start(Ask(film=…, question=…))      # returns at once
-    run.position                                   # place in the queue, 0 once it has begun
-    async for batch in run.events(after=17): …     # from the trace, resumed after an id
-    run.result(timeout=60)                         # blocks; raises what ended the run
-    run.cancel()
-
-A run belongs to the server, not to the connection that asked for it. An ask that is identical to
-one under way is joined to it; :meth:`Run.leave` ends a run once nobody who asked for it is left.
-"""
+"""A handle on one run."""
 
 from __future__ import annotations
 
-import contextvars
+import asyncio
 import logging
 import threading
 import time
+from collections.abc import AsyncGenerator
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+from typing import Any
+from longtake.errors import LongtakeError
+from longtake.server import events
+from longtake.server.events import ChangeNotifier
+from longtake.server.journal import ENDED
+from longtake.server.journal import RunRecord
+from longtake.server.journal import RunState
+from longtake.server.engine import Crash
+from longtake.server.engine import EngineLost
+from longtake._util.cancellation import Cancelled
+from longtake._util.cancellation import Stop
+from longtake._util.cancellation import stopping
+from longtake.types import Result
+import contextvars
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
-
 from longtake import registry
 from longtake.config import BudgetSettings
-from longtake.errors import BudgetSpent, ConfigError, RunError, unknown
+from longtake.errors import BudgetSpent
+from longtake.errors import ConfigError
+from longtake.errors import RunError
+from longtake.errors import unknown
 from longtake.server.engine import Engine
 from longtake.server.films import FilmCatalog
-from longtake.server.journal import Ask, Journal, Kind, RunRecord, new_id
+from longtake.server.journal import Ask
+from longtake.server.journal import Journal
+from longtake.server.journal import Kind
+from longtake.server.journal import new_id
 from longtake.server.library import ServedLibrary
 from longtake.server.options import ServeOptions
-from longtake.server.run import Run
-from longtake.server.work import Job, Work, Worker, limits_of, open_session, question_of
-from longtake.session.asking import Session
-from longtake.stopping import Cancelled
-from longtake.types import Result
+from longtake.server.engine import Job
+from longtake.server.engine import JobRunner
+from longtake.server.engine import JobWorker
+from longtake.server.engine import limits_of
+from longtake.server.engine import open_session
+from longtake.server.engine import question_of
+from longtake.runner.session import Session
+
 
 log = logging.getLogger("longtake.serve")
+
+
+class ServerRun:
+    """A handle on one run."""
+
+    def __init__(self, record: RunRecord, pool: RunPool) -> None:
+        self.record = record
+        self.progress: dict[str, float] = {}
+        """Share done of each part of indexing."""
+        self.askers = 1
+        self._pool = pool
+        self.stop = Stop()
+        """Ends model calls and decoding in progress."""
+        self._over = threading.Event()
+        self._result: Result | None = None
+        self._error: Exception | None = None
+        self._changes = ChangeNotifier()
+        self.cancelled = False
+        """Whether it was cancelled, even if it has not ended yet."""
+
+    @property
+    def id(self) -> str:
+        """The run's id."""
+        return self.record.id
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will happen."""
+        return self.record.state in ENDED
+
+    @property
+    def position(self) -> int:
+        """Place in the queue, from 1; 0 once the run has begun."""
+        return self._pool.position(self)
+
+    async def events(self, after: int = 0) -> AsyncGenerator[list[events.TraceLine], None]:
+        """Batches of events from the trace; an empty one when only the status changed."""
+        path = self._pool.journal.trace(self.id)
+        async for batch in events.follow(
+            path, after=after, listen=self._changes.listen, ended=lambda: self.ended
+        ):
+            yield batch
+
+    def result(self, timeout: float | None = None) -> Result:
+        """The result; raises the error that ended the run, or ``TimeoutError``."""
+        if not self._over.wait(timeout):
+            raise TimeoutError(f"run {self.id} is still under way")
+        if self._error is not None:
+            raise self._error
+        assert self._result is not None
+        return self._result
+
+    async def finished(self) -> None:
+        """Wait for the end without blocking the loop."""
+        while not self.ended:
+            heard = self._changes.listen()
+            if not self.ended:
+                await asyncio.wait([heard], timeout=events.HEARTBEAT)
+
+    def cancel(self) -> None:
+        """End the run for everyone."""
+        self.cancelled = True
+        self.stop.set()
+        self._pool.drop(self)
+
+    def leave(self) -> None:
+        """One asker fewer; the last one to leave ends the run."""
+        self.askers -= 1
+        if self.askers <= 0:
+            self.cancel()
+
+    def work(self, act: Callable[[ServerRun], Result | None]) -> None:
+        """Do the work in this thread and record how it ended."""
+        # the flag reaches every model call, and every wait, of this run
+        stopping.set(self.stop)
+        self.change(state="running", started=time.time())
+        try:
+            self.stop.check()
+            self._result = act(self)
+        except Cancelled as error:
+            self.end("cancelled", error)
+        except EngineLost as error:
+            self.end("broken", error)
+        except LongtakeError as error:
+            self.end("failed", error)
+        except Exception as error:  # a bug in one run must not end the server
+            log.exception("run %s failed", self.id)
+            self.end("failed", error)
+        else:
+            # a run that is cancelled keeps the best answer so far
+            ended_early = self.cancelled and self._result is not None
+            self.end("cancelled" if ended_early else "done")
+
+    def end(self, state: RunState, error: Exception | None = None) -> None:
+        """Record the end and wake everyone who waits for it."""
+        self._error = error
+        changes: dict[str, Any] = {"ended": time.time(), "error": _reason(error)}
+        if self._result is not None:
+            changes |= {"answer": self._result.answer, "usage": self._result.usage}
+        self.change(state=state, **changes)
+        self._over.set()
+
+    def change(self, **changes: Any) -> None:
+        """Change the record, on disk first: nobody is told what a crash could undo."""
+        changed = self.record.model_copy(update=changes)
+        self._pool.journal.write(changed)
+        self.record = changed
+        self._changes.notify()
+
+    def news(self) -> None:
+        """Wake viewers: the trace, the progress or the place in the queue changed."""
+        self._changes.notify()
+
+    def advanced(self, part: str, share: float) -> None:
+        """Tell viewers how much of one part of indexing is done."""
+        self.progress[part] = share
+        self._changes.notify()
+
+
+def _reason(error: Exception | None) -> str:
+    if error is None:
+        return ""
+    if isinstance(error, LongtakeError):
+        return str(error)
+    # its text may hold paths or data that are nobody's business
+    name = error.args[0] if isinstance(error, Crash) else type(error).__name__
+    return f"internal error: {name} (the server's log says more)"
 
 
 class QueueFull(RunError):
@@ -61,16 +200,16 @@ class RunPool:
         """Number of runs by how they ended."""
         self._options, self._catalog = options, catalog
         self._library = library or ServedLibrary(options, catalog)
-        self._live: dict[str, Run] = {}
-        self._queue: deque[Run] = deque()
+        self._live: dict[str, ServerRun] = {}
+        self._queue: deque[ServerRun] = deque()
         self._held: dict[str, float] = {}
         self._changed = threading.Condition()
         self._closed = False
-        self._work: Work
+        self._work: JobRunner
         if options.own_process:
             self._work = Engine(options)
         else:
-            self._work = Worker(options, catalog, journal, self._library)
+            self._work = JobWorker(options, catalog, journal, self._library)
         self._threads = [
             threading.Thread(target=self._serve, name=f"run-{n}", daemon=True)
             for n in range(options.at_once)
@@ -82,7 +221,7 @@ class RunPool:
         """Get ready for the first run, which then need not wait."""
         self._work.warm_up()
 
-    def start(self, ask: Ask, *, group: str = "", kind: Kind = "ask") -> Run:
+    def start(self, ask: Ask, *, group: str = "", kind: Kind = "ask") -> ServerRun:
         """Queue a run, or join an identical one that is under way."""
         film_name = "" if kind == "library" else self._catalog.path(ask.film).name
         if kind == "library":
@@ -104,7 +243,7 @@ class RunPool:
                 group=group,
                 created=time.time(),
             )
-            run = Run(record, self)
+            run = ServerRun(record, self)
             self.journal.write(record)
             self._live[run.id] = run
             self._queue.append(run)
@@ -122,22 +261,22 @@ class RunPool:
                 raise ConfigError(f"{name}: name a model of the server's catalogue, not an address")
         self.session(ask).check_models(registry.methods.get(ask.method).roles)
 
-    def get(self, run: str) -> Run | None:
+    def get(self, run: str) -> ServerRun | None:
         """A run that is under way."""
         return self._live.get(run)
 
-    def live(self) -> list[Run]:
+    def live(self) -> list[ServerRun]:
         """Runs that wait or are under way."""
         return list(self._live.values())
 
-    def position(self, run: Run) -> int:
+    def position(self, run: ServerRun) -> int:
         """Place in the queue, from 1; 0 if the run is not waiting."""
         try:
             return self._queue.index(run) + 1
         except ValueError:
             return 0
 
-    def drop(self, run: Run) -> None:
+    def drop(self, run: ServerRun) -> None:
         """Take a run that still waits out of the queue; one under way ends by itself."""
         with self._changed:
             if run not in self._queue:
@@ -155,7 +294,7 @@ class RunPool:
             run.cancel()
         self._work.close()
 
-    def _twin(self, ask: Ask, group: str, kind: str) -> Run | None:
+    def _twin(self, ask: Ask, group: str, kind: str) -> ServerRun | None:
         for run in self._live.values():
             record = run.record
             same = record.ask == ask and record.kind == kind and record.group == group
@@ -169,7 +308,7 @@ class RunPool:
             contextvars.Context().run(run.work, self._act)
             self._retire(run)
 
-    def _next(self) -> Iterator[Run]:
+    def _next(self) -> Iterator[ServerRun]:
         while True:
             with self._changed:
                 while not self._queue and not self._closed:
@@ -183,7 +322,7 @@ class RunPool:
                 other.news()
             yield run
 
-    def _retire(self, run: Run) -> None:
+    def _retire(self, run: ServerRun) -> None:
         self._live.pop(run.id, None)
         self._held.pop(run.id, None)
         record, state = run.record, run.record.state
@@ -201,7 +340,7 @@ class RunPool:
         )
         self.finished[state] = self.finished.get(state, 0) + 1
 
-    def _act(self, run: Run) -> Result | None:
+    def _act(self, run: ServerRun) -> Result | None:
         """Have the work of a run done, and count what it cost."""
         record = run.record
         budget = BudgetSettings() if record.kind == "index" else self._budget(run)
@@ -219,7 +358,7 @@ class RunPool:
         """The session for an ask, with the server's settings."""
         return open_session(self._options, ask, limits_of(self._options, ask))
 
-    def _budget(self, run: Run) -> BudgetSettings:
+    def _budget(self, run: ServerRun) -> BudgetSettings:
         """The limits of a run, within what the server may still spend."""
         limits = limits_of(self._options, run.record.ask)
         ceiling = self._options.max_spend

@@ -78,7 +78,7 @@ class Refusal(NamedTuple):
         return {"error": error}
 
 
-class Keys:
+class AccessKeys:
     """The token, the cookie derived from it, and one-time codes."""
 
     def __init__(self, token: str, port: int) -> None:
@@ -136,13 +136,13 @@ def _cookies(headers: Headers) -> dict[str, str]:
     return {name: morsel.value for name, morsel in parsed.items()}
 
 
-def open_keys(options: ServeOptions) -> Keys:
+def open_keys(options: ServeOptions) -> AccessKeys:
     """The user's token, or else the one kept in a file that only the user can read."""
     if options.token:
         if len(options.token) < SHORTEST_TOKEN:
             raise ConfigError(f"the token must have {SHORTEST_TOKEN} characters or more")
-        return Keys(options.token, options.port)
-    return Keys(_kept_token(token_file(options)), options.port)
+        return AccessKeys(options.token, options.port)
+    return AccessKeys(_kept_token(token_file(options)), options.port)
 
 
 def token_file(options: ServeOptions) -> Path:
@@ -188,7 +188,7 @@ def _read_token(path: Path) -> str | None:
 class Guard:
     """ASGI middleware that turns away every request that is not ours."""
 
-    def __init__(self, app: ASGIApp, keys: Keys, names: tuple[str, ...]) -> None:
+    def __init__(self, app: ASGIApp, keys: AccessKeys, names: tuple[str, ...]) -> None:
         self._app, self._keys = app, keys
         self._names = {name.lower() for name in names}
 

@@ -11,23 +11,23 @@ from longtake.server.films import FilmCatalog
 from longtake.server.journal import Journal, RunRecord
 from longtake.server.library import ServedLibrary
 from longtake.server.options import ServeOptions
-from longtake.server.run import Run
+from longtake.server.runs import ServerRun
 from longtake.server.runs import RunPool
-from longtake.server.security import Keys
-from longtake.server.uploads import Arrivals
-from longtake.server.watching import Watcher
+from longtake.server.security import AccessKeys
+from longtake.server.uploads import Uploads
+from longtake.server.library import Watcher
 
 
 @dataclass(frozen=True)
-class State:
+class ServerState:
     """The parts of a running server."""
 
     options: ServeOptions
-    keys: Keys
+    keys: AccessKeys
     catalog: FilmCatalog
     journal: Journal
     pool: RunPool
-    arrivals: Arrivals
+    arrivals: Uploads
     library: ServedLibrary
     watcher: Watcher
 
@@ -44,34 +44,34 @@ class State:
             raise HTTPException(404, "no such run")
         return record
 
-    def live(self, run: str) -> Run | None:
+    def live(self, run: str) -> ServerRun | None:
         """A run that is under way; 404 if there is none of that id at all."""
         self.record(run)
         return self.pool.get(run)
 
 
-def open_state(options: ServeOptions, keys: Keys) -> State:
+def open_state(options: ServeOptions, keys: AccessKeys) -> ServerState:
     """Open the folders and start the pool."""
     catalog, journal = FilmCatalog(options), Journal(options.data)
     journal.mark_broken()
     library = ServedLibrary(options, catalog)
-    return State(
+    return ServerState(
         options,
         keys,
         catalog,
         journal,
         RunPool(options, catalog, journal, library),
-        Arrivals(options),
+        Uploads(options),
         library,
         Watcher(lambda: library.library, catalog),
     )
 
 
 # a coroutine: FastAPI calls plain functions in a thread, which waits behind other threads
-async def _state(request: Request) -> State:
-    state: State = request.app.state.longtake
+async def _state(request: Request) -> ServerState:
+    state: ServerState = request.app.state.longtake
     return state
 
 
-Shared = Annotated[State, Depends(_state)]
+StateParam = Annotated[ServerState, Depends(_state)]
 """Parameter of a route: the server's state."""

@@ -22,7 +22,7 @@ import httpx
 
 from longtake.config import MediaSettings
 from longtake.errors import ConfigError, MediaError
-from longtake.media.video import probe
+from longtake.video.video import probe
 from longtake.server.films import SUFFIXES
 from longtake.server.options import ServeOptions
 
@@ -41,7 +41,7 @@ class TooLarge(MediaError):
         super().__init__(name, "too_large", f"larger than {most:,} bytes (--max-upload)")
 
 
-def sweep(folder: Path) -> None:
+def remove_drafts(folder: Path) -> None:
     """Remove what an earlier server left unfinished."""
     for draft in folder.glob(f"{DRAFT}*"):
         draft.unlink(missing_ok=True)
@@ -57,13 +57,13 @@ def safe_name(name: str) -> str:
     return f"{stem[:120] or 'film'}{suffix.lower()}"
 
 
-class Arrivals:
+class Uploads:
     """Takes films into the folder of uploads."""
 
     def __init__(self, options: ServeOptions) -> None:
         self._folder, self._limits = options.uploads, options.settings.media
         self._most, self._domains = options.max_upload, options.allow_url
-        sweep(self._folder)
+        remove_drafts(self._folder)
 
     async def upload(self, name: str, body: AsyncIterator[bytes], length: int | None) -> Path:
         """Store a film as it arrives; the loop waits for no disk."""

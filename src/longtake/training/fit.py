@@ -1,31 +1,154 @@
-"""Contrastive training of the retrieval head with LVAgent's schedule and exact checkpoints.
-
-Adam, batches of 64, ten epochs, a learning rate of 1e-4 with cosine decay. The encoders are frozen
-and their vectors are the input (the authors train them at 1e-7). The order of an epoch depends only
-on the seed and its number, so a resumed run sees the same batches as an uninterrupted one.
-"""
+"""The retrieval head of :mod:`longtake.perception.retriever` in torch, for batches of clips."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+from longtake.errors import MissingExtra
+from longtake.perception.retriever import EPSILON
+from longtake.perception.retriever import Shape
+import numpy as np
+from numpy.typing import NDArray
+from collections.abc import Sequence
+from longtake.perception.minilm import MeanPooling
+from longtake.training.data import Pairs
 import json
 import math
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable
+from dataclasses import asdict
+from dataclasses import dataclass
+from dataclasses import field
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
-
-from longtake.errors import ConfigError, ModelError, RunError
-from longtake.perception.headfile import Shape, initial, network
+from longtake.errors import ConfigError
+from longtake.errors import ModelError
+from longtake.errors import RunError
+from longtake.perception.retriever import initial
+from longtake.perception.retriever import network
 from longtake.perception.protocols import ImageEncoder
-from longtake.perception.retrieval import CARD, WEIGHTS, RetrievalHead
+from longtake.perception.retriever import CARD
+from longtake.perception.retriever import WEIGHTS
+from longtake.perception.retriever import RetrievalHead
 from longtake.perception.runtime import Compute
-from longtake.training.head import need_torch, scores
-from longtake.training.pairs import Pairs
-from longtake.training.scoring import pooled_scores, recalls, scale_of
+
+
+PURPOSE = "training a retrieval head"
+
+
+def need_torch() -> Any:
+    """The torch module; raises MissingExtra, which says how to install it."""
+    try:
+        import torch
+    except ImportError as error:
+        raise MissingExtra("train", PURPOSE) from error
+    return torch
+
+
+def tokens(weights: Mapping[str, Any], shape: Shape, frames: Any, mask: Any) -> Any:
+    """Temporal tokens ``z`` of clips ``b × t × d``; ``mask`` is true for existing frames."""
+    torch = need_torch()
+    functional = torch.nn.functional
+    batch, length, dim = frames.shape
+
+    def linear(rows: Any, name: str) -> Any:
+        return rows @ weights[f"{name}.weight"] + weights[f"{name}.bias"]
+
+    def norm(rows: Any, name: str) -> Any:
+        weight, bias = weights[f"{name}.weight"], weights[f"{name}.bias"]
+        return functional.layer_norm(rows, (dim,), weight, bias, EPSILON)
+
+    def split(rows: Any) -> Any:
+        return rows.view(batch, length, shape.heads, dim // shape.heads).transpose(1, 2)
+
+    hidden = frames + weights["positions"][:length]
+    for layer in range(shape.layers):
+        at = f"layer{layer}"
+        normed = norm(hidden, f"{at}.norm1")
+        query, key, value = (
+            split(linear(normed, f"{at}.{part}")) for part in ("query", "key", "value")
+        )
+        visible = mask[:, None, None, :]
+        mixed = functional.scaled_dot_product_attention(query, key, value, attn_mask=visible)
+        merged = mixed.transpose(1, 2).reshape(batch, length, dim)
+        hidden = hidden + linear(merged, f"{at}.mix")
+        wide = functional.gelu(linear(norm(hidden, f"{at}.norm2"), f"{at}.wide"))
+        hidden = hidden + linear(wide, f"{at}.narrow")
+    return functional.normalize(frames + linear(norm(hidden, "norm"), "out"), dim=-1)
+
+
+def scores(
+    weights: Mapping[str, Any],
+    shape: Shape,
+    frames: Any,
+    mask: Any,
+    texts: Any,
+    *,
+    half: bool = False,
+) -> Any:
+    """Cosines of every clip with every text, ``b × n``.
+
+    With ``half``, only the transformer runs in bfloat16: cosines in bfloat16 are accurate to a few
+    thousandths, which is a few tenths of a logit.
+    """
+    torch = need_torch()
+    functional = torch.nn.functional
+    with torch.autocast(frames.device.type, dtype=torch.bfloat16, enabled=half):
+        z = tokens(weights, shape, frames, mask)
+    z = z.float()
+    texts = functional.normalize(texts, dim=-1)
+    near = torch.einsum("btd,nd->bnt", z, texts).masked_fill(~mask[:, None, :], float("-inf"))
+    closest = near.argmax(dim=-1, keepdim=True)
+    # each clip pooled once per token j, with that token added (b × j × d);
+    # every text then takes the version of its closest token
+    summed = functional.normalize(frames[:, None] + z[:, :, None], dim=-1) * mask[:, None, :, None]
+    pooled = functional.normalize(summed.sum(dim=2), dim=-1)
+    return torch.einsum("bjd,nd->bnj", pooled, texts).gather(-1, closest).squeeze(-1)
+
+
+TIED = 1e-6
+"""Scores that differ by no more than this are equal."""
+
+
+def recall(scores: NDArray[np.floating], k: int) -> float:
+    """Recall@k of ``scores[text, clip]``: how often clip i is among the best ``k`` for text i.
+
+    Tied scores have no order, so a clip tied with others counts by the probability that a random
+    order puts it among the best ``k``.
+    """
+    if len(scores) == 0:
+        return 0.0
+    own = np.diag(scores)[:, None]
+    better = (scores > own + TIED).sum(axis=1)
+    tied = (np.abs(scores - own) <= TIED).sum(axis=1)  # itself included
+    return float(np.clip((k - better) / tied, 0.0, 1.0).mean())
+
+
+KS = (1, 5, 10)
+
+
+def recalls(scores: NDArray[np.floating], ks: Sequence[int] = KS) -> dict[str, float]:
+    """Recall at 1, 5 and 10 for ``scores[text, clip]``, where matching pairs share an index."""
+    return {str(k): round(recall(scores, k), 6) for k in ks}
+
+
+def pooled_scores(pairs: Pairs) -> NDArray[np.float32]:
+    """``scores[text, clip]`` by mean pooling, the baseline for a trained head."""
+    texts, pooling = np.asarray(pairs.texts, np.float32), MeanPooling()
+    return np.stack([pooling.scores(pairs.clip(number), texts) for number in range(len(pairs))]).T
+
+
+def scale_of(scores: NDArray[np.floating]) -> tuple[float, float] | None:
+    """The scores that count as 0 and as 1, or ``None`` if they cannot be told apart.
+
+    These are the median score of clips with other captions and with their own.
+    """
+    own = np.diag(scores)
+    other = scores[~np.eye(len(scores), dtype=bool)]
+    if not len(other):
+        return None
+    low, high = float(np.median(other)), float(np.median(own))
+    return (round(low, 6), round(high, 6)) if high > low else None
+
 
 CHECKPOINT = "checkpoint.pt"
 AGREE = 2e-3
@@ -50,7 +173,7 @@ class Schedule:
 
 
 @dataclass
-class Progress:
+class TrainingProgress:
     """Results so far, epoch by epoch."""
 
     losses: list[float] = field(default_factory=list)
@@ -61,7 +184,7 @@ class Progress:
     device: str = ""
 
 
-Tell = Callable[[int, float, Progress], None]
+Tell = Callable[[int, float, TrainingProgress], None]
 """Called with the epoch, the completed share of it, and the results so far."""
 
 
@@ -76,7 +199,7 @@ def fit(
     resume: bool = False,
     tell: Tell = lambda epoch, share, progress: None,  # noqa: ARG005
     stop_after: int | None = None,
-) -> tuple[dict[str, NDArray[np.float32]], Progress]:
+) -> tuple[dict[str, NDArray[np.float32]], TrainingProgress]:
     """Train a head; returns its weights and results.
 
     ``stop_after`` ends training after that many steps, as if the process had been killed.
@@ -111,7 +234,7 @@ class _Training:
             "tested": len(test),
         }
 
-    def run(self, *, resume: bool, tell: Tell, stop_after: int | None) -> Progress:
+    def run(self, *, resume: bool, tell: Tell, stop_after: int | None) -> TrainingProgress:
         progress, epoch, step, total = self._begin(resume)
         progress.device = self._device_name()
         progress.pooled = recalls(pooled_scores(self.test))
@@ -178,12 +301,12 @@ class _Training:
         mask = torch.arange(frames.shape[1], device=self.device)[None] < counts[:, None]
         return frames, mask, torch.tensor(pairs.texts, device=self.device).float()
 
-    def _begin(self, resume: bool) -> tuple[Progress, int, int, float]:
+    def _begin(self, resume: bool) -> tuple[TrainingProgress, int, int, float]:
         """Results, epoch, step and summed loss to start from: zero, or those of the checkpoint."""
         file = self.folder / CHECKPOINT
         if not file.exists():
             self.folder.mkdir(parents=True, exist_ok=True)
-            return Progress(), 0, 0, 0.0
+            return TrainingProgress(), 0, 0, 0.0
         if not resume:
             raise RunError(
                 f"{self.folder}: contains a checkpoint; pass --resume to continue, "
@@ -198,9 +321,9 @@ class _Training:
             for name, value in stored["weights"].items():
                 self.weights[name].copy_(value)
         self.adam.load_state_dict(stored["adam"])
-        return Progress(**stored["progress"]), stored["epoch"], stored["step"], stored["total"]
+        return TrainingProgress(**stored["progress"]), stored["epoch"], stored["step"], stored["total"]
 
-    def _save(self, progress: Progress, epoch: int, step: int, total: float) -> None:
+    def _save(self, progress: TrainingProgress, epoch: int, step: int, total: float) -> None:
         weights = {name: value.detach() for name, value in self.weights.items()}
         state = {
             "spec": self.spec,
@@ -239,7 +362,7 @@ def export(
     shape: Shape,
     weights: Mapping[str, NDArray[np.float32]],
     test: Pairs,
-    progress: Progress,
+    progress: TrainingProgress,
     encoder: ImageEncoder,
     schedule: Schedule,
 ) -> RetrievalHead:
@@ -268,7 +391,7 @@ def export(
 
 
 def _check_recall(
-    folder: Path, written: Mapping[str, float], progress: Progress, tested: int
+    folder: Path, written: Mapping[str, float], progress: TrainingProgress, tested: int
 ) -> None:
     if not progress.recalls:
         return

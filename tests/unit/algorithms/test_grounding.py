@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longtake.algorithms.grounding import gap, iop, iou, precision, recall, tightness
+from longtake.algorithms.intervals import gap, iop, iou, precision, recall, tightness
 from longtake.types import Segment
 
 TRUTH = [Segment(10, 20), Segment(50, 60)]

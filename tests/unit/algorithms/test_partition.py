@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from longtake.algorithms import allocate, changepoint
 from longtake.algorithms.partition import PAPER, EventPartition, Samples
-from longtake.algorithms.selfsimilarity import resample
+from longtake.algorithms.novelty import resample
 
 
 def random_film(seed, blocks, seconds, count, dim=12):

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longtake.algorithms.coverage import coverage, union
-from longtake.algorithms.fusion import K, by_moment, reciprocal_rank
-from longtake.algorithms.phrases import SHORTEST, find, match, said_at, squeeze
+from longtake.algorithms.intervals import coverage, union
+from longtake.algorithms.novelty import K, by_moment, reciprocal_rank
+from longtake.algorithms.passages import SHORTEST, find, match, said_at, squeeze
 from longtake.types import Line, Segment
 
 

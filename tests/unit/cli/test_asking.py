@@ -9,10 +9,10 @@ import pytest
 from films import Recipe
 from PIL import Image
 
-from longtake.cli.tables import first_column
+from longtake.cli.output import first_column
 from longtake.config import load
 from longtake.errors import MissingExtra
-from longtake.perception.senses import Senses
+from longtake.perception.loader import PerceptionModels
 
 OPTIONS = ("--option", "red", "--option", "green", "--model", "test/obliging", "--no-verify")
 """Without the check of the answer, calls and frames are those of the method alone."""
@@ -43,7 +43,7 @@ def test_a_film_with_sound_is_asked_without_a_listener_and_that_is_said(run, tmp
     def missing(_):
         raise MissingExtra("speech", "speech recognition")
 
-    monkeypatch.setattr(Senses, "listener", property(missing))
+    monkeypatch.setattr(PerceptionModels, "listener", property(missing))
     path = Recipe("sound.mkv", sound_from=0.0).make(tmp_path)
     question = ("Which colour?", "--option", "red", "--option", "green")
     code, out, err = run("ask", path, *question, "--model", "llm=test/obliging")

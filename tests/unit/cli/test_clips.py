@@ -8,8 +8,8 @@ import pytest
 from films import FILMS
 
 from longtake import registry
-from longtake.cli import clipping
-from longtake.media.video import Video
+from longtake.cli import answers
+from longtake.video.video import Video
 
 OPTIONS = ("--option", "red", "--option", "green", "--model", "test/obliging", "--no-verify")
 
@@ -95,15 +95,15 @@ def test_clips_never_go_into_a_folder_that_holds_something(run, film, tmp_path):
 
 def test_the_player_starts_at_the_first_citation(run, film, monkeypatch):
     started = []
-    monkeypatch.setattr(clipping.shutil, "which", {"vlc": "/usr/bin/vlc"}.get)
-    monkeypatch.setattr(clipping.subprocess, "Popen", lambda command, **_: started.append(command))
+    monkeypatch.setattr(answers.shutil, "which", {"vlc": "/usr/bin/vlc"}.get)
+    monkeypatch.setattr(answers.subprocess, "Popen", lambda command, **_: started.append(command))
     _, out, _ = run("ask", film, "Which?", *OPTIONS, "--open", "--json")
     first = json.loads(out)["evidence"][0]["start"]
     assert started[0][:2] == ["/usr/bin/vlc", f"--start-time={first:.3f}"]
 
 
 def test_without_a_player_it_is_said_where_to_look(run, film, monkeypatch):
-    monkeypatch.setattr(clipping.shutil, "which", lambda _: None)
+    monkeypatch.setattr(answers.shutil, "which", lambda _: None)
     code, _, err = run("ask", film, "Which?", *OPTIONS, "--open")
     assert code == 0
     assert "no player found (install mpv or vlc)" in err

@@ -15,7 +15,7 @@ from PIL import Image
 
 from longtake import cli
 from longtake.cli.output import human_bytes, human_seconds
-from longtake.display import visible
+from longtake._util.display import visible
 from longtake.perception import runtime
 
 QUICK = ("--only", "subtitles", "--only", "frames")
@@ -96,7 +96,7 @@ def test_search_says_first_what_was_not_read_and_that_nothing_is_sure(run, film)
 
 
 def test_a_long_new_film_is_searched_by_a_first_look(run, subtitled, monkeypatch):
-    monkeypatch.setattr("longtake.cli.indexing.LONG", 1.0)
+    monkeypatch.setattr("longtake.cli.jobs.LONG", 1.0)
     looks = []
     monkeypatch.setattr("longtake.cli.search.glance", looks.append)
     code, out, err = run("search", subtitled, "hello")
@@ -269,7 +269,7 @@ def test_interrupt_exits_130(run, film, monkeypatch):
     def stop(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("longtake.index.pictures.build_frame_layers", stop)
+    monkeypatch.setattr("longtake.index.layers.build_frame_layers", stop)
     code, _, err = run("index", film, *QUICK)
     assert code == 130
     assert "finished work is kept" in err
@@ -279,7 +279,7 @@ def test_interrupt_while_a_library_is_loaded_exits_130(run, film, monkeypatch):
     def stop(*args, **kwargs):
         raise ImportError("initialization failed") from KeyboardInterrupt()
 
-    monkeypatch.setattr("longtake.index.pictures.build_frame_layers", stop)
+    monkeypatch.setattr("longtake.index.layers.build_frame_layers", stop)
     code, _, err = run("index", film, *QUICK)
     assert code == 130
     assert "interrupted" in err

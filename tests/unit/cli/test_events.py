@@ -11,7 +11,7 @@ import pytest
 from drawings import KNOWN
 
 from longtake import cli
-from longtake.media.writer import Encoding, write_film
+from longtake.video.clip import Encoding, write_film
 from longtake.perception.efficientnet import EfficientNetLite2
 
 FEW = ("--set", "a4vl.events.max_feature_frames=42")
@@ -36,7 +36,7 @@ def run(capsys, model_cache, monkeypatch):
         return code, *capsys.readouterr()
 
     made = EfficientNetLite2(model_cache)  # prepared once for the whole run
-    monkeypatch.setattr("longtake.perception.catalogue.EfficientNetLite2", lambda *_, **__: made)
+    monkeypatch.setattr("longtake.perception.encoders.EfficientNetLite2", lambda *_, **__: made)
     return run
 
 

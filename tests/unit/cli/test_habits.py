@@ -17,12 +17,12 @@ from support.models import waiting
 from support.patience import PATIENCE
 
 from longtake import registry
-from longtake.cli.looking import longest_gap
-from longtake.cli.painting import in_one_line, wrapped
-from longtake.cli.watching import StatusSink
+from longtake.cli.answers import longest_gap
+from longtake.cli.output import in_one_line, wrapped
+from longtake.cli.answers import StatusSink
 from longtake.config import load
-from longtake.events import ChatCalled, FramesSeen, RunStarted, StepBegan
-from longtake.session.history import history_file, past_questions, remember
+from longtake.tracing.events import ChatCalled, FramesSeen, RunStarted, StepBegan
+from longtake.runner.history import history_file, past_questions, remember
 
 MODEL = ("--model", "test/obliging", "--no-verify")
 
@@ -219,7 +219,7 @@ def test_history_is_private_searchable_and_can_be_turned_off(run, film):
 
 
 def test_the_history_keeps_the_newest(tmp_path, monkeypatch):
-    monkeypatch.setattr("longtake.session.history.MOST", 3)
+    monkeypatch.setattr("longtake.runner.history.MOST", 3)
     for number in range(5):
         remember(load(), tmp_path, f"question {number}", {})
     assert [past.question[-1] for past in past_questions(load())] == ["2", "3", "4"]

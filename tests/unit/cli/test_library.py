@@ -10,7 +10,7 @@ from support.working import Inline
 from unit.library.shelf import film
 
 from longtake import registry
-from longtake.cluster.engines import Where
+from longtake.cluster.backends import BackendAddress
 
 QUIET = ("--set", "perception.reader=false", "--set", "perception.listener=none")
 
@@ -54,7 +54,7 @@ def test_a_library_from_adding_to_removing(run, folder, monkeypatch):
 
 
 def test_an_engine_indexes_the_films_first(run, folder, monkeypatch):
-    monkeypatch.setattr(Where, "open", lambda self, workers: Inline())
+    monkeypatch.setattr(BackendAddress, "open", lambda self, workers: Inline())
     broken = folder / "broken.mp4"
     broken.write_bytes(b"not a film")
     code, out, err = run("library", "add", folder, "--on", "processes", "--json", *QUIET)

@@ -12,13 +12,13 @@ from films import FILMS
 from support.patience import FOREVER, PATIENCE
 
 from longtake import registry
-from longtake.cli.session import check_models
+from longtake.cli.options import check_models
 from longtake.errors import ModelError
 from longtake.index.layers import NetworkLayer
-from longtake.index.pictures import Pictures
-from longtake.session.asking import Session
-from longtake.session.casting import Casting
-from longtake.stopping import Cancelled
+from longtake.index.layers import Pictures
+from longtake.runner.session import Session
+from longtake.runner.assignment import ModelAssignment
+from longtake._util.cancellation import Cancelled
 
 
 @pytest.fixture(autouse=True)
@@ -124,7 +124,7 @@ def test_a_model_that_is_not_downloaded_is_noticed_before_too(run, film, monkeyp
 
 
 def test_weights_are_not_needed_here_if_other_machines_ask():
-    session = Session(casting=Casting(("local/qwen2.5-1.5b",)))
+    session = Session(casting=ModelAssignment(("local/qwen2.5-1.5b",)))
     check_models(session, ("llm",), here=False)
     with pytest.raises(ModelError, match="not downloaded yet"):
         check_models(session, ("llm",))

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from longtake.cli import quick
+from longtake.cli import ask
 
 
 @pytest.mark.parametrize(
@@ -19,4 +19,4 @@ def test_films_that_are_short_or_looked_at_and_limited_questions_take_the_usual_
     budget = SimpleNamespace(seconds=seconds)
     session = SimpleNamespace(settings=SimpleNamespace(budget=budget))
     manner = SimpleNamespace(method=method, session=session)
-    assert not quick.wants_first_look(manner, SimpleNamespace(duration=duration))
+    assert not ask.wants_first_look(manner, SimpleNamespace(duration=duration))

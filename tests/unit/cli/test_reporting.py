@@ -11,7 +11,7 @@ from support.server import Send, serve
 from longtake import cli
 from longtake.cli import eval as eval_module
 from longtake.errors import RunError
-from longtake.session.casting import BUILT_IN_METHOD, ONE_MODEL_METHOD
+from longtake.runner.assignment import BUILT_IN_METHOD, ONE_MODEL_METHOD
 
 
 def nextqa(folder: Path, video: str) -> Path:

@@ -11,12 +11,13 @@ import tomllib
 import pytest
 from support.server import Send, completion, serve
 
-from longtake import config, presets
+from longtake import config
+from longtake.config import vendors
 from longtake.cli import setup as command
-from longtake.cli.configuring import with_setting, write_setting
-from longtake.cli.findings import Advice, Findings, advise
+from longtake.cli.discovery import with_setting, write_setting
+from longtake.cli.discovery import Advice, Findings, advise
 from longtake.errors import ConfigError
-from longtake.models import nearby
+from longtake.llm import discovery
 
 NOTHING = Findings([], [], "", "", "", [], has_weights=False, model="")
 
@@ -40,9 +41,9 @@ def types(monkeypatch):
 @pytest.fixture(autouse=True)
 def nothing_nearby(monkeypatch):
     """Whatever runs on the machine of the test is not found."""
-    for variable in nearby.KEYS.values():
+    for variable in discovery.KEYS.values():
         monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setattr(nearby, "PRESETS", ())
+    monkeypatch.setattr(discovery, "PRESETS", ())
 
 
 @pytest.fixture
@@ -56,11 +57,11 @@ def ollama(monkeypatch):
 
     with serve(act) as served:
         port = int(served.url.rpartition(":")[2].partition("/")[0])
-        real = next(each for each in presets.PRESETS if each.label == "Ollama")
+        real = next(each for each in vendors.PRESETS if each.label == "Ollama")
         near = dataclasses.replace(real, base_url=served.url, port=port)
-        others = [each for each in presets.PRESETS if not each.is_server]
-        monkeypatch.setattr(presets, "PRESETS", (*others, near))
-        monkeypatch.setattr(nearby, "PRESETS", (*others, near))
+        others = [each for each in vendors.PRESETS if not each.is_server]
+        monkeypatch.setattr(vendors, "PRESETS", (*others, near))
+        monkeypatch.setattr(discovery, "PRESETS", (*others, near))
         yield served
 
 
@@ -106,8 +107,8 @@ def test_yes_takes_a_server_on_this_machine_and_no_key(run, monkeypatch, ollama)
 
 def test_a_key_is_offered_with_where_things_would_go(monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-marked")
-    monkeypatch.setattr(nearby, "PRESETS", presets.PRESETS)
-    found = dataclasses.replace(NOTHING, keys=nearby.found_keys())
+    monkeypatch.setattr(discovery, "PRESETS", vendors.PRESETS)
+    found = dataclasses.replace(NOTHING, keys=discovery.found_keys())
     first, last = command.choices(found)
     assert "api.anthropic.com" in first.line
     assert "sk-marked" not in first.line
@@ -178,7 +179,7 @@ def test_advice_ends_with_commands():
         NOTHING, has_weights=True, player="/mpv", extras=["speech", "serve", "plot"]
     )
     assert advise(ready) == []
-    with_key = dataclasses.replace(ready, keys=[nearby.Key("X_KEY", "x.example", None)])
+    with_key = dataclasses.replace(ready, keys=[discovery.Key("X_KEY", "x.example", None)])
     assert advise(with_key) == [
         Advice(
             "$X_KEY found, and no model is chosen: a larger model answers better", "longtake setup"

@@ -10,15 +10,15 @@ import pytest
 from films import Recipe, x264
 from support.working import Inline, make_film
 
-from longtake.cluster import parts
-from longtake.cluster.indexing import Indexing
-from longtake.cluster.parts import Place, for_workers, split_at_keyframes
+from longtake.cluster import indexing
+from longtake.cluster.indexing import ClusterIndexer
+from longtake.cluster.indexing import IndexTarget, for_workers, split_at_keyframes
 from longtake.config import CacheSettings, IndexSettings, Settings
 from longtake.index.tasks import tasks
-from longtake.perception.protocols import Heard, Unsupported
-from longtake.perception.senses import Senses
-from longtake.process_pool import WorkerPool
-from longtake.session.films import open_film
+from longtake.perception.protocols import Heard, UnsupportedSpeech
+from longtake.perception.loader import PerceptionModels
+from longtake._util.process_pool import WorkerPool
+from longtake.runner.session import open_film
 from longtake.types import Line, Segment
 
 SPOKEN = Recipe("cluster_spoken.mp4", x264(fps=Fraction(1)), count=150, sound_from=0.0)
@@ -61,15 +61,15 @@ def store(alone, tmp_path):
 
 
 def index(folder, *paths, engine, only=()):
-    places = [Place(path, chunks=1, settings=settings(folder)) for path in paths]
+    places = [IndexTarget(path, chunks=1, settings=settings(folder)) for path in paths]
     said = []
     with WorkerPool(engine) as pool:
-        films = list(Indexing(pool, said.append, lambda share: None).run(places, only))
+        films = list(ClusterIndexer(pool, said.append, lambda share: None).run(places, only))
     return films, said
 
 
 def test_layers_are_the_same_byte_for_byte(alone, store, short, monkeypatch):
-    monkeypatch.setattr(parts, "SHOTS", 1)
+    monkeypatch.setattr(indexing, "SHOTS", 1)
     broken = store / "broken.mp4"
     broken.write_bytes(b"not a film")
     # the worker is restarted at many steps, in the middle of tasks
@@ -77,7 +77,7 @@ def test_layers_are_the_same_byte_for_byte(alone, store, short, monkeypatch):
     films, _ = index(store, broken, short, engine=engine)
     failed, indexed = films
     assert (failed.path, failed.failure.exit_code) == (broken, 2)
-    assert [layer["name"] for layer in indexed.opened.layers] == list(parts.TASKS)
+    assert [layer["name"] for layer in indexed.opened.layers] == list(indexing.TASKS)
     assert indexed.failure is None
     folder, one = alone
     assert stored(store) == stored(folder)
@@ -96,12 +96,12 @@ class Chorus:
         end = start + len(samples) / 16_000
         begins = [7.0 * number for number in range(30) if start <= 7.0 * number < end]
         lines = [Line(Segment(at, at + 6.0), f"line at {at:g}") for at in begins]
-        return Heard(tuple(lines), (Unsupported(Segment(start, start + 1), "hum"),))
+        return Heard(tuple(lines), (UnsupportedSpeech(Segment(start, start + 1), "hum"),))
 
 
 def test_speech_is_joined_in_the_order_of_the_film(store, tmp_path, film_folder, monkeypatch):
-    monkeypatch.setattr(Senses, "listener", Chorus())
-    monkeypatch.setattr(parts, "TILES", 1)
+    monkeypatch.setattr(PerceptionModels, "listener", Chorus())
+    monkeypatch.setattr(indexing, "TILES", 1)
     path = SPOKEN.make(film_folder)
     one = open_film(path, settings(tmp_path / "one"))
     one.words.recognised.build()
@@ -126,7 +126,7 @@ def test_films_are_split_where_decoding_can_begin(tmp_path, short, film_folder):
 
 
 def test_a_store_that_a_worker_cannot_write_is_an_error(tmp_path, short, monkeypatch):
-    monkeypatch.setattr("longtake.index.scratch._problem", lambda root: "Read-only file system")
+    monkeypatch.setattr("longtake.index.store._problem", lambda root: "Read-only file system")
     (film,), _ = index(tmp_path, short, engine=Inline())
     assert "cannot be written" in film.failure.message
 

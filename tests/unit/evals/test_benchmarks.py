@@ -10,7 +10,7 @@ from films import pictures, x264
 from longtake.errors import ConfigError
 from longtake.evals.benchmarks import about, load
 from longtake.evals.benchmarks.mlvu import DEV
-from longtake.media.writer import write_film
+from longtake.video.clip import write_film
 from longtake.registry import benchmarks
 
 

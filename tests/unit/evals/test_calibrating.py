@@ -7,18 +7,18 @@ import json
 import pytest
 from support.footages import TestFootage
 
-from longtake.evals.calibrating import fit_runs
-from longtake.evals.cascade import Replayed, end
-from longtake.evals.cascade import passages as through
-from longtake.evals.endings import Ending, corrected, of_run
-from longtake.evals.items import Asked, Item
+from longtake.evals.calibration import fit_runs
+from longtake.evals.calibration import ReplayedRule, end
+from longtake.evals.calibration import passages as through
+from longtake.evals.calibration import Ending, corrected, of_run
+from longtake.evals.items import BenchmarkQuestion, LabelledQuestion
 from longtake.evals.runner import Scored
 from longtake.methods.auto.method import shipped
 from longtake.methods.baselines.method import Blind
-from longtake.models.backends.scripted import ScriptedChat
-from longtake.session.asking import solve
-from longtake.steps.calibration import Calibration
-from longtake.steps.run import Run
+from longtake.llm.backends.scripted import ScriptedChat
+from longtake.runner.session import solve
+from longtake.agents.calibration import Calibration
+from longtake.agents.run import Run
 from longtake.types import Question
 
 QUESTION = Question("Who leaves?", ("a", "b", "c", "d"))
@@ -37,7 +37,7 @@ def scored():
         supported = number % 2 == 0
         cheap = stage("cheap", "A" if supported else "B", 100, supported=float(supported))
         dear = stage("dear", "C" if number % 16 == 3 else "A", 50_000, supported=1.0)
-        items.append(Item(Asked(f"q{number}", f"film {number % 8}", QUESTION), "A"))
+        items.append(LabelledQuestion(BenchmarkQuestion(f"q{number}", f"film {number % 8}", QUESTION), "A"))
         rows.append({"status": "answered", "choice": dear["choice"], "stages": [cheap, dear]})
         right.append(dear["choice"] == "A")
     return Scored(items, rows, right)
@@ -45,7 +45,7 @@ def scored():
 
 def test_auto_learns_to_stop_where_the_cheap_stage_finds_support(scored):
     rule = fit_runs([("auto", scored)], {"benchmark": "made up"})
-    ends = [end(Replayed(passage, rule), rule) for passage in through(scored)]
+    ends = [end(ReplayedRule(passage, rule), rule) for passage in through(scored)]
     assert [point.visited[-1] for point in ends[:4]] == ["cheap", "dear", "cheap", "dear"]
     assert rule.stages["cheap"].stopped == pytest.approx(0.5)
     assert rule.stages["dear"].reached == pytest.approx(0.5)

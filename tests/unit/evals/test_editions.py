@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from longtake.errors import RunError
-from longtake.evals import labelled
+from longtake.evals import report
 from longtake.evals.benchmarks import load
 from longtake.evals.experiment import with_profile_model
 from longtake.lab.profile import LAB_2
-from longtake.session.casting import Casting
+from longtake.runner.assignment import ModelAssignment
 
 SMALL = {"seeds": "7", "minutes": "20", "questions": "20"}
 
@@ -19,19 +19,19 @@ def test_options_of_a_recorded_run_name_no_profile(options):
     recorded = load("lab", None, SMALL)
     assert recorded.settings["profile_hash"] == LAB_2.hash
     spec = {"name": "lab", "options": options, **recorded.settings}
-    assert labelled.recorded_options(spec) == SMALL
+    assert report.recorded_options(spec) == SMALL
 
 
 def test_a_run_on_the_older_edition_is_refused():
     with pytest.raises(RunError, match=r"lab-1.*longtake 0\.2"):
-        labelled.recorded_options({"name": "lab", "options": SMALL, "profile": "lab-1"})
+        report.recorded_options({"name": "lab", "options": SMALL, "profile": "lab-1"})
 
 
 def test_simulated_models_are_those_of_the_profile():
     models = ("vlm=lab/acuity=0.6", "llm=lab/profile=lab-1,seed=2")
-    casting = with_profile_model(Casting(models), "videoagent")
+    casting = with_profile_model(ModelAssignment(models), "videoagent")
     assert casting.models[0] == "lab/profile=lab-2"
     assert "vlm=lab/profile=lab-2,acuity=0.6" in casting.models
     assert "llm=lab/profile=lab-1,seed=2" in casting.models
     elsewhere = ("http://lab/x",)
-    assert with_profile_model(Casting(elsewhere), "videoagent").models == elsewhere
+    assert with_profile_model(ModelAssignment(elsewhere), "videoagent").models == elsewhere

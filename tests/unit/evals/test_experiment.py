@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from longtake.evals.experiment import frames_in_one_call, with_profile_model
-from longtake.evals.lab import lab
-from longtake.evals.solving import Solver, answer_one
-from longtake.session.asking import Session
-from longtake.session.casting import Casting
+from longtake.evals.benchmarks.lab import lab
+from longtake.evals.runner import Solver, answer_one
+from longtake.runner.session import Session
+from longtake.runner.assignment import ModelAssignment
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def answered(session, benchmark, frames):
 
 
 def test_uniform_is_given_what_one_call_can_hold(benchmark):
-    session = Session(casting=with_profile_model(Casting(), "uniform"))
+    session = Session(casting=with_profile_model(ModelAssignment(), "uniform"))
     most = frames_in_one_call(session, benchmark)
     assert answered(session, benchmark, most) == "answered"
     assert answered(session, benchmark, round(1.1 * most)) == "error"

@@ -7,9 +7,9 @@ import pytest
 from longtake.errors import ConfigError
 from longtake.evals import benchmarks
 from longtake.evals.benchmarks import films
-from longtake.evals.items import NOT_TOLD, Asked, Item
+from longtake.evals.items import NOT_TOLD, BenchmarkQuestion, LabelledQuestion
 from longtake.evals.scoring import sound
-from longtake.index.fingerprint import fingerprint
+from longtake.index.source import fingerprint
 from longtake.types import Question
 
 
@@ -55,13 +55,13 @@ def test_the_questions_are_whole():
 
 
 def test_where_nothing_tells_an_abstention_is_right_and_an_error_is_not():
-    item = Item(Asked("q", "v", Question("What colour?")), NOT_TOLD)
+    item = LabelledQuestion(BenchmarkQuestion("q", "v", Question("What colour?")), NOT_TOLD)
     assert sound(item, {"status": "abstained", "text": ""})
     assert not sound(item, {"status": "error"})
     assert not sound(item, {"status": "answered", "text": "green"})
 
 
 def test_any_accepted_phrase_is_right():
-    item = Item(Asked("q", "v", Question("Which?")), "Webb", accepted=("the telescope",))
+    item = LabelledQuestion(BenchmarkQuestion("q", "v", Question("Which?")), "Webb", accepted=("the telescope",))
     assert sound(item, {"status": "answered", "text": "It is the Telescope."})
     assert not sound(item, {"status": "answered", "text": "Webbed feet"})

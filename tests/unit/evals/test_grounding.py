@@ -8,15 +8,15 @@ import pytest
 
 from longtake.errors import ConfigError
 from longtake.evals.benchmarks import load
-from longtake.evals.grounding import measure
-from longtake.evals.items import Asked, Item
+from longtake.evals.scoring import measure_citations
+from longtake.evals.items import BenchmarkQuestion, LabelledQuestion
 from longtake.types import Question, Segment
 
 HEAD = "video_id,frame_count,width,height,question,answer,qid,type,a0,a1,a2,a3,a4\n"
 
 
 def item(*evidence):
-    return Item(Asked("q", "v", Question("What?", ("a", "b"))), "A", {}, evidence)
+    return LabelledQuestion(BenchmarkQuestion("q", "v", Question("What?", ("a", "b"))), "A", {}, evidence)
 
 
 def test_precision_and_recall_are_those_of_right_answers():
@@ -26,7 +26,7 @@ def test_precision_and_recall_are_those_of_right_answers():
         {"evidence": [[200.0, 201.0]]},
         {"evidence": []},
     ]
-    measured = measure(items, rows, [True, False, True])
+    measured = measure_citations(items, rows, [True, False, True])
     assert measured.questions == 3
     assert measured.precision == 0.5  # the third cites nothing: it has no precision
     assert measured.recall == 0.5
@@ -38,7 +38,7 @@ def test_precision_and_recall_are_those_of_right_answers():
 
 
 def test_a_benchmark_without_intervals_has_no_figures():
-    assert measure([item()], [{"evidence": [[1, 2]]}], [True]) is None
+    assert measure_citations([item()], [{"evidence": [[1, 2]]}], [True]) is None
 
 
 def test_nextgqa_in_its_native_format(tmp_path):

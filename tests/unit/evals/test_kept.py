@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from longtake.evals.benchmarks.kept import MANY, KeptSentences
+from longtake.evals.benchmarks.files import MANY, KeptSentences
 
 CAPTIONS = [f"a man {number}" for number in range(MANY)]
 

@@ -12,10 +12,10 @@ import pytest
 
 from longtake.errors import MissingExtra, RunError
 from longtake.evals import report
-from longtake.evals.items import Asked, Benchmark, Item
-from longtake.evals.markdown import markdown
-from longtake.evals.outcomes import list_errors
-from longtake.evals.page import page
+from longtake.evals.items import BenchmarkQuestion, Benchmark, LabelledQuestion
+from longtake.evals.report import markdown
+from longtake.evals.runs import list_errors
+from longtake.evals.html_report import html_report
 from longtake.evals.presets import Published
 from longtake.evals.runs import RunFolder
 from longtake.types import Question
@@ -46,11 +46,11 @@ def made(folder, choices, *, labels="ABAB", text="Why?", benchmark="toy", **spec
     """The report of a run with these choices; the label ``-`` stands for none."""
     items = []
     for i, label in enumerate(labels):
-        asked = Asked(f"q{i}", f"v{i // 2}", Question(text, ("one", "two")))
+        asked = BenchmarkQuestion(f"q{i}", f"v{i // 2}", Question(text, ("one", "two")))
         if label == "-":
-            items.append(Item(asked, None))
+            items.append(LabelledQuestion(asked, None))
         else:
-            items.append(Item(asked, label, {"type": text[:40]}))
+            items.append(LabelledQuestion(asked, label, {"type": text[:40]}))
     run = RunFolder(folder)
     default_spec = {
         "method": {"name": "m"},
@@ -78,7 +78,7 @@ def made(folder, choices, *, labels="ABAB", text="Why?", benchmark="toy", **spec
 
 def test_the_page_escapes_what_films_and_models_say(tmp_path):
     reported = made(tmp_path / "evil", ["A", "B", "A", None], text=HOSTILE, models={"llm": HOSTILE})
-    text = page(
+    text = html_report(
         [reported], beside=tmp_path, published={HOSTILE: [Published(50.0, HOSTILE, HOSTILE)]}
     )
     seen = Seen(text)
@@ -97,7 +97,7 @@ def test_the_page_links_to_existing_traces(tmp_path):
     reported = made(tmp_path / "runs" / "one", "AB")
     (reported.folder / "traces").mkdir()
     (reported.folder / "traces" / "q1.jsonl").write_text("{}\n")
-    assert Seen(page([reported], beside=tmp_path, published={})).links == [
+    assert Seen(html_report([reported], beside=tmp_path, published={})).links == [
         "runs/one/traces/q1.jsonl"
     ]
 
@@ -105,7 +105,7 @@ def test_the_page_links_to_existing_traces(tmp_path):
 def test_the_page_sets_runs_side_by_side(tmp_path):
     first, second = made(tmp_path / "first", "ABAB"), made(tmp_path / "second", "BBBB")
     published = {"p": [Published(60.2, "Theirs", "Table 2")]}
-    text = page([first, second], beside=tmp_path, published=published)
+    text = html_report([first, second], beside=tmp_path, published=published)
     assert "100.0%" in text
     assert "first − second" in text
     assert "+50.0%" in text
@@ -125,7 +125,7 @@ def test_runs_are_compared_with_the_first_on_their_benchmark(tmp_path):
             runs.append(made(folder, choices, benchmark=benchmark))
     names = [names for names, _ in report.differences(runs)]
     assert names == ["toy-0 − toy-1", "other-0 − other-1"]
-    for text in (page(runs, beside=tmp_path, published={}), markdown(runs)):
+    for text in (html_report(runs, beside=tmp_path, published={}), markdown(runs)):
         assert all(name in text for name in names)
         assert "toy-0 − other-0" not in text
         assert "m/1" in text
@@ -141,7 +141,7 @@ def test_models_are_named_once_and_a_team_by_its_members(tmp_path):
 
 def test_runs_without_labels_are_shown_and_can_be_submitted(tmp_path):
     reported = made(tmp_path / "full", ["B", "A", None, "B"], labels="----")
-    assert "no public labels" in page([reported], beside=tmp_path, published={})
+    assert "no public labels" in html_report([reported], beside=tmp_path, published={})
     assert "no public labels" in markdown([reported])
     assert report.plain([reported])[0]["accuracy"] is None
     submitted = report.submission(reported, ("q_uid", "answer"))
@@ -157,7 +157,7 @@ def test_an_unfinished_run_cannot_be_submitted(tmp_path):
 def test_a_missing_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(MissingExtra, match=r"longtake\[report\]"):
-        page([made(tmp_path / "run", "AB")], beside=tmp_path, published={})
+        html_report([made(tmp_path / "run", "AB")], beside=tmp_path, published={})
 
 
 def test_runs_under_several_budgets_are_a_curve(tmp_path):
@@ -174,9 +174,9 @@ def test_runs_under_several_budgets_are_a_curve(tmp_path):
     assert limit == "tokens"
     ((_, curve),) = methods.items()
     assert [(x, run.name) for x, run in curve] == [(1000.0, "little"), (90000.0, "much")]
-    text = page(runs, beside=tmp_path, published={})
+    text = html_report(runs, beside=tmp_path, published={})
     assert "Accuracy against budget" in text
-    assert "Accuracy against budget" not in page(runs[:1], beside=tmp_path, published={})
+    assert "Accuracy against budget" not in html_report(runs[:1], beside=tmp_path, published={})
 
 
 def test_errors_are_listed_by_frequency_and_the_rest_counted(tmp_path):
@@ -184,7 +184,7 @@ def test_errors_are_listed_by_frequency_and_the_rest_counted(tmp_path):
     run = RunFolder(reported.folder)
     for number, error in enumerate("aabcdefg"):
         run.append({"id": f"q{number}", "status": "error", "error": error, "usage": USAGE})
-    items = [Item(Asked(f"q{i}", "v", Question("Why?", ("one", "two"))), "A") for i in range(8)]
+    items = [LabelledQuestion(BenchmarkQuestion(f"q{i}", "v", Question("Why?", ("one", "two"))), "A") for i in range(8)]
     failed = report.read(run, Benchmark("toy", items, None))
     assert failed.ended == "8 error"
     assert failed.errors == {"a": 2, "b": 1, "c": 1, "d": 1, "e": 1, "f": 1, "g": 1}

@@ -14,15 +14,15 @@ import pytest
 from processes import SECRET, Captions, masked
 
 from longtake.config import AnswerSettings, Settings
-from longtake.entries import OpenAIEntry
+from longtake.config.entries import OpenAIEntry
 from longtake.errors import LongtakeError, RunError
-from longtake.evals.items import Asked, Benchmark, Item
+from longtake.evals.items import BenchmarkQuestion, Benchmark, LabelledQuestion
 from longtake.evals.runner import evaluate, specify
 from longtake.evals.runs import RunFolder, differences
-from longtake.evals.solving import Solver
-from longtake.process_pool import spawn
-from longtake.session.asking import Session
-from longtake.session.casting import Casting
+from longtake.evals.runner import Solver
+from longtake._util.process_pool import spawn
+from longtake.runner.session import Session
+from longtake.runner.assignment import ModelAssignment
 from longtake.types import Question
 
 OPTIONS = ("one", "two")
@@ -33,9 +33,9 @@ def benchmark(count=6, videos=3, labels="AB", broken=False):
     items = []
     for i in range(count):
         video = "broken" if broken and i == 0 else f"v{i % videos}"
-        asked = Asked(f"q{i}", video, Question(f"Question {i}?", OPTIONS))
+        asked = BenchmarkQuestion(f"q{i}", video, Question(f"Question {i}?", OPTIONS))
         tags = {"type": "odd" if i % 2 else "even"}
-        items.append(Item(asked, labels[i % len(labels)], tags))
+        items.append(LabelledQuestion(asked, labels[i % len(labels)], tags))
     return Benchmark("toy", items, Captions())
 
 
@@ -107,7 +107,7 @@ def test_a_different_spec_is_rejected_and_the_difference_named(tmp_path):
 def test_the_spec_has_everything_that_determines_the_results(tmp_path):
     folder, asked = RunFolder(tmp_path / "run"), benchmark(count=1)
     settings = Settings(models={"mine": OpenAIEntry(model="a")})
-    first = Solver("blind", Session(settings, Casting(("lab/acuity=1",))))
+    first = Solver("blind", Session(settings, ModelAssignment(("lab/acuity=1",))))
 
     def changed(solver, **changes):
         return replace(solver, session=replace(solver.session, **changes))
@@ -121,7 +121,7 @@ def test_the_spec_has_everything_that_determines_the_results(tmp_path):
     coarse = replace(settings, index=replace(settings.index, fps=0.2))
     with pytest.raises(RunError, match=r"index was .*fps=1.0.*fps=0.2"):
         evaluate(changed(first, settings=coarse), asked, folder, resume=True)
-    named = changed(first, casting=Casting(("mine",)))
+    named = changed(first, casting=ModelAssignment(("mine",)))
     spec = specify(named, asked)
     slower = changed(named, settings=Settings(models={"mine": OpenAIEntry(model="a", timeout=9.0)}))
     assert differences(spec, specify(slower, asked)) == []
@@ -136,7 +136,7 @@ def test_the_spec_has_everything_that_determines_the_results(tmp_path):
 
 def test_a_fault_in_a_method_is_a_result_with_what_it_used(tmp_path):
     unchecked = Settings(answers=AnswerSettings(verify=False))
-    session = Session(unchecked, Casting(("lab/acuity=1",)))
+    session = Session(unchecked, ModelAssignment(("lab/acuity=1",)))
     faulty = Solver("processes:Faulty", session)
     scored = evaluate(faulty, benchmark(), RunFolder(tmp_path / "run"))
     assert [row["status"] for row in scored.rows] == ["answered", "error", "answered"] * 2
@@ -147,7 +147,7 @@ def test_a_fault_in_a_method_is_a_result_with_what_it_used(tmp_path):
 
 def test_a_full_disk_ends_the_run_and_is_no_result(tmp_path):
     folder = RunFolder(tmp_path / "run")
-    session = Session(casting=Casting(("lab/acuity=1",)))
+    session = Session(casting=ModelAssignment(("lab/acuity=1",)))
     faulty = Solver("processes:Faulty", session.with_fields("processes:Faulty", {"full": "v2"}))
     with pytest.raises(LongtakeError, match="No space left"):
         evaluate(faulty, benchmark(), folder)
@@ -220,8 +220,8 @@ def test_killed_and_resumed_equals_unbroken(tmp_path):
         "from longtake.evals.runner import evaluate\n"
         "from longtake.evals.runs import RunFolder\n"
         "from longtake.evals.items import Asked, Benchmark, Item\n"
-        "from longtake.evals.solving import Solver\n"
-        "from longtake.session.asking import Session\n"
+        "from longtake.evals.runner import Solver\n"
+        "from longtake.runner.session import Session\n"
         "from longtake.types import Question\n"
         "from processes import Captions\n"
         "def go(folder):\n"

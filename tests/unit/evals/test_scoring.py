@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longtake.evals.items import Asked, Item
+from longtake.evals.items import BenchmarkQuestion, LabelledQuestion
 from longtake.evals.scoring import (
     Difference,
     accuracy,
@@ -20,8 +20,8 @@ from longtake.evals.scoring import (
 )
 from longtake.types import Question
 
-CHOICE = Item(Asked("q", "v", Question("?", ("a", "b"))), "B")
-WORDS = Item(Asked("q", "v", Question("?")), "the red umbrella")
+CHOICE = LabelledQuestion(BenchmarkQuestion("q", "v", Question("?", ("a", "b"))), "B")
+WORDS = LabelledQuestion(BenchmarkQuestion("q", "v", Question("?")), "the red umbrella")
 
 
 def test_nothing_answered_is_wrong():
@@ -38,7 +38,7 @@ def test_words_are_compared_without_case_articles_and_marks():
 
 def test_items_without_labels_cannot_be_scored():
     with pytest.raises(ValueError, match="no public label"):
-        correct(Item(Asked("q", "v", Question("?", ("a", "b"))), None), "A", "")
+        correct(LabelledQuestion(BenchmarkQuestion("q", "v", Question("?", ("a", "b"))), None), "A", "")
 
 
 def test_clustered_error_by_hand():
@@ -91,7 +91,7 @@ def test_a_paired_difference_is_antisymmetric_and_inside_its_interval(rows):
 
 def test_by_tag():
     items = [
-        Item(Asked(str(i), "v", Question("?", ("a", "b"))), "A", {"type": "xy"[i % 2]})
+        LabelledQuestion(BenchmarkQuestion(str(i), "v", Question("?", ("a", "b"))), "A", {"type": "xy"[i % 2]})
         for i in range(4)
     ]
     rates = by_tag(items, [True, False, True, True], "type")

@@ -9,11 +9,11 @@ from processes import Captions
 
 from longtake import registry
 from longtake.errors import RunError
-from longtake.evals.items import Asked, Benchmark, Item
+from longtake.evals.items import BenchmarkQuestion, Benchmark, LabelledQuestion
 from longtake.evals.runs import RunFolder
 from longtake.evals.selection import estimates, select
-from longtake.session.asking import Session
-from longtake.steps.team import Member, read_team, write_team
+from longtake.runner.session import Session
+from longtake.agents.team import Member, read_team, write_team
 from longtake.types import Question
 
 OPTIONS = ("one", "two", "three")
@@ -30,7 +30,7 @@ LIBRARY = [
 
 def unlabelled(count=4, question="Question {}?", options=OPTIONS):
     items = [
-        Item(Asked(f"q{i}", f"v{i % 2}", Question(question.format(i), options)), None)
+        LabelledQuestion(BenchmarkQuestion(f"q{i}", f"v{i % 2}", Question(question.format(i), options)), None)
         for i in range(count)
     ]
     return Benchmark("toy", items, Captions())
@@ -103,7 +103,7 @@ def test_open_answers_are_compared_by_meaning(tmp_path, monkeypatch):
 
 
 def test_if_no_agent_can_answer_the_error_is_shown(tmp_path):
-    items = [Item(Asked("q0", "broken", Question("Which?", OPTIONS)), None)]
+    items = [LabelledQuestion(BenchmarkQuestion("q0", "broken", Question("Which?", OPTIONS)), None)]
     with pytest.raises(RunError, match="no captions"):
         select(LIBRARY[:2], Benchmark("toy", items, Captions()), Session(), tmp_path)
 

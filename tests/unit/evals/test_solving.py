@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from processes import Captions
 
-from longtake.evals.items import Asked
-from longtake.evals.lab import LabSource
-from longtake.evals.solving import Solver, answer_one, file_name
-from longtake.session.asking import Session
-from longtake.session.casting import Casting
+from longtake.evals.items import BenchmarkQuestion
+from longtake.evals.benchmarks.lab import LabSource
+from longtake.evals.runner import Solver, answer_one, file_name
+from longtake.runner.session import Session
+from longtake.runner.assignment import ModelAssignment
 from longtake.types import GIVEN, Question
 
 TOPIC = Question("What is this film mostly about?", ("kitchen", "garden", "office", "travel"))
@@ -49,9 +49,9 @@ def test_a_file_name_is_always_valid(identity):
 
 
 def test_a_result_tells_frames_and_rounds():
-    session = Session(casting=Casting(("lab/acuity=0.8",)))
+    session = Session(casting=ModelAssignment(("lab/acuity=0.8",)))
     solver = Solver("videoagent", session)
-    row = answer_one(solver, LabSource(captions=True), Asked("q", "3:5", TOPIC))
+    row = answer_one(solver, LabSource(captions=True), BenchmarkQuestion("q", "3:5", TOPIC))
     assert row["usage"]["frames"] == 0  # captions are read, not shown
     assert row["seen"] >= 5
     assert 1 <= row["rounds"] <= 3
@@ -61,7 +61,7 @@ def test_traces_of_similar_identities_do_not_overwrite_each_other(tmp_path):
     solver = Solver("processes:FirstOption", traces=tmp_path)
     question = Question("Which?", ("one", "two"))
     for identity in ("a/b", "a_b"):
-        row = answer_one(solver, Captions(), Asked(identity, "v0", question))
+        row = answer_one(solver, Captions(), BenchmarkQuestion(identity, "v0", question))
         assert row["status"] in GIVEN
     names = [path.name for path in sorted(tmp_path.iterdir())]
     assert len(names) == 2

@@ -3,7 +3,7 @@
 import numpy as np
 from support.footages import TestFootage
 
-from longtake.footage.relevance import fused
+from longtake.footage.look import fused
 from longtake.types import Line, Segment
 
 

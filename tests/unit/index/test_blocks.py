@@ -8,11 +8,11 @@ from scenes import lengths, make_scenes
 
 from longtake.algorithms.partition import EventPartition
 from longtake.algorithms.shots import tile_colours
-from longtake.index.blocks import _measure, measured, partition, sample_times
+from longtake.index.film import _measure, measured, partition, sample_times
 from longtake.index.film import Film
 from longtake.index.store import Store
-from longtake.media import decode
-from longtake.media.packets import PacketTable
+from longtake.video import decode
+from longtake.video.packets import PacketTable
 
 
 class Squinter:
@@ -74,7 +74,7 @@ def test_two_films_at_once_build_once(scenes, store, monkeypatch):
     made = film(scenes, store)
     built = []
     monkeypatch.setattr(
-        "longtake.index.blocks._measure", lambda *a: built.append(1) or _measure(*a)
+        "longtake.index.film._measure", lambda *a: built.append(1) or _measure(*a)
     )
     measured(made, EventPartition())
     measured(film(scenes, store), EventPartition())

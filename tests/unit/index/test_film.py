@@ -9,15 +9,15 @@ from films import FILMS, Recipe, read_number, x264
 
 from longtake.config import IndexSettings, Settings
 from longtake.errors import MediaError
-from longtake.events import Noted, Stream
+from longtake.tracing.events import Noted, Stream
 from longtake.index.film import Film
-from longtake.index.fingerprint import PIECE, fingerprint
+from longtake.index.source import PIECE, fingerprint
 from longtake.index.layers import CHUNK, Glimpses
-from longtake.index.packets import load_video
+from longtake.index.source import load_video
 from longtake.index.store import LayerKey, Store
 from longtake.index.tasks import tasks
-from longtake.media import decode
-from longtake.sinks.recorder import Recorder
+from longtake.video import decode
+from longtake.tracing.sinks import Recorder
 from longtake.types import Segment
 
 LONG = Recipe("long.mp4", x264(fps=Fraction(4), gop=8), count=4 * 200)

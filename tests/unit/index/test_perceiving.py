@@ -10,17 +10,17 @@ from films import FILMS, pictures, x264
 
 from longtake.config import PerceptionSettings
 from longtake.errors import MissingExtra
-from longtake.events import Stream
+from longtake.tracing.events import Stream
 from longtake.index.film import Film
-from longtake.index.glance import glance, spread
+from longtake.index.tasks import glance, spread
 from longtake.index.search import covered, search
-from longtake.index.speech import TILE
+from longtake.index.text_layers import TILE
 from longtake.index.store import Store
-from longtake.media.audio import RATE
-from longtake.media.writer import write_film
-from longtake.perception.protocols import Heard, TextBox, Unsupported
-from longtake.perception.senses import Senses
-from longtake.sinks.recorder import Recorder
+from longtake.video.audio import RATE
+from longtake.video.clip import write_film
+from longtake.perception.protocols import Heard, TextBox, UnsupportedSpeech
+from longtake.perception.loader import PerceptionModels
+from longtake.tracing.sinks import Recorder
 from longtake.types import Line, Segment
 
 
@@ -69,7 +69,7 @@ def path(tmp_path_factory):
 
 
 def opened(path, cache, models):
-    senses = Senses(PerceptionSettings(), models)
+    senses = PerceptionModels(PerceptionSettings(), models)
     senses.__dict__.update(listener=Ear(), reader=Eye())
     return Film(path, Store(cache), senses=senses)
 
@@ -113,7 +113,7 @@ def test_a_stretch_is_listened_to_alone(film):
 
 def test_speech_that_is_not_understood_is_kept_apart(film):
     film.senses.listener.listen = lambda samples, start=0.0: Heard(
-        (), (Unsupported(Segment(5, 9), "not English"),)
+        (), (UnsupportedSpeech(Segment(5, 9), "not English"),)
     )
     assert film.speech(Segment(0, 10)) == []
     key = film.words.recognised.unsupported_key
@@ -140,7 +140,7 @@ def test_shots_are_not_chosen_again_once_all_of_them_are_read(film, monkeypatch)
     def refuse(thumbnails):
         raise AssertionError("chose shots")
 
-    monkeypatch.setattr("longtake.index.onscreen.survey", refuse)
+    monkeypatch.setattr("longtake.index.text_layers.survey", refuse)
     assert film.onscreen() == lines
     assert film.onscreen(Segment(20, 30)) == lines[:1]
 
@@ -200,7 +200,7 @@ def test_a_witness_tells_what_each_channel_holds(encoded):
 
 
 def test_a_silent_film_has_no_speech(tmp_path, film_folder, prepared_models):
-    senses = Senses(PerceptionSettings(), prepared_models)
+    senses = PerceptionModels(PerceptionSettings(), prepared_models)
     film = Film(FILMS[0].make(film_folder), Store(tmp_path / "c"), senses=senses)
     assert film.words.recognised is None
     assert film.speech() == []
@@ -210,7 +210,7 @@ def test_without_a_listener_installed_the_rest_goes_on_with_one_note(encoded, mo
     def missing(_):
         raise MissingExtra("speech", "speech recognition")
 
-    monkeypatch.setattr(Senses, "listener", property(missing))
+    monkeypatch.setattr(PerceptionModels, "listener", property(missing))
     recorder, witness = Recorder(), encoded.witness()
     with Stream(recorder).active():
         assert encoded.speech() == encoded.known_lines()[0] == []

@@ -12,9 +12,9 @@ from processes import hold_film
 from support.patience import PATIENCE
 
 from longtake.errors import RunError
-from longtake.events import Stream
+from longtake.tracing.events import Stream
 from longtake.index.store import LayerKey, Store, _save
-from longtake.sinks.recorder import Recorder
+from longtake.tracing.sinks import Recorder
 
 KEY = LayerKey("rows", 1, {"fps": 1.0})
 

@@ -7,7 +7,7 @@ import sqlite3
 import pytest
 
 from longtake.algorithms import lexical
-from longtake.index.wordbook import WordBook
+from longtake.index.word_cache import WordCache
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def few(monkeypatch):
 
 @pytest.mark.usefixtures("few")
 def test_words_met_before_need_no_tables(tmp_path, monkeypatch):
-    book = WordBook(tmp_path / "cache" / "words.db")
+    book = WordCache(tmp_path / "cache" / "words.db")
     lexical.remember_in(book)
     told = lexical.lemma("lanterns"), lexical.idf("lantern"), lexical.idf("zzqx")
     rare = lexical._looked_up_rarity("harbour")
@@ -31,7 +31,7 @@ def test_words_met_before_need_no_tables(tmp_path, monkeypatch):
 
     for name in ("_looked_up_form", "_looked_up_rarity"):
         monkeypatch.setattr(lexical, name, refuse)
-    lexical.remember_in(WordBook(tmp_path / "cache" / "words.db"))
+    lexical.remember_in(WordCache(tmp_path / "cache" / "words.db"))
     assert (lexical.lemma("lanterns"), lexical.idf("lantern"), lexical.idf("zzqx")) == told
     # common words are known although nobody asked for them, and numbers are their own base form
     assert [lexical.lemma(word) for word in ("washes", "2026")] == ["wash", "2026"]
@@ -46,20 +46,20 @@ def test_words_met_before_need_no_tables(tmp_path, monkeypatch):
 @pytest.mark.usefixtures("few")
 def test_what_other_tables_said_is_forgotten(tmp_path):
     path = tmp_path / "words.db"
-    book = WordBook(path)
+    book = WordCache(path)
     book.keep({"washes": "nonsense"}, {})
     book.save()
-    assert WordBook(path).form("washes") == "nonsense"
+    assert WordCache(path).form("washes") == "nonsense"
     with sqlite3.connect(path) as base:
         base.execute("UPDATE tables SET versions = 'older'")
-    assert WordBook(path).form("washes") is None
+    assert WordCache(path).form("washes") is None
 
 
 @pytest.mark.usefixtures("few")
 def test_without_a_usable_file_the_tables_are_asked(tmp_path):
     path = tmp_path / "words.db"
     path.write_bytes(b"no database at all" * 100)
-    lexical.remember_in(WordBook(path))
+    lexical.remember_in(WordCache(path))
     assert lexical.lemma("washes") == "wash"
     assert lexical.idf("the") < lexical.idf("lantern")
 

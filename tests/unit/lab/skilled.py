@@ -6,8 +6,8 @@ from unit.lab.asking import model
 
 from longtake.lab.film import make_world
 from longtake.lab.footage import LabFootage
-from longtake.models.chat import Image, Options, say
-from longtake.timecode import clock
+from longtake.llm.chat import Image, Options, say
+from longtake._util.timecode import clock
 
 WORLD = make_world(3, 30, 80)
 SCRIPT = WORLD.script

@@ -12,15 +12,15 @@ from unit.lab.asking import CHOICE, answered, model, reply, shown, spoken_in
 
 from longtake.config import Settings
 from longtake.errors import ConfigError
-from longtake.lab.acuity import LabModel, parse
-from longtake.lab.code import Moment
-from longtake.lab.eyes import Eyes
+from longtake.lab.model import LabModel, parse
+from longtake.lab.frame_code import FrameMoment
+from longtake.lab.prompt import Eyes
 from longtake.lab.film import make_world
 from longtake.lab.footage import LabFootage
 from longtake.lab.profile import PROFILE, ModelProfile, Profile
-from longtake.models.catalogue import Catalogue
-from longtake.models.chat import Image, Options, request_hash, say
-from longtake.timecode import clock
+from longtake.llm.catalog import ModelCatalog
+from longtake.llm.chat import Image, Options, request_hash, say
+from longtake._util.timecode import clock
 from longtake.types import Frame
 
 WORLDS = [make_world(seed, 40, 80) for seed in (0, 1, 2)]
@@ -181,7 +181,7 @@ def test_a_sharper_eye_sees_all_that_a_duller_one_sees():
     script, gained = WORLDS[0].script, 0
     for happening in (*script.deeds, *script.signs):
         for second in range(happening.start, happening.end, 4):
-            moment = Moment(script.seed, script.minutes, second)
+            moment = FrameMoment(script.seed, script.minutes, second)
             seen = []
             for acuity in (0.3, 0.6, 1.0):
                 facts = {s.fact for s in Eyes(0, acuity, hallucination=0.0).look(moment)}
@@ -256,7 +256,7 @@ def test_invalid_names_are_rejected(name):
 
 
 def test_the_catalogue_opens_lab_models_and_sends_nothing_anywhere():
-    catalogue = Catalogue(Settings())
+    catalogue = ModelCatalog(Settings())
     chat = catalogue.open("lab/acuity=0.8,seed=2")
     assert chat.card.name == "lab/seed=2"  # 0.8 is the profile's own
     assert catalogue.host("lab/acuity=0.8") == ""

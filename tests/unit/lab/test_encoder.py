@@ -9,7 +9,7 @@ import pytest
 
 from longtake.lab.encoder import LabEncoder
 from longtake.lab.footage import LabFootage
-from longtake.lab.grammar import wish
+from longtake.lab.facts import wish
 from longtake.lab.world import make_script
 from longtake.perception.protocols import ImageTextEncoder
 from longtake.types import Frame

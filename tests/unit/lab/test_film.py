@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from longtake.algorithms.phrases import match
+from longtake.algorithms.passages import match
 from longtake.cli.lab import lab
 from longtake.config import PerceptionSettings, Settings
 from longtake.errors import ConfigError
 from longtake.index.film import Film
 from longtake.index.store import Store
-from longtake.lab import code
+from longtake.lab import frame_code
 from longtake.lab.encoder import LabEncoder
 from longtake.lab.film import make_world, read_script, write_world
 from longtake.lab.footage import LabFootage
-from longtake.lab.script import dump
+from longtake.lab.world import dump
 from longtake.perception.efficientnet import EfficientNetLite2
 from longtake.perception.ocr import RapidReader
 from longtake.types import Segment
@@ -73,8 +73,8 @@ def test_every_frame_of_the_film_carries_its_second(film):
     times = [0.0, 0.95, 7.5, 61.2, 119.9]
     for width in (None, 224):
         frames = film.at(times, width=width)
-        assert [code.read(frame.pixels) for frame in frames] == [
-            code.Moment(SEED, MINUTES, int(t)) for t in times
+        assert [frame_code.read(frame.pixels) for frame in frames] == [
+            frame_code.FrameMoment(SEED, MINUTES, int(t)) for t in times
         ]
 
 
@@ -133,7 +133,7 @@ def test_no_code_leaves_the_code_out(tmp_path):
     write_world(world, tmp_path / "w", code=False)
     with av.open(str(tmp_path / "w" / "film.mp4")) as file:
         frame = next(file.decode(video=0)).to_ndarray(format="rgb24")
-    assert code.read(frame) is None
+    assert frame_code.read(frame) is None
 
 
 def test_files_are_the_same_byte_for_byte(folder, tmp_path):

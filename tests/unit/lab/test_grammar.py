@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from longtake.lab.facts import Deed, Person, Presence, Saying, Sighting, Sign, Thing
-from longtake.lab.grammar import facts_in, sentence, wish, wished_in
-from longtake.lab.solving import joined
+from longtake.lab.facts import facts_in, sentence, wish, wished_in
+from longtake.lab.queries import joined
 from longtake.lab.world import make_script
 
 WHO = Person("red", "tall hat")

@@ -13,13 +13,13 @@ from support.listening import listening
 from unit.lab.asking import fields, model, shown, spoken_in
 
 import longtake.methods
-import longtake.steps
+import longtake.agents
 from longtake.lab.film import make_world
 from longtake.lab.footage import LabFootage
-from longtake.models.chat import Options, ToolSpec, say
-from longtake.models.replies.forms import schema_for
-from longtake.steps.team import Member
-from longtake.timecode import clock
+from longtake.llm.chat import Options, ToolSpec, say
+from longtake.llm.structured.schema import schema_for
+from longtake.agents.team import Member
+from longtake._util.timecode import clock
 from longtake.types import Segment
 
 WORLD = make_world(3, 30, 80)
@@ -108,7 +108,7 @@ def test_a_plan_that_goes_on_has_no_answer_and_nobody_reads_it():
 def reply_types():
     """Every pydantic model of methods and steps that is a whole reply, not a part of one."""
     kinds: set[type[BaseModel]] = set()
-    for package in (longtake.methods, longtake.steps):
+    for package in (longtake.methods, longtake.agents):
         for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             module = importlib.import_module(info.name)
             for value in vars(module).values():

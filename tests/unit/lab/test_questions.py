@@ -9,10 +9,10 @@ import pytest
 from longtake.lab import vocabulary as v
 from longtake.lab.facts import Deed, fits
 from longtake.lab.film import make_world
-from longtake.lab.grammar import facts_in, wished_in
+from longtake.lab.facts import facts_in, wished_in
 from longtake.lab.queries import FORMS, deed_in, query_in, scope_segment
 from longtake.lab.questions import KINDS, within
-from longtake.lab.solving import option_of, solve
+from longtake.lab.queries import option_of, solve
 from longtake.types import LETTERS
 
 SEEDS = (0, 1, 2, 3)

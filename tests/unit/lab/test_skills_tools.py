@@ -9,10 +9,10 @@ from pydantic import BaseModel
 from unit.lab.asking import fields, model, reply, shown, spoken_in
 from unit.lab.skilled import SCRIPT, SHARP, noted, question
 
-from longtake.models.replies.forms import Letter, schema_for
-from longtake.steps.ask import ask
-from longtake.steps.tools import tool, use_tools
-from longtake.timecode import clock
+from longtake.llm.structured.schema import Letter, schema_for
+from longtake.llm.structured.ask import ask
+from longtake.agents.tools import tool, use_tools
+from longtake._util.timecode import clock
 
 
 class Plan(BaseModel):

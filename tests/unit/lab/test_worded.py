@@ -7,17 +7,17 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from longtake.lab.worded import form_in, is_form, tools_in
+from longtake.lab.forms import form_in, is_form, tools_in
 from longtake.methods.symphony.grounding import ScoreReply, ToolReply
 from longtake.methods.symphony.method import PlanReply, VerdictReply
 from longtake.methods.symphony.perception import SubtitlesReply
 from longtake.methods.videoagent.method import ConfidenceReply, WishesReply
 from longtake.methods.videodetective.plan import OptionDecomposition, TimelineReply
 from longtake.methods.videodetective.scenes import ReportReply
-from longtake.models.replies.forms import Letter, follow, schema_for
-from longtake.steps.answer import ReasonedChoice
-from longtake.steps.form import Form
-from longtake.steps.votes import Groups
+from longtake.llm.structured.schema import Letter, follow, schema_for
+from longtake.agents.answer import ReasonedChoice
+from longtake.llm.structured.form import ReplyForm
+from longtake.agents.votes import Groups
 from longtake.types import Question
 
 QUESTION = Question("Who?", ("the man", "the dog"))
@@ -62,7 +62,7 @@ def shape(schema: Any, node: Any) -> Any:
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_a_form_in_words_holds_the_whole_form(kind: type[BaseModel]) -> None:
     schema = schema_for(kind, QUESTION)
-    form = Form.of(kind, {"question": QUESTION})
+    form = ReplyForm.of(kind, {"question": QUESTION})
     read = form_in(f"Look at this.\n\n{form.instruction}")
     assert read is not None
     assert shape(read, read) == shape(schema, schema)

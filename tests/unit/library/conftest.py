@@ -8,10 +8,10 @@ from unit.library.shelf import SETTINGS
 from longtake.config import cache_folder
 from longtake.lab.encoder import LabEncoder
 from longtake.library import Library
-from longtake.perception.senses import Senses
+from longtake.perception.loader import PerceptionModels
 
 
 @pytest.fixture
 def library(tmp_path):
-    senses = Senses(SETTINGS.perception, cache_folder(SETTINGS), images=LabEncoder())
+    senses = PerceptionModels(SETTINGS.perception, cache_folder(SETTINGS), images=LabEncoder())
     return Library(tmp_path / "library", SETTINGS, senses=senses, sentences=LabEncoder())

@@ -10,7 +10,7 @@ from films import FILMS
 
 from longtake.config import PerceptionSettings, Settings
 from longtake.library import Library
-from longtake.library.adding import Adder
+from longtake.library.add import Adder
 
 PLAIN = next(film for film in FILMS if film.name == "plain.mp4")
 SUBTITLES = "1\n00:00:00,500 --> 00:00:02,000\n{}\n\n2\n00:00:02,500 --> 00:00:03,500\n{}\n"

@@ -7,10 +7,10 @@ import shutil
 import pytest
 from unit.library.shelf import add, film
 
-from longtake.library.adding import Adder, rebuild
-from longtake.library.status import problems, status
-from longtake.library.watching import watch
-from longtake.library.where import parse
+from longtake.library.add import Adder, rebuild
+from longtake.library.collection import problems, status
+from longtake.library.add import watch
+from longtake.library.catalog import parse
 
 
 def states(report):

@@ -11,22 +11,22 @@ from longtake.config import AnswerSettings, BudgetSettings, Settings
 from longtake.errors import MediaError
 from longtake.lab.encoder import LabEncoder
 from longtake.lab.footage import LabFootage
-from longtake.lab.grammar import sentence
+from longtake.lab.facts import sentence
 from longtake.lab.library import make_library
 from longtake.library import Library, ask_library
-from longtake.library.entries import Facts
-from longtake.library.segment_index import FilmRows
+from longtake.library.catalog import Facts
+from longtake.library.segments import FilmRows
 from longtake.library.segments import material_of_footage, rows_of
-from longtake.media.container import NO_FILE
-from longtake.models import catalogue
-from longtake.models.backends.scripted import ScriptedChat
-from longtake.perception.senses import Senses
-from longtake.session.asking import Session
-from longtake.session.casting import Casting
+from longtake.video.container import NO_FILE
+from longtake.llm import catalog
+from longtake.llm.backends.scripted import ScriptedChat
+from longtake.perception.loader import PerceptionModels
+from longtake.runner.session import Session
+from longtake.runner.assignment import ModelAssignment
 from longtake.types import Question
 
 WORLD = make_library(5, 3, first_seed=40, questions=40)
-SESSION = Session(Settings(), Casting(("lab/acuity=1,latency=0",)))
+SESSION = Session(Settings(), ModelAssignment(("lab/acuity=1,latency=0",)))
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def library(tmp_path_factory):
     folder = tmp_path_factory.mktemp("library")
     encoder = LabEncoder()
     films = {script.name: LabFootage(script, encoder=encoder) for script in WORLD.scripts}
-    senses = Senses(Settings().perception, folder, images=encoder)
+    senses = PerceptionModels(Settings().perception, folder, images=encoder)
     library = Library(
         folder, senses=senses, sentences=encoder, opener=lambda entry: films[entry.name]
     )
@@ -97,7 +97,7 @@ def test_every_occurrence_goes_over_all_candidates_and_says_so(library, monkeypa
         return told[0] if told else "not told"
 
     monkeypatch.setattr(
-        catalogue.Catalogue, "open", lambda self, name, **rest: ScriptedChat(script)
+        catalog.ModelCatalog, "open", lambda self, name, **rest: ScriptedChat(script)
     )
     question = Question(f"List every time somebody says: {' / '.join(map(sentence, said))}")
     unchecked = replace(SESSION.settings, answers=AnswerSettings(verify=False))
@@ -123,7 +123,7 @@ def test_a_model_decides_on_every_occurrence_only_if_the_wording_allows_it(
         return "not told"
 
     monkeypatch.setattr(
-        catalogue.Catalogue, "open", lambda self, name, **rest: ScriptedChat(script)
+        catalog.ModelCatalog, "open", lambda self, name, **rest: ScriptedChat(script)
     )
     result = ask_library(library, SESSION, Question(text), "lookup")
     assert result.every is every

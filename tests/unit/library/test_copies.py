@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from longtake.library.copies import once, same_clip
-from longtake.library.segment_index import Stored
+from longtake.library.search import without_copies, same_clip
+from longtake.library.segments import StoredRow
 from longtake.library.segments import prints_of
 from longtake.types import Line, Segment
 
@@ -21,7 +21,7 @@ def stored(row, film, pictures=None, said=""):
     prints = b"" if pictures is None else prints_of(pictures).tobytes()
     segment = Segment(0, 10)
     lines = {"said": [Line(segment, said)]} if said else {}
-    return Stored(row, film, segment, lines, prints)
+    return StoredRow(row, film, segment, lines, prints)
 
 
 def test_a_clip_that_is_shifted_brighter_and_noisy_is_the_same():
@@ -55,5 +55,5 @@ def test_without_pictures_only_long_equal_texts_count(said, same):
 def test_moments_of_one_film_are_never_copies():
     clip = thumbnails(1)
     rows = [stored(1, "a", clip), stored(2, "b", clip), stored(3, "a", clip), stored(4, "c", clip)]
-    kept = [(first.row, [copy.row for copy in copies]) for first, copies in once(rows)]
+    kept = [(first.row, [copy.row for copy in copies]) for first, copies in without_copies(rows)]
     assert kept == [(1, [2, 4]), (3, [])]

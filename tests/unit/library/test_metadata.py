@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from longtake.errors import MediaError
-from longtake.library.metadata import date_in_name, facts_from, tags_in_name
-from longtake.media.folders import films_in
+from longtake.library.add import date_in_name, facts_from, tags_in_name
+from longtake.video.container import films_in
 
 
 @pytest.mark.parametrize(

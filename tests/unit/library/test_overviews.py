@@ -9,15 +9,15 @@ import pytest
 from unit.library.shelf import SETTINGS, film
 
 from longtake.config import Settings
-from longtake.library.exports import FORMATS, as_json, ffmetadata, markdown, webvtt, youtube
-from longtake.library.overviews import Chapter, Overview, make_overview, quote
-from longtake.models import catalogue
-from longtake.models.backends.scripted import ScriptedChat
-from longtake.session.asking import Session
-from longtake.session.films import open_film
+from longtake.library.overview import FORMATS, as_json, ffmetadata, markdown, webvtt, youtube
+from longtake.library.overview import Chapter, FilmOverview, make_overview, quote
+from longtake.llm import catalog
+from longtake.llm.backends.scripted import ScriptedChat
+from longtake.runner.session import Session
+from longtake.runner.session import open_film
 from longtake.types import Line, Segment
 
-OVERVIEW = Overview(
+OVERVIEW = FilmOverview(
     (
         Chapter(0.0, 4.0, "Hello"),
         Chapter(4.0, 75.5, "Costs = 3; #1 \\ <b> --> x", 12.0),
@@ -57,7 +57,7 @@ def test_an_overview_is_made_once_and_a_model_may_replace_quotations(
         return json.dumps({"titles": ["A walrus"] * len(quoted.chapters), "summary": "It sings."})
 
     monkeypatch.setattr(
-        catalogue.Catalogue, "open", lambda self, name, **rest: ScriptedChat(script)
+        catalog.ModelCatalog, "open", lambda self, name, **rest: ScriptedChat(script)
     )
     session = Session(Settings())
     for _ in range(2):
@@ -92,7 +92,7 @@ def test_webvtt_and_markdown_are_not_broken_by_titles():
 @pytest.mark.parametrize("kind", FORMATS)
 def test_every_format_ends_with_a_line(kind):
     assert FORMATS[kind]("x", OVERVIEW).endswith("\n")
-    assert FORMATS[kind]("x", Overview((), "", "film"))
+    assert FORMATS[kind]("x", FilmOverview((), "", "film"))
 
 
 def test_json_holds_everything():

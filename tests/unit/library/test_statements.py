@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from longtake.library.candidates import PASSAGES, candidates
-from longtake.library.entries import Entry
-from longtake.library.searching import FilmHits, Found, Moment
-from longtake.library.segment_index import query_words
-from longtake.library.statements import NOTHING, Asked
+from longtake.library.ask import PASSAGES, candidates
+from longtake.library.catalog import Entry
+from longtake.library.search import FilmHits, LibrarySearchResult, FoundMoment
+from longtake.library.segments import query_words
+from longtake.library.search import NOTHING, SentenceMatcher
 from longtake.types import Question, Segment
 
 
@@ -19,26 +19,26 @@ def test_stop_words_are_left_out_unless_there_are_no_others():
 
 
 def test_inflection_does_not_matter():
-    (statement,) = Asked("What does the saddle cost?").best(["The saddles cost ten."])
+    (statement,) = SentenceMatcher("What does the saddle cost?").best(["The saddles cost ten."])
     assert statement.share == 1
 
 
 def test_a_sentence_counts_alone():
-    asked = Asked("Who washes the red cup?")
+    asked = SentenceMatcher("Who washes the red cup?")
     together, apart = asked.best(["Ann washes a red cup.", "Ann washes a pot. Bob has a red cup."])
     assert together.share == 1
     assert apart.share < 0.7
 
 
 def test_neighbouring_words_break_a_tie():
-    asked = Asked("the red coat and the tall hat")
+    asked = SentenceMatcher("the red coat and the tall hat")
     right, swapped = asked.best(["a red coat, a tall hat", "a red hat, a tall coat"])
     assert right.words == swapped.words
     assert right.share > swapped.share
 
 
 def test_two_sentences_of_a_film_may_state_a_question_of_two_parts():
-    asked = Asked("What does the man who hid the pencil open at the museum?")
+    asked = SentenceMatcher("What does the man who hid the pencil open at the museum?")
     bridge, end, other = asked.best(
         ["A man hides the pencil.", "He opens a chest at the museum.", "Rain."]
     )
@@ -51,16 +51,16 @@ def test_two_sentences_of_a_film_may_state_a_question_of_two_parts():
 
 def hits(name, stated, *starts):
     moments = tuple(
-        Moment(start, Segment(start, start + 10), 0.5, sure=False, sources=()) for start in starts
+        FoundMoment(start, Segment(start, start + 10), 0.5, sure=False, sources=()) for start in starts
     )
     return FilmHits(Entry(name, name, 60.0), 1.0, moments, stated)
 
 
 @pytest.fixture
 def search():
-    plain = Found([hits("likely", 0.6, 0), hits("right", 0.6, 10, 20, 30, 40)], 9)
-    right = Found([hits("right", 1.0, 50), hits("likely", 0.6, 0)], 9)
-    wrong = Found([hits("other", 0.7, 0)], 9)
+    plain = LibrarySearchResult([hits("likely", 0.6, 0), hits("right", 0.6, 10, 20, 30, 40)], 9)
+    right = LibrarySearchResult([hits("right", 1.0, 50), hits("likely", 0.6, 0)], 9)
+    wrong = LibrarySearchResult([hits("other", 0.7, 0)], 9)
     return lambda text: {"Q": plain, "Q a": wrong, "Q b": right}[text]
 
 

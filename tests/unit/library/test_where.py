@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longtake.errors import ConfigError
-from longtake.library.entries import Entry
-from longtake.library.where import parse
+from longtake.library.catalog import Entry
+from longtake.library.catalog import parse
 
 LECTURE = Entry(
     "f1",

@@ -11,14 +11,14 @@ from films import Recipe, read_number, x264
 from support.patience import PATIENCE
 
 from longtake.errors import MediaError
-from longtake.media.video import Video
+from longtake.video.video import Video
 
 OVERWRITE = """
 import random, sys, threading, time
 from pathlib import Path
 from longtake.config import MediaSettings
 from longtake.errors import MediaError
-from longtake.media.video import Video
+from longtake.video.video import Video
 
 path, seed = Path(sys.argv[1]), int(sys.argv[2])
 chance, done = random.Random(seed), threading.Event()

@@ -7,11 +7,11 @@ import pytest
 from films import pictures, read_number
 
 from longtake.errors import MediaError
-from longtake.media.audio import RATE, listen
-from longtake.media.clip import cut, write_subtitles
-from longtake.media.subtitles import read_subtitles
-from longtake.media.video import Video
-from longtake.media.writer import Encoding, write_film
+from longtake.video.audio import RATE, listen
+from longtake.video.clip import cut, write_subtitles
+from longtake.video.subtitles import read_subtitles
+from longtake.video.video import Video
+from longtake.video.clip import Encoding, write_film
 from longtake.types import Line, Segment
 
 

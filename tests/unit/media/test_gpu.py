@@ -5,9 +5,9 @@ import pytest
 
 from longtake.config import MediaSettings
 from longtake.errors import ConfigError
-from longtake.media import decode, nvdec
-from longtake.media.video import Video
-from longtake.media.writer import write_film
+from longtake.video import decode, nvdec
+from longtake.video.video import Video
+from longtake.video.clip import write_film
 
 GPU = nvdec._obstacle() == ""
 

@@ -11,9 +11,9 @@ from films import Recipe, read_number, x264
 from longtake.config import Settings
 from longtake.index.film import Film
 from longtake.index.store import Store
-from longtake.media.audio import RATE, listen
-from longtake.media.packets import LONGEST
-from longtake.media.video import STILL, Video, sample_times
+from longtake.video.audio import RATE, listen
+from longtake.video.packets import LONGEST
+from longtake.video.video import STILL, Video, sample_times
 from longtake.types import Segment
 
 DAY = 24 * 3600.0

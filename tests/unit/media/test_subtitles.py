@@ -9,8 +9,8 @@ from films import numbered
 
 from longtake.config import MediaSettings
 from longtake.errors import MediaError
-from longtake.media.subtitles import embedded_subtitles, read_subtitles, sidecar
-from longtake.media.video import Video
+from longtake.video.subtitles import embedded_subtitles, read_subtitles, sidecar
+from longtake.video.video import Video
 from longtake.types import Line, Segment
 
 SRT = (

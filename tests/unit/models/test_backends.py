@@ -14,23 +14,16 @@ from support.clocks import TurnedClock
 
 from longtake import config, registry
 from longtake.config import Settings, merge
-from longtake.entries import (
-    ENTRIES,
-    LabEntry,
-    ModelEntry,
-    OpenAIEntry,
-    RecordedEntry,
-    ScriptedEntry,
-)
+from longtake.config.entries import ENTRIES, LabEntry, ModelEntry, OpenAIEntry, RecordedEntry, ScriptedEntry
 from longtake.errors import ConfigError, ModelError
-from longtake.events import RunStarted, Stream
-from longtake.models.backend import Backend, Opening
-from longtake.models.cache import Cached, ReplyStore
-from longtake.models.catalogue import Catalogue, load_backend
-from longtake.models.chat import Card, Message, Options, Reply, Unavailable, say
-from longtake.models.layers import Traced
-from longtake.overlay import Layer, number, tunable
-from longtake.sinks.jsonl import JsonlSink
+from longtake.tracing.events import RunStarted, Stream
+from longtake.llm.backend import Backend, Opening
+from longtake.llm.middleware import Cached, ReplyStore
+from longtake.llm.catalog import ModelCatalog, load_backend
+from longtake.llm.chat import Card, Message, Options, Reply, Unavailable, say
+from longtake.llm.middleware import Traced
+from longtake.config.overlay import Layer, number, tunable
+from longtake.tracing.jsonl import JsonlSink
 
 HELLO = [say("user", "Hello?")]
 
@@ -124,11 +117,11 @@ def echo(monkeypatch: pytest.MonkeyPatch) -> None:
     EchoChat.heard.clear()
 
 
-def configured(offline: bool = False, **values: Any) -> Catalogue:
+def configured(offline: bool = False, **values: Any) -> ModelCatalog:
     """A catalogue with the entry ``mine``, as a user would write it."""
     entry = {"backend": "echo", **values}
     settings = merge([Layer({"models": {"mine": entry}}, "user")])
-    return Catalogue(settings, offline=offline, clock=TurnedClock())
+    return ModelCatalog(settings, offline=offline, clock=TurnedClock())
 
 
 # built-in backends
@@ -147,14 +140,14 @@ def test_scripted_models_give_their_replies_in_order_and_keep_none(tmp_path: Pat
     settings = merge(
         [Layer({"models": {"two": {"backend": "scripted", "replies": ["A", "B"]}}}, "")]
     )
-    chat = Catalogue(settings).open("two", replies=ReplyStore(tmp_path))
+    chat = ModelCatalog(settings).open("two", replies=ReplyStore(tmp_path))
     assert [chat.complete(HELLO, Options()).text for _ in range(2)] == ["A", "B"]
     with pytest.raises(ModelError, match="ended after 2 replies"):
         chat.complete(HELLO, Options())
 
 
 def test_a_laboratory_model_can_have_an_entry() -> None:
-    catalogue = Catalogue(Settings(models={"sharp": LabEntry(model="acuity=1")}))
+    catalogue = ModelCatalog(Settings(models={"sharp": LabEntry(model="acuity=1")}))
     named, entered = catalogue.open("lab/acuity=1"), catalogue.open("sharp")
     assert (named.card.name, entered.card.name) == ("lab/acuity=1", "sharp")
     assert entered.card.model == "lab/acuity=1"
@@ -162,7 +155,7 @@ def test_a_laboratory_model_can_have_an_entry() -> None:
 
 
 def test_a_recorded_model_repeats_a_trace(tmp_path: Path) -> None:
-    live = Catalogue(Settings(models={"m": ScriptedEntry(replies=("B",))})).open("m")
+    live = ModelCatalog(Settings(models={"m": ScriptedEntry(replies=("B",))})).open("m")
     file = tmp_path / "run.jsonl"
     stream = Stream(JsonlSink(file))
     with stream.active():
@@ -170,21 +163,21 @@ def test_a_recorded_model_repeats_a_trace(tmp_path: Path) -> None:
         stream.emit(RunStarted(method="blind", question="?", cards={"llm": card, "vlm": card}))
         Traced(live).complete(HELLO, Options())
     stream.close()
-    book = Catalogue(Settings(models={"again": RecordedEntry(trace=str(file))}))
+    book = ModelCatalog(Settings(models={"again": RecordedEntry(trace=str(file))}))
     assert book.open("again").complete(HELLO, Options()).text == "B"
     with pytest.raises(ModelError, match="the run has changed"):
         book.open("again").complete([say("user", "Bye.")], Options())
-    wrong = Catalogue(Settings(models={"again": RecordedEntry(trace=str(file), role="vml")}))
+    wrong = ModelCatalog(Settings(models={"again": RecordedEntry(trace=str(file), role="vml")}))
     with pytest.raises(ConfigError, match="did you mean 'vlm'"):
         wrong.open("again")
     with pytest.raises(ConfigError, match=r"models\.again\.trace is not set"):
-        Catalogue(Settings(models={"again": RecordedEntry()})).open("again")
+        ModelCatalog(Settings(models={"again": RecordedEntry()})).open("again")
 
 
 def test_models_of_one_endpoint_share_its_limit() -> None:
     url = "http://127.0.0.1:1/v1"
     entries = {name: OpenAIEntry(base_url=url, concurrency=3) for name in ("one", "two")}
-    book = Catalogue(Settings(models=entries))
+    book = ModelCatalog(Settings(models=entries))
     gates = [book.open(name).inner.gate for name in entries]  # type: ignore[attr-defined]
     assert gates[0] is gates[1]
     assert gates[0].most == 3
@@ -210,7 +203,7 @@ def test_its_fields_are_trusted_unless_it_says_otherwise() -> None:
 
     def theirs(**values: Any) -> ModelEntry:
         layer = Layer({"models": {"mine": values}}, "longtake.toml", trusted=False)
-        return Catalogue(merge([own, layer])).entry("mine")
+        return ModelCatalog(merge([own, layer])).entry("mine")
 
     for values in ({"address": "evil.example"}, {"loudness": 2}, {"price_in": 1.0}):
         with pytest.raises(ConfigError, match="--trust-config"):
@@ -228,7 +221,7 @@ def test_its_fields_are_trusted_unless_it_says_otherwise() -> None:
 def test_it_can_be_named_by_its_address() -> None:
     book = configured(backend=f"{__name__}:Echo", greeting="hey")
     assert book.open("mine").complete(HELLO, Options()).text == "hey: Hello?"
-    assert Catalogue(Settings()).open("echo/hey").complete(HELLO, Options()).text == "hey: Hello?"
+    assert ModelCatalog(Settings()).open("echo/hey").complete(HELLO, Options()).text == "hey: Hello?"
 
 
 def test_what_is_not_a_backend_is_refused_with_the_reason() -> None:

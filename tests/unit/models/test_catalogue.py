@@ -5,22 +5,22 @@ from support.server import completion, serve
 
 from longtake import config
 from longtake.config import Settings, merge
-from longtake.entries import BUILTIN_MODELS, LocalEntry, ModelEntry, OpenAIEntry, SocraticEntry
+from longtake.config.entries import BUILTIN_MODELS, LocalEntry, ModelEntry, OpenAIEntry, SocraticEntry
 from longtake.errors import ConfigError, ModelError
-from longtake.models.backends.local import LocalChat, Weights
-from longtake.models.cache import ReplyStore
-from longtake.models.catalogue import Catalogue
-from longtake.models.chat import Card, Options, say
-from longtake.models.keys import KEYS, bound_key
-from longtake.models.nearby import suggestions
-from longtake.models.prices import HERE, price_of
-from longtake.overlay import Layer
+from longtake.llm.backends.local import LocalChat, LocalWeights
+from longtake.llm.middleware import ReplyStore
+from longtake.llm.catalog import ModelCatalog
+from longtake.llm.chat import Card, Options, say
+from longtake.llm.discovery import KEYS, bound_key
+from longtake.llm.discovery import suggestions
+from longtake.llm.chat import HERE, price_of
+from longtake.config.overlay import Layer
 
 HELLO = [say("user", "Hello?")]
 
 
-def catalogue(offline: bool = False, **entries: ModelEntry) -> Catalogue:
-    return Catalogue(Settings(models={**BUILTIN_MODELS, **entries}), offline=offline)
+def catalogue(offline: bool = False, **entries: ModelEntry) -> ModelCatalog:
+    return ModelCatalog(Settings(models={**BUILTIN_MODELS, **entries}), offline=offline)
 
 
 def test_an_endpoint_given_outright(tmp_path: Path) -> None:
@@ -178,14 +178,14 @@ def test_socratic_entries_need_a_text_model_and_a_film() -> None:
 
 
 def test_weights_that_are_not_there_say_how_to_get_them(tmp_path: Path) -> None:
-    chat = LocalChat(Card("local/smollm2-135m"), Weights(tmp_path / "missing.gguf"))
+    chat = LocalChat(Card("local/smollm2-135m"), LocalWeights(tmp_path / "missing.gguf"))
     with pytest.raises(ModelError, match="longtake models pull local/smollm2-135m"):
         chat.complete(HELLO, Options())
     with pytest.raises(ModelError, match=r"missing\.gguf is not there"):
         catalogue(mine=LocalEntry(file=str(tmp_path / "missing.gguf"))).check(["mine"])
     (tmp_path / "text.gguf").write_text("this is text")
     with pytest.raises(ModelError, match="not a GGUF file"):
-        LocalChat(Card("x"), Weights(tmp_path / "text.gguf")).complete(HELLO, Options())
+        LocalChat(Card("x"), LocalWeights(tmp_path / "text.gguf")).complete(HELLO, Options())
 
 
 def test_names_with_dots_can_be_set_on_the_command_line() -> None:

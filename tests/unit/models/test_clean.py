@@ -2,8 +2,8 @@
 
 import json
 
-from longtake.models.chat import Reply, ToolCall
-from longtake.models.replies.clean import clean_text
+from longtake.llm.chat import Reply, ToolCall
+from longtake.llm.structured.cleanup import clean_text
 
 
 def test_lone_surrogates_are_replaced_and_nothing_else_is() -> None:

@@ -7,8 +7,8 @@ import weakref
 
 import numpy as np
 
-from longtake.models import chat
-from longtake.models.chat import Image
+from longtake.llm import chat
+from longtake.llm.chat import Image
 from longtake.types import Frame
 
 

@@ -14,13 +14,13 @@ from support.patience import PATIENCE
 
 from longtake.config import BudgetSettings
 from longtake.errors import BudgetSpent, ModelError
-from longtake.events import ChatCalled
-from longtake.models.backends.scripted import ScriptedChat
-from longtake.models.budget import Ledger
-from longtake.models.cache import FILE, Cached, ReplyStore
-from longtake.models.chat import Card, Image, Options, Reply, Unavailable, request_hash, say
-from longtake.models.layers import Budgeted, Gate, Limited, Retrying, Traced
-from longtake.models.prices import Price
+from longtake.tracing.events import ChatCalled
+from longtake.llm.backends.scripted import ScriptedChat
+from longtake.llm.budget import Ledger
+from longtake.llm.middleware import FILE, Cached, ReplyStore
+from longtake.llm.chat import Card, Image, Options, Reply, Unavailable, request_hash, say
+from longtake.llm.middleware import Budgeted, Gate, Limited, Retrying, Traced
+from longtake.llm.chat import Price
 from longtake.types import Answer, Frame, Usage
 
 HELLO = [say("user", "Hello?")]

@@ -1,6 +1,6 @@
 import pytest
 
-from longtake.models.replies.letters import read_letter
+from longtake.llm.structured.letters import read_letter
 from longtake.types import Question
 
 QUESTION = Question(

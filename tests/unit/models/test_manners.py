@@ -15,18 +15,18 @@ from support.patience import PATIENCE
 from support.server import Request, Send, Served, completion, serve
 
 from longtake.config import CacheSettings, Settings
-from longtake.entries import OpenAIEntry
-from longtake.models import manners
-from longtake.models.backends.openai import LOOPBACK_SECONDS, OpenAIChat
-from longtake.models.catalogue import Catalogue
-from longtake.models.chat import Card, Options, Unavailable, say
-from longtake.models.http import Endpoint
-from longtake.models.layers import Retrying, introduced
-from longtake.models.manners import FAILED_WHOLE, REMEMBERED, Known, Manner, remembered
-from longtake.models.probe import probe
-from longtake.models.replies.forms import Letter, schema_for
-from longtake.models.replies.keeping import keeps, strict
-from longtake.steps.ask import ask
+from longtake.config.entries import OpenAIEntry
+from longtake.llm import capabilities
+from longtake.llm.backends.openai import LOOPBACK_SECONDS, OpenAIChat
+from longtake.llm.catalog import ModelCatalog
+from longtake.llm.chat import Card, Options, Unavailable, say
+from longtake.llm.http import Endpoint
+from longtake.llm.middleware import Retrying, introduced
+from longtake.llm.capabilities import FAILED_WHOLE, REMEMBERED, KnownCapabilities, Capabilities, remembered
+from longtake.llm.probe import probe
+from longtake.llm.structured.schema import Letter, schema_for
+from longtake.llm.structured.schema import matches_schema, strict_schema
+from longtake.llm.structured.ask import ask
 from longtake.types import Question
 
 HELLO = [say("user", "Which? Reply in JSON.")]
@@ -44,7 +44,7 @@ GOOD = '{"reason": "a bark", "score": 3, "choice": "B"}'
 TYPED = Options(schema=SCHEMA, max_tokens=100)
 
 
-def chat_at(served: Served, manner: Manner | None = None, **more: Any) -> OpenAIChat:
+def chat_at(served: Served, manner: Capabilities | None = None, **more: Any) -> OpenAIChat:
     endpoint = Endpoint("there", served.url, timeout=PATIENCE)
     return OpenAIChat(Card("there", model="m"), endpoint, manner, **more)
 
@@ -138,9 +138,9 @@ def test_a_server_that_accepts_and_does_not_keep_to_it_is_noticed_named_and_left
         for _ in range(5):
             assert chat.complete(HELLO, TYPED).text.startswith("The dog")
         report = probe(chat)
-    assert [way(request) for request in served.requests[:5]] == list(manners.LADDER)
+    assert [way(request) for request in served.requests[:5]] == list(capabilities.LADDER)
     notes = heard.notes("not_enforced")
-    assert [note.data["feature"] for note in notes[:4]] == list(manners.LADDER[:4])
+    assert [note.data["feature"] for note in notes[:4]] == list(capabilities.LADDER[:4])
     assert "The dog" in notes[0].data["why"]
     assert report.json_schema is False
     assert report.verdicts["json_schema"] == "accepted, not enforced"
@@ -259,7 +259,7 @@ def test_a_cut_reply_shows_only_that_a_schema_is_not_enforced(
     ],
 )
 def test_what_an_enforced_reply_looks_like(text: str, kept: bool) -> None:
-    assert keeps(text, strict(SCHEMA)) is kept
+    assert matches_schema(text, strict_schema(SCHEMA)) is kept
 
 
 def test_what_was_learned_is_remembered_for_a_day_and_measurements_longer(
@@ -270,16 +270,16 @@ def test_what_was_learned_is_remembered_for_a_day_and_measurements_longer(
     manner.learn(bias={"A": 0.7}, context=2048)
     assert remembered(tmp_path, "url#m") is manner
     assert remembered(tmp_path, "url#n").rung == "json_schema"
-    monkeypatch.setattr(manners, "_met", {})  # another process
+    monkeypatch.setattr(capabilities, "_met", {})  # another process
     assert remembered(tmp_path, "url#m").known == manner.known
     then = manner.known.at
-    monkeypatch.setattr(manners, "_met", {})
-    monkeypatch.setattr(manners.time, "time", lambda: then + REMEMBERED + 1)
+    monkeypatch.setattr(capabilities, "_met", {})
+    monkeypatch.setattr(capabilities.time, "time", lambda: then + REMEMBERED + 1)
     later = remembered(tmp_path, "url#m")
     assert (later.rung, later.known.context, later.biased) == ("json_schema", None, True)
-    monkeypatch.setattr(manners, "_met", {})
-    (tmp_path / manners.FILE).write_text("{damaged")
-    assert remembered(tmp_path, "url#m").known == Known()
+    monkeypatch.setattr(capabilities, "_met", {})
+    (tmp_path / capabilities.FILE).write_text("{damaged")
+    assert remembered(tmp_path, "url#m").known == KnownCapabilities()
 
 
 def test_every_catalogue_knows_what_one_learned(tmp_path: Path) -> None:
@@ -287,10 +287,10 @@ def test_every_catalogue_knows_what_one_learned(tmp_path: Path) -> None:
         entry = OpenAIEntry(model="m", base_url=served.url)
         settings = Settings(cache=CacheSettings(folder=str(tmp_path)), models={"there": entry})
         for _ in range(2):
-            Catalogue(settings).open("there").complete(HELLO, TYPED)
+            ModelCatalog(settings).open("there").complete(HELLO, TYPED)
     ways = [way(request) for request in served.requests]
     assert ways == ["json_schema", "schema_object", "schema_object"]
-    assert "schema_object" in (tmp_path / "models" / manners.FILE).read_text()
+    assert "schema_object" in (tmp_path / "models" / capabilities.FILE).read_text()
 
 
 @pytest.mark.parametrize(
@@ -305,7 +305,7 @@ def test_a_slow_model_on_this_machine_is_not_abandoned(
     url: str, timeout: float, seconds: float
 ) -> None:
     entry = OpenAIEntry(model="m", base_url=url, timeout=timeout)
-    chat = Catalogue(Settings(models={"there": entry})).bare("there")
+    chat = ModelCatalog(Settings(models={"there": entry})).bare("there")
     assert isinstance(chat, OpenAIChat)
     assert chat._endpoint.timeout == seconds
 
@@ -317,7 +317,7 @@ def test_a_model_that_never_manages_a_whole_form_is_asked_for_its_fields() -> No
             return completion("Well, who knows.")
         return completion("B" if "letter" in asked else "3")
 
-    manner = Manner(Known(verdicts=dict.fromkeys(manners.LADDER[:4], "refused")))
+    manner = Capabilities(KnownCapabilities(verdicts=dict.fromkeys(capabilities.LADDER[:4], "refused")))
     with serve(act) as served:
         for _ in range(FAILED_WHOLE):
             said = ask(chat_at(served, manner), "baselines/blind", Said, **told())

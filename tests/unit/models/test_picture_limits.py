@@ -10,11 +10,11 @@ from support.patience import PATIENCE
 from support.server import Request, Send, Served, completion, serve
 
 from longtake.errors import ModelError
-from longtake.models.backends.openai import OpenAIChat
-from longtake.models.chat import Card, Image, Options, Unavailable, say
-from longtake.models.complaints import most_images, refuses_pictures
-from longtake.models.http import Endpoint
-from longtake.models.layers import Retrying
+from longtake.llm.backends.openai import OpenAIChat
+from longtake.llm.chat import Card, Image, Options, Unavailable, say
+from longtake.llm.openai_protocol import max_images, refuses_pictures
+from longtake.llm.http import Endpoint
+from longtake.llm.middleware import Retrying
 from longtake.types import Frame
 
 
@@ -88,4 +88,4 @@ def test_a_model_is_called_blind_only_when_the_server_says_so(complaint: str, bl
     ],
 )
 def test_limits_on_pictures_as_servers_word_them(complaint: str, most: int | None) -> None:
-    assert most_images(complaint) == most
+    assert max_images(complaint) == most

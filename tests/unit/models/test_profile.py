@@ -4,15 +4,15 @@ import pytest
 from support.server import Send, serve
 
 from longtake.config import Settings
-from longtake.entries import OpenAIEntry
+from longtake.config.entries import OpenAIEntry
 from longtake.methods.base import configure
 from longtake.methods.videoagent.method import VideoAgent
-from longtake.models.chat import Card
-from longtake.models.manners import Known, Manner, card_with
-from longtake.models.profile import parameters, why_small
+from longtake.llm.chat import Card
+from longtake.llm.capabilities import KnownCapabilities, Capabilities, card_with
+from longtake.llm.capabilities import parameters, why_small
 from longtake.registry import methods
-from longtake.session.asking import Session
-from longtake.session.casting import Casting
+from longtake.runner.session import Session
+from longtake.runner.assignment import ModelAssignment
 
 
 @pytest.mark.parametrize(
@@ -50,11 +50,11 @@ def test_what_makes_a_model_small(card: Card, facts: dict[str, float], why: str)
 
 
 def test_what_a_probe_measured_is_on_the_card() -> None:
-    assert card_with(Card("m", model="x"), Manner(Known(reading=20.0))).small
+    assert card_with(Card("m", model="x"), Capabilities(KnownCapabilities(reading=20.0))).small
 
 
 def method(models: tuple[str, ...], fields: dict[str, object] | None = None) -> VideoAgent:
-    session = Session(casting=Casting(models))
+    session = Session(casting=ModelAssignment(models))
     made = session.with_fields("videoagent", fields or {}).method("videoagent")
     assert isinstance(made, VideoAgent)
     return made
@@ -77,7 +77,7 @@ def test_other_models_get_the_defaults() -> None:
     assert method(("http://127.0.0.1:9/v1#big-70b",)) == VideoAgent()
     assert method(("http://127.0.0.1:9/v1#tiny-1b",)) == SMALL
     # one large model among the roles is enough
-    mixed = Session(casting=Casting(("llm=http://127.0.0.1:9/v1#big-70b",)))
+    mixed = Session(casting=ModelAssignment(("llm=http://127.0.0.1:9/v1#big-70b",)))
     assert mixed.method("symphony") == methods.get("symphony")()
 
 
@@ -86,7 +86,7 @@ def test_a_small_model_reads_words_and_no_tags() -> None:
         has = frozenset({"pictures"})
 
     def captioner(*models: str) -> str:
-        return Session(casting=Casting(models))._cast(VideoAgent.roles, Film())["captioner"]
+        return Session(casting=ModelAssignment(models))._cast(VideoAgent.roles, Film())["captioner"]
 
     assert captioner() == "senses/words"
     assert captioner("llm=http://127.0.0.1:9/v1#big-70b") == "senses"
@@ -98,19 +98,19 @@ def test_a_runs_method_stays_the_same_whatever_is_learned() -> None:
     with serve(lambda _: Send(404, {})) as served:
         entry = OpenAIEntry(model="m", base_url=served.url)
         settings = Settings(models={"there": entry})
-        session = Session(settings, Casting(("there",))).settled("videoagent")
+        session = Session(settings, ModelAssignment(("there",))).settled("videoagent")
         catalogue = session._catalogue()
         catalogue.bare("there").manner.learn(context=2048)  # type: ignore[attr-defined]
         assert catalogue.is_small("there")
         assert session.method("videoagent") == VideoAgent()
-        assert Session(settings, Casting(("there",))).method("videoagent") == SMALL
+        assert Session(settings, ModelAssignment(("there",))).method("videoagent") == SMALL
 
 
 def test_an_endpoint_that_tells_a_short_context_is_known_before_the_first_question() -> None:
     listed = {"data": [{"id": "m", "max_model_len": 2048}]}
     with serve(lambda _: Send(200, listed)) as served:
         entry = OpenAIEntry(model="m", base_url=served.url)
-        session = Session(Settings(models={"there": entry}), Casting(("there",)))
+        session = Session(Settings(models={"there": entry}), ModelAssignment(("there",)))
         assert session.method("videoagent") == VideoAgent(), "an estimate contacts nobody"
         assert served.requests == []
         assert session.settled("videoagent").method("videoagent") == SMALL

@@ -6,17 +6,9 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from longtake.models.replies.forms import (
-    Brief,
-    Letter,
-    closing,
-    decisive,
-    in_words,
-    only,
-    schema_for,
-)
-from longtake.models.replies.reading import Unreadable, read
-from longtake.models.replies.thinking import split_thinking
+from longtake.llm.structured.schema import Brief, Letter, bounded_schema, decisive_fields, in_words, single_field_type, schema_for
+from longtake.llm.structured.reader import UnreadableReply, parse_reply
+from longtake.llm.structured.cleanup import split_thinking
 from longtake.types import Question
 
 QUESTION = Question("Who?", ("the man", "the dog", "the cat"))
@@ -56,12 +48,12 @@ class Wishes(BaseModel):
     ],
 )
 def test_one_answer_in_many_dresses(text: str) -> None:
-    assert read(text, Guess, QUESTION) == Guess.model_construct(choice="B", reason="it barks")
+    assert parse_reply(text, Guess, QUESTION) == Guess.model_construct(choice="B", reason="it barks")
 
 
 @pytest.mark.parametrize("text", ["B", "Answer: (B).", "the dog", "Let me see.\nThe answer is B."])
 def test_a_bare_letter_is_a_reply_where_nothing_else_is_needed(text: str) -> None:
-    assert read(text, Guess, QUESTION).choice == "B"
+    assert parse_reply(text, Guess, QUESTION).choice == "B"
 
 
 @pytest.mark.parametrize(
@@ -86,8 +78,8 @@ def test_a_bare_letter_is_a_reply_where_nothing_else_is_needed(text: str) -> Non
     ],
 )
 def test_an_answer_that_was_not_given_is_not_found(text: str, why: str) -> None:
-    with pytest.raises(Unreadable, match=why):
-        read(text, Guess, QUESTION)
+    with pytest.raises(UnreadableReply, match=why):
+        parse_reply(text, Guess, QUESTION)
 
 
 @pytest.mark.parametrize(
@@ -103,22 +95,22 @@ def test_an_answer_that_was_not_given_is_not_found(text: str, why: str) -> None:
     ],
 )
 def test_wrong_types_say_what_is_wrong(text: str, why: str) -> None:
-    with pytest.raises(Unreadable, match=why):
-        read(text, Scored, QUESTION)
+    with pytest.raises(UnreadableReply, match=why):
+        parse_reply(text, Scored, QUESTION)
 
 
 def test_a_list_that_was_cut_off_keeps_its_whole_items() -> None:
     whole = '{"frames": [{"segment": 1, "what": "a cup"}, {"segment": 2, "what": "a ca'
-    assert [wish.what for wish in read(whole, Wishes).frames] == ["a cup"]
+    assert [wish.what for wish in parse_reply(whole, Wishes).frames] == ["a cup"]
     lacking = '{"frames": [{"segment": 1, "what": "a cup"}, {"segment": 2'
-    assert [wish.what for wish in read(lacking, Wishes).frames] == ["a cup"]
-    with pytest.raises(Unreadable):
-        read('{"frames": [{"segment": 1', Wishes)
+    assert [wish.what for wish in parse_reply(lacking, Wishes).frames] == ["a cup"]
+    with pytest.raises(UnreadableReply):
+        parse_reply('{"frames": [{"segment": 1', Wishes)
 
 
 def test_open_ended_questions_have_no_letter() -> None:
     open_ended = Question("Why?")
-    assert read('{"choice": "B", "reason": "so"}', Guess, open_ended).choice is None
+    assert parse_reply('{"choice": "B", "reason": "so"}', Guess, open_ended).choice is None
     assert "choice" not in schema_for(Guess, open_ended)["properties"]
     assert "choice" not in schema_for(Guess)["properties"]
 
@@ -160,8 +152,8 @@ def test_a_letter_may_be_described() -> None:
         "enum": ["A", "B", "C"],
         "description": "the best option",
     }
-    with pytest.raises(Unreadable):
-        read('{"choice": null}', Described, QUESTION)
+    with pytest.raises(UnreadableReply):
+        parse_reply('{"choice": null}', Described, QUESTION)
 
 
 def test_a_form_in_words_says_all_that_is_needed():
@@ -206,10 +198,10 @@ def test_decisive_fields_are_those_without_which_a_reply_says_nothing():
     class Reason(BaseModel):
         reason: str
 
-    assert decisive(Reasoned, QUESTION) == ["choice"]
-    assert decisive(Reason) == ["reason"]
-    assert decisive(Scored, QUESTION) == ["choice", "score"]
-    assert schema_for(only(Reasoned, "choice"), QUESTION)["required"] == ["choice"]
+    assert decisive_fields(Reasoned, QUESTION) == ["choice"]
+    assert decisive_fields(Reason) == ["reason"]
+    assert decisive_fields(Scored, QUESTION) == ["choice", "score"]
+    assert schema_for(single_field_type(Reasoned, "choice"), QUESTION)["required"] == ["choice"]
 
 
 def test_a_schema_that_closes_bounds_its_texts_and_nothing_else():
@@ -220,7 +212,7 @@ def test_a_schema_that_closes_bounds_its_texts_and_nothing_else():
         notes: list[Wish] = []
 
     schema = schema_for(Said, QUESTION)
-    bounded = closing(schema, 500)
+    bounded = bounded_schema(schema, 500)
     assert (
         bounded["properties"]["reason"]["maxLength"] == 500
     )  # two texts of unknown length share 1,000 characters
@@ -228,7 +220,7 @@ def test_a_schema_that_closes_bounds_its_texts_and_nothing_else():
     assert bounded["properties"]["comment"]["maxLength"] == 7
     assert bounded["properties"]["choice"] == schema["properties"]["choice"]
     assert "maxLength" not in schema["properties"]["reason"]
-    assert closing(schema, 8)["properties"]["reason"]["maxLength"] == 60
+    assert bounded_schema(schema, 8)["properties"]["reason"]["maxLength"] == 60
 
 
 @pytest.mark.parametrize(
@@ -241,8 +233,8 @@ def test_reading_takes_time_linear_in_the_text(piece: str) -> None:
     began = time.process_time()
     for kind in (Guess, Scored, Wishes):
         for cut in (False, True):
-            with suppress(Unreadable):
-                read(text, kind, QUESTION, cut=cut)
+            with suppress(UnreadableReply):
+                parse_reply(text, kind, QUESTION, cut=cut)
     assert time.process_time() - began < 6
 
 
@@ -250,5 +242,5 @@ def test_deep_json_is_unreadable_and_never_exhausts_the_stack() -> None:
     for depth in (70, 400, 990, 50_000):
         for left, right in (('{"choice":', "}"), ("[", "]"), ('{"frames":[', "]}")):
             for kind in (Guess, Wishes):
-                with pytest.raises(Unreadable):
-                    read(left * depth + '"A"' + right * depth, kind, QUESTION)
+                with pytest.raises(UnreadableReply):
+                    parse_reply(left * depth + '"A"' + right * depth, kind, QUESTION)

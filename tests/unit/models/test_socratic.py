@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 
 from longtake.errors import ConfigError
-from longtake.models.backends.scripted import ScriptedChat
-from longtake.models.backends.senses import SensesChat
-from longtake.models.backends.socratic import SocraticChat
-from longtake.models.chat import Card, Image, Options, Unavailable, request_hash, say
-from longtake.models.tokens import estimate, estimate_messages
-from longtake.models.witness import Description
+from longtake.llm.backends.scripted import ScriptedChat
+from longtake.llm.backends.perception_only import PerceptionOnlyChat
+from longtake.llm.backends.socratic import SocraticChat
+from longtake.llm.chat import Card, Image, Options, Unavailable, request_hash, say
+from longtake.llm.chat import estimate, estimate_messages
+from longtake.llm.backend import Description
 from longtake.types import Frame
 
 FRAME = Frame(83.0, np.zeros((8, 8, 3), np.uint8))
@@ -106,7 +106,7 @@ def test_a_deadline_ends_the_describing_of_pictures() -> None:
     for chat, options in (
         (SocraticChat(Card("seeing"), llm, witness), Options(deadline=0.5)),
         (
-            SensesChat(Card("senses"), witness),
+            PerceptionOnlyChat(Card("senses"), witness),
             Options(deadline=0.5, schema={"properties": {"caption": {}}}),
         ),
     ):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from longtake.models.replies.tolerant_json import CutText, NotJson, objects, parse
+from longtake.llm.structured.tolerant_json import CutText, NotJson, objects, parse
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**12), 10**12) | st.text(max_size=12),

@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from longtake.models.chat import Card, say
-from longtake.models.prices import Price
-from longtake.models.wire import read_reply
+from longtake.llm.chat import Card, say
+from longtake.llm.chat import Price
+from longtake.llm.openai_protocol import read_reply
 
 CARD = Card("m", price=Price(1.0, 2.0, 1.0, source="a test"))
 MESSAGES = [say("user", "hello there, who is it?")]

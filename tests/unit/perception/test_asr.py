@@ -11,18 +11,10 @@ import numpy as np
 import pytest
 
 from longtake.errors import MissingExtra
-from longtake.perception.asr import (
-    RATE,
-    MoonshineListener,
-    _Said,
-    pieces,
-    stretches,
-    vocabulary,
-    without_loop,
-)
-from longtake.perception.language import two_letters, understands
-from longtake.perception.protocols import Listener
-from longtake.perception.whisper import WhisperListener
+from longtake.perception.speech import RATE, MoonshineListener, _Said, pieces, stretches, vocabulary, without_loop
+from longtake.perception.speech import two_letters, understands
+from longtake.perception.protocols import SpeechRecognizer
+from longtake.perception.speech import WhisperListener
 from longtake.types import Segment
 
 
@@ -47,7 +39,7 @@ def listener():
 def test_english_is_transcribed_at_its_film_time(listener, speech):
     heard = listener.listen(speech[: 12 * RATE], start=100)
     text = " ".join(line.text for line in heard.lines).lower()
-    assert isinstance(listener, Listener)
+    assert isinstance(listener, SpeechRecognizer)
     assert "best of times" in text
     assert heard.language == "en"
     assert heard.unsupported == ()
@@ -93,7 +85,7 @@ def test_without_the_extra_the_install_line_is_given(monkeypatch):
     def absent(name):
         raise ModuleNotFoundError(name)
 
-    monkeypatch.setattr("longtake.perception.asr.version_of", absent)
+    monkeypatch.setattr("longtake.perception.speech.version_of", absent)
     with pytest.raises(MissingExtra, match=r'pip install "longtake\[speech\]"'):
         MoonshineListener()
     monkeypatch.setitem(sys.modules, "faster_whisper", None)

@@ -18,9 +18,9 @@ from longtake.index.film import Film
 from longtake.index.search import search
 from longtake.index.store import Store
 from longtake.perception.cards import CARDS
-from longtake.perception.catalogue import card_folder
+from longtake.perception.encoders import card_folder
 from longtake.perception.efficientnet import EfficientNetLite2
-from longtake.perception.senses import Senses
+from longtake.perception.loader import PerceptionModels
 
 
 class Redness:
@@ -93,7 +93,7 @@ def test_the_encoder_that_finds_changes_is_chosen_by_its_own_setting(
 
 
 def test_built_in_encoders_share_one_network(prepared_models):
-    senses = Senses(PerceptionSettings(), prepared_models)
+    senses = PerceptionModels(PerceptionSettings(), prepared_models)
     assert isinstance(senses.scene_encoder, EfficientNetLite2)
     assert senses.scene_encoder is senses.tagger is senses.images.network
 
@@ -107,12 +107,12 @@ def test_only_registered_names_are_encoders(tmp_path):
     """An address would let a configuration in a working folder run code."""
     for name in ("os:getcwd", "nothing", "conse:ConSE"):
         with pytest.raises(ConfigError, match="unknown encoder"):
-            Senses(PerceptionSettings(images=name, scene_encoder=name), tmp_path).scene_encoder  # noqa: B018
+            PerceptionModels(PerceptionSettings(images=name, scene_encoder=name), tmp_path).scene_encoder  # noqa: B018
 
 
 def test_an_encoder_without_texts_is_refused_for_search(tmp_path):
     with pytest.raises(ConfigError, match="encodes pictures only"):
-        Senses(PerceptionSettings(images="efficientnet-lite2"), tmp_path).images  # noqa: B018
+        PerceptionModels(PerceptionSettings(images="efficientnet-lite2"), tmp_path).images  # noqa: B018
 
 
 def test_the_old_names_of_the_settings_still_work():

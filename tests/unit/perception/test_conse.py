@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from drawings import KNOWN, as_frame
 
-from longtake.perception.catalogue import image_text_encoder
+from longtake.perception.encoders import image_text_encoder
 from longtake.perception.conse import CONFIDENT, TOP, ConSE
 from longtake.perception.efficientnet import class_glosses
 from longtake.perception.minilm import FEW, MiniLM, bert_tokenizer
-from longtake.perception.pooling import MeanPooling
+from longtake.perception.minilm import MeanPooling
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from longtake.perception.efficientnet import (
     class_names,
     network,
 )
-from longtake.perception.torchfile import read_weights
+from longtake.perception.weight_files import read_weights
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,9 @@ import pytest
 from drawings import as_frame, card, noise
 from PIL import Image, ImageDraw, ImageFont
 
-from longtake.algorithms.phrases import match
+from longtake.algorithms.passages import match
 from longtake.perception.ocr import RapidReader, _of_similar_length
-from longtake.perception.protocols import Reader
+from longtake.perception.protocols import TextReader
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def reader():
 
 def test_text_is_read_with_its_place(reader):
     boxes = reader.read(as_frame(card("THE LAST TRAIN", "Chapter 12")))
-    assert isinstance(reader, Reader)
+    assert isinstance(reader, TextReader)
     assert [match("the last train", boxes[0].text), match("chapter 12", boxes[1].text)] == [1, 1]
     left, top, right, bottom = boxes[0].box
     assert 0 <= left < 0.5 < right <= 1

@@ -17,11 +17,11 @@ from longtake.errors import ConfigError, ModelError
 from longtake.index.film import Film
 from longtake.index.store import Store
 from longtake.methods.lvagent.method import LVAgent
-from longtake.perception.headfile import Shape, initial, network
-from longtake.perception.pooling import MeanPooling
-from longtake.perception.retrieval import RetrievalHead
-from longtake.session.asking import solve
-from longtake.steps.run import Run
+from longtake.perception.retriever import Shape, initial, network
+from longtake.perception.minilm import MeanPooling
+from longtake.perception.retriever import RetrievalHead
+from longtake.runner.session import solve
+from longtake.agents.run import Run
 from longtake.types import Question
 
 SHAPE = Shape(dim=16, layers=2, heads=4, frames=6)

@@ -7,8 +7,8 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from longtake.perception.onnxfile import Network
-from longtake.perception.subnormals import without_subnormals
+from longtake.perception.weight_files import Network
+from longtake.perception.runtime import without_subnormals
 
 
 def stored(model):

@@ -7,8 +7,8 @@ import pytest
 import tinymodels
 
 from longtake.errors import MissingExtra, ModelError
-from longtake.perception.catalogue import image_encoder
-from longtake.perception.torchencoder import ALIGNED, align_hidden_layers, preprocessing
+from longtake.perception.encoders import image_encoder
+from longtake.perception.torch_encoder import ALIGNED, align_hidden_layers, preprocessing
 from longtake.types import Frame
 
 SQUASH = {

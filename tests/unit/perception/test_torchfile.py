@@ -12,7 +12,7 @@ import pytest
 
 from longtake.errors import ModelError
 from longtake.perception.efficientnet import packaged_weights
-from longtake.perception.torchfile import MAGIC, PROTOCOL, read_weights
+from longtake.perception.weight_files import MAGIC, PROTOCOL, read_weights
 
 
 class Global:

@@ -4,8 +4,8 @@ import numpy as np
 from PIL import Image
 from support.detecting import Detectives, SceneFootage, play
 
-from longtake.events import ScoresSet
-from longtake.plots.belief import draw_belief, read_search
+from longtake.tracing.events import ScoresSet
+from longtake.plots.film import draw_belief, read_belief_history
 from longtake.types import Segment
 
 FILM = ["sea", "cat", "tree", "dog", "car", "hill"]
@@ -15,7 +15,7 @@ FACETS = {"question": ["sea"], "A": ["cat"], "B": ["dog"], "C": ["car"]}
 def searched():
     detectives = Detectives(FACETS, {n: (f"a {what}", n == 0, "") for n, what in enumerate(FILM)})
     result, heard = play(detectives, SceneFootage(FILM))
-    return result.answer, read_search(heard.of(ScoresSet))
+    return result.answer, read_belief_history(heard.of(ScoresSet))
 
 
 def test_a_run_tells_its_search():
@@ -29,7 +29,7 @@ def test_a_run_tells_its_search():
 
 def test_other_traces_hold_no_search():
     assert (
-        read_search([ScoresSet(label="similarity", segments=(Segment(0, 1),), values=(0.5,))])
+        read_belief_history([ScoresSet(label="similarity", segments=(Segment(0, 1),), values=(0.5,))])
         is None
     )
 

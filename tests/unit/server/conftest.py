@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 from longtake import registry
 from longtake.server.app import create_app
 from longtake.server.options import ServeOptions
-from longtake.server.security import Keys
+from longtake.server.security import AccessKeys
 
 TOKEN = "t" * 32
 HOME = "http://127.0.0.1:8750"
@@ -35,7 +35,7 @@ def options(tmp_path, shared_films, monkeypatch):
 
 @pytest.fixture
 def keys():
-    return Keys(TOKEN, 8750)
+    return AccessKeys(TOKEN, 8750)
 
 
 @pytest.fixture

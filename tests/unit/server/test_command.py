@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from longtake.cli import serve as command
-from longtake.server import running
+from longtake.server import app
 from longtake.server.options import ServeOptions
 
 
@@ -25,7 +25,7 @@ def test_another_interface_demands_a_token_of_the_users_own(run, monkeypatch):
     assert code == 2
     assert command.TOKEN in err
     started = []
-    monkeypatch.setattr(running, "serve", lambda options, ready: started.append(options))
+    monkeypatch.setattr(app, "serve", lambda options, ready: started.append(options))
     monkeypatch.setenv(command.TOKEN, "a token of the user's own")
     assert run("serve", "--host", "0.0.0.0", "--host-name", "films.local")[0] == 0
     assert started[0].token == "a token of the user's own"
@@ -34,7 +34,7 @@ def test_another_interface_demands_a_token_of_the_users_own(run, monkeypatch):
 
 def test_loopback_is_the_default(run, monkeypatch):
     started = []
-    monkeypatch.setattr(running, "serve", lambda options, ready: started.append(options))
+    monkeypatch.setattr(app, "serve", lambda options, ready: started.append(options))
     assert run("serve")[0] == 0
     assert started[0].host == "127.0.0.1"
     assert set(started[0].names) == {"127.0.0.1:8750", "localhost:8750", "[::1]:8750"}
@@ -50,7 +50,7 @@ def test_a_port_that_is_taken(run):
 
 
 def test_the_link_is_printed_once_the_server_listens(run, monkeypatch):
-    monkeypatch.setattr(running.uvicorn.Server, "run", lambda self, sockets: sockets[0].close())
+    monkeypatch.setattr(app.uvicorn.Server, "run", lambda self, sockets: sockets[0].close())
     code, out, _ = run("serve", "--port", "0")
     assert code == 0
     assert "/enter?code=" in out
@@ -58,7 +58,7 @@ def test_the_link_is_printed_once_the_server_listens(run, monkeypatch):
 
 def test_the_log_is_json_for_as_long_as_the_server_runs(run, monkeypatch, caplog):
     log = logging.getLogger("longtake.serve")
-    monkeypatch.setattr(running.uvicorn.Server, "run", lambda self, sockets: log.info("served"))
+    monkeypatch.setattr(app.uvicorn.Server, "run", lambda self, sockets: log.info("served"))
     assert json.loads(run("serve", "--port", "0")[2].splitlines()[-1])["message"] == "served"
     log.warning("after it")
     assert caplog.messages == ["after it"]
@@ -70,7 +70,7 @@ def test_the_default_port_may_be_left_out_of_the_host(port):
 
 
 def test_the_address_is_told_when_connections_are_accepted(options, monkeypatch):
-    monkeypatch.setattr(running.uvicorn.Server, "run", lambda server, sockets: sockets[0].close())
+    monkeypatch.setattr(app.uvicorn.Server, "run", lambda server, sockets: sockets[0].close())
     told = []
 
     def ready(url, _):
@@ -78,5 +78,5 @@ def test_the_address_is_told_when_connections_are_accepted(options, monkeypatch)
         socket.create_connection(("127.0.0.1", port), timeout=60).close()
         told.append(url)
 
-    running.serve(replace(options, port=0), ready)
+    app.serve(replace(options, port=0), ready)
     assert told

@@ -16,8 +16,8 @@ from longtake.server import engine
 from longtake.server.films import FilmCatalog, NoSuchFilm
 from longtake.server.journal import Ask, Journal
 from longtake.server.runs import RunPool
-from longtake.server.work import Crash, EngineLost, Outcome, Worker
-from longtake.stopping import Cancelled, check_stop
+from longtake.server.engine import Crash, EngineLost, Outcome, JobWorker
+from longtake._util.cancellation import Cancelled, check_stop
 
 PATIENCE = 60.0
 
@@ -88,7 +88,7 @@ def slow(monkeypatch):
         except Cancelled as error:
             return Outcome(error=error)
 
-    monkeypatch.setattr(Worker, "do", do)
+    monkeypatch.setattr(JobWorker, "do", do)
     return begun
 
 
@@ -143,7 +143,7 @@ def test_a_bug_is_named_and_its_traceback_logged(pool, ask, monkeypatch, caplog)
     def fail(self, job, listener):
         return Outcome(error=Odd("a secret path"))
 
-    monkeypatch.setattr(Worker, "do", fail)
+    monkeypatch.setattr(JobWorker, "do", fail)
     run = pool.start(ask)
     with pytest.raises(Crash):
         run.result(PATIENCE)
@@ -153,7 +153,7 @@ def test_a_bug_is_named_and_its_traceback_logged(pool, ask, monkeypatch, caplog)
 
 
 def test_what_cannot_be_sent_fails_the_run_and_not_the_process(pool, ask, monkeypatch):
-    monkeypatch.setattr(Worker, "do", lambda self, job, listener: Outcome(result=lambda: None))
+    monkeypatch.setattr(JobWorker, "do", lambda self, job, listener: Outcome(result=lambda: None))
     with pytest.raises(Crash):
         pool.start(ask).result(PATIENCE)
 

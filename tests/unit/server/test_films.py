@@ -11,7 +11,7 @@ import pytest
 from support.streams import read_stream
 
 from longtake.errors import ConfigError
-from longtake.media.subtitle_files import srt, vtt
+from longtake.video.subtitles import srt, vtt
 from longtake.server import uploads
 from longtake.server.films import FilmCatalog
 from longtake.server.options import ServeOptions
@@ -77,7 +77,7 @@ def test_uploads_that_are_no_films_are_refused(client, options):
 def test_uploads_are_limited(options):
     options = ServeOptions(folder=options.data, max_upload=1000)
     options.uploads.mkdir(parents=True)
-    arrivals = uploads.Arrivals(options)
+    arrivals = uploads.Uploads(options)
 
     async def body():
         yield b"x" * 600
@@ -92,7 +92,7 @@ def test_uploads_are_limited(options):
 
 def test_films_of_one_name_that_arrive_together_are_both_kept(options):
     options.uploads.mkdir(parents=True, exist_ok=True)
-    arrivals = uploads.Arrivals(options)
+    arrivals = uploads.Uploads(options)
     data = (options.films[0] / "plain.mp4").read_bytes()
 
     async def body():
@@ -110,14 +110,14 @@ def test_films_of_one_name_that_arrive_together_are_both_kept(options):
 def test_what_a_killed_server_left_of_an_upload_is_removed(options):
     options.uploads.mkdir(parents=True)
     (options.uploads / f"{uploads.DRAFT}1.mp4").write_bytes(b"half")
-    uploads.Arrivals(options)
+    uploads.Uploads(options)
     assert list(options.uploads.iterdir()) == []
 
 
 @pytest.fixture
 def arrivals(options):
     options.uploads.mkdir(parents=True, exist_ok=True)
-    return uploads.Arrivals(ServeOptions(folder=options.data, allow_url=("films.example",)))
+    return uploads.Uploads(ServeOptions(folder=options.data, allow_url=("films.example",)))
 
 
 def test_urls_are_refused_unless_their_domain_was_allowed(client, arrivals):

@@ -13,8 +13,8 @@ from unit.library.shelf import film as make_film
 from longtake.config import AnswerSettings
 from longtake.lab.encoder import LabEncoder
 from longtake.library import Library
-from longtake.perception.senses import Senses
-from longtake.server.watching import Watcher
+from longtake.perception.loader import PerceptionModels
+from longtake.server.library import Watcher
 
 SAID = "1\n00:00:01,000 --> 00:00:02,000\na walrus swims\n"
 
@@ -35,7 +35,7 @@ def state(client):
 def library(state, options, tmp_path):
     """A library of the server's own, with an encoder that needs no model."""
     encoder = LabEncoder()
-    senses = Senses(SETTINGS.perception, tmp_path / "cache", images=encoder)
+    senses = PerceptionModels(SETTINGS.perception, tmp_path / "cache", images=encoder)
     library = Library(
         tmp_path / "library", SETTINGS, senses=senses, sentences=encoder, opener=state.library.open
     )

@@ -10,7 +10,7 @@ import pytest
 from films import FILMS, Recipe, read_number, x264
 from PIL import Image
 
-from longtake.media.video import Video
+from longtake.video.video import Video
 from longtake.server.playback import Plan, Playback, PlaybackStreams, plan
 
 SPOKEN = Recipe("spoken.mkv", count=60, sound_from=0.0)

@@ -13,7 +13,7 @@ from longtake.errors import ConfigError
 from longtake.server.app import create_app
 from longtake.server.films import FilmCatalog, NoSuchFilm, film_id
 from longtake.server.options import ServeOptions
-from longtake.server.security import SHORTEST_TOKEN, Keys, open_keys, token_file
+from longtake.server.security import SHORTEST_TOKEN, AccessKeys, open_keys, token_file
 
 HOME = "http://127.0.0.1:8750"
 
@@ -160,7 +160,7 @@ def test_every_response_carries_the_policy(client, stranger):
 
 
 def test_cookies_of_two_servers_do_not_mix():
-    first, second = Keys("a" * 32, 8750), Keys("a" * 32, 8751)
+    first, second = AccessKeys("a" * 32, 8750), AccessKeys("a" * 32, 8751)
     assert first.cookie_name != second.cookie_name
 
 

@@ -11,9 +11,9 @@ from support.streams import read_stream
 
 from longtake.server.app import build
 from longtake.server.journal import Ask
-from longtake.server.security import Keys
-from longtake.server.streams import EventStream
-from longtake.stopping import check_stop
+from longtake.server.security import AccessKeys
+from longtake.server.routes.runs import EventStream
+from longtake._util.cancellation import check_stop
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_the_short_way_and_the_route_send_the_same_and_the_route_refuses(client,
 def state(options):
     """A server whose runs wait until ``gate`` opens."""
     options = replace(options, at_once=1)
-    state = build(options, Keys("t" * 32, 8750)).state.longtake
+    state = build(options, AccessKeys("t" * 32, 8750)).state.longtake
     gate = threading.Event()
 
     def wait(_):

@@ -16,10 +16,11 @@ from support.models import waiting
 from support.patience import PATIENCE
 
 import longtake
-from longtake import events, registry
-from longtake.events import Answered, RunStarted
-from longtake.media.writer import write_film
-from longtake.sinks.calling import CallingSink
+from longtake.tracing import events
+from longtake import registry
+from longtake.tracing.events import Answered, RunStarted
+from longtake.video.clip import write_film
+from longtake.tracing.sinks import CallbackSink
 
 ASK = {"method": "uniform", "model": "test/obliging", "cache": False, "verify": False}
 
@@ -53,7 +54,7 @@ def test_a_stream_ends_in_the_result_and_ask_is_its_last_item(film):
 
 def test_one_function_receives_every_event_and_the_stream_of_the_caller_none(film):
     seen, outside = [], []
-    with events.Stream(CallingSink(outside.append)).active():
+    with events.Stream(CallbackSink(outside.append)).active():
         result = film.ask("What is shown?", on_event=seen.append, **ASK)
     assert tuple(seen) == result.trace.events
     assert outside == []

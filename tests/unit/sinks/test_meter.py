@@ -1,13 +1,13 @@
 from pathlib import Path
 
-from longtake.events import FramesSeen, Seen, Stream, emit, note, step
-from longtake.footage.captioned import CaptionedFootage
-from longtake.models.backends.scripted import ScriptedChat
-from longtake.models.cache import Cached, ReplyStore
-from longtake.models.chat import Card, Options, say
-from longtake.models.layers import Traced
-from longtake.models.prices import Price
-from longtake.sinks.meter import Meter
+from longtake.tracing.events import FramesSeen, Seen, Stream, emit, note, step
+from longtake.footage.plain import CaptionedFootage
+from longtake.llm.backends.scripted import ScriptedChat
+from longtake.llm.middleware import Cached, ReplyStore
+from longtake.llm.chat import Card, Options, say
+from longtake.llm.middleware import Traced
+from longtake.llm.chat import Price
+from longtake.tracing.meter import Meter
 
 
 def test_usage_is_summed_by_model_and_prompt_and_a_cached_reply_costs_nothing(

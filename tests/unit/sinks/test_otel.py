@@ -13,8 +13,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import StatusCode
 
 from longtake.errors import MissingExtra
-from longtake.events import Answered, ChatCalled, RunStarted, Stream, ToolCalled, emit, step
-from longtake.sinks.otel import OtelSink, collector_tracer
+from longtake.tracing.events import Answered, ChatCalled, RunStarted, Stream, ToolCalled, emit, step
+from longtake.tracing.otel import OtelSink, collector_tracer
 from longtake.types import Answer, Usage
 
 
@@ -81,7 +81,7 @@ def test_spans_reach_a_collector():
 
 
 def test_a_missing_extra_is_named(monkeypatch):
-    monkeypatch.delitem(sys.modules, "longtake.sinks.otel")
+    monkeypatch.delitem(sys.modules, "longtake.tracing.otel")
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
     with pytest.raises(MissingExtra, match=r"longtake\[otel\]"):
-        import longtake.sinks.otel  # noqa: F401
+        import longtake.tracing.otel  # noqa: F401

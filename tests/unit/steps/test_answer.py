@@ -10,14 +10,14 @@ from support.listening import listening
 from support.patience import PATIENCE
 from support.server import Request, Send, completion, serve
 
-from longtake.models.backends.openai import OpenAIChat
-from longtake.models.backends.scripted import ScriptedChat
-from longtake.models.bias import measure_bias
-from longtake.models.chat import Card, Options, Reply
-from longtake.models.http import Endpoint
-from longtake.models.layers import EVERY_OPTION, introduced
-from longtake.models.manners import Known, Manner
-from longtake.steps.answer import Guess, guess
+from longtake.llm.backends.openai import OpenAIChat
+from longtake.llm.backends.scripted import ScriptedChat
+from longtake.llm.probe import measure_bias
+from longtake.llm.chat import Card, Options, Reply
+from longtake.llm.http import Endpoint
+from longtake.llm.middleware import EVERY_OPTION, introduced
+from longtake.llm.capabilities import KnownCapabilities, Capabilities
+from longtake.agents.answer import Guess, guess
 from longtake.types import Question
 
 QUESTION = Question("Who barks?", ("the man", "the dog", "the cat"))
@@ -32,7 +32,7 @@ def with_odds(odds: dict[str, float]) -> Send:
     return send
 
 
-def chat_at(url: str, manner: Manner | None = None) -> OpenAIChat:
+def chat_at(url: str, manner: Capabilities | None = None) -> OpenAIChat:
     return OpenAIChat(Card("there", model="m"), Endpoint("there", url, timeout=PATIENCE), manner)
 
 
@@ -65,7 +65,7 @@ def refusing(request: Request) -> Send:
     ],
 )
 def test_without_log_probabilities_the_letter_is_read_as_before(server: Any) -> None:
-    manner = Manner()
+    manner = Capabilities()
     with serve(server) as served, listening() as heard:
         for _ in range(2):
             chat = introduced(chat_at(served.url, manner))
@@ -151,7 +151,7 @@ def test_a_measured_bias_turns_permutations_on(letters: bool) -> None:
     def always_a(request: Request) -> Send:
         return with_odds({"A": 0.9, "B": 0.05}) if letters else completion("A")
 
-    manner = Manner()
+    manner = Capabilities()
     with serve(always_a) as served:
         chat = chat_at(served.url, manner)
         assert introduced(chat).card.permutations == 1
@@ -162,6 +162,6 @@ def test_a_measured_bias_turns_permutations_on(letters: bool) -> None:
 
 
 def test_a_model_without_a_preference_is_asked_once() -> None:
-    manner = Manner(Known(bias={"A": 0.3, "B": 0.2, "C": 0.25, "D": 0.25}))
+    manner = Capabilities(KnownCapabilities(bias={"A": 0.3, "B": 0.2, "C": 0.25, "D": 0.25}))
     with serve(lambda _: Send(404, {})) as served:
         assert introduced(chat_at(served.url, manner)).card.permutations == 1

@@ -8,13 +8,13 @@ from support.listening import listening
 
 from longtake import prompts
 from longtake.errors import ConfigError, ModelError
-from longtake.events import FramesSeen
-from longtake.models.backends.scripted import ScriptedChat
-from longtake.models.chat import Card, Image, Options, Reply, say
-from longtake.models.replies.forms import Letter
+from longtake.tracing.events import FramesSeen
+from longtake.llm.backends.scripted import ScriptedChat
+from longtake.llm.chat import Card, Image, Options, Reply, say
+from longtake.llm.structured.schema import Letter
 from longtake.prompts import Plain
-from longtake.steps.ask import ask, with_options
-from longtake.steps.fit import Around
+from longtake.llm.structured.ask import ask, with_options
+from longtake.llm.structured.fit import LinesByDistance
 from longtake.types import Frame, Line, Question, Segment
 
 QUESTION = Question("Who?", ("the man", "the dog"))
@@ -297,7 +297,7 @@ def test_lines_around_moments_lose_those_farthest_from_them() -> None:
         ['{"choice": "A"}'], card=Card("small", context=2000, options=Options(max_tokens=200))
     )
     with listening() as heard:
-        ask(chat, "t/guess", Guess, question=QUESTION, notes=Around(lines, [100.5, 300.5]))
+        ask(chat, "t/guess", Guess, question=QUESTION, notes=LinesByDistance(lines, [100.5, 300.5]))
     kept = [int(n) for n in re.findall(r"said at (\d+)", chat.asked[0][0][1].text)]
     assert kept == sorted(kept)
     assert 50 < len(kept) == 400 - heard.notes("notes_trimmed")[0].data["lines_left_out"]["notes"]
@@ -306,6 +306,6 @@ def test_lines_around_moments_lose_those_farthest_from_them() -> None:
 
 def test_the_nearest_lines_within_a_number_of_words() -> None:
     lines = [Line(Segment(float(n), n + 1.0), "two words") for n in range(10)]
-    assert [line.segment.start for line in Around(lines, [4.5]).within(7)] == [3.0, 4.0, 5.0]
-    assert Around(lines, []).within(100) == lines
-    assert Around(lines, [0.0]).within(1) == []
+    assert [line.segment.start for line in LinesByDistance(lines, [4.5]).within(7)] == [3.0, 4.0, 5.0]
+    assert LinesByDistance(lines, []).within(100) == lines
+    assert LinesByDistance(lines, [0.0]).within(1) == []

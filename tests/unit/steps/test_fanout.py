@@ -4,10 +4,10 @@ import pytest
 from support.listening import listening
 from support.patience import PATIENCE
 
-from longtake.events import Noted, StepBegan, note, step
-from longtake.models.clock import REAL
-from longtake.steps.fanout import fanout
-from longtake.stopping import Cancelled
+from longtake.tracing.events import Noted, StepBegan, note, step
+from longtake.llm.budget import REAL
+from longtake.agents.fanout import fanout
+from longtake._util.cancellation import Cancelled
 
 
 def test_results_come_in_the_order_of_the_items() -> None:

@@ -10,13 +10,13 @@ from pydantic import BaseModel
 
 from longtake import prompts
 from longtake.config import BudgetSettings
-from longtake.models.backends.scripted import ScriptedChat
-from longtake.models.chat import Options
-from longtake.models.replies.forms import Letter
+from longtake.llm.backends.scripted import ScriptedChat
+from longtake.llm.chat import Options
+from longtake.llm.structured.schema import Letter
 from longtake.prompts import Prompt
-from longtake.prompts.material import defuse, quote
-from longtake.steps.ask import ask
-from longtake.steps.run import Run
+from longtake.prompts.quoting import defuse, quote
+from longtake.llm.structured.ask import ask
+from longtake.agents.run import Run
 from longtake.types import Frame, Line, Question, Segment
 
 ATTACKS = [

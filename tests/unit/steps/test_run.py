@@ -2,10 +2,10 @@ import pytest
 
 from longtake.config import BudgetSettings
 from longtake.errors import BudgetSpent, ConfigError
-from longtake.models.backends.scripted import ScriptedChat
-from longtake.models.chat import Card, Options, say
-from longtake.models.prices import HERE
-from longtake.steps.run import Agent, Run, settle
+from longtake.llm.backends.scripted import ScriptedChat
+from longtake.llm.chat import Card, Options, say
+from longtake.llm.chat import HERE
+from longtake.agents.run import Agent, Run, settle
 from longtake.types import Answer
 
 HELLO = [say("user", "Hello?")]

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from longtake.config import Settings
-from longtake.entries import OpenAIEntry
+from longtake.config.entries import OpenAIEntry
 from longtake.errors import ConfigError
-from longtake.models.catalogue import Catalogue
-from longtake.steps.team import DEFAULT_TEAM, open_team, read_team
+from longtake.llm.catalog import ModelCatalog
+from longtake.agents.team import DEFAULT_TEAM, open_team, read_team
 
 
 def test_team_files(tmp_path: Path) -> None:
@@ -23,7 +23,7 @@ def test_team_files(tmp_path: Path) -> None:
     settings = Settings(
         models={"mine": OpenAIEntry(base_url="http://127.0.0.1:9/v1", temperature=0.5)}
     )
-    agents = open_team(Catalogue(settings), [ann, bob])
+    agents = open_team(ModelCatalog(settings), [ann, bob])
     assert [(a.name, a.chat.card.options.temperature) for a in agents] == [
         ("ann", 0.01),
         ("bob", 0.5),

@@ -7,10 +7,10 @@ from support.listening import listening
 
 from longtake import prompts
 from longtake.errors import BudgetSpent, ModelError
-from longtake.events import ToolCalled
-from longtake.models.backends.scripted import ScriptedChat
-from longtake.models.chat import Reply, ToolCall, Unsupported
-from longtake.steps.tools import Tool, ToolError, tool, use_tools
+from longtake.tracing.events import ToolCalled
+from longtake.llm.backends.scripted import ScriptedChat
+from longtake.llm.chat import Reply, ToolCall, Unsupported
+from longtake.agents.tools import Tool, ToolError, tool, use_tools
 
 
 class Found(BaseModel):

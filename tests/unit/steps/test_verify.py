@@ -11,19 +11,11 @@ from support.talking import TalkingFootage
 
 from longtake.config import BudgetSettings
 from longtake.errors import ModelError
-from longtake.models.backends.scripted import ScriptedChat
-from longtake.models.chat import Reply
-from longtake.steps.candidates import (
-    APART,
-    Candidate,
-    Proposal,
-    affordable,
-    close_pictures,
-    gather,
-    ranked_lines,
-)
-from longtake.steps.run import Run
-from longtake.steps.verify import by_overlap, stating, verify
+from longtake.llm.backends.scripted import ScriptedChat
+from longtake.llm.chat import Reply
+from longtake.agents.verify import APART, Candidate, Proposal, affordable, close_pictures, gather, ranked_lines
+from longtake.agents.run import Run
+from longtake.agents.verify import by_overlap, stating, verify
 from longtake.types import Answer, Evidence, Question, Segment, Usage
 
 QUESTION = Question("Which animal comes last?", ("the cat", "the dog"))

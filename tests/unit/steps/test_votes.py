@@ -5,18 +5,9 @@ import json
 import pytest
 from support.listening import listening
 
-from longtake.models.backends.scripted import ScriptedChat
-from longtake.steps.run import Agent
-from longtake.steps.votes import (
-    Opinion,
-    by_meaning,
-    group_answers,
-    majority,
-    peer_scores,
-    tally,
-    transcript,
-    unanimous,
-)
+from longtake.llm.backends.scripted import ScriptedChat
+from longtake.agents.run import Agent
+from longtake.agents.votes import Opinion, by_meaning, group_answers, majority, peer_scores, tally, transcript, unanimous
 from longtake.types import Question
 
 QUESTION = Question("Who?", ("man", "dog"))

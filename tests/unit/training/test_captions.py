@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from processes import Captions
 
-from longtake.algorithms.recall import recall
+from longtake.training.fit import recall
 from longtake.errors import ConfigError
 from longtake.perception.minilm import LONGEST
-from longtake.training import pairs
-from longtake.training.captions import Clip, Dropped, Rules, keep, read_list, shorten
-from longtake.training.sources import tokens_of
+from longtake.training import data
+from longtake.training.data import CaptionedClip, Dropped, CaptionRules, keep, read_list, shorten
+from longtake.training.data import tokens_of
 from longtake.types import Segment
 
 
@@ -37,7 +37,7 @@ def test_five_seconds_to_twelve_minutes_and_twenty_tokens():
         row(caption="too short"),
         row(caption=LONG_ENOUGH[:-7]),
     ]
-    kept, dropped = keep(rows, Rules(), words, 77)
+    kept, dropped = keep(rows, CaptionRules(), words, 77)
     assert [clip.segment for clip in kept] == [Segment(0, 5), Segment(0, 720)]
     assert dropped.reasons == {
         "shorter than 5 s": 1,
@@ -52,7 +52,7 @@ def test_five_seconds_to_twelve_minutes_and_twenty_tokens():
     [{"video": "a"}, row(start="x"), row(5, 3), row(caption=None), row(video=""), row(start=-1)],
 )
 def test_rows_that_say_too_little_are_dropped_and_counted(bad):
-    kept, dropped = keep([bad, row()], Rules(), words, 77)
+    kept, dropped = keep([bad, row()], CaptionRules(), words, 77)
     assert len(kept) == 1
     assert dropped.lines() == ["dropped 1: no video, start, end and caption (row 1)"]
 
@@ -63,7 +63,7 @@ def test_long_captions_lose_their_last_sentences():
         == "One two three. Four five!"
     )
     assert shorten("One two three four five six.", 4, words) == "One two three four"
-    kept, dropped = keep([row(caption=f"{LONG_ENOUGH}. And more.")], Rules(), words, 20)
+    kept, dropped = keep([row(caption=f"{LONG_ENOUGH}. And more.")], CaptionRules(), words, 20)
     assert kept[0].caption == f"{LONG_ENOUGH}."
     assert dropped.lines() == ["shortened 1 captions"]
 
@@ -82,7 +82,7 @@ def test_lists_in_three_forms(tmp_path):
         f"video,start,end,caption\na.mp4,0,60,{LONG_ENOUGH}\na.mp4,1,60,{LONG_ENOUGH}\n"
     )
     kept = [
-        keep(read_list(tmp_path / f"a.{kind}"), Rules(), words, 77)[0]
+        keep(read_list(tmp_path / f"a.{kind}"), CaptionRules(), words, 77)[0]
         for kind in ("jsonl", "json", "csv")
     ]
     assert kept[0] == kept[1] == kept[2]
@@ -109,13 +109,13 @@ def test_lists_that_cannot_be_read(tmp_path, name, text, says):
 
 def test_clips_are_seen_through_the_index_of_their_film():
     clips = [
-        Clip("v", Segment(2, 6), "a b"),
-        Clip("v", Segment(0, 10), "c d"),
-        Clip("v", Segment(40, 50), "e"),
-        Clip("broken", Segment(0, 5), "f"),
+        CaptionedClip("v", Segment(2, 6), "a b"),
+        CaptionedClip("v", Segment(0, 10), "c d"),
+        CaptionedClip("v", Segment(40, 50), "e"),
+        CaptionedClip("broken", Segment(0, 5), "f"),
     ]
     dropped = Dropped()
-    embedded = pairs.embed(clips, dropped, Captions().footage, 3)
+    embedded = data.embed(clips, dropped, Captions().footage, 3)
     footage = Captions().footage("v")
     assert len(embedded) == 2
     assert embedded.counts.tolist() == [3, 3]
@@ -127,11 +127,11 @@ def test_clips_are_seen_through_the_index_of_their_film():
 
 
 def test_pairs_are_kept_and_read(tmp_path):
-    made = pairs.stack([np.eye(3, dtype=np.float32)[:2]], np.eye(3, dtype=np.float32)[:1], ["v"], 4)
+    made = data.stack([np.eye(3, dtype=np.float32)[:2]], np.eye(3, dtype=np.float32)[:1], ["v"], 4)
     assert made.frames.shape == (1, 4, 3)
     assert made.frames[0, 2:].any() == False  # noqa: E712
     made.save(tmp_path / "pairs.npz")
-    again = pairs.load(tmp_path / "pairs.npz")
+    again = data.load(tmp_path / "pairs.npz")
     assert again.counts.tolist() == [2]
     assert again.videos.tolist() == ["v"]
     assert np.array_equal(again.frames, made.frames)
@@ -139,12 +139,12 @@ def test_pairs_are_kept_and_read(tmp_path):
 
 def test_no_film_is_both_trained_and_tested_on():
     one = np.eye(2, dtype=np.float32)[:1]
-    made = pairs.stack([one] * 30, np.repeat(one, 30, axis=0), [f"v{n % 6}" for n in range(30)], 2)
-    train, test = pairs.held_out(made, 0.3, seed=1)
+    made = data.stack([one] * 30, np.repeat(one, 30, axis=0), [f"v{n % 6}" for n in range(30)], 2)
+    train, test = data.held_out(made, 0.3, seed=1)
     assert not set(train.videos.tolist()) & set(test.videos.tolist())
     assert (len(train), len(test)) == (20, 10)
     with pytest.raises(ConfigError, match="two videos"):
-        pairs.held_out(made.only([0, 6]), 0.3, seed=1)
+        data.held_out(made.only([0, 6]), 0.3, seed=1)
 
 
 def test_recall_counts_ties_for_the_share_of_orders_in_which_they_are_found():

@@ -12,12 +12,12 @@ from films import FILMS
 
 from longtake import cli
 from longtake.errors import ConfigError, MissingExtra, RunError
-from longtake.perception.headfile import Shape, initial
-from longtake.training import pairs, sources
+from longtake.perception.retriever import Shape, initial
+from longtake.training import data
 from longtake.training.fit import Schedule, export, fit, order_of
-from longtake.training.head import need_torch, scores
-from longtake.training.pairs import stack
-from longtake.training.scoring import recalls, scale_of
+from longtake.training.fit import need_torch, scores
+from longtake.training.data import stack
+from longtake.training.fit import recalls, scale_of
 
 try:
     import torch
@@ -150,7 +150,7 @@ def test_pairs_of_other_films_and_broken_pairs_are_made_anew(
         str(tmp_path / "head"),
     ]
     looks = []
-    monkeypatch.setattr(sources, "embed", lambda *given: looks.append(1) or pairs.embed(*given))
+    monkeypatch.setattr(data, "embed", lambda *given: looks.append(1) or data.embed(*given))
 
     def prepared(videos):
         before = len(looks)
@@ -206,8 +206,8 @@ def test_a_checkpoint_is_not_overwritten_or_continued_by_mistake(tmp_path):
 @trains
 def test_half_precision_changes_little_and_leaves_the_cosines_whole():
     weights = {name: torch.tensor(value) for name, value in initial(SHAPE, 0).items()}
-    pairs = ordered_pairs(16, 0)
-    frames, texts = torch.tensor(pairs.frames).float(), torch.tensor(pairs.texts).float()
+    data = ordered_pairs(16, 0)
+    frames, texts = torch.tensor(data.frames).float(), torch.tensor(data.texts).float()
     mask = torch.ones(frames.shape[:2], dtype=torch.bool)
     whole, half = (scores(weights, SHAPE, frames, mask, texts, half=half) for half in (False, True))
     assert half.dtype == torch.float32

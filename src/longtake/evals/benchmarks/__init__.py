@@ -1,6 +1,6 @@
 """Benchmarks, one short module each, read in the formats their authors publish.
 
-To add one, write a module with an :class:`About` and register it under a name: in
+To add one, write a module with an :class:`BenchmarkInfo` and register it under a name: in
 :data:`longtake.registry.benchmarks`, or from another package through an entry point::
 
     [project.entry-points."longtake.benchmarks"]
@@ -14,13 +14,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from longtake.errors import ConfigError, unknown
-from longtake.evals.benchmarks.reading import malformed_files
+from longtake.evals.benchmarks.files import malformed_files
 from longtake.evals.items import Benchmark
 from longtake.registry import benchmarks
 
 
 @dataclass(frozen=True)
-class About:
+class BenchmarkInfo:
     """What a user needs to know to run a benchmark."""
 
     title: str
@@ -42,13 +42,13 @@ class About:
     counted from 0. ``None`` if they accept no such file."""
 
 
-def about(name: str) -> About:
+def about(name: str) -> BenchmarkInfo:
     """The description of a registered benchmark."""
     # no addresses: reports take the name from a run's spec, which must not decide what is imported
     if name not in benchmarks:
         raise unknown("benchmark", name, benchmarks)
     described = benchmarks.get(name)
-    if not isinstance(described, About):
+    if not isinstance(described, BenchmarkInfo):
         raise ConfigError(f"{name} is not a benchmark: expected an About", key=name)
     return described
 

@@ -6,21 +6,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from longtake.evals.benchmarks import About
-from longtake.evals.benchmarks.reading import CaptionSource, Files, FilmSource, letter
-from longtake.evals.items import Asked, Benchmark, Item, Source
+from longtake.evals.benchmarks import BenchmarkInfo
+from longtake.evals.benchmarks.files import CaptionSource, Files, FilmSource, letter
+from longtake.evals.items import BenchmarkQuestion, Benchmark, LabelledQuestion, VideoSource
 from longtake.types import Question
 
 
-def _item(identity: str, row: Mapping[str, Any], labels: Mapping[str, int]) -> Item:
+def _item(identity: str, row: Mapping[str, Any], labels: Mapping[str, int]) -> LabelledQuestion:
     question = Question(row["question"], tuple(row[f"option {i}"] for i in range(5)))
     # one question per video, so its id names the video too
-    asked = Asked(identity, identity, question)
+    asked = BenchmarkQuestion(identity, identity, question)
     truth = row.get("truth", labels.get(identity))
-    return Item(asked, None if truth is None else letter(int(truth)))
+    return LabelledQuestion(asked, None if truth is None else letter(int(truth)))
 
 
-def _load(files: Files, options: Mapping[str, str], source: Source, name: str) -> Benchmark:
+def _load(files: Files, options: Mapping[str, str], source: VideoSource, name: str) -> Benchmark:
     split = options.get("split", "subset")
     if split == "subset" and files.has("subset_anno.json"):
         rows: dict[str, Any] = files.json("subset_anno.json")
@@ -51,7 +51,7 @@ def load_captions(folder: Path, options: Mapping[str, str]) -> Benchmark:
 
 OPTIONS = {"split": "subset (default, 500 with labels) or full (5,000, for submission)"}
 SUBMISSION = ("q_uid", "answer")
-ABOUT = About(
+ABOUT = BenchmarkInfo(
     "EgoSchema",
     "questions.json, subset_answers.json and the videos from its authors",
     "questions.json and subset_answers.json (or subset_anno.json), videos/<q_uid>.mp4",
@@ -61,7 +61,7 @@ ABOUT = About(
     options=OPTIONS,
     submission=SUBMISSION,
 )
-CAPTIONS = About(
+CAPTIONS = BenchmarkInfo(
     "EgoSchema from LaViLa captions",
     "the annotations, and the captions published with VideoAgent",
     "subset_anno.json, lavila_subset.json (one caption per second)",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from longtake.evals.benchmarks import About
-from longtake.evals.benchmarks.reading import Files, FilmSource, letter
-from longtake.evals.items import Asked, Benchmark, Item
+from longtake.evals.benchmarks import BenchmarkInfo
+from longtake.evals.benchmarks.files import Files, FilmSource, letter
+from longtake.evals.items import BenchmarkQuestion, Benchmark, LabelledQuestion
 from longtake.types import Question
 
 ANNOTATIONS = ("lvb_val.json", "longvideobench_val.json")
@@ -24,13 +24,13 @@ def load(folder: Path, options: Mapping[str, str]) -> Benchmark:
     begins = {}
     for row in rows:
         question = Question(row["question"], tuple(row["candidates"]))
-        asked = Asked(row["id"], row["video_path"], question)
+        asked = BenchmarkQuestion(row["id"], row["video_path"], question)
         tags = {
             "duration": str(row["duration_group"]),
             "type": row["question_category"],
             "level": row["level"],
         }
-        items.append(Item(asked, letter(int(row["correct_choice"])), tags))
+        items.append(LabelledQuestion(asked, letter(int(row["correct_choice"])), tags))
         # a video can be a part of a longer one, whose subtitles it comes with
         begins[row["video_path"]] = float(row.get("starting_timestamp_for_subtitles") or 0.0)
     subtitles = folder / "subtitles" if options.get("subtitles", "yes") == "yes" else None
@@ -44,7 +44,7 @@ def load(folder: Path, options: Mapping[str, str]) -> Benchmark:
     return Benchmark("longvideobench", items, source, files.hashes, settings)
 
 
-ABOUT = About(
+ABOUT = BenchmarkInfo(
     "LongVideoBench (validation)",
     "annotations, videos and subtitles from its authors",
     "lvb_val.json, videos/<video_path>, subtitles/<video_id>_en.json",

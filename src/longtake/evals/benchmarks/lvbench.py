@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from longtake.evals.benchmarks import About
-from longtake.evals.benchmarks.reading import Files, FilmSource
-from longtake.evals.items import Asked, Benchmark, Item
+from longtake.evals.benchmarks import BenchmarkInfo
+from longtake.evals.benchmarks.files import Files, FilmSource
+from longtake.evals.items import BenchmarkQuestion, Benchmark, LabelledQuestion
 from longtake.types import Question
 
 _OPTION = re.compile(r"^\(([A-Z])\)\s*(.+)$", re.MULTILINE)
@@ -23,14 +23,14 @@ def load(folder: Path, options: Mapping[str, str]) -> Benchmark:  # noqa: ARG001
             # the options follow the question, one per line: "(A) …"
             text = row["question"].partition("\n(A)")[0].strip()
             choices = tuple(choice.strip() for _, choice in _OPTION.findall(row["question"]))
-            asked = Asked(str(row["uid"]), video["key"], Question(text, choices))
+            asked = BenchmarkQuestion(str(row["uid"]), video["key"], Question(text, choices))
             # a question can have several types; scores are broken down by the first
             kinds = row.get("question_type") or ["other"]
-            items.append(Item(asked, row["answer"], {"type": kinds[0]}))
+            items.append(LabelledQuestion(asked, row["answer"], {"type": kinds[0]}))
     return Benchmark("lvbench", items, FilmSource(folder / "videos"), files.hashes)
 
 
-ABOUT = About(
+ABOUT = BenchmarkInfo(
     "LVBench",
     "video_info.meta.jsonl and the videos from its authors",
     "video_info.meta.jsonl, videos/<key>.mp4",

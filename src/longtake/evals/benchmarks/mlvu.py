@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from longtake.errors import ConfigError
-from longtake.evals.benchmarks import About
-from longtake.evals.benchmarks.reading import Files, FilmSource, letter
-from longtake.evals.items import Asked, Benchmark, Item
+from longtake.evals.benchmarks import BenchmarkInfo
+from longtake.evals.benchmarks.files import Files, FilmSource, letter
+from longtake.evals.items import BenchmarkQuestion, Benchmark, LabelledQuestion
 from longtake.types import Question
 
 DEV = ("1_plotQA", "2_needle", "3_ego", "4_count", "5_order", "6_anomaly_reco", "7_topic_reasoning")
@@ -34,12 +34,12 @@ def load(folder: Path, options: Mapping[str, str]) -> Benchmark:
             # the test split can come without answers
             answer = row.get("answer")
             label = letter(candidates.index(answer)) if answer in candidates else None
-            asked = Asked(f"{kind}_{number}", row["video"], question)
-            items.append(Item(asked, label, {"type": kind}))
+            asked = BenchmarkQuestion(f"{kind}_{number}", row["video"], question)
+            items.append(LabelledQuestion(asked, label, {"type": kind}))
     return Benchmark("mlvu", items, FilmSource(folder / "videos"), files.hashes, {"split": split})
 
 
-ABOUT = About(
+ABOUT = BenchmarkInfo(
     "MLVU (multiple choice)",
     "annotations and videos from its authors",
     LAYOUT,

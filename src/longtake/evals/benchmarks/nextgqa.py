@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from longtake.errors import ConfigError
-from longtake.evals.benchmarks import About
+from longtake.evals.benchmarks import BenchmarkInfo
 from longtake.evals.benchmarks.nextqa import KINDS
-from longtake.evals.benchmarks.reading import CaptionSource, Files, FilmSource, letter
-from longtake.evals.items import Asked, Benchmark, Item, Source
+from longtake.evals.benchmarks.files import CaptionSource, Files, FilmSource, letter
+from longtake.evals.items import BenchmarkQuestion, Benchmark, LabelledQuestion, VideoSource
 from longtake.types import Question, Segment
 
 OPTIONS = {"split": "val (default) or test: <split>.csv and gsub_<split>.json"}
 
 
-def _items(files: Files, split: str) -> list[Item]:
+def _items(files: Files, split: str) -> list[LabelledQuestion]:
     grounded = files.json(f"gsub_{split}.json")
     items = []
     for row in files.rows(f"{split}.csv"):
@@ -26,8 +26,8 @@ def _items(files: Files, split: str) -> list[Item]:
             raise ConfigError(f"{split}.csv: {identity}: the answer is not among the options")
         spans = grounded.get(video, {}).get("location", {}).get(number, [])
         items.append(
-            Item(
-                Asked(identity, video, Question(row["question"], options)),
+            LabelledQuestion(
+                BenchmarkQuestion(identity, video, Question(row["question"], options)),
                 # the file holds the text of the right option, not its number
                 letter(options.index(row["answer"])),
                 {"type": KINDS.get(row["type"][0], "other"), "subtype": row["type"]},
@@ -37,7 +37,7 @@ def _items(files: Files, split: str) -> list[Item]:
     return items
 
 
-def _load(files: Files, options: Mapping[str, str], source: Source, name: str) -> Benchmark:
+def _load(files: Files, options: Mapping[str, str], source: VideoSource, name: str) -> Benchmark:
     split = options.get("split", "val")
     return Benchmark(name, _items(files, split), source, files.hashes, {"split": split})
 
@@ -54,7 +54,7 @@ def load_captions(folder: Path, options: Mapping[str, str]) -> Benchmark:
     return _load(files, options, source, "nextgqa-captions")
 
 
-ABOUT = About(
+ABOUT = BenchmarkInfo(
     "NExT-GQA (grounded, multiple choice)",
     "the annotations of the NExT-GQA authors and the videos of NExT-QA",
     "val.csv, gsub_val.json, videos/<id>.mp4",
@@ -63,7 +63,7 @@ ABOUT = About(
     load=load,
     options=OPTIONS,
 )
-CAPTIONS = About(
+CAPTIONS = BenchmarkInfo(
     "NExT-GQA from captions at 1 fps",
     "the annotations of the NExT-GQA authors, and captions as VideoAgent's authors gave",
     "val.csv, gsub_val.json, captions_1fps.json (video → second → caption)",

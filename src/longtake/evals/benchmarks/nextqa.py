@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from longtake.evals.benchmarks import About
-from longtake.evals.benchmarks.reading import CaptionSource, Files, FilmSource, letter
-from longtake.evals.items import Asked, Benchmark, Item, Source
+from longtake.evals.benchmarks import BenchmarkInfo
+from longtake.evals.benchmarks.files import CaptionSource, Files, FilmSource, letter
+from longtake.evals.items import BenchmarkQuestion, Benchmark, LabelledQuestion, VideoSource
 from longtake.types import Question
 
 KINDS = {"C": "causal", "T": "temporal", "D": "descriptive"}
@@ -15,7 +15,7 @@ KINDS = {"C": "causal", "T": "temporal", "D": "descriptive"}
 HARD = "atp_hard.txt"
 
 
-def _items(files: Files, split: str) -> list[Item]:
+def _items(files: Files, split: str) -> list[LabelledQuestion]:
     hard = set(files.words(HARD)) if files.has(HARD) else set()
     items = []
     # "qid" counts the questions of one video, so it needs the video to be unique
@@ -25,12 +25,12 @@ def _items(files: Files, split: str) -> list[Item]:
         tags = {"type": KINDS.get(row["type"][0], "other"), "subtype": row["type"]}
         if hard:
             tags["atp_hard"] = "yes" if identity in hard else "no"
-        asked = Asked(identity, row["video"], question)
-        items.append(Item(asked, letter(int(row["answer"])), tags))
+        asked = BenchmarkQuestion(identity, row["video"], question)
+        items.append(LabelledQuestion(asked, letter(int(row["answer"])), tags))
     return items
 
 
-def _load(files: Files, options: Mapping[str, str], source: Source, name: str) -> Benchmark:
+def _load(files: Files, options: Mapping[str, str], source: VideoSource, name: str) -> Benchmark:
     split = options.get("split", "val")
     return Benchmark(name, _items(files, split), source, files.hashes, {"split": split})
 
@@ -48,7 +48,7 @@ def load_captions(folder: Path, options: Mapping[str, str]) -> Benchmark:
 
 
 OPTIONS = {"split": "val (default) or test: the name of the CSV file"}
-ABOUT = About(
+ABOUT = BenchmarkInfo(
     "NExT-QA (multiple choice)",
     "the annotations and videos of the NExT-QA authors",
     f"val.csv, videos/<id>.mp4, and {HARD} (a video_qid per line) for the ATP-hard subset",
@@ -57,7 +57,7 @@ ABOUT = About(
     load=load,
     options=OPTIONS,
 )
-CAPTIONS = About(
+CAPTIONS = BenchmarkInfo(
     "NExT-QA from captions at 1 fps",
     "the annotations, and the captions published with VideoAgent",
     "val.csv, captions_1fps.json (video → second → caption)",

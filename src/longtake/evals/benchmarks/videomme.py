@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from longtake.evals.benchmarks import About
-from longtake.evals.benchmarks.reading import Files, FilmSource, without_letter
-from longtake.evals.items import Asked, Benchmark, Item
+from longtake.evals.benchmarks import BenchmarkInfo
+from longtake.evals.benchmarks.files import Files, FilmSource, without_letter
+from longtake.evals.items import BenchmarkQuestion, Benchmark, LabelledQuestion
 from longtake.types import Question
 
 
@@ -20,16 +20,16 @@ def load(folder: Path, options: Mapping[str, str]) -> Benchmark:
         if duration not in ("all", row["duration"]):
             continue
         choices = tuple(without_letter(option) for option in row["options"])
-        asked = Asked(row["question_id"], row["videoID"], Question(row["question"], choices))
+        asked = BenchmarkQuestion(row["question_id"], row["videoID"], Question(row["question"], choices))
         tags = {"duration": row["duration"], "type": row["task_type"], "domain": row["domain"]}
-        items.append(Item(asked, row["answer"], tags))
+        items.append(LabelledQuestion(asked, row["answer"], tags))
     subtitles = folder / "subtitle" if options.get("subtitles", "no") == "yes" else None
     source = FilmSource(folder / "videos", subtitles=subtitles)
     settings = {"duration": duration, "subtitles": subtitles is not None}
     return Benchmark("videomme", items, source, files.hashes, settings)
 
 
-ABOUT = About(
+ABOUT = BenchmarkInfo(
     "Video-MME",
     "the annotations as JSON, videos and subtitles from its authors",
     "videomme.json, videos/<videoID>.mp4, subtitle/<videoID>.srt",

@@ -27,7 +27,7 @@ class Published:
 
 
 @dataclass(frozen=True)
-class Preset:
+class EvalPreset:
     """What to run, and what is known about the original experiment."""
 
     name: str
@@ -56,7 +56,7 @@ def names() -> list[str]:
     return sorted(file.removesuffix(".toml") for file in files if file.endswith(".toml"))
 
 
-def read(name: str) -> Preset:
+def read(name: str) -> EvalPreset:
     """Read the preset with that name."""
     if name not in names():
         raise unknown("preset", name, names())
@@ -64,4 +64,4 @@ def read(name: str) -> Preset:
     data = tomllib.loads(file.read_text(encoding="utf-8"))
     # every other key of the file is a field of Preset
     published = tuple(Published(**row) for row in data.pop("published", ()))
-    return Preset(name=name, models=tuple(data.pop("models", ())), published=published, **data)
+    return EvalPreset(name=name, models=tuple(data.pop("models", ())), published=published, **data)

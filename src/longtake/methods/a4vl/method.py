@@ -57,17 +57,17 @@ from longtake.algorithms.partition import PAPER, EventPartition
 from longtake.algorithms.question_kinds import COUNTING
 from longtake.algorithms.scope import clipped, scope
 from longtake.errors import ConfigError, check_least
-from longtake.events import ScoresSet, emit, note, step
+from longtake.tracing.events import ScoresSet, emit, note, step
 from longtake.footage.look import Look, cite, look_at, rows_within
 from longtake.footage.protocol import Footage
 from longtake.methods.base import Bounds, words
 from longtake.prompts import Plain
-from longtake.steps.answer import guess, in_words
-from longtake.steps.ask import ask
-from longtake.steps.fanout import fanout
-from longtake.steps.run import Agent, Run
-from longtake.steps.showing import length, shown_to
-from longtake.steps.votes import Opinion, group_answers, leading, prune, transcript, unanimous
+from longtake.agents.answer import guess, in_words
+from longtake.llm.structured.ask import ask
+from longtake.agents.fanout import fanout
+from longtake.agents.run import Agent, Run
+from longtake.agents.answer import length, shown_to
+from longtake.agents.votes import Opinion, group_answers, leading, prune, transcript, unanimous
 from longtake.types import Answer, Question, Segment
 
 CITED = 3

@@ -28,7 +28,7 @@ from typing import Any, ClassVar, Literal
 from longtake import registry
 from longtake.algorithms.question_kinds import kind
 from longtake.errors import BudgetSpent, LongtakeError, ModelError, check_least
-from longtake.events import STAGE, note, step
+from longtake.tracing.events import STAGE, note, step
 from longtake.footage.protocol import Footage
 from longtake.methods.auto.plan import (
     LEAST,
@@ -71,15 +71,15 @@ from longtake.methods.base import (
     name_of,
     needs_index,
 )
-from longtake.models.replies.letters import plain
-from longtake.steps import calibration
-from longtake.steps.answer import guess
-from longtake.steps.calibration import Calibration, StageFacts
-from longtake.steps.run import Run
-from longtake.steps.showing import length
-from longtake.steps.signals import LENGTH, doublings, is_given, signals
-from longtake.steps.stage import Notebook, StageRun, subtract
-from longtake.steps.verify import Checked, check
+from longtake.llm.structured.letters import normalized_text
+from longtake.agents import calibration
+from longtake.agents.answer import guess
+from longtake.agents.calibration import Calibration, StageFacts
+from longtake.agents.run import Run
+from longtake.agents.answer import length
+from longtake.agents.calibration import LENGTH, doublings, is_given, signals
+from longtake.agents.run import Notebook, StageRun, subtract
+from longtake.agents.verify import Checked, check
 from longtake.types import Answer, Line, Question, Usage
 
 SHIPPED = "calibration.json"
@@ -516,7 +516,7 @@ class Cascade:
                 "text": vote.answer.text,
                 "signals": dict(vote.signals),
                 "probability": vote.probability,
-                "leader": leading.choice or plain(leading.text),
+                "leader": leading.choice or normalized_text(leading.text),
                 "standing": self.leader.probability,
                 "standing_signals": dict(self.leader.signals),
             }

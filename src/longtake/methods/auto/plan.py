@@ -11,19 +11,19 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from longtake.algorithms import phrases
+from longtake.algorithms import passages
 from longtake.algorithms.calibration import log_odds, pooled, probability
 from longtake.algorithms.question_kinds import kind
 from longtake.config import BudgetSettings
 from longtake.footage.protocol import Footage
 from longtake.methods.base import name_of
-from longtake.models.chat import Card, Chat
-from longtake.models.manners import manner_of
-from longtake.models.replies.letters import plain
-from longtake.steps.calibration import Calibration, StageFacts
-from longtake.steps.run import Run
-from longtake.steps.signals import LENGTH, ODDS, SUPPORTED, weighed
-from longtake.steps.verify import Checked
+from longtake.llm.chat import Card, Chat
+from longtake.llm.capabilities import capabilities_of
+from longtake.llm.structured.letters import normalized_text
+from longtake.agents.calibration import Calibration, StageFacts
+from longtake.agents.run import Run
+from longtake.agents.calibration import LENGTH, ODDS, SUPPORTED, weighed
+from longtake.agents.verify import Checked
 from longtake.types import Answer, Question, Usage
 
 NOTES = "notes"
@@ -316,7 +316,7 @@ def frames_that_fit(chat: Chat, run: Run) -> int:
     rooms = [((card.context or CONTEXT) - WORDS) // each]
     if card.small:
         rooms.append(SMALL)
-    manner = manner_of(chat)
+    manner = capabilities_of(chat)
     if manner is not None and manner.known.images is not None:
         rooms.append(manner.known.images)
     rooms += affordable_frames(card, run.ledger.limits, run.usage, each)
@@ -376,7 +376,7 @@ def vote_names(votes: Sequence[StageVote]) -> list[str]:
     """What each vote counts for: a letter, or the first answer in words that is the same."""
     names: list[str] = []
     for vote in votes:
-        name = vote.answer.choice or plain(vote.answer.text)
+        name = vote.answer.choice or normalized_text(vote.answer.text)
         if vote.answer.choice is None:
             alike = [known for known in names if same(name, known)]
             name = alike[0] if alike else name
@@ -388,12 +388,12 @@ def same_vote(one: Answer, other: Answer) -> bool:
     """Whether two answers are the same: one letter, or words of which one holds the other."""
     if one.choice or other.choice:
         return one.choice == other.choice
-    return same(plain(one.text), plain(other.text))
+    return same(normalized_text(one.text), normalized_text(other.text))
 
 
 def same(one: str, other: str) -> bool:
     """Whether one answer in words holds the other."""
-    return max(phrases.match(one, other), phrases.match(other, one)) >= SAME
+    return max(passages.match(one, other), passages.match(other, one)) >= SAME
 
 
 def leader_among(

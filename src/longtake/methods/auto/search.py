@@ -15,10 +15,10 @@ from longtake.footage.look import Look, look_at
 from longtake.footage.protocol import Footage
 from longtake.methods.base import Bounds, words
 from longtake.prompts import phrase
-from longtake.steps.answer import guess
-from longtake.steps.run import Run
-from longtake.steps.showing import shown_to
-from longtake.timecode import CLOCK, parse_time
+from longtake.agents.answer import guess
+from longtake.agents.run import Run
+from longtake.agents.answer import shown_to
+from longtake._util.timecode import CLOCK, parse_time
 from longtake.types import Answer, Evidence, Line, Question, Segment
 
 

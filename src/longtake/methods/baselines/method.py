@@ -10,9 +10,9 @@ from longtake.errors import check_least
 from longtake.footage.protocol import Footage
 from longtake.methods.base import Bounds, words
 from longtake.prompts import phrase
-from longtake.steps.answer import guess
-from longtake.steps.run import Run
-from longtake.steps.showing import SPOKEN, length
+from longtake.agents.answer import guess
+from longtake.agents.run import Run
+from longtake.agents.answer import SPOKEN, length
 from longtake.types import Answer, Evidence, Frame, Line, Question, Segment
 
 REACH = 5.0

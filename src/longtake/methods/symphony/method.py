@@ -33,7 +33,7 @@ import numpy as np
 from pydantic import BaseModel, Field
 
 from longtake.errors import check_least
-from longtake.events import note, step
+from longtake.tracing.events import note, step
 from longtake.footage.look import cite, look_at
 from longtake.footage.protocol import Footage
 from longtake.methods.base import Bounds, words
@@ -48,13 +48,13 @@ from longtake.methods.symphony.grounding import (
     written,
 )
 from longtake.methods.symphony.perception import Perception, listen
-from longtake.models.replies.letters import read_letter
+from longtake.llm.structured.letters import read_letter
 from longtake.prompts import phrase
-from longtake.steps.answer import Guess, guess, in_words
-from longtake.steps.ask import ask
-from longtake.steps.run import Run
-from longtake.steps.showing import SPOKEN, length
-from longtake.timecode import CLOCK, parse_time
+from longtake.agents.answer import Guess, guess, in_words
+from longtake.llm.structured.ask import ask
+from longtake.agents.run import Run
+from longtake.agents.answer import SPOKEN, length
+from longtake._util.timecode import CLOCK, parse_time
 from longtake.types import Answer, Evidence, Question
 
 NO_LIMIT = 50

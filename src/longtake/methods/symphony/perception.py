@@ -11,18 +11,18 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from longtake.algorithms import allocate, sampling
 from longtake.errors import check_least
-from longtake.events import note, step
+from longtake.tracing.events import note, step
 from longtake.footage.look import Look, look_at, look_closely, rows_within, together
 from longtake.footage.protocol import Footage
 from longtake.methods.symphony.grounding import PERCEPTION, SUBTITLES, HistoryEntry
-from longtake.models.tokens import estimate
+from longtake.llm.chat import estimate
 from longtake.prompts import Plain, phrase, words
-from longtake.steps.ask import ask
-from longtake.steps.fanout import fanout
-from longtake.steps.run import Run
-from longtake.steps.showing import length, shown_to
-from longtake.steps.times import Written, at_least, read_stretch
-from longtake.steps.tools import Tool, ToolError, tool, use_tools
+from longtake.llm.structured.ask import ask
+from longtake.agents.fanout import fanout
+from longtake.agents.run import Run
+from longtake.agents.answer import length, shown_to
+from longtake.agents.tools import Written, at_least, read_stretch
+from longtake.agents.tools import Tool, ToolError, tool, use_tools
 from longtake.types import Evidence, Line, Question, Segment
 
 NEAR = 0.25

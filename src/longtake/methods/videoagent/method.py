@@ -35,16 +35,16 @@ from pydantic import BaseModel, Field
 
 from longtake.algorithms import sampling
 from longtake.errors import check_least
-from longtake.events import ScoresSet, emit, note, step
+from longtake.tracing.events import ScoresSet, emit, note, step
 from longtake.footage.protocol import Footage
-from longtake.footage.relevance import fused
+from longtake.footage.look import fused
 from longtake.methods.base import Bounds, words
 from longtake.prompts import Plain, phrase, show
-from longtake.steps.answer import Guess, guess, in_words
-from longtake.steps.ask import ask
-from longtake.steps.fanout import fanout
-from longtake.steps.run import Run
-from longtake.steps.showing import length
+from longtake.agents.answer import Guess, guess, in_words
+from longtake.llm.structured.ask import ask
+from longtake.agents.fanout import fanout
+from longtake.agents.run import Run
+from longtake.agents.answer import length
 from longtake.types import Answer, Evidence, Frame, Line, Question, Segment
 
 State: TypeAlias = dict[int, str]

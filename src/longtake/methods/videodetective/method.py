@@ -46,11 +46,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longtake.algorithms import clues, graph, sampling
-from longtake.algorithms.keyframes import FrameRule
+from longtake.algorithms.shots import FrameRule
 from longtake.algorithms.question_kinds import COUNTING, HEARING, ORDER, READING, negated
 from longtake.algorithms.scope import scope
 from longtake.errors import check_least
-from longtake.events import note, step
+from longtake.tracing.events import note, step
 from longtake.footage.look import Look, look_at
 from longtake.footage.protocol import Footage
 from longtake.methods.base import Bounds, words
@@ -73,12 +73,12 @@ from longtake.methods.videodetective.scenes import (
     SceneText,
     scene_graph,
 )
-from longtake.models.chat import Chat
+from longtake.llm.chat import Chat
 from longtake.prompts import Plain, phrase
-from longtake.steps.answer import guess
-from longtake.steps.fanout import fanout
-from longtake.steps.run import Run
-from longtake.steps.showing import SPOKEN, shown_to
+from longtake.agents.answer import guess
+from longtake.agents.fanout import fanout
+from longtake.agents.run import Run
+from longtake.agents.answer import SPOKEN, shown_to
 from longtake.types import Answer, Evidence, Line, Question, Segment
 
 PRINTED = GraphRule(theta_sim=0.82, max_frames=None)

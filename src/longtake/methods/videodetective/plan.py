@@ -17,15 +17,15 @@ from pydantic import BaseModel, ConfigDict, Field
 from longtake.algorithms.clues import pieces, semantic
 from longtake.algorithms.lexical import content_words
 from longtake.errors import ConfigError
-from longtake.events import note
+from longtake.tracing.events import note
 from longtake.footage.look import Look
 from longtake.footage.protocol import Footage
-from longtake.models.chat import Chat
-from longtake.models.replies.letters import read_letter
+from longtake.llm.chat import Chat
+from longtake.llm.structured.letters import read_letter
 from longtake.prompts import Plain, phrase
-from longtake.steps.ask import ask
-from longtake.steps.showing import shown_to
-from longtake.timecode import clock, parse_time
+from longtake.llm.structured.ask import ask
+from longtake.agents.answer import shown_to
+from longtake._util.timecode import clock, parse_time
 from longtake.types import Line, Question, Segment
 
 KEYWORDS = 5

@@ -13,14 +13,14 @@ from pydantic import BaseModel, Field
 
 from longtake.algorithms import clues, graph, lexical, sampling, scenes
 from longtake.algorithms.scenes import Span
-from longtake.events import ScoresSet, emit
+from longtake.tracing.events import ScoresSet, emit
 from longtake.footage.look import look_at, rows_within
 from longtake.footage.protocol import Footage
 from longtake.methods.videodetective.plan import SearchPlan
-from longtake.models.chat import Chat
+from longtake.llm.chat import Chat
 from longtake.prompts import words
-from longtake.steps.ask import ask
-from longtake.steps.showing import captions_of
+from longtake.llm.structured.ask import ask
+from longtake.agents.answer import captions_of
 from longtake.types import Line, Question, Segment
 
 SCENE = "scene"

@@ -23,8 +23,8 @@ from longtake.errors import (
 from longtake.server.films import NoSuchFilm
 from longtake.server.openai.requests import FilmRequest, SentFrames
 from longtake.server.runs import QueueFull
-from longtake.stopping import Cancelled
-from longtake.timecode import clock
+from longtake._util.cancellation import Cancelled
+from longtake._util.timecode import clock
 from longtake.types import GIVEN, Answer, Result, Usage
 
 LONGEST_STEP = 300

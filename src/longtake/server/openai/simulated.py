@@ -24,20 +24,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from longtake.errors import ConfigError
-from longtake.lab.acuity import LabChat, LabModel, parse
-from longtake.lab.chance import digest, share
+from longtake.lab.model import LabChat, LabModel, parse
+from longtake.lab.profile import digest, share
 from longtake.lab.profile import PROFILE
-from longtake.models.chat import (
-    Image,
-    Message,
-    Options,
-    Part,
-    Reply,
-    Text,
-    ToolCall,
-    ToolSpec,
-    Unsupported,
-)
+from longtake.llm.chat import Image, Message, Options, Part, Reply, Text, ToolCall, ToolSpec, Unsupported
 from longtake.server.openai import replies
 from longtake.server.openai.replies import Head, error_body
 from longtake.server.openai.requests import (
@@ -47,7 +37,7 @@ from longtake.server.openai.requests import (
     read_parts,
     refuse,
 )
-from longtake.server.openai.sent import opened_picture, read_data_url
+from longtake.server.openai.routes import opened_picture, read_data_url
 from longtake.types import Frame
 
 ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}

@@ -8,8 +8,8 @@ from fastapi import APIRouter, Response
 from pydantic import BaseModel
 
 from longtake import __version__, registry
-from longtake.server.state import Shared
-from longtake.session.casting import DEFAULT_MODELS, Casting
+from longtake.server.state import StateParam
+from longtake.runner.assignment import DEFAULT_MODELS, ModelAssignment
 
 router = APIRouter(tags=["about"])
 
@@ -23,7 +23,7 @@ class MethodCard(BaseModel):
     paper: str
 
 
-class About(BaseModel):
+class ServerCard(BaseModel):
     """What a page needs to know before it asks."""
 
     version: str
@@ -43,11 +43,11 @@ class About(BaseModel):
 
 
 @router.get("/about")
-def about(state: Shared) -> About:
+def about(state: StateParam) -> ServerCard:
     """Methods, models and limits."""
     options = state.options
-    casting = Casting(options.models).or_else(options.settings.answers.model)
-    return About(
+    casting = ModelAssignment(options.models).or_else(options.settings.answers.model)
+    return ServerCard(
         version=__version__,
         methods=[_card(name) for name in registry.methods.names()],
         default_method=casting.default_method,
@@ -68,6 +68,6 @@ def _card(name: str) -> MethodCard:
 
 
 @router.post("/session", status_code=204)
-def sign_in(state: Shared, response: Response) -> None:
+def sign_in(state: StateParam, response: Response) -> None:
     """Turn the token, sent as ``Authorization: Bearer``, into the cookie of a browser."""
     state.keys.set_cookie(response)

@@ -11,16 +11,16 @@ from pydantic import BaseModel, ConfigDict
 from starlette.concurrency import run_in_threadpool
 
 from longtake.index.film import Film
-from longtake.index.search import Hit, search
+from longtake.index.search import SearchHit, search
 from longtake.index.tasks import tasks
 from longtake.server.journal import Ask
-from longtake.server.routes.runs import Handle, handle
-from longtake.server.state import Shared, State
+from longtake.server.routes.runs import RunHandle, handle
+from longtake.server.state import StateParam, ServerState
 
 router = APIRouter(tags=["films"])
 
 
-class Layer(BaseModel):
+class LayerCard(BaseModel):
     """A part of a film's index."""
 
     name: str
@@ -51,12 +51,12 @@ class FilmFacts(FilmCard):
     has_sound: bool
     truncated: bool
     fingerprint: str
-    layers: list[Layer]
-    indexing: Handle | None = None
+    layers: list[LayerCard]
+    indexing: RunHandle | None = None
     """The run that is indexing it, if one is."""
 
 
-class Place(BaseModel):
+class FilmPath(BaseModel):
     """A film by path."""
 
     model_config = ConfigDict(extra="forbid")
@@ -64,7 +64,7 @@ class Place(BaseModel):
     path: str
 
 
-class Address(BaseModel):
+class FilmAddress(BaseModel):
     """A film by URL."""
 
     model_config = ConfigDict(extra="forbid")
@@ -72,28 +72,28 @@ class Address(BaseModel):
     url: str
 
 
-class Found(BaseModel):
+class FilmSearchResult(BaseModel):
     """The hits of a search."""
 
-    hits: list[Hit]
+    hits: list[SearchHit]
     covered: dict[str, float]
 
 
 @router.get("/films")
-def films(state: Shared) -> list[FilmCard]:
+def films(state: StateParam) -> list[FilmCard]:
     """Every film below the server's folders."""
     return [FilmCard(**asdict(file)) for file in state.catalog.films()]
 
 
 @router.post("/films")
-def add(place: Place, state: Shared) -> FilmFacts:
+def add(place: FilmPath, state: StateParam) -> FilmFacts:
     """The film at a path below the server's folders."""
     return _facts(state, state.catalog.add(Path(place.path)))
 
 
 @router.post("/films/upload")
 async def upload(
-    request: Request, name: Annotated[str, Query(max_length=400)], state: Shared
+    request: Request, name: Annotated[str, Query(max_length=400)], state: StateParam
 ) -> FilmFacts:
     """A film as the body of the request, streamed to disk."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -106,18 +106,18 @@ async def upload(
 
 
 @router.post("/films/url")
-def download(address: Address, state: Shared) -> FilmFacts:
+def download(address: FilmAddress, state: StateParam) -> FilmFacts:
     """A film from a domain that was allowed when the server was started."""
     return _facts(state, state.catalog.add(state.arrivals.download(address.url)))
 
 
 @router.get("/films/{film}")
-def facts(film: str, state: Shared) -> FilmFacts:
+def facts(film: str, state: StateParam) -> FilmFacts:
     """One film, and how far it is indexed."""
     return _facts(state, film)
 
 
-def _facts(state: State, film: str) -> FilmFacts:
+def _facts(state: ServerState, film: str) -> FilmFacts:
     card, opened = state.catalog.file(film), state.catalog.open(film)
     info = opened.video.info
     return FilmFacts(
@@ -136,11 +136,11 @@ def _facts(state: State, film: str) -> FilmFacts:
     )
 
 
-def _layers(film: Film) -> list[Layer]:
-    return [Layer(name=task.name, what=task.describe(), done=task.done()) for task in tasks(film)]
+def _layers(film: Film) -> list[LayerCard]:
+    return [LayerCard(name=task.name, what=task.describe(), done=task.done()) for task in tasks(film)]
 
 
-def _indexing(state: State, film: str) -> Handle | None:
+def _indexing(state: ServerState, film: str) -> RunHandle | None:
     for run in state.pool.live():
         if run.record.kind == "index" and run.record.ask.film == film:
             return handle(run)
@@ -148,13 +148,13 @@ def _indexing(state: State, film: str) -> Handle | None:
 
 
 @router.post("/films/{film}/index", status_code=202)
-def index(film: str, state: Shared) -> Handle:
+def index(film: str, state: StateParam) -> RunHandle:
     """Index a film; the run's progress says how far each layer is."""
     return handle(state.pool.start(Ask(film=film, question="index"), kind="index"))
 
 
 @router.delete("/films/{film}")
-def delete(film: str, state: Shared) -> dict[str, Any]:
+def delete(film: str, state: StateParam) -> dict[str, Any]:
     """Remove what was derived from a film, and the film itself if it was uploaded."""
     return {"freed": state.catalog.delete(film)}
 
@@ -163,9 +163,9 @@ def delete(film: str, state: Shared) -> dict[str, Any]:
 def find(
     film: str,
     q: Annotated[str, Query(max_length=1000)],
-    state: Shared,
+    state: StateParam,
     top: Annotated[int, Query(ge=1, le=100)] = 12,
-) -> Found:
+) -> FilmSearchResult:
     """Moments that fit a text, in pictures, speech and on-screen text."""
     result = search(state.catalog.open(film), q, top=top)
-    return Found(hits=result.hits, covered=result.covered)
+    return FilmSearchResult(hits=result.hits, covered=result.covered)

@@ -7,12 +7,12 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict
 
-from longtake.library import Moment
-from longtake.server.journal import Ask, Asking
+from longtake.library import FoundMoment
+from longtake.server.journal import Ask, QuestionFields
 from longtake.server.library import LibraryFilm
-from longtake.server.routes.runs import Handle, handle
-from longtake.server.state import Shared, State
-from longtake.server.watching import Doing
+from longtake.server.routes.runs import RunHandle, handle
+from longtake.server.state import StateParam, ServerState
+from longtake.server.library import IndexingProgress
 
 router = APIRouter(tags=["library"])
 Where = Annotated[str, Query(max_length=1000)]
@@ -22,7 +22,7 @@ class LibraryHits(BaseModel):
     """A film and its moments, best first."""
 
     film: LibraryFilm
-    moments: list[Moment]
+    moments: list[FoundMoment]
 
 
 class LibraryFound(BaseModel):
@@ -44,7 +44,7 @@ class LibraryState(BaseModel):
     watching: bool
     busy: bool
     """Whether films are being looked for or indexed, rather than awaited."""
-    doing: Doing | None
+    doing: IndexingProgress | None
     """What is being indexed."""
     failed: dict[str, str]
     """Films that could not be added, and why."""
@@ -52,7 +52,7 @@ class LibraryState(BaseModel):
     """What ended the watching, if it ended by itself."""
 
 
-class Watch(BaseModel):
+class WatchRequest(BaseModel):
     """Whether the folders are to be watched."""
 
     model_config = ConfigDict(extra="forbid")
@@ -61,13 +61,13 @@ class Watch(BaseModel):
 
 
 @router.get("/library")
-def library(state: Shared) -> LibraryState:
+def library(state: StateParam) -> LibraryState:
     """How many films are known, and what is being indexed."""
     return _state(state)
 
 
 @router.post("/library/watch")
-def watch(wanted: Watch, state: Shared) -> LibraryState:
+def watch(wanted: WatchRequest, state: StateParam) -> LibraryState:
     """Add the films below the server's folders, and others as they appear; or stop doing so."""
     if wanted.on:
         state.watcher.start()
@@ -77,7 +77,7 @@ def watch(wanted: Watch, state: Shared) -> LibraryState:
 
 
 @router.get("/library/films")
-def films(state: Shared, where: Where = "") -> list[LibraryFilm]:
+def films(state: StateParam, where: Where = "") -> list[LibraryFilm]:
     """The films of the library that lie below the server's folders."""
     return list(state.library.films(where).values())
 
@@ -85,7 +85,7 @@ def films(state: Shared, where: Where = "") -> list[LibraryFilm]:
 @router.get("/library/search")
 def search(
     q: Annotated[str, Query(max_length=1000)],
-    state: Shared,
+    state: StateParam,
     where: Where = "",
     top: Annotated[int, Query(ge=1, le=50)] = 10,
 ) -> LibraryFound:
@@ -99,13 +99,13 @@ def search(
 
 
 @router.post("/library/ask", status_code=202)
-def ask(wanted: Asking, state: Shared) -> Handle:
+def ask(wanted: QuestionFields, state: StateParam) -> RunHandle:
     """Ask all films; the answer's citations name their films in ``sources``."""
-    asked = Ask(film="", **{name: getattr(wanted, name) for name in Asking.model_fields})
+    asked = Ask(film="", **{name: getattr(wanted, name) for name in QuestionFields.model_fields})
     return handle(state.pool.start(asked, kind="library"))
 
 
-def _state(state: State) -> LibraryState:
+def _state(state: ServerState) -> LibraryState:
     shown, watcher = state.library.films(), state.watcher
     return LibraryState(
         films=state.library.known(),

@@ -9,15 +9,15 @@ from pydantic import BaseModel
 from starlette.responses import FileResponse, PlainTextResponse, Response, StreamingResponse
 
 from longtake.algorithms.partition import Partition
-from longtake.index.blocks import partition
+from longtake.index.film import partition
 from longtake.index.film import Film
-from longtake.media.clip import clip_bytes
-from longtake.media.subtitle_files import srt, vtt
+from longtake.video.clip import clip_bytes
+from longtake.video.subtitles import srt, vtt
 from longtake.methods.a4vl.method import A4VL
 from longtake.methods.base import configure
-from longtake.server.frames import frame_at, jpeg
+from longtake.server.films import frame_at, jpeg
 from longtake.server.playback import Playback, PlaybackStreams, plan
-from longtake.server.state import Shared, State
+from longtake.server.state import StateParam, ServerState
 from longtake.types import Line, Segment
 
 router = APIRouter(tags=["media"])
@@ -28,7 +28,7 @@ LONGEST_CLIP = 600.0
 KINDS = {".mp4": "video/mp4", ".m4v": "video/mp4", ".mov": "video/mp4", ".webm": "video/webm"}
 
 
-class Words(BaseModel):
+class TimedText(BaseModel):
     """A line of speech or of on-screen text."""
 
     start: float
@@ -48,11 +48,11 @@ class Timeline(BaseModel):
     """What is known about a film over its length."""
 
     duration: float
-    speech: list[Words]
-    onscreen: list[Words]
+    speech: list[TimedText]
+    onscreen: list[TimedText]
 
 
-class Playing(BaseModel):
+class PlaybackCard(BaseModel):
     """How to play a film."""
 
     mode: str
@@ -63,7 +63,7 @@ class Playing(BaseModel):
 @router.get("/films/{film}/frame")
 def frame(
     film: str,
-    state: Shared,
+    state: StateParam,
     t: Annotated[float, Query(ge=0)],
     width: Annotated[int, Query(ge=16, le=3840)] = 640,
     if_none_match: Annotated[str, Header()] = "",
@@ -81,26 +81,26 @@ def frame(
 
 
 @router.get("/films/{film}/timeline")
-def timeline(film: str, state: Shared) -> Timeline:
+def timeline(film: str, state: StateParam) -> Timeline:
     """Speech and on-screen text, as far as they are known; nothing is computed."""
     opened = state.catalog.open(film)
     speech, onscreen = _lines(opened)
     return Timeline(duration=opened.duration, speech=speech, onscreen=onscreen)
 
 
-def _lines(film: Film) -> tuple[list[Words], list[Words]]:
+def _lines(film: Film) -> tuple[list[TimedText], list[TimedText]]:
     # subtitles cost nothing, and then they are known
     film.words.subtitles.lines()
     speech, onscreen = film.known_lines()
     return _words(speech), _words(onscreen)
 
 
-def _words(lines: list[Line]) -> list[Words]:
-    return [Words(start=line.segment.start, end=line.segment.end, text=line.text) for line in lines]
+def _words(lines: list[Line]) -> list[TimedText]:
+    return [TimedText(start=line.segment.start, end=line.segment.end, text=line.text) for line in lines]
 
 
 @router.get("/films/{film}/blocks")
-def blocks(film: str, state: Shared) -> list[Block]:
+def blocks(film: str, state: StateParam) -> list[Block]:
     """The film divided where its content changes; computed once, from up to 200 frames."""
     divided = _partition(state, film)
     strengths = [None, *(round(cut.strength, 4) for cut in divided.cuts)]
@@ -110,14 +110,14 @@ def blocks(film: str, state: Shared) -> list[Block]:
     ]
 
 
-def _partition(state: State, film: str) -> Partition:
+def _partition(state: ServerState, film: str) -> Partition:
     # this is the partition that A4VL uses, so its settings apply
     rule = configure(A4VL, state.options.settings.methods.get("a4vl", {})).events
     return partition(state.catalog.open(film), rule)
 
 
 @router.get("/films/{film}/subtitles.{ending}")
-def subtitles(film: str, ending: str, state: Shared) -> PlainTextResponse:
+def subtitles(film: str, ending: str, state: StateParam) -> PlainTextResponse:
     """Speech as SRT or WebVTT."""
     speech, _ = _lines(state.catalog.open(film))
     lines = [(line.start, line.end, line.text) for line in speech]
@@ -125,7 +125,7 @@ def subtitles(film: str, ending: str, state: Shared) -> PlainTextResponse:
 
 
 @router.get("/films/{film}/chapters.{ending}")
-def chapters(film: str, ending: str, state: Shared) -> PlainTextResponse:
+def chapters(film: str, ending: str, state: StateParam) -> PlainTextResponse:
     """The blocks of a film as chapters, in SRT or WebVTT."""
     parts = _partition(state, film).blocks
     lines = [(part.start, part.end, f"Part {number}") for number, part in enumerate(parts, 1)]
@@ -141,15 +141,15 @@ def _texts(ending: str, lines: list[tuple[float, float, str]]) -> PlainTextRespo
 
 
 @router.get("/films/{film}/play")
-def how_to_play(film: str, state: Shared) -> Playing:
+def how_to_play(film: str, state: StateParam) -> PlaybackCard:
     """How browsers can play a film."""
     how = plan(state.catalog.open(film).video)
     kind = f'video/mp4; codecs="{how.codecs}"' if how.codecs else ""
-    return Playing(mode=how.mode, codecs=kind)
+    return PlaybackCard(mode=how.mode, codecs=kind)
 
 
 @router.get("/films/{film}/file")
-def file(film: str, state: Shared) -> FileResponse:
+def file(film: str, state: StateParam) -> FileResponse:
     """The film's file, with ranges."""
     path = state.catalog.path(film)
     kind = KINDS.get(path.suffix.lower(), "application/octet-stream")
@@ -159,7 +159,7 @@ def file(film: str, state: Shared) -> FileResponse:
 @router.get("/films/{film}/stream")
 def stream(
     film: str,
-    state: Shared,
+    state: StateParam,
     request: Request,
     start: Annotated[float, Query(alias="from", ge=0)] = 0.0,
     viewer: Annotated[str, Query(max_length=64)] = "",
@@ -179,7 +179,7 @@ def stream(
 @router.get("/films/{film}/clip")
 def clip(
     film: str,
-    state: Shared,
+    state: StateParam,
     start: Annotated[float, Query(ge=0)],
     end: Annotated[float, Query(gt=0)],
 ) -> Response:

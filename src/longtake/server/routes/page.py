@@ -11,7 +11,7 @@ from typing import Annotated, NamedTuple
 from fastapi import APIRouter, Header, HTTPException
 from starlette.responses import PlainTextResponse, Response
 
-from longtake.server.state import Shared
+from longtake.server.state import StateParam
 
 router = APIRouter(include_in_schema=False)
 
@@ -75,7 +75,7 @@ def _asset(path: Path, changed: int) -> Asset:  # noqa: ARG001 - a changed file 
 
 
 @router.get("/metrics")
-def metrics(state: Shared) -> PlainTextResponse:
+def metrics(state: StateParam) -> PlainTextResponse:
     """Figures in Prometheus' text format."""
     pool = state.pool
     waiting = sum(run.position > 0 for run in pool.live())

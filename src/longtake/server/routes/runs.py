@@ -1,28 +1,190 @@
-"""Asking, and watching what is asked: runs, their events, comparisons, estimates."""
+"""The stream of a run's events, as viewers get it.
+
+Viewers come in crowds: the tabs that reconnect after a restart do so within milliseconds. All of
+them are answered by one loop, so what counts is the work until the first event of the last one:
+
+- :class:`EventStreams` answers ordinary requests for events ahead of routing, validation and the
+  layers around them, which cost more than the first event itself;
+- :class:`EventStream` sends the first event at once, and goes on only when everybody else who is
+  waiting has had theirs.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import json
+import re
+from collections.abc import AsyncGenerator
+from collections.abc import Mapping
+from contextlib import aclosing
+from typing import Any
+from urllib.parse import parse_qsl
+from starlette.datastructures import Headers
+from starlette.responses import Response
+from starlette.types import ASGIApp
+from starlette.types import Receive
+from starlette.types import Scope
+from starlette.types import Send
+from longtake.server import events
+from longtake.server.journal import RunRecord
+from longtake.server.runs import ServerRun
+from longtake.server.state import ServerState
 from collections.abc import Iterator
 from itertools import islice
 from typing import Annotated
 from urllib.parse import quote
-
-from fastapi import APIRouter, Header, HTTPException, Query, Request
-from pydantic import BaseModel, ConfigDict, Field
-from starlette.responses import FileResponse, Response, StreamingResponse
-
-from longtake import registry, trace
-from longtake.server import events
+from fastapi import APIRouter
+from fastapi import Header
+from fastapi import HTTPException
+from fastapi import Query
+from fastapi import Request
+from pydantic import BaseModel
+from pydantic import ConfigDict
+from pydantic import Field
+from starlette.responses import FileResponse
+from starlette.responses import StreamingResponse
+from longtake import registry
+from longtake.tracing import trace
 from longtake.server.films import NoSuchFilm
-from longtake.server.frames import jpeg_at
-from longtake.server.journal import Ask, RunRecord, new_id
-from longtake.server.run import Run
-from longtake.server.state import Shared, State
-from longtake.server.streams import EventStream, resumed
-from longtake.server.work import question_of
-from longtake.session.estimate import Estimate, estimate_all
-from longtake.session.sharing import Told, as_html, as_markdown
+from longtake.server.films import jpeg_at
+from longtake.server.journal import Ask
+from longtake.server.journal import new_id
+from longtake.server.state import StateParam
+from longtake.server.engine import question_of
+from longtake.runner.estimate import Estimate
+from longtake.runner.estimate import estimate_all
+from longtake.runner.rendering import RenderedAnswer
+from longtake.runner.rendering import as_html
+from longtake.runner.rendering import as_markdown
+
+
+_ADDRESS = re.compile(r"/api/v1/runs/([^/]+)/events")
+_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+
+
+class EventStream(Response):
+    """A run's events, from the trace while it grows, until the run ends or the viewer leaves."""
+
+    media_type = "text/event-stream"
+
+    def __init__(
+        self, state: ServerState, record: RunRecord, *, brief: bool = False, after: int = 0
+    ) -> None:
+        self.status_code, self.background = 200, None
+        self.init_headers(_HEADERS)
+        self._state, self._record, self._brief, self._after = state, record, brief, after
+        self._live = state.pool.get(record.id)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
+        """Send the first event, then the others in turn with other viewers."""
+        start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
+        await send(start)
+        status = self._status()
+        # what was asked does not change, and what it carries may be long: only the first has it
+        ask = self._record.ask.model_dump(mode="json")
+        await _send_piece(send, events.sse("state", _json({**status, "ask": ask})))
+        sending = asyncio.ensure_future(self._send_rest(send, status))
+        leaving = asyncio.ensure_future(_left(receive))
+        try:
+            await asyncio.wait((sending, leaving), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            leaving.cancel()
+            # done unless the viewer left; waited for, so that the trace is closed
+            sending.cancel()
+            await asyncio.wait((sending, leaving))
+        if not sending.cancelled():
+            sending.result()
+
+    async def _send_rest(self, send: Send, status: dict[str, Any]) -> None:
+        async with aclosing(self._pieces(status)) as pieces:
+            async for piece in pieces:
+                await _send_piece(send, piece)
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _pieces(self, last: dict[str, Any]) -> AsyncGenerator[bytes, None]:
+        async with aclosing(self._batches()) as batches:
+            async for batch in batches:
+                pieces = []
+                for line in batch:
+                    data = events.brief(line) if self._brief else line.data
+                    pieces.append(events.sse(line.kind, data, line.id))
+                now = self._status()
+                if now != last:
+                    pieces.append(events.sse("state", _json(now)))
+                # a comment, so that neither end takes the connection for dead
+                yield b"".join(pieces) or b": \n\n"
+                last = now
+        final = self._state.journal.read(self._record.id) or self._record
+        yield events.sse("end", final.model_dump_json(exclude={"ask"}).encode())
+
+    def _batches(self) -> AsyncGenerator[list[events.TraceLine], None]:
+        if self._live is not None:
+            return self._live.events(self._after)
+        return events.follow(self._state.journal.trace(self._record.id), after=self._after)
+
+    def _status(self) -> dict[str, Any]:
+        live = self._live
+        if live is None:
+            return self._record.model_dump(mode="json", exclude={"ask"})
+        status = live.record.model_dump(mode="json", exclude={"ask"})
+        return {**status, "position": live.position, "progress": dict(live.progress)}
+
+
+async def _send_piece(send: Send, piece: bytes) -> None:
+    await send({"type": "http.response.body", "body": piece, "more_body": True})
+
+
+async def _left(receive: Receive) -> None:
+    """Return when the viewer has disconnected."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def resumed(after: int, last_event_id: str) -> int:
+    """The id after which a stream begins: ``after``, or ``Last-Event-ID`` if that is later."""
+    return max(after, int(last_event_id)) if last_event_id.isdigit() else after
+
+
+class EventStreams:
+    """ASGI middleware that answers requests for events; all others go on to the application.
+
+    So do those for runs that do not exist or with parameters that make no sense: the route of the
+    same address refuses them, and describes them in the OpenAPI document.
+    """
+
+    def __init__(self, app: ASGIApp, state: ServerState) -> None:
+        self._app, self._state = app, state
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request for events, or pass it on."""
+        stream = self._stream(scope) if scope["type"] == "http" else None
+        await (stream or self._app)(scope, receive, send)
+
+    def _stream(self, scope: Scope) -> EventStream | None:
+        address = _ADDRESS.fullmatch(scope["path"])
+        if address is None or scope["method"] != "GET":
+            return None
+        run: ServerRun | None = self._state.pool.get(address[1])
+        record = run.record if run is not None else self._state.journal.read(address[1])
+        wishes = _wishes(dict(parse_qsl(scope["query_string"].decode("latin-1"))))
+        if record is None or wishes is None:
+            return None
+        brief, after = wishes
+        after = resumed(after, Headers(scope=scope).get("last-event-id", ""))
+        return EventStream(self._state, record, brief=brief, after=after)
+
+
+def _wishes(query: Mapping[str, str]) -> tuple[bool, int] | None:
+    """``brief`` and ``after`` as the page sends them; ``None`` if they need to be validated."""
+    brief, after = query.get("brief", "0"), query.get("after", "0")
+    if not query.keys() <= {"brief", "after"} or brief not in ("0", "1"):
+        return None
+    return (brief == "1", int(after)) if after.isdecimal() and after.isascii() else None
+
 
 router = APIRouter(tags=["runs"])
 
@@ -40,7 +202,7 @@ class Comparison(BaseModel):
     """Empty: every method."""
 
 
-class Handle(BaseModel):
+class RunHandle(BaseModel):
     """A run, and where it stands."""
 
     run: RunRecord
@@ -50,26 +212,26 @@ class Handle(BaseModel):
     """Share done of each part of indexing."""
 
 
-class Handles(BaseModel):
+class RunHandles(BaseModel):
     """Several runs."""
 
-    runs: list[Handle]
+    runs: list[RunHandle]
     group: str = ""
 
 
-def handle(run: Run) -> Handle:
+def handle(run: ServerRun) -> RunHandle:
     """What is known about a run that is under way."""
-    return Handle(run=run.record, position=run.position, progress=dict(run.progress))
+    return RunHandle(run=run.record, position=run.position, progress=dict(run.progress))
 
 
 @router.post("/runs", status_code=202)
-def start(ask: Ask, state: Shared) -> Handle:
+def start(ask: Ask, state: StateParam) -> RunHandle:
     """Ask a question; the run goes on whether or not anybody watches."""
     return handle(state.pool.start(ask))
 
 
 @router.post("/compare", status_code=202)
-def compare(comparison: Comparison, state: Shared) -> Handles:
+def compare(comparison: Comparison, state: StateParam) -> RunHandles:
     """Ask several methods the same question; earlier replies are not reused."""
     group = new_id()
     names = comparison.methods or tuple(registry.methods.names())
@@ -77,11 +239,11 @@ def compare(comparison: Comparison, state: Shared) -> Handles:
     # all or none: an unknown method must not leave half a comparison
     for ask in asks:
         state.pool.check(ask)
-    return Handles(runs=[handle(state.pool.start(ask, group=group)) for ask in asks], group=group)
+    return RunHandles(runs=[handle(state.pool.start(ask, group=group)) for ask in asks], group=group)
 
 
 @router.post("/estimate")
-def estimate(comparison: Comparison, state: Shared) -> list[Estimate]:
+def estimate(comparison: Comparison, state: StateParam) -> list[Estimate]:
     """The most that a question can cost with each method; nothing is sent."""
     ask = comparison.ask
     names = comparison.methods or (ask.method,)
@@ -93,32 +255,32 @@ def estimate(comparison: Comparison, state: Shared) -> list[Estimate]:
 
 @router.get("/runs")
 def newest(
-    state: Shared,
+    state: StateParam,
     film: str = "",
     group: str = "",
     kind: str = "",
     before: str = "",
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
-) -> Handles:
+) -> RunHandles:
     """Runs, newest first."""
     chosen = state.journal.newest(film=film, group=group, kind=kind, before=before)
     records = islice(chosen, limit)
-    return Handles(runs=[_handle(state, record) for record in records], group=group)
+    return RunHandles(runs=[_handle(state, record) for record in records], group=group)
 
 
-def _handle(state: State, record: RunRecord) -> Handle:
+def _handle(state: ServerState, record: RunRecord) -> RunHandle:
     live = state.pool.get(record.id)
-    return Handle(run=record) if live is None else handle(live)
+    return RunHandle(run=record) if live is None else handle(live)
 
 
 @router.get("/runs/{run}")
-def one(run: str, state: Shared) -> Handle:
+def one(run: str, state: StateParam) -> RunHandle:
     """One run."""
     return _handle(state, state.record(run))
 
 
 @router.post("/runs/{run}/cancel")
-def cancel(run: str, state: Shared) -> Handle:
+def cancel(run: str, state: StateParam) -> RunHandle:
     """End a run for everyone."""
     live = state.live(run)
     if live is not None:
@@ -127,7 +289,7 @@ def cancel(run: str, state: Shared) -> Handle:
 
 
 @router.delete("/runs/{run}", status_code=204)
-def delete(run: str, state: Shared) -> None:
+def delete(run: str, state: StateParam) -> None:
     """Forget a run that has ended."""
     if state.live(run) is not None:
         raise HTTPException(409, "the run is under way; cancel it first")
@@ -137,7 +299,7 @@ def delete(run: str, state: Shared) -> None:
 @router.get("/runs/{run}/events", response_class=EventStream, status_code=200)
 async def watch(
     run: str,
-    state: Shared,
+    state: StateParam,
     brief: bool = False,
     after: int = 0,
     last_event_id: Annotated[str, Header()] = "",
@@ -148,7 +310,7 @@ async def watch(
 
 
 @router.get("/runs/{run}/events/{event}")
-def one_event(run: str, event: int, state: Shared) -> Response:
+def one_event(run: str, event: int, state: StateParam) -> Response:
     """One event in full: the messages that a model was sent, and its whole reply."""
     state.record(run)
     reader = events.TraceReader(state.journal.trace(run), after=event - 1)
@@ -167,7 +329,7 @@ def one_event(run: str, event: int, state: Shared) -> Response:
 
 
 @router.get("/runs/{run}/trace")
-def whole_trace(run: str, state: Shared) -> StreamingResponse:
+def whole_trace(run: str, state: StateParam) -> StreamingResponse:
     """The trace with its pictures, as ``longtake ask --trace`` writes it."""
     record = state.record(run)
     name = f"{record.id}.jsonl"
@@ -178,7 +340,7 @@ def whole_trace(run: str, state: Shared) -> StreamingResponse:
     )
 
 
-def _with_pictures(state: State, run: str) -> Iterator[bytes]:
+def _with_pictures(state: ServerState, run: str) -> Iterator[bytes]:
     path = state.journal.trace(run)
     if not path.exists():
         return
@@ -196,7 +358,7 @@ def _with_pictures(state: State, run: str) -> Iterator[bytes]:
 
 
 @router.get("/runs/{run}/export.{ending}")
-def export_answer(run: str, ending: str, state: Shared, request: Request) -> Response:
+def export_answer(run: str, ending: str, state: StateParam, request: Request) -> Response:
     """An answer as a self-contained HTML file, or as Markdown with links to times."""
     record = state.record(run)
     if record.kind == "index":
@@ -230,11 +392,11 @@ def _film_of(record: RunRecord, place: int) -> str:
     return record.sources[place].film if record.sources else record.ask.film
 
 
-def _told(record: RunRecord) -> Told:
+def _told(record: RunRecord) -> RenderedAnswer:
     ask, scope, about = record.ask, record.scope, record.film_name
     if scope is not None:
         about = f"{scope.looked_at} of {scope.searched} films looked at"
-    return Told(
+    return RenderedAnswer(
         ask.question,
         about,
         ask.method,
@@ -246,7 +408,7 @@ def _told(record: RunRecord) -> Told:
 
 
 @router.get("/pictures/{digest}")
-def picture(digest: str, state: Shared) -> FileResponse:
+def picture(digest: str, state: StateParam) -> FileResponse:
     """A frame that a model was shown."""
     path = state.journal.picture(digest)
     if path is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from longtake.server.openai.choices import read_question
+from longtake.server.openai.requests import read_question
 
 QUESTION = "What is on the table?"
 OPTIONS = ("a red cup", "a hat. Or two", "nothing (really)", "B. Franklin's portrait")

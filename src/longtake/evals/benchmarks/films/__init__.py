@@ -22,11 +22,11 @@ from typing import Any
 
 from longtake.config import Settings
 from longtake.errors import ConfigError
-from longtake.evals.benchmarks import About
-from longtake.evals.items import NOT_TOLD, Asked, Benchmark, Item
+from longtake.evals.benchmarks import BenchmarkInfo
+from longtake.evals.items import NOT_TOLD, BenchmarkQuestion, Benchmark, LabelledQuestion
 from longtake.footage.protocol import Footage
-from longtake.index.fingerprint import fingerprint
-from longtake.session.films import open_film
+from longtake.index.source import fingerprint
+from longtake.runner.session import open_film
 from longtake.types import Question, Segment
 
 SPLITS = ("dev", "test", "all")
@@ -93,10 +93,10 @@ def find_films(folder: Path, known: Sequence[Mapping[str, Any]]) -> dict[str, Pa
     return paths
 
 
-def _item(row: Mapping[str, Any]) -> Item:
+def _item(row: Mapping[str, Any]) -> LabelledQuestion:
     accepted = tuple(row["accept"])
-    return Item(
-        Asked(row["id"], row["film"], Question(row["question"])),
+    return LabelledQuestion(
+        BenchmarkQuestion(row["id"], row["film"], Question(row["question"])),
         accepted[0] if accepted else NOT_TOLD,
         {"kind": row["kind"]},
         # what only eyes can find is not to be cited by those who only read
@@ -114,7 +114,7 @@ def _where_from(folder: Path, missing: Sequence[Mapping[str, Any]]) -> str:
     return f"{folder} lacks films (--of films=present leaves them out): {listed}"
 
 
-ABOUT = About(
+ABOUT = BenchmarkInfo(
     "Questions about real films that words answer, or only eyes",
     "films that ship inside packages; a run without them says where each is from",
     "the films, under any name",

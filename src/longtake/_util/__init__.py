@@ -1,0 +1,1 @@
+"""What has no domain: files, clocks, text, processes, cancellation."""

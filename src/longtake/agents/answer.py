@@ -1,0 +1,330 @@
+"""What a model is shown of a film, as slots of a prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from longtake.footage.look import Look
+from longtake.footage.protocol import Footage
+from longtake.prompts import Plain
+from longtake.llm.structured.fit import LinesByDistance
+from longtake._util.timecode import clock
+from collections.abc import Mapping
+from dataclasses import dataclass
+from dataclasses import field
+from dataclasses import replace
+from pydantic import BaseModel
+from longtake.tracing import events
+from longtake import prompts
+from longtake.llm.chat import Chat
+from longtake.llm.chat import Options
+from longtake.llm.structured.schema import Brief
+from longtake.llm.structured.schema import Letter
+from longtake.llm.openai_protocol import LIKELY
+from longtake.llm.structured.ask import ask
+from longtake.llm.structured.ask import compose
+from longtake.types import Answer
+from longtake.types import Evidence
+from longtake.types import Frame
+from longtake.types import Question
+import re
+from longtake.algorithms import lexical
+from longtake.algorithms.passages import HELD
+from longtake.algorithms.passages import held
+
+
+SPOKEN = 5
+"""Upper bound on speech rate, in words per second; used by estimates."""
+
+
+def length(footage: Footage) -> Plain:
+    """How long the film is."""
+    return Plain(clock(footage.duration))
+
+
+def shown_to(footage: Footage, look: Look) -> dict[str, Any]:
+    """The slots of a look: pictures, or captions where the footage has no pictures."""
+    return {"length": length(footage), "seen": captions_of(look), "frames": look.frames}
+
+
+def captions_of(look: Look) -> Any:
+    """The captions of a look as a slot; empty if there are pictures instead."""
+    return list(look.captions) or Plain("")
+
+
+def spoken_around(footage: Footage, rows: Sequence[int], most: int) -> LinesByDistance | Plain:
+    """What is said in the film, up to ``most`` words, preferring lines near the given moments.
+
+    Nothing is recognised for this: only lines that are already known are used. A model with a
+    small context is shown fewer lines, again the nearest.
+    """
+    lines = footage.known_lines()[0]
+    if not lines or most <= 0:
+        return Plain("")
+    return LinesByDistance(lines, [float(footage.times[row]) for row in rows]).within(most)
+
+
+def most_spoken(duration: float, most: int) -> int:
+    """The most words of subtitles in a prompt about a film of this length."""
+    return min(most, round(SPOKEN * duration))
+
+
+GREEDY = 0.1
+"""Temperatures up to this one choose the likeliest letter nearly always."""
+REPLY_OPTIONS = ("temperature", "max_tokens", "seed")
+"""Keywords of :func:`~longtake.llm.structured.ask.ask` that are no slots of a prompt."""
+
+
+class Choice(BaseModel):
+    """A letter."""
+
+    choice: Letter = None
+
+
+class Words(BaseModel):
+    """An answer in words."""
+
+    answer: str
+
+
+class ReasonedChoice(BaseModel):
+    """A reasoned letter."""
+
+    reason: Brief
+    choice: Letter = None
+
+
+class ReasonedWords(BaseModel):
+    """A reasoned answer in words."""
+
+    reason: Brief
+    answer: str
+
+
+@dataclass(frozen=True)
+class Guess:
+    """A model's answer; with neither choice nor text it is an abstention."""
+
+    choice: str | None = None
+    text: str = ""
+    reason: str = ""
+    odds: Mapping[str, float] = field(default_factory=dict)
+    """Probability of each option, if log-probabilities or several votes tell."""
+
+    @property
+    def abstained(self) -> bool:
+        """Whether there is no answer."""
+        return self.choice is None and not self.text
+
+    def as_answer(
+        self, *, confidence: float | None = None, evidence: Sequence[Evidence] = ()
+    ) -> Answer:
+        """The guess as a method's answer; its odds are the confidence unless another is given."""
+        if confidence is None and self.choice is not None and self.choice in self.odds:
+            confidence = round(self.odds[self.choice], 4)
+        answer = Answer(self.choice, self.text, self.reason, confidence, tuple(evidence))
+        return replace(answer, status="abstained") if self.abstained else answer
+
+
+def guess(
+    chat: Chat,
+    prompt: str,
+    question: Question,
+    *,
+    reasoned: bool = True,
+    rotated: bool = True,
+    frames: Sequence[Frame] = (),
+    **slots: Any,
+) -> Guess:
+    """The model's answer, with or without a reason; an abstention if no reply can be read.
+
+    Where the model's card says so, the question is put several times with its options in rotated
+    order. ``rotated=False`` forbids that, for prompts that name options by their letters elsewhere.
+    """
+    if not question.options:
+        return _in_words(chat, prompt, question, reasoned, frames, slots)
+    number = min(chat.card.permutations, len(question.options)) if rotated else 1
+    if number > 1:
+        return _permuted(chat, prompt, question, number, reasoned, frames, slots)
+    return _choose(chat, prompt, question, reasoned, frames, slots)
+
+
+def _in_words(
+    chat: Chat,
+    prompt: str,
+    question: Question,
+    reasoned: bool,
+    frames: Sequence[Frame],
+    slots: Mapping[str, Any],
+) -> Guess:
+    tell = ReasonedWords if reasoned else Words
+    said = ask(chat, prompt, tell, frames=frames, question=question, default=None, **slots)
+    if said is None:
+        return Guess()
+    return Guess(None, said.answer.strip(), getattr(said, "reason", ""))
+
+
+def _choose(
+    chat: Chat,
+    prompt: str,
+    question: Question,
+    reasoned: bool,
+    frames: Sequence[Frame],
+    slots: Mapping[str, Any],
+) -> Guess:
+    """One letter for one order of the options."""
+    if not reasoned and chat.card.letters and _is_greedy(chat, slots):
+        odds = letter_odds(chat, prompt, question, frames=frames, **slots)
+        if odds:
+            return Guess(max(odds, key=odds.__getitem__), odds=odds)
+    choose = ReasonedChoice if reasoned else Choice
+    choice = ask(chat, prompt, choose, frames=frames, question=question, default=None, **slots)
+    if choice is None:
+        return Guess()
+    return Guess(choice.choice, "", getattr(choice, "reason", ""))
+
+
+def _is_greedy(chat: Chat, slots: Mapping[str, Any]) -> bool:
+    """Whether the likeliest letter is wanted; agents that are to differ draw theirs instead."""
+    asked = slots.get("temperature")
+    return (chat.card.options.temperature if asked is None else asked) <= GREEDY
+
+
+def letter_odds(
+    chat: Chat, prompt: str, question: Question, *, frames: Sequence[Frame] = (), **slots: Any
+) -> dict[str, float]:
+    """The probability of each option, from one token; empty if the endpoint does not tell."""
+    instruction = prompts.load("shared/one_letter").render().user[0]
+    told = {name: value for name, value in slots.items() if name not in REPLY_OPTIONS}
+    told["question"] = question
+    messages = compose(chat, prompt, told, frames, instruction, 1)
+    # the distribution itself is wanted, whatever the temperature
+    options = Options(max_tokens=1, letters=tuple(question.letters), prompt=prompt)
+    raw = chat.complete(messages, options).odds
+    total = sum(raw.values())
+    if total < LIKELY:
+        return {}
+    return {letter: raw.get(letter, 0.0) / total for letter in question.letters}
+
+
+def _permuted(
+    chat: Chat,
+    prompt: str,
+    question: Question,
+    number: int,
+    reasoned: bool,
+    frames: Sequence[Frame],
+    slots: Mapping[str, Any],
+) -> Guess:
+    """One letter from several orders of the options: odds are averaged, letters are counted.
+
+    With log-probabilities the reason is asked for once, in the order that people see, and the
+    letter once per order, each a single token. Without them every order is asked in full.
+    """
+    first = Guess()
+    totals = dict.fromkeys(question.letters, 0.0)
+    guesses: list[Guess] = []
+    by_letter = chat.card.letters and _is_greedy(chat, slots)
+    if by_letter and reasoned:
+        first = _choose(chat, prompt, question, True, frames, slots)
+    for turn in range(number):
+        shift = turn * len(question.options) // number
+        turned = Question(question.text, _rotate(question.options, shift))
+        said = _choose(chat, prompt, turned, reasoned and not by_letter, frames, slots)
+        guesses.append(_turned_back(said, question, shift))
+        for letter, odds in _as_odds(guesses[-1]).items():
+            totals[letter] += odds
+    return _decided(totals, [first, *guesses], prompt)
+
+
+def _decided(totals: Mapping[str, float], guesses: Sequence[Guess], prompt: str) -> Guess:
+    """The letter with the highest total, with the first reason that was given for it."""
+    weight = sum(totals.values())
+    if not weight:
+        return Guess()
+    odds = {letter: total / weight for letter, total in totals.items()}
+    # of equals, the one that was chosen with the options in their own order
+    chosen = [guess.choice for guess in guesses if guess.choice is not None]
+    best = max(chosen, key=odds.__getitem__)
+    events.note(
+        "options_rotated", prompt=prompt, odds={key: round(value, 4) for key, value in odds.items()}
+    )
+    reasons = [guess.reason for guess in guesses if guess.choice == best and guess.reason]
+    # a reason for another option would mislead; none is better
+    return Guess(best, "", reasons[0] if reasons else "", odds)
+
+
+def _as_odds(said: Guess) -> Mapping[str, float]:
+    """A guess as odds: those it came with, or one vote."""
+    if said.odds or said.choice is None:
+        return said.odds
+    return {said.choice: 1.0}
+
+
+def _rotate(options: tuple[str, ...], shift: int) -> tuple[str, ...]:
+    return options[shift:] + options[:shift]
+
+
+def _turned_back(said: Guess, question: Question, shift: int) -> Guess:
+    """A guess about rotated options, with the letters that people see."""
+    letters = question.letters
+    original = dict(zip(letters, _rotate(tuple(letters), shift), strict=True))
+    choice = None if said.choice is None else original[said.choice]
+    odds = {original[letter]: value for letter, value in said.odds.items()}
+    # the reason may name letters of the rotated order
+    reason = said.reason if not shift else ""
+    return replace(said, choice=choice, odds=odds, reason=reason)
+
+
+def in_words(question: Question, choice: str | None, text: str) -> str:
+    """An answer as it is put to the next step."""
+    if choice is None:
+        return text
+    return f"{choice}. {option(question, choice)}"
+
+
+def option(question: Question, choice: str | None) -> str:
+    """The text of the chosen option; empty if none is chosen."""
+    return question.options[question.letters.index(choice)] if choice else ""
+
+
+# an end is followed by white space and a capital, digit or quote: not so in "2.5" and "e.g. a"
+_BREAK = re.compile(r"(?<=[.!?])[\"”']?\s+(?=[\"“'(]?[A-Z0-9])")
+# "Dr. Smith" and "J. Smith" are no ends
+_TITLE = re.compile(r"(?:\b(?:Mr|Mrs|Ms|Dr|Prof|St|No|vs)|\b[A-Z])\.$")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of an answer."""
+
+    text: str
+    citations: tuple[int, ...]
+    """Places in the answer's evidence, from 0, of what holds its words; may be empty."""
+
+
+def claims(answer: Answer) -> tuple[Claim, ...]:
+    """The claims of an open answer; none if it makes only one, which all its citations support."""
+    if answer.choice is not None:
+        return ()
+    parts = sentences(answer.text)
+    if len(parts) < 2:
+        return ()
+    return tuple(Claim(part, _citations(part, answer)) for part in parts)
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text; abbreviations and decimals do not end one."""
+    parts: list[str] = []
+    for part in _BREAK.split(text.strip()):
+        if parts and _TITLE.search(parts[-1]):
+            parts[-1] = f"{parts[-1]} {part}"
+        elif part:
+            parts.append(part)
+    return parts
+
+
+def _citations(sentence: str, answer: Answer) -> tuple[int, ...]:
+    wanted = lexical.lemmas([sentence])
+    shares = [held(sentence, wanted, cited.text) for cited in answer.evidence]
+    return tuple(place for place, share in enumerate(shares) if share >= HELD)

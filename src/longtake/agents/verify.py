@@ -1,0 +1,529 @@
+"""Gives cited moments the time that they last."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+import numpy as np
+from longtake.footage.protocol import Footage
+from longtake.types import Evidence
+from longtake.types import Segment
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from numpy.typing import NDArray
+from longtake.algorithms import passages
+from longtake.algorithms.passages import SURE
+from longtake.algorithms.scope import scope
+from longtake.llm.chat import Card
+from longtake.llm.chat import Chat
+from longtake.llm.chat import Image
+from longtake.llm.chat import estimate
+from longtake.llm.chat import estimate_image
+from longtake.prompts import phrase
+from longtake.agents.run import Run
+from longtake._util.timecode import CLOCK
+from longtake._util.timecode import clock
+from longtake._util.timecode import parse_time
+from longtake.types import Answer
+from longtake.types import Frame
+from longtake.types import Line
+from pydantic import BaseModel
+from pydantic import Field
+from longtake.algorithms import lexical
+from longtake.errors import BudgetSpent
+from longtake.errors import ModelError
+from longtake.tracing.events import note
+from longtake.tracing.events import step
+from longtake.prompts import Plain
+from longtake.agents.answer import guess
+from longtake.agents.answer import in_words
+from longtake.agents.answer import option
+from longtake.llm.structured.ask import ask
+from longtake.types import GIVEN
+from longtake.types import Question
+
+
+REACH = 30
+"""Moments on either side in which the same caption counts as the same moment."""
+
+
+def with_extent(evidence: Evidence, footage: Footage) -> Evidence:
+    """Evidence that lasts as long as what it shows: a moment is cited as its step of the grid.
+
+    A caption lasts as long as it stays the same. What has a length already keeps it.
+    """
+    times = footage.times
+    if evidence.segment.duration > 0 or not len(times):
+        return evidence
+    row = int(np.searchsorted(times, evidence.segment.start, side="right")) - 1
+    first = last = max(0, row)
+    if "captions" in footage.has:
+        first, last = _same_caption(footage, first)
+    end = float(times[last + 1]) if last + 1 < len(times) else footage.duration
+    start = min(float(times[first]), evidence.segment.start)
+    return replace(evidence, segment=Segment(start, max(start, end)))
+
+
+def _same_caption(footage: Footage, row: int) -> tuple[int, int]:
+    """The first and last row around a row whose captions are the same as its own."""
+    low, high = max(0, row - REACH), min(len(footage.times), row + REACH + 1)
+    captions = footage.captions(footage.times[low:high].tolist())
+    first = last = row
+    while first > low and captions[first - 1 - low] == captions[row - low]:
+        first -= 1
+    while last + 1 < high and captions[last + 1 - low] == captions[row - low]:
+        last += 1
+    return first, last
+
+
+SHARE = 0.06
+"""Share of the method's tokens that the check may use; with its prompt it stays under a tenth."""
+LEAST_TOKENS = 300
+"""Tokens for candidates that even the cheapest method is granted."""
+WHOLE, PROMPT = 0.1, 300
+"""Share of the method's tokens that the whole check stays under, and tokens of its own prompt."""
+MOST = 24
+"""Candidates in one check, if their tokens allow."""
+FROM_LINES, FROM_PICTURES = 8, 12
+"""Candidates that the index adds: lines said, shown or described, and pictures."""
+APART = 3.0
+"""Seconds between two candidates; closer ones show the same moment."""
+ALIKE = 0.02
+"""Moments whose cosines differ by no more are equally close, as far as the index can tell."""
+_CLOCK = re.compile(rf"\b{CLOCK}\b")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A moment that may support the answer."""
+
+    evidence: Evidence
+    frame: Frame | None = None
+    """The picture to judge by; ``None``: the text says it all."""
+
+    def tokens(self, card: Card) -> int:
+        """What it adds to the prompt."""
+        if self.frame is None:
+            return estimate(self.evidence.text)
+        return estimate_image(Image(self.frame, card.max_pixels, card.picture_tokens))
+
+    def repeats(self, other: Candidate) -> bool:
+        """Whether both show the same moment; a picture does not tell what is said meanwhile."""
+        gap = abs(self.evidence.segment.middle - other.evidence.segment.middle)
+        return gap < APART and (self.frame is None) == (other.frame is None)
+
+    def line(self) -> Line:
+        """How the model reads about it."""
+        return Line(self.evidence.segment, self.evidence.text or phrase("shared", "picture_below"))
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A question with the answer to be checked."""
+
+    question: str
+    answer: str
+
+    @property
+    def text(self) -> str:
+        """Both in a row."""
+        return f"{self.question} {self.answer}"
+
+
+def gather(
+    answer: Answer,
+    footage: Footage,
+    proposal: Proposal,
+    lines: Sequence[Evidence],
+    *,
+    pictures: bool,
+) -> list[Candidate]:
+    """Candidates by promise, each line and each picture of a moment once.
+
+    Moments that the reason names, cited moments, lines and pictures take turns.
+    """
+    cited = sorted(answer.evidence, key=lambda each: -_closeness(each, footage, proposal.text))
+    sources = [
+        named_in(answer.reason, footage),
+        cited,
+        lines[:FROM_LINES],
+        close_pictures(footage, proposal),
+    ]
+    in_turn = [each for rank in zip_longest(*sources) for each in rank if each is not None]
+    chosen: list[Candidate] = []
+    for evidence in in_turn:
+        candidate = _candidate(evidence, footage, pictures, proposal)
+        if candidate is not None and not any(candidate.repeats(each) for each in chosen):
+            chosen.append(candidate)
+        if len(chosen) == MOST:
+            break
+    return chosen
+
+
+def named_in(reason: str, footage: Footage) -> list[Evidence]:
+    """The moments that the answer's reason names by the clock."""
+    times = [parse_time(text) for text in _CLOCK.findall(reason)]
+    inside = [time for time in dict.fromkeys(times) if time < footage.duration]
+    if "captions" in footage.has:
+        captions = zip(inside, footage.captions(inside), strict=True)
+        return [Evidence(Segment(time, time), "caption", text) for time, text in captions]
+    return [Evidence(Segment(time, time), "frame") for time in inside]
+
+
+def ranked_lines(footage: Footage, about: str) -> list[Evidence]:
+    """All lines that are known without new work, the closest in meaning to a text first."""
+    lines = sourced_lines(footage)
+    if not lines:
+        return []
+    if "captions" in footage.has:
+        closeness = footage.embeddings() @ footage.encode([about])[0]
+    else:
+        rows = footage.meanings([about, *(line.text for _, line in lines)])
+        closeness = rows[1:] @ rows[0]
+    evidence = []
+    for number in np.argsort(-closeness, kind="stable").tolist():
+        source, line = lines[number]
+        score = round(float(closeness[number]), 4)
+        evidence.append(Evidence(line.segment, source, line.text, score))
+    return evidence
+
+
+def close_pictures(footage: Footage, proposal: Proposal) -> list[Evidence]:
+    """The moments whose pictures are closest to question and answer, together and each alone.
+
+    A question about two events is answered at two moments, of which each resembles one half. Where
+    the question names a part of the film, only that part is searched.
+    """
+    if "pictures" not in footage.has:
+        return []
+    texts = [proposal.text, proposal.question, proposal.answer]
+    cosines = footage.encode(texts) @ footage.embeddings().T
+    stretch = scope(proposal.question, footage.duration)
+    ranked = [_peaks(row, footage, stretch) for row in cosines]
+    return [each for rank in zip_longest(*ranked) for each in rank if each is not None]
+
+
+def sourced_lines(footage: Footage) -> list[tuple[str, Line]]:
+    """Everything that can be read about the footage without new work, with where it comes from."""
+    if "captions" in footage.has:
+        times = footage.times.tolist()
+        captions = zip(times, footage.captions(times), strict=True)
+        return [("caption", Line(Segment(time, time), text)) for time, text in captions]
+    speech, onscreen = footage.known_lines()
+    return [("speech", line) for line in speech] + [("onscreen", line) for line in onscreen]
+
+
+def decoy(lines: Sequence[Evidence], candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The line farthest from question and answer, if there are lines enough to tell.
+
+    A model that marks it as support marks everything, as small ones do: its marks say nothing.
+    """
+    if len(lines) <= FROM_LINES:
+        return []
+    farthest = lines[-1]
+    known = {each.evidence.text for each in candidates}
+    return [] if farthest.text in known else [Candidate(farthest)]
+
+
+def affordable(candidates: Sequence[Candidate], chat: Chat | None, run: Run) -> list[Candidate]:
+    """As many candidates as the check may cost, in order; always at least one."""
+    if chat is None:
+        return list(candidates)
+    allowance = max(LEAST_TOKENS, SHARE * _spent(run))
+    chosen: list[Candidate] = []
+    for candidate in candidates:
+        allowance -= candidate.tokens(chat.card)
+        if chosen and allowance < 0:
+            break
+        chosen.append(candidate)
+    return chosen
+
+
+def is_aimless(chosen: Sequence[Candidate], answer: Answer, footage: Footage) -> bool:
+    """Whether the check shows one picture, and neither the method nor the index chose its moment.
+
+    A method that cites more moments than a check can list did not choose among them. The closest of
+    them seldom shows what is asked about, unless the reason names it.
+    """
+    shown = [each.evidence for each in chosen if each.frame is not None]
+    if len(shown) != 1 or len(answer.evidence) <= MOST:
+        return False
+    return shown[0] in answer.evidence and shown[0] not in named_in(answer.reason, footage)
+
+
+def likeliest(footage: Footage, proposal: Proposal, lines: Sequence[Evidence]) -> list[Candidate]:
+    """At most three pictures: where the answer stands on the screen, and of the closest moments.
+
+    These are searched with the answer, which finds what supports it, and without, which finds what
+    contradicts a wrong one; there are two where the index finds both alike.
+    """
+    quoted = [line for line in lines[:FROM_LINES] if _is_quoted(proposal, line)][:1]
+    # listed at the time of its picture, or the model could not match the two
+    moments = [replace(line, segment=_middle(line.segment)) for line in quoted]
+    cosines = footage.encode([proposal.text, proposal.question]) @ footage.embeddings().T
+    stretch = scope(proposal.question, footage.duration)
+    peaks = _peaks(cosines.max(axis=0), footage, stretch)[:2]
+    for close in (peak for peak in peaks if _alike(peak, peaks[0])):
+        if not any(close.segment.start in line.segment for line in quoted):
+            moments.append(close)
+    frames = footage.at([moment.segment.middle for moment in moments])
+    return [Candidate(*each) for each in zip(moments, frames, strict=True)]
+
+
+def redirected(
+    chosen: Sequence[Candidate], likely: Sequence[Candidate], card: Card, run: Run
+) -> list[Candidate]:
+    """The candidates with likelier pictures instead of theirs: the first, and what else is paid."""
+    if not likely:
+        return list(chosen)
+    kept = [likely[0], *(each for each in chosen if each.frame is None)]
+    left = WHOLE * _spent(run) - PROMPT - sum(each.tokens(card) for each in kept)
+    for candidate in likely[1:]:
+        left -= candidate.tokens(card)
+        if left >= 0:
+            kept.append(candidate)
+    return kept
+
+
+def numbered(candidates: Sequence[Candidate]) -> list[str]:
+    """Candidates as the model reads them: ``2. [00:01:05] ALL RIGHTS RESERVED``."""
+    lines = [candidate.line() for candidate in candidates]
+    return [
+        f"{number}. [{clock(line.segment.start)}] {line.text}"
+        for number, line in enumerate(lines, start=1)
+    ]
+
+
+def _candidate(
+    evidence: Evidence, footage: Footage, pictures: bool, proposal: Proposal
+) -> Candidate | None:
+    sees = pictures and "pictures" in footage.has
+    # what a sign says is told by its text; on what it stands, only by the picture
+    if evidence.text and not (sees and _is_quoted(proposal, evidence)):
+        return Candidate(evidence)
+    if not sees:
+        return None  # nothing to judge it by
+    (frame,) = footage.at([evidence.segment.middle])
+    return Candidate(evidence, frame)
+
+
+def _is_quoted(proposal: Proposal, evidence: Evidence) -> bool:
+    """Whether the answer stands on the screen at that moment."""
+    on_screen = evidence.source == "onscreen"
+    return on_screen and passages.match(proposal.answer, evidence.text) >= SURE
+
+
+def _alike(one: Evidence, other: Evidence) -> bool:
+    """Whether two moments are equally close to what was searched."""
+    return abs((one.score or 0.0) - (other.score or 0.0)) <= ALIKE
+
+
+def _middle(segment: Segment) -> Segment:
+    return Segment(segment.middle, segment.middle)
+
+
+def _spent(run: Run) -> int:
+    """Tokens that the method used."""
+    return run.usage.tokens_in + run.usage.tokens_out
+
+
+def _closeness(evidence: Evidence, footage: Footage, about: str) -> float:
+    """How close a cited moment is to a text, by its picture or caption."""
+    row = int(np.abs(footage.times - evidence.segment.middle).argmin())
+    return float(footage.embeddings()[row] @ footage.encode([about])[0])
+
+
+def _peaks(
+    cosines: NDArray[np.float32], footage: Footage, stretch: Segment | None
+) -> list[Evidence]:
+    """The moments that stand out most, none within :data:`APART` seconds of a better one."""
+    peaks: list[Evidence] = []
+    for row in np.argsort(-cosines, kind="stable").tolist():
+        time = float(footage.times[row])
+        inside = stretch is None or stretch.start <= time <= stretch.end
+        if inside and all(abs(time - peak.segment.start) >= APART for peak in peaks):
+            score = round(float(cosines[row]), 4)
+            peaks.append(Evidence(Segment(time, time), "frame", "", score))
+            if len(peaks) == FROM_PICTURES:
+                break
+    return peaks
+
+
+OVERLAP = 0.8
+"""Share of the answer's letters that a line must hold to support it without a model."""
+
+
+class Marks(BaseModel):
+    """Which moments support an answer, and which contradict it."""
+
+    supports: list[int] = Field(description="numbers of the moments that support the answer")
+    contradicts: list[int] = Field(description="numbers of the moments that contradict the answer")
+
+
+@dataclass(frozen=True)
+class Checked:
+    """An answer after the check, and what the check found."""
+
+    answer: Answer
+    done: bool = False
+    """Whether it was carried out; if not, the answer is as it was and the rest says nothing."""
+    supports: int = 0
+    """Moments that support the answer."""
+    contradicts: int = 0
+    """Moments that contradict it."""
+    changed: bool = False
+    """Whether the answer was reconsidered and is another one now."""
+
+
+def verify(answer: Answer, footage: Footage, question: Question, run: Run) -> Answer:
+    """The answer with verified citations; as it was if there is nothing to check or no budget."""
+    return check(answer, footage, question, run).answer
+
+
+def check(answer: Answer, footage: Footage, question: Question, run: Run) -> Checked:
+    """The same, with what the check found."""
+    if answer.status not in GIVEN or not (answer.choice or answer.text):
+        return Checked(answer)
+    with step("verify"):
+        try:
+            return _checked(answer, footage, question, run)
+        except BudgetSpent as spent:
+            note("not_verified", why=str(spent))
+        except ModelError as error:
+            # the answer was paid for: a failing check must not lose it
+            note("not_verified", why=str(error))
+    return Checked(answer)
+
+
+def _checked(answer: Answer, footage: Footage, question: Question, run: Run) -> Checked:
+    proposed = in_words(question, answer.choice, answer.text)
+    proposal = Proposal(question.text, option(question, answer.choice) or answer.text)
+    chat, sees = verifier(run)
+    lines = ranked_lines(footage, proposal.text)
+    candidates = gather(answer, footage, proposal, lines, pictures=sees)  # 1
+    candidates = affordable(candidates, chat, run)
+    if chat is not None and is_aimless(candidates, answer, footage):
+        candidates = redirected(candidates, likeliest(footage, proposal, lines), chat.card, run)
+    if not candidates:
+        return Checked(unsupported(answer), done=True)
+    listed = [*candidates, *decoy(lines, candidates)]
+    marks = None if chat is None else mark(chat, footage, question, proposed, listed)  # 2
+    if marks is not None and len(candidates) + 1 in marks.supports:
+        note("marks_rejected", why="a moment without relation was marked as support")
+        marks = None
+    if marks is None:
+        note("verified_by_overlap", candidates=len(candidates))
+        marks = by_overlap(answer.text or proposed, candidates)
+    elif not (marks.supports or marks.contradicts):
+        marks = Marks(supports=stating(proposal, candidates), contradicts=[])
+    supporting = _numbered(candidates, marks.supports)
+    against = _numbered(candidates, [n for n in marks.contradicts if n not in marks.supports])
+    note("verified", candidates=len(candidates), supports=len(supporting), contradicts=len(against))
+    checked = Checked(answer, True, len(supporting), len(against))
+    if supporting:  # 3
+        cited = [with_extent(each.evidence, footage) for each in supporting]
+        return replace(checked, answer=replace(answer, evidence=tuple(cited)))
+    if against and chat is not None:  # 4
+        again = reconsider(answer, chat, footage, question, against)
+        return replace(checked, answer=again, changed=again.status != "unsupported")
+    return replace(checked, answer=unsupported(answer))  # 5
+
+
+def verifier(run: Run) -> tuple[Chat | None, bool]:
+    """The model that checks, and whether it can be shown pictures.
+
+    A model in the role ``vlm`` sees by definition; others only if their card says so.
+    """
+    if "vlm" in run:
+        return run["vlm"], True
+    if "llm" in run:
+        return run["llm"], run["llm"].card.vision is True
+    if run.team:
+        return run.team[0].chat, run.team[0].chat.card.vision is not False
+    return None, False
+
+
+def mark(
+    chat: Chat, footage: Footage, question: Question, proposed: str, candidates: Sequence[Candidate]
+) -> Marks | None:
+    """The model's marks; ``None`` if it fails or they cannot be read."""
+    try:
+        return ask(
+            chat,
+            "shared/verify",
+            Marks,
+            default=None,
+            frames=[each.frame for each in candidates if each.frame is not None],
+            question=question,
+            length=Plain(clock(footage.duration)),
+            proposed=phrase("shared", "proposed_answer", answer=proposed),
+            moments=numbered(candidates),
+        )
+    except ModelError as error:
+        # what nobody judged is not cited: the overlap of words decides instead
+        note("not_judged", why=str(error))
+        return None
+
+
+def reconsider(
+    answer: Answer, chat: Chat, footage: Footage, question: Question, against: Sequence[Candidate]
+) -> Answer:
+    """The question once more, with what contradicts the answer; an event names the outcome."""
+    proposed = in_words(question, answer.choice, answer.text)
+    try:
+        said = guess(
+            chat,
+            "shared/reconsider",
+            question,
+            frames=[each.frame for each in against if each.frame is not None],
+            length=Plain(clock(footage.duration)),
+            proposed=phrase("shared", "answer_so_far", answer=proposed),
+            moments=numbered(against),
+        )
+    except ModelError as error:
+        note("not_judged", why=str(error))
+        return unsupported(answer)
+    again = in_words(question, said.choice, said.text)
+    changed = not said.abstained and again != proposed
+    note("reconsidered", before=proposed, after=again, changed=changed)
+    if not changed:
+        return unsupported(answer)
+    evidence = [with_extent(each.evidence, footage) for each in against]
+    return said.as_answer(evidence=evidence)
+
+
+def by_overlap(proposed: str, candidates: Sequence[Candidate]) -> Marks:
+    """Marks without a model: a line supports an answer whose words it holds."""
+    supports = []
+    for number, candidate in enumerate(candidates, start=1):
+        if passages.match(proposed, candidate.evidence.text) >= OVERLAP:
+            supports.append(number)
+    return Marks(supports=supports, contradicts=[])
+
+
+def stating(proposal: Proposal, candidates: Sequence[Candidate]) -> list[int]:
+    """The candidates whose text plainly states the answer to the question.
+
+    A model that is shown many moments overlooks some. A line needs no judgement if it holds the
+    whole answer and every word of the question that any of the candidates holds.
+    """
+    texts = [lexical.lemmas([candidate.evidence.text]) for candidate in candidates]
+    answer = lexical.lemmas([proposal.answer])
+    asked = lexical.lemmas([proposal.question]) - answer
+    asked &= frozenset().union(*texts)
+    if not answer or not asked:
+        return []  # a line that only holds the answer may be about something else
+    return [number for number, text in enumerate(texts, start=1) if answer | asked <= text]
+
+
+def unsupported(answer: Answer) -> Answer:
+    """The answer without citations: a wrong citation is worse than none."""
+    confidence = None if answer.confidence is None else answer.confidence / 2
+    return replace(answer, evidence=(), confidence=confidence, status="unsupported")
+
+
+def _numbered(candidates: Sequence[Candidate], numbers: Sequence[int]) -> list[Candidate]:
+    """The candidates with these numbers, as ordered by the model; other numbers name nothing."""
+    valid = [number for number in dict.fromkeys(numbers) if 1 <= number <= len(candidates)]
+    return [candidates[number - 1] for number in valid]

@@ -1,0 +1,102 @@
+"""Measures how much of a film some segments cover."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from longtake.types import Segment
+from collections.abc import Sequence
+
+
+def union(segments: Iterable[Segment]) -> list[Segment]:
+    """Merge overlapping and touching segments; the result is disjoint and in time order."""
+    merged: list[Segment] = []
+    for segment in sorted(segments):  # by start, so only the last one can overlap the next
+        if merged and segment.start <= merged[-1].end:
+            last = merged[-1]
+            merged[-1] = Segment(last.start, max(last.end, segment.end))
+        elif segment.duration > 0:
+            merged.append(segment)
+    return merged
+
+
+def coverage(segments: Iterable[Segment], within: Segment) -> float:
+    """Share of ``within`` that the segments cover, 0 to 1; an empty segment counts as covered."""
+    if within.duration == 0:
+        return 1.0
+    covered = sum(segment.overlap(within) for segment in union(segments))
+    return min(1.0, covered / within.duration)  # the sum may exceed 1 by rounding
+
+
+NEAR = 5.0
+"""Seconds within which a citation counts as at the evidence."""
+
+
+def gap(one: Segment, other: Segment) -> float:
+    """Seconds between two segments; 0 if they touch or overlap."""
+    return max(0.0, one.start - other.end, other.start - one.end)
+
+
+def precision(
+    cited: Sequence[Segment], evidence: Sequence[Segment], near: float = NEAR
+) -> float | None:
+    """The share of citations that lie at the evidence; ``None`` if nothing is cited."""
+    if not cited:
+        return None
+    right = [any(gap(citation, true) <= near for true in evidence) for citation in cited]
+    return sum(right) / len(right)
+
+
+def recall(
+    cited: Sequence[Segment], evidence: Sequence[Segment], near: float = NEAR
+) -> float | None:
+    """The share of the evidence that a citation lies at; ``None`` if no evidence is known."""
+    if not evidence:
+        return None
+    found = [any(gap(citation, true) <= near for citation in cited) for true in evidence]
+    return sum(found) / len(found)
+
+
+def tightness(cited: Sequence[Segment], evidence: Sequence[Segment]) -> float:
+    """Intersection over union of everything cited and everything true, in seconds."""
+    covered, true = _merged(cited), _merged(evidence)
+    both = sum(one.overlap(other) for one in covered for other in true)
+    union = sum(each.duration for each in (*covered, *true)) - both
+    return both / union if union > 0 else 0.0
+
+
+def iou(predicted: Segment, evidence: Sequence[Segment]) -> float:
+    """The best intersection over hull with a true interval (NExT-GQA's tIoU)."""
+    return max((_iou(predicted, true) for true in evidence), default=0.0)
+
+
+def iop(predicted: Segment, evidence: Sequence[Segment]) -> float:
+    """The best share of the prediction that lies inside a true interval (NExT-GQA's tIoP)."""
+    return max((_iop(predicted, true) for true in evidence), default=0.0)
+
+
+def _iou(predicted: Segment, true: Segment) -> float:
+    hull = max(predicted.end, true.end) - min(predicted.start, true.start)
+    if predicted.duration == 0 or hull <= 0:
+        return 0.0
+    return max(0.0, _shared(predicted, true)) / hull
+
+
+def _iop(predicted: Segment, true: Segment) -> float:
+    if predicted.duration == 0:
+        return float(true.start <= predicted.start <= true.end)
+    return max(0.0, _shared(predicted, true)) / predicted.duration
+
+
+def _shared(one: Segment, other: Segment) -> float:
+    return min(one.end, other.end) - max(one.start, other.start)
+
+
+def _merged(segments: Sequence[Segment]) -> list[Segment]:
+    """The same stretches without overlaps, so that no second counts twice."""
+    merged: list[Segment] = []
+    for segment in sorted(segments):
+        if merged and segment.start <= merged[-1].end:
+            last = merged.pop()
+            segment = Segment(last.start, max(last.end, segment.end))
+        merged.append(segment)
+    return merged

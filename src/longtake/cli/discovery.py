@@ -1,0 +1,285 @@
+"""What is on this machine that longtake could use, found without using any of it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from dataclasses import dataclass
+from importlib.util import find_spec
+from longtake.cli.answers import PLAYERS
+from longtake.config import Settings
+from longtake.llm.catalog import ModelCatalog
+from longtake.llm.discovery import Key
+from longtake.llm.discovery import found_keys
+from longtake.llm.discovery import found_servers
+from longtake.config.vendors import Preset
+from longtake.runner.assignment import DEFAULT_MODELS
+import click
+from longtake.llm.chat import Chat
+from longtake.llm.capabilities import BIASED
+from longtake.llm.probe import ProbeReport
+import sys
+from pathlib import Path
+from longtake import config
+from longtake.llm.pull import pull as fetch
+from longtake.llm.catalog import download_of
+import json
+import re
+import tomllib
+from typing import Any
+from longtake.errors import ConfigError
+from longtake._util.files import replacing
+
+
+BUILT_IN = DEFAULT_MODELS["llm"]
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome", "firefox")
+GPU_SECONDS = 5.0
+EXTRAS = {
+    "speech": "moonshine_voice",
+    "serve": "uvicorn",
+    "mcp": "mcp",
+    "library": "lancedb",
+    "plot": "matplotlib",
+    "report": "jinja2",
+    "gpu": "torch",
+    "ray": "ray",
+}
+"""A package of each extra, by whose presence the extra is recognised."""
+NATIVE_SERVERS = ("llamacpp/", "ollama/")
+NATIVE = (
+    "a llama.cpp built for its processor read prompts 1.4 times as fast as the built-in runtime"
+)
+"""Measured with Qwen2.5 1.5B on x86-64 with AVX-512 (docs/evaluation.md)."""
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What was found."""
+
+    keys: list[Key]
+    servers: list[Preset]
+    gpu: str
+    """Its name; empty: none."""
+    browser: str
+    player: str
+    extras: list[str]
+    """The extras that are installed."""
+    has_weights: bool
+    """Whether the built-in language model is downloaded."""
+    model: str
+    """The configured model; empty: the built-in ones."""
+
+
+def look_around(settings: Settings) -> Findings:
+    """Look for keys, servers, a GPU, a browser, a player and extras."""
+    return Findings(
+        keys=found_keys(),
+        servers=found_servers(),
+        gpu=_gpu(),
+        browser=_first(BROWSERS),
+        player=_first(tuple(PLAYERS)),
+        extras=[extra for extra, package in EXTRAS.items() if find_spec(package) is not None],
+        has_weights=ModelCatalog(settings).file(BUILT_IN).is_file(),
+        model=settings.answers.model,
+    )
+
+
+def described(found: Findings) -> list[tuple[str, str]]:
+    """Findings as rows of a table."""
+    rows = [(f"${key.variable}", f"set; for models at {key.host}") for key in found.keys]
+    rows += [
+        (server.label, f"something answers on port {server.port} of this machine")
+        for server in found.servers
+    ]
+    weights = "downloaded" if found.has_weights else "not downloaded (1.1 GB)"
+    return [
+        *rows,
+        ("built-in", f"{BUILT_IN}: {weights}"),
+        ("GPU", found.gpu or "none"),
+        ("browser", found.browser or "none (the page of 'longtake serve' needs one)"),
+        ("player", found.player or f"none ({' or '.join(PLAYERS)} opens films at a citation)"),
+        ("extras", ", ".join(found.extras) or "none"),
+    ]
+
+
+def plain_findings(found: Findings) -> dict[str, object]:
+    """Findings for ``--json``."""
+    return {
+        "keys": [key.variable for key in found.keys],
+        "servers": [{"name": each.label, "port": each.port} for each in found.servers],
+        "gpu": found.gpu or None,
+        "browser": found.browser or None,
+        "player": found.player or None,
+        "extras": found.extras,
+        "built_in_downloaded": found.has_weights,
+        "model": found.model or None,
+    }
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Something to do, and the command that does it."""
+
+    why: str
+    command: str
+
+
+def advise(found: Findings) -> list[Advice]:
+    """What would make longtake more useful here, most useful first."""
+    advice = []
+    if not found.model and (found.servers or found.keys):
+        what = [
+            *(each.label for each in found.servers),
+            *(f"${key.variable}" for key in found.keys),
+        ]
+        why = f"{', '.join(what)} found, and no model is chosen: a larger model answers better"
+        if any(each.begins in NATIVE_SERVERS for each in found.servers):
+            why += f"; {NATIVE}"
+        advice.append(Advice(why, "longtake setup"))
+    elif not found.model and not found.has_weights:
+        why = "no language model is ready: questions cannot be answered yet"
+        advice.append(Advice(why, f"longtake models pull {BUILT_IN}"))
+    if "speech" not in found.extras:
+        why = "films without subtitles are not heard"
+        advice.append(Advice(why, 'pip install "longtake[speech]"'))
+    if "serve" not in found.extras:
+        advice.append(Advice("the page is not installed", 'pip install "longtake[serve]"'))
+    if found.gpu and "gpu" not in found.extras:
+        why = f"{found.gpu} is not used for decoding and encoding"
+        advice.append(Advice(why, 'pip install "longtake[gpu]"'))
+    if not found.player:
+        advice.append(
+            Advice("'ask --open' finds no player", "apt install mpv  # or: brew install mpv")
+        )
+    return advice
+
+
+def _first(programs: tuple[str, ...]) -> str:
+    """The path of the first program that is installed; empty if none is."""
+    for program in programs:
+        if path := shutil.which(program):
+            return path
+    return ""
+
+
+def _gpu() -> str:
+    """The name of the first NVIDIA GPU; empty without one."""
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        return ""
+    command = [program, "--query-gpu=name", "--format=csv,noheader"]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=GPU_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""  # a driver that does not answer is no GPU that can be used
+    lines = done.stdout.strip().splitlines() if done.returncode == 0 else []
+    return lines[0].strip() if lines else ""
+
+
+def probed_chat(catalogue: ModelCatalog, name: str) -> Chat:
+    """The model itself, without retries or cached replies, or the one that it relies on."""
+    needed = catalogue.backend(name).needs(catalogue.opening(name))
+    return catalogue.bare(needed[0] if needed else name)
+
+
+def show_report(report: ProbeReport) -> None:
+    """Print what a probe found."""
+    words = {True: "yes", False: "no", None: "unknown"}
+    click.echo(f"{report.model}: {'reachable' if report.reachable else 'not reachable'}")
+    if report.reachable:
+        click.echo(f"  JSON schema  {words[report.json_schema]}  {report.reply!r}")
+        _show_form(report)
+        click.echo(f"  vision       {words[report.vision]}")
+        click.echo(f"  context      {report.context or 'unknown'}")
+        click.echo(f"  latency      {report.seconds} s for a short reply")
+        if report.reading and report.writing:
+            speeds = f"reads {report.reading:g}, writes {report.writing:g} tokens/s"
+            click.echo(f"  speed        {speeds}")
+        if report.bias:
+            shares = ", ".join(f"{letter} {share:.0%}" for letter, share in report.bias.items())
+            biased = max(report.bias.values()) > BIASED
+            told = "; options are rotated from now on" if biased else ""
+            click.echo(f"  bias         {shares}{told}")
+
+
+def _show_form(report: ProbeReport) -> None:
+    """How typed replies are asked for, and what became of the other ways."""
+    if not report.form:
+        return
+    tried = [f"{way}: {verdict}" for way, verdict in report.verdicts.items()]
+    click.echo(f"  form         {report.form}  ({'; '.join(tried) or 'nothing else tried'})")
+    offered = {True: "yes, one token", False: "no", None: "unknown"}
+    click.echo(f"  log-probs    {offered[report.letters]}")
+
+
+def pull_weights(name: str, settings: Settings) -> Path:
+    """Download the weights of a language model and return their file."""
+    # imported late: rich is slow to import, and few commands need it
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+    download = download_of(name)
+    folder = config.cache_folder(settings) / "models"
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task(download.file, total=download.size)
+
+        def advance(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+
+        return fetch(name, download, folder, progress=advance)
+
+
+_HEADER = re.compile(r"^\s*\[")
+
+
+def write_setting(path: Path, section: str, key: str, value: str) -> None:
+    """Set ``key`` in ``[section]`` to a text; comments and other settings stay.
+
+    Raises, and changes nothing, if the file is written in a way that cannot be edited line by line.
+    """
+    before = path.read_text(encoding="utf-8") if path.is_file() else ""
+    after = with_setting(before, section, key, value)
+    expected = _parsed(before, path)
+    expected.setdefault(section, {})[key] = value
+    if _parsed(after, path) != expected:
+        line = f"[{section}] {key} = {json.dumps(value)}"
+        raise ConfigError(f"{path}: cannot be edited safely; write there yourself: {line}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as draft:
+        draft.write_text(after, encoding="utf-8")
+
+
+def with_setting(text: str, section: str, key: str, value: str) -> str:
+    """A TOML text with one more setting, or with another value for it."""
+    # a JSON string is a valid TOML string as long as it holds no surrogates
+    line = f"{key} = {json.dumps(value, ensure_ascii=False)}"
+    lines = text.splitlines()
+    header = re.compile(rf"^\s*\[\s*{re.escape(section)}\s*\]\s*(#.*)?$")
+    start = next((place for place, each in enumerate(lines) if header.match(each)), None)
+    if start is None:
+        gap = [""] if lines and lines[-1].strip() else []
+        return "\n".join([*lines, *gap, f"[{section}]", line, ""])
+    setting = re.compile(rf"^\s*{re.escape(key)}\s*=")
+    for place in range(start + 1, len(lines)):
+        if _HEADER.match(lines[place]):
+            break
+        if setting.match(lines[place]):
+            lines[place] = line
+            return "\n".join([*lines, ""])
+    lines.insert(start + 1, line)
+    return "\n".join([*lines, ""])
+
+
+def _parsed(text: str, path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except ValueError as error:
+        raise ConfigError(f"{path}: invalid TOML ({error})") from error

@@ -1,0 +1,176 @@
+"""Indexing from the command line, with a progress bar and notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from longtake.cli.output import progress
+from longtake.cli.output import say
+from longtake.tracing.events import Stream
+from longtake.index.film import Film
+from longtake.index.search import covered
+from longtake.tracing.sinks import NoteSink
+from collections.abc import Callable
+from collections.abc import Mapping
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from typing import TypeVar
+import click
+from longtake.cli.options import COUNT
+from longtake.cli.options import add_options
+from longtake.cluster.backends import BackendAddress
+from longtake.cluster.backends import parse_backend
+from longtake.cluster.evaluation import ClusterRun
+from longtake.cluster.evaluation import cost_of
+from longtake.cluster.indexing import IndexedFilm
+from longtake.cluster.indexing import ClusterIndexer
+from longtake.cluster.indexing import IndexTask
+from longtake.cluster.indexing import IndexTarget
+from longtake.cluster.indexing import for_workers
+from longtake.config import Settings
+from longtake.errors import ConfigError
+from longtake._util.process_pool import WorkerPool
+from longtake._util.timecode import clock
+
+
+LONG = 300.0
+"""Seconds of film from which reading all of it takes too long for a first answer."""
+
+
+def is_unread(film: Film) -> bool:
+    """Whether a film is long, and what is said and shown in it is not all known."""
+    if film.duration < LONG:
+        return False
+    known = covered(film)
+    return min(known["speech"] if film.video.info.audio else 1.0, known["onscreen"]) < 1.0
+
+
+@contextmanager
+def show_notes() -> Iterator[None]:
+    """Print notes: a damaged file, or another process that is indexing the same film.
+
+    For work outside a run; a run shows its notes itself.
+    """
+    with Stream(NoteSink(say)).active():
+        yield
+
+
+def look_through(film: Film) -> None:
+    """Index the pictures of a film, and say if its speech will be missing."""
+    with show_notes(), progress("indexing the film's pictures") as advance:
+        film.pictures.build(film.pictures.layers(), advance)
+    # answers may be worse for it, so the user should know
+    if film.words.unheard:
+        say(f"the film's speech is left out: {film.words.unheard}")
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _read_where(
+    context: click.Context,  # noqa: ARG001
+    option: click.Parameter,  # noqa: ARG001
+    text: str | None,
+) -> BackendAddress | None:
+    return None if text is None else parse_backend(text)
+
+
+on = click.option(
+    "--on",
+    "where",
+    metavar="ENGINE",
+    callback=_read_where,
+    help="Run on processes, ray or ray://HOST:PORT (extra: ray); see docs/scale.md.",
+)
+_workers_on = click.option(
+    "--workers", type=COUNT, metavar="N", help="Workers, with --on.  [default: as many as fit]"
+)
+_run_cost = click.option(
+    "--max-run-cost",
+    type=click.FloatRange(0, min_open=True),
+    metavar="USD",
+    help="With --on: ask no further question once the run has cost this much.",
+)
+
+
+def on_with_workers(command: F) -> F:
+    """``--on`` and ``--workers`` for a command that otherwise has one process."""
+    return add_options(command, [on, _workers_on])
+
+
+def on_with_cost(command: F) -> F:
+    """``--on`` and ``--max-run-cost`` for a command that asks models."""
+    return add_options(command, [on, _run_cost])
+
+
+def check_workers(where: BackendAddress | None, workers: int | None) -> None:
+    """Reject ``--workers`` without an engine, where it would have no effect."""
+    if where is None and workers is not None:
+        raise ConfigError("--workers needs an engine; add --on processes")
+
+
+def given_workers() -> int | None:
+    """``--workers`` if it was given: its default is meant for this machine."""
+    context = click.get_current_context()
+    given = context.get_parameter_source("workers") != click.core.ParameterSource.DEFAULT
+    return context.params["workers"] if given else None
+
+
+@contextmanager
+def asking_on(
+    where: BackendAddress | None,
+    *,
+    money: float | None = None,
+    earlier: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Iterator[ClusterRun | None]:
+    """What asks questions on an engine; ``None`` without ``--on``.
+
+    The results of ``earlier`` runs count towards the ``money`` that the whole run may cost.
+    """
+    if where is None:
+        if money is not None:
+            raise ConfigError("--max-run-cost is held by an engine; add --on processes")
+        yield None
+        return
+    spent = sum(map(cost_of, (earlier or {}).values()), 0.0)
+    with where.open(given_workers()) as engine:
+        yield ClusterRun(engine, say, money, spent)
+
+
+def index_on(
+    where: BackendAddress,
+    paths: Sequence[Path],
+    settings: Settings,
+    *,
+    workers: int | None,
+    only: Sequence[str] = (),
+    subtitles: Path | None = None,
+    full_hash: bool = False,
+) -> list[IndexedFilm]:
+    """Index films on an engine; says how each of them ended."""
+    settings = for_workers(settings, where.threads(workers))
+    given = None if subtitles is None else subtitles.absolute()
+    # a film that is named twice is indexed once
+    unique = dict.fromkeys(path.absolute() for path in paths)
+    places = [IndexTarget(path, given, full_hash, settings=settings) for path in unique]
+    films = []
+    with (
+        where.open(workers) as engine,
+        progress(f"indexing {len(places)} films") as advance,
+        WorkerPool[IndexTask](engine) as pool,
+    ):
+        for film in ClusterIndexer(pool, say, advance).run(places, only):
+            _announce(film)
+            films.append(film)
+    return films
+
+
+def _announce(film: IndexedFilm) -> None:
+    if film.failure is not None:
+        text = film.failure.message
+        # most messages of ours begin with the path
+        told = text if text.startswith(str(film.path)) else f"{film.path}: {text}"
+        say(f"longtake: {told}")
+    elif film.opened is not None:
+        say(f"{film.path}: {clock(film.opened.duration)}, indexed in {film.seconds:.1f} s")

@@ -1,0 +1,247 @@
+"""Model entries: ``[models.NAME]`` in the configuration.
+
+Each backend takes its own fields, declared by a dataclass that extends :class:`ModelEntry`. The
+classes of the built-in backends are here, so that a configuration can be checked without importing
+any model code. The class of a backend from another package belongs to that package: its entries are
+kept as written (:class:`PluginEntry`) and checked when the model is opened.
+
+Fields that decide where pictures go, to which model, with which key and at which price are
+``trusted``. So is every field that another package adds, unless the package says otherwise.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, TypeVar
+
+from longtake import registry
+from longtake.errors import ConfigError, unknown
+from longtake.config.overlay import Layer, number, overlay, trusted, tunable
+
+E = TypeVar("E", bound="ModelEntry")
+
+DEFAULT_BACKEND = "openai"
+Form: TypeAlias = Literal["", "json_schema", "schema_object", "json_object", "tool", "plain"]
+"""Ways to ask for a typed reply (see :mod:`longtake.llm.capabilities`); empty: found by trying."""
+
+
+@dataclass(frozen=True)
+class ModelEntry:
+    """The fields that entries of all backends share."""
+
+    backend: str = trusted(DEFAULT_BACKEND)
+    """A built-in backend, one of an installed package, or the address ``module:Class`` of one."""
+    context: int = number(0, trusted=True, least=0)
+    """Tokens of prompt and reply together; 0: as the model or endpoint reports, else unknown."""
+    max_tokens: int = number(1024, limit=True, least=1)
+    """Maximum tokens of one reply."""
+    temperature: float = number(0.0, trusted=True, least=0)
+    max_pixels: int = number(768 * 768, limit=True, least=1)
+    """Pictures are scaled down to this many pixels before they are sent."""
+    concurrency: int = number(0, trusted=True, least=0)
+    """Maximum calls at once, lowered while the endpoint is overloaded; 0: the backend's default."""
+    timeout: float = number(120.0, limit=True, above=0)
+    """Seconds that one try may take."""
+    price_in: float | None = number(None, trusted=True, least=0)
+    """US dollars per million prompt tokens; unset: unknown."""
+    price_cached: float | None = number(None, trusted=True, least=0)
+    """The same for prompt tokens served from a prefix cache; unset: as ``price_in``."""
+    price_out: float | None = number(None, trusted=True, least=0)
+    """US dollars per million reply tokens."""
+    price_source: str = tunable("")
+    """Where the price was published, and when."""
+
+
+@dataclass(frozen=True)
+class OpenAIEntry(ModelEntry):
+    """A model on a server that speaks the OpenAI chat-completions protocol."""
+
+    backend: str = trusted("openai")
+    model: str = trusted("")
+    """The model's name on the server; empty: the name of the entry."""
+    base_url: str = trusted("")
+    """The server's address, up to and including ``/v1``."""
+    api_key_env: str = trusted("")
+    """The environment variable that holds the key; the key is sent to ``base_url`` only."""
+    images: int = number(0, least=0)
+    """Most pictures in a request; 0: as many as a step shows, until the server complains."""
+    form: Form = ""
+    """The first way in which typed replies are asked for; empty: the strictest."""
+
+
+@dataclass(frozen=True)
+class LocalEntry(ModelEntry):
+    """A GGUF file that runs in this process."""
+
+    backend: str = trusted("local")
+    file: str = trusted("")
+    """The GGUF file; empty: the one that ``longtake models pull`` fetches."""
+    mmproj: str = trusted("")
+    """The projector file that lets the model see pictures."""
+    threads: int = number(0, least=0)
+    """CPU threads; 0: one per core."""
+    gpu_layers: int = number(-1, least=-1)
+    """Layers on the GPU, if the installed runtime supports one; -1: as many as fit."""
+
+
+@dataclass(frozen=True)
+class SocraticEntry(ModelEntry):
+    """A text model that reads what perception recognises in the pictures."""
+
+    backend: str = trusted("socratic")
+    llm: str = trusted("")
+    """The name of the text model."""
+    channels: tuple[str, ...] = ()
+    """What it perceives, of ``tags``, ``onscreen``, ``speech``; empty: all of them."""
+
+
+@dataclass(frozen=True)
+class SensesEntry(ModelEntry):
+    """Perception alone: it describes pictures and does nothing else."""
+
+    backend: str = trusted("senses")
+    channels: tuple[str, ...] = ()
+    """What it perceives, of ``tags``, ``onscreen``, ``speech``; empty: all of them."""
+
+
+@dataclass(frozen=True)
+class ScriptedEntry(ModelEntry):
+    """A model that gives fixed replies, for tests and examples."""
+
+    backend: str = trusted("scripted")
+    replies: tuple[str, ...] = trusted(())
+    """Its replies, in order; asking for more than these is an error."""
+
+
+@dataclass(frozen=True)
+class RecordedEntry(ModelEntry):
+    """A model that repeats the replies recorded in a trace."""
+
+    backend: str = trusted("recorded")
+    trace: str = trusted("")
+    """The trace file."""
+    role: str = ""
+    """Its role, or ``team.NAME``, in the recorded run; needed if the run had several models."""
+
+
+@dataclass(frozen=True)
+class LabEntry(ModelEntry):
+    """A simulated model of the laboratory."""
+
+    backend: str = trusted("lab")
+    model: str = ""
+    """Its parameters, as in ``lab/acuity=0.8,seed=3`` without ``lab/``."""
+
+
+@dataclass(frozen=True)
+class PluginEntry(ModelEntry):
+    """An entry of a backend from another package, kept as written until :func:`checked`."""
+
+    given: tuple[Layer, ...] = ()
+    """The values of the entry, layer by layer."""
+
+
+ENTRIES: Mapping[str, type[ModelEntry]] = {
+    "openai": OpenAIEntry,
+    "local": LocalEntry,
+    "socratic": SocraticEntry,
+    "senses": SensesEntry,
+    "scripted": ScriptedEntry,
+    "recorded": RecordedEntry,
+    "lab": LabEntry,
+}
+"""The entry class of each built-in backend."""
+
+BUILTIN_MODELS: Mapping[str, ModelEntry] = {
+    "local/qwen2.5-1.5b": LocalEntry(context=8192, max_tokens=512, timeout=900.0),
+    "local/smollm2-135m": LocalEntry(context=4096, max_tokens=256, timeout=300.0),
+    "socratic/qwen2.5-1.5b": SocraticEntry(llm="local/qwen2.5-1.5b"),
+    "senses": SensesEntry(),
+    "senses/words": SensesEntry(channels=("onscreen", "speech")),
+    "socratic/reader": SocraticEntry(llm="local/qwen2.5-1.5b", channels=("onscreen",)),
+    "socratic/listener": SocraticEntry(llm="local/qwen2.5-1.5b", channels=("speech",)),
+    "socratic/looker": SocraticEntry(llm="local/qwen2.5-1.5b", channels=("tags",)),
+}
+"""The models that are available without configuration; all of them run on this machine."""
+
+
+def overlay_entry(old: ModelEntry | None, name: str, layer: Layer) -> ModelEntry:
+    """Return the entry ``name`` with one layer's values laid over it.
+
+    An entry whose backend changes starts afresh: the old backend's fields mean nothing to the new
+    one.
+    """
+    path = f"models.{name}."
+    before = old or OpenAIEntry()
+    # the backend decides which other fields are valid, so it is read first
+    chosen = {key: value for key, value in layer.values.items() if key == "backend"}
+    marked = ModelEntry(backend=before.backend)
+    backend = overlay(marked, chosen, source=layer.source, trusted=layer.trusted, path=path).backend
+    kind = _kind(backend, layer.source)
+    base = before if type(before) is kind and before.backend == backend else kind(backend=backend)
+    if isinstance(base, PluginEntry):
+        return _overlay_plugin(base, layer, path)
+    _check_backend_of_keys(kind, backend, layer, path)
+    return overlay(base, layer.values, source=layer.source, trusted=layer.trusted, path=path)
+
+
+def checked(entry: ModelEntry, kind: type[E], name: str) -> E:
+    """Return an entry as its backend's own class, with every value checked against it."""
+    if isinstance(entry, kind):
+        return entry
+    if not isinstance(entry, PluginEntry):
+        raise ConfigError(
+            f"models.{name}: backend {entry.backend!r} takes {kind.__name__}, "
+            f"not {type(entry).__name__}",
+            key=f"models.{name}",
+        )
+    # the shared fields state their own rules; what the package adds is guarded as a whole
+    own = field_names(kind) - field_names(ModelEntry)
+    result = kind(backend=entry.backend)
+    for layer in entry.given:
+        result = overlay(
+            result,
+            layer.values,
+            source=layer.source,
+            trusted=layer.trusted,
+            path=f"models.{name}.",
+            guarded=own,
+        )
+    return result
+
+
+def field_names(kind: type[Any]) -> set[str]:
+    """The names of a dataclass's fields."""
+    return {f.name for f in dataclasses.fields(kind)}
+
+
+def _kind(backend: str, source: str) -> type[ModelEntry]:
+    # decided without the registry, which would read the metadata of every installed package
+    if backend in ENTRIES:
+        return ENTRIES[backend]
+    if not registry.backends.finds(backend):
+        raise unknown("backend", backend, registry.backends, where=source)
+    return PluginEntry
+
+
+def _overlay_plugin(base: PluginEntry, layer: Layer, path: str) -> PluginEntry:
+    """Check the shared fields now, and keep everything for the backend's own class."""
+    # mistakes in shared fields are reported at once, not only when the model is opened
+    shared = field_names(ModelEntry)
+    values = {key: value for key, value in layer.values.items() if key in shared}
+    entry = overlay(base, values, source=layer.source, trusted=layer.trusted, path=path)
+    return dataclasses.replace(entry, given=(*base.given, layer))
+
+
+def _check_backend_of_keys(kind: type[ModelEntry], backend: str, layer: Layer, path: str) -> None:
+    """Say which backend a field belongs to if it is not one of this backend's."""
+    for key in layer.values.keys() - field_names(kind):
+        for other, other_kind in ENTRIES.items():
+            if key in field_names(other_kind):
+                raise ConfigError(
+                    f"{path}{key} in {layer.source} is a field of backend {other!r}, "
+                    f"and this entry's backend is {backend!r}; set {path}backend first",
+                    key=f"{path}{key}",
+                )

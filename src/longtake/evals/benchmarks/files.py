@@ -1,0 +1,228 @@
+"""What loaders share: reading annotation files, and opening videos."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Sequence
+from pathlib import Path
+import numpy as np
+from numpy.typing import NDArray
+from longtake.tracing.events import note_once
+from longtake.index.store import write_atomically
+from longtake.perception.minilm import MiniLM
+import csv
+import json
+from collections.abc import Iterator
+from collections.abc import Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from dataclasses import field
+from functools import cached_property
+from typing import Any
+from longtake.config import Settings
+from longtake.config import cache_folder
+from longtake.errors import ConfigError
+from longtake.footage.plain import CaptionedFootage
+from longtake.footage.protocol import Footage
+from longtake.perception.loader import PerceptionModels
+from longtake.runner.session import open_film
+from longtake.types import LETTERS
+
+
+FOLDER = "captions"
+"""Where they are kept in the cache."""
+MANY = 16
+"""Texts from which on vectors are kept: the captions of a film, not a question with its options."""
+
+
+class KeptSentences:
+    """A sentence encoder that remembers long lists of texts."""
+
+    def __init__(self, encoder: MiniLM, folder: Path) -> None:
+        self.name = encoder.name
+        self._encoder, self._folder = encoder, folder
+
+    def texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """One unit row per text."""
+        if len(texts) < MANY:
+            return self._encoder.texts(texts)
+        file = self._folder / f"{self._digest(texts)}.npy"
+        kept = _load(file, len(texts))
+        if kept is not None:
+            return kept
+        rows = self._encoder.texts(texts)
+        self._keep(file, rows)
+        return rows
+
+    def _digest(self, texts: Sequence[str]) -> str:
+        # the whole list: a quantised encoder's rows depend on what shares their batch
+        digest = hashlib.sha256(self._encoder.key.encode())
+        for text in texts:
+            digest.update(b"\0" + text.encode(errors="surrogatepass"))
+        return digest.hexdigest()
+
+    def _keep(self, file: Path, rows: NDArray[np.float32]) -> None:
+        data = io.BytesIO()
+        np.save(data, rows, allow_pickle=False)
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            write_atomically(file, data.getvalue())
+        except OSError as error:
+            note_once("not_kept", file=str(file), why=str(error))
+
+
+def _load(file: Path, count: int) -> NDArray[np.float32] | None:
+    try:
+        rows = np.load(file, allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        return None  # absent, or damaged: made again
+    return rows if len(rows) == count else None
+
+
+VIDEO_SUFFIXES = (".mp4", ".mkv", ".webm", ".avi", ".mov")
+
+
+@contextmanager
+def malformed_files(problem: str) -> Iterator[None]:
+    """Inside the block, whatever a loader trips over in a malformed file is a ConfigError."""
+    try:
+        yield
+    except (
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+        csv.Error,
+    ) as error:
+        raise ConfigError(f"{problem} ({type(error).__name__}: {error})") from error
+
+
+@dataclass
+class Files:
+    """Annotation files of a folder; the hash of each file that is read is kept for the spec."""
+
+    folder: Path
+    hashes: dict[str, str] = field(default_factory=dict)
+
+    def json(self, name: str) -> Any:
+        """Read a JSON file."""
+        return json.loads(self._bytes(name))
+
+    def lines(self, name: str) -> list[Any]:
+        """Read a JSON Lines file."""
+        return [json.loads(line) for line in self.words(name)]
+
+    def rows(self, name: str) -> list[dict[str, str]]:
+        """Read a CSV file with a header."""
+        # "-sig" drops the byte order mark that spreadsheets write
+        return list(csv.DictReader(self._bytes(name).decode("utf-8-sig").splitlines()))
+
+    def words(self, name: str) -> list[str]:
+        """Read the lines of a text file that are not empty."""
+        lines = self._bytes(name).decode("utf-8").splitlines()
+        return [line.strip() for line in lines if line.strip()]
+
+    def note(self, name: str) -> Path:
+        """The path of a file that is read later; its hash is taken now."""
+        self._bytes(name)
+        return self.folder / name
+
+    def has(self, name: str) -> bool:
+        """Whether a file exists."""
+        return (self.folder / name).is_file()
+
+    def _bytes(self, name: str) -> bytes:
+        path = self.folder / name
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            told = f"{path}: cannot be read ({error.strerror})"
+            raise ConfigError(told, key=str(path)) from error
+        self.hashes[name] = hashlib.sha256(data).hexdigest()
+        return data
+
+
+@dataclass(frozen=True)
+class FilmSource:
+    """Videos as files in a folder, by file name with or without the suffix."""
+
+    folder: Path
+    settings: Settings = field(default_factory=Settings)
+    subtitles: Path | None = None
+    """Folder of subtitle files."""
+    subtitle_pattern: str = "{video}.srt"
+    subtitle_begins: Mapping[str, float] = field(default_factory=dict)
+    """The time in the subtitles at which a video begins, if it is a part of a longer one."""
+
+    def footage(self, video: str) -> Footage:
+        """The film with that name."""
+        path = self._path(video)
+        begin = self.subtitle_begins.get(video, 0.0)
+        subtitles = self._subtitles_of(path)
+        return open_film(path, self.settings, subtitles=subtitles, subtitles_begin=begin)
+
+    def _path(self, video: str) -> Path:
+        for suffix in ("", *VIDEO_SUFFIXES):
+            path = self.folder / f"{video}{suffix}"
+            if path.is_file():
+                return path
+        raise ConfigError(f"{self.folder / video}: no such video", key=video)
+
+    def _subtitles_of(self, film: Path) -> Path | None:
+        """The subtitle file of a film; some films of a benchmark have none."""
+        if self.subtitles is None:
+            return None
+        path = self.subtitles / self.subtitle_pattern.format(video=film.stem)
+        return path if path.is_file() else None
+
+
+@dataclass(frozen=True)
+class CaptionSource:
+    """Videos given as captions alone, one per second, in one JSON file."""
+
+    file: Path
+
+    def footage(self, video: str) -> Footage:
+        """The captions of the video with that name."""
+        with malformed_files(f"{self.file}: not captions by video"):
+            captions = self._captions
+        if video not in captions:
+            raise ConfigError(f"{self.file}: no captions of {video}", key=video)
+        return CaptionedFootage(video, captions[video], self._sentences)
+
+    @cached_property
+    def _captions(self) -> dict[str, list[str]]:
+        videos = json.loads(self.file.read_text(encoding="utf-8"))
+        return {video: _in_order(captions) for video, captions in videos.items()}
+
+    @cached_property
+    def _sentences(self) -> KeptSentences:
+        settings = Settings()
+        folder = cache_folder(settings)
+        encoder = PerceptionModels(settings.perception, folder).sentences
+        return KeptSentences(encoder, folder / FOLDER)
+
+    def __reduce__(self) -> Any:
+        # a worker loads captions and models itself: sending them would be slower
+        return CaptionSource, (self.file,)
+
+
+def _in_order(captions: Mapping[str, str] | Sequence[str]) -> list[str]:
+    """Captions by time: those of NExT-QA are keyed by second, those of EgoSchema are a list."""
+    if isinstance(captions, Mapping):
+        return [captions[second] for second in sorted(captions, key=int)]
+    return list(captions)
+
+
+def letter(index: int) -> str:
+    """The letter of option ``index``, counted from 0."""
+    return LETTERS[index]
+
+
+def without_letter(option: str) -> str:
+    """``B. Blue.`` as ``Blue.``: the letters of options are added when a question is shown."""
+    head, dot, rest = option.partition(". ")
+    return rest if dot and len(head) == 1 and head.isalpha() else option

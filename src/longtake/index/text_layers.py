@@ -1,0 +1,398 @@
+"""Subtitles as a layer of text: a given file, the one beside the film, or the film's own stream."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+from longtake.errors import MediaError
+from longtake.tracing.events import note_once
+from longtake.index.source import IndexedSource
+from longtake.index.store import LayerKey
+from longtake.video.container import FileVersion
+from longtake.video.container import check_plain_file
+from longtake.video.container import file_version
+from longtake.video.subtitles import embedded_subtitles
+from longtake.video.subtitles import read_subtitles
+from longtake.video.subtitles import sidecar
+from longtake.types import Line
+from longtake.types import Segment
+import math
+import numpy as np
+from longtake.algorithms.intervals import coverage
+from longtake.index.layers import Advance
+from longtake.index.layers import ignore
+from longtake.video.audio import listen
+from longtake.perception.protocols import Heard
+from longtake.perception.protocols import SpeechRecognizer
+from longtake._util.cancellation import check_stop
+from collections.abc import Callable
+from collections.abc import Iterator
+from collections.abc import Sequence
+from functools import cached_property
+from numpy.typing import NDArray
+from longtake.algorithms.shots import Survey
+from longtake.algorithms.shots import survey
+from longtake.perception.protocols import TextReader
+from longtake.types import Frame
+from longtake.errors import MissingExtra
+from longtake.perception.loader import PerceptionModels
+
+
+class Subtitles:
+    """The subtitles of one film, if it has any."""
+
+    def __init__(self, source: IndexedSource, given: Path | None, begin: float) -> None:
+        self._source, self.given, self._begin = source, given, begin
+        self._usable_files: dict[FileVersion, bool] = {}
+
+    @property
+    def file(self) -> Path | None:
+        """The subtitle file in use: the given one, else the one beside the film if usable."""
+        if self.given is not None:
+            return self.given
+        beside = sidecar(self._source.path)
+        return beside if beside is not None and self._usable(beside) else None
+
+    def _usable(self, beside: Path) -> bool:
+        """Whether a file can be read; one that nobody asked for is left out, with a note."""
+        version = file_version(beside)
+        if version not in self._usable_files:
+            try:
+                read_subtitles(beside, self._source.settings.media)
+            except MediaError as error:
+                note_once("subtitles_left_out", why=str(error))
+                self._usable_files[version] = False
+            else:
+                self._usable_files[version] = True
+        return self._usable_files[version]
+
+    def key(self) -> LayerKey | None:
+        """The layer that holds the lines; ``None`` if the film has no subtitles.
+
+        Computed anew each time, because a file beside the film may appear or change at any time.
+        """
+        file = self.file
+        if file is not None:
+            check_plain_file(file)
+            # by content: a file that is edited is read again
+            content = hashlib.blake2b(file.read_bytes(), digest_size=8).hexdigest()
+            params: dict[str, Any] = {"file": content, "suffix": file.suffix}
+            # only if set: keys from before this option existed stay valid
+            if self._begin:
+                params["begin"] = self._begin
+            return LayerKey("subtitles", 1, params)
+        streams = self._source.video.info.subtitles
+        return LayerKey("subtitles", 1, {"stream": streams[0].index}) if streams else None
+
+    def lines(self, within: Segment | None = None) -> list[Line]:
+        """The lines of the film or of a segment."""
+        key = self.key()
+        if key is None:
+            return []
+        text = self._source.text
+        # all of the film is covered, also where nothing is said
+        whole = Segment(0.0, self._source.video.duration)
+        self._source.ensure(lambda: text.has(key), lambda: text.add(key, self._read(), [whole]))
+        return text.lines(key, within)
+
+    def _read(self) -> list[Line]:
+        source, limits = self._source, self._source.settings.media
+        if self.file is not None:
+            return read_subtitles(self.file, limits, begin=self._begin)
+        stream = source.video.info.subtitles[0].index
+        return embedded_subtitles(
+            source.path, origin=source.video.origin, index=stream, limits=limits
+        )
+
+
+TILE = 60.0
+# a word may begin before its tile; a sentence takes a few seconds to end after it
+BEFORE, AFTER = 2.0, 6.0
+
+
+class SpeechLayer:
+    """The recognised speech of one film."""
+
+    def __init__(self, source: IndexedSource, listener: SpeechRecognizer) -> None:
+        self._source, self._text, self._listener = source, source.text, listener
+        params = {"listener": listener.key, "tile": TILE}
+        self.key = LayerKey("speech", 1, params)
+        self.unsupported_key = LayerKey("unsupported_speech", 1, params)
+
+    @property
+    def _duration(self) -> float:
+        return self._source.video.duration
+
+    def missing(self, within: Segment | None = None) -> list[Segment]:
+        """Tiles that overlap ``within`` and have not been transcribed."""
+        within = within or Segment(0.0, self._duration)
+        known = self._text.covered(self.key)
+        tiles = []
+        for number in range(math.ceil(self._duration / TILE)):
+            tile = Segment(number * TILE, min((number + 1) * TILE, self._duration))
+            if tile.overlap(within) > 0 and coverage(known, tile) < 1.0:
+                tiles.append(tile)
+        return tiles
+
+    def build(self, within: Segment | None = None, advance: Advance = ignore) -> None:
+        """Transcribe the tiles that are missing."""
+        self._source.ensure(
+            lambda: not self.missing(within), lambda: self.transcribe(within, advance)
+        )
+
+    def transcribe(self, within: Segment | None = None, advance: Advance = ignore) -> None:
+        """The same; call while the folder is ``building``, from any thread."""
+        tiles = self.missing(within)
+        for done, tile in enumerate(tiles, 1):
+            self.keep(tile, self.hear(tile))
+            advance(done / len(tiles))
+
+    def hear(self, tile: Segment) -> Heard:
+        """What is said in a tile and its margins; nothing is stored."""
+        stretch = self._stretch(tile)
+        slices = listen(
+            self._source.path,
+            origin=self._source.video.origin,
+            within=stretch,
+            slice_seconds=stretch.duration,
+            limits=self._source.settings.media,
+        )
+        samples = np.concatenate([np.zeros(0, np.float32), *(part.samples for part in slices)])
+        check_stop()
+        return self._listener.listen(samples, stretch.start)
+
+    def keep(self, tile: Segment, heard: Heard) -> None:
+        """Store what was heard of a tile; call while the folder is ``building``."""
+        # the margins of two tiles overlap, so both may hear the same line
+        neighbours = self._text.lines(self.key, self._stretch(tile))
+        lines = [line for line in heard.lines if line.segment.start in tile]
+        lines = [line for line in lines if not _repeats(line, neighbours)]
+        skipped = [part for part in heard.unsupported if part.segment.start in tile]
+        if skipped:
+            reasons = [Line(part.segment, part.reason) for part in skipped]
+            self._text.add(self.unsupported_key, reasons, [part.segment for part in skipped])
+        # last: a tile counts as covered only once everything about it is stored
+        self._text.add(self.key, lines, [tile])
+
+    def _stretch(self, tile: Segment) -> Segment:
+        """A tile with its margins."""
+        return Segment(max(0.0, tile.start - BEFORE), min(self._duration, tile.end + AFTER))
+
+
+def _repeats(line: Line, others: list[Line]) -> bool:
+    """Whether a neighbouring tile already has this line, starting a moment earlier."""
+    half = 0.5 * line.segment.duration
+    return any(line.segment.overlap(other.segment) > half for other in others)
+
+
+WIDTH = 1280
+"""Maximum width of a frame that is read: keeps small print legible at a bearable cost."""
+
+
+class OnscreenLayer:
+    """The on-screen text of one film. Reading takes seconds per frame, so each is read once."""
+
+    def __init__(
+        self, source: IndexedSource, reader: TextReader, glimpses: Callable[[], NDArray[Any]]
+    ) -> None:
+        self._source, self._text, self._reader = source, source.text, reader
+        self._glimpses, self._times = glimpses, source.grid()
+        few = len(self._times) < 2
+        self._step = source.video.duration if few else float(self._times[1] - self._times[0])
+        params = {"reader": reader.key, "step": self._step, "width": WIDTH}
+        # version 3: cards of small print that follow each other are told apart
+        self.key = LayerKey("onscreen", 3, params)
+        self.exact_key = LayerKey("onscreen_exact", 1, params)
+
+    @cached_property
+    def _survey(self) -> Survey:
+        return survey(np.asarray(self._glimpses()))
+
+    def missing(self, within: Segment | None = None) -> list[int]:
+        """Frames that represent a shot inside ``within`` and have not been read."""
+        within = within or Segment(0.0, self._source.video.duration)
+        known = self._text.covered(self.key)
+        # choosing shots takes seconds for a long film, and every question asks what is missing
+        if coverage(known, within) >= 1.0:
+            return []
+        inside = (self._times < within.end) & (self._times + self._step > within.start)
+        # a shot is represented by one frame, which may lie outside ``within``
+        wanted = np.unique(self._survey.stands[inside])
+        return [int(row) for row in wanted if coverage(known, self._moment(row)) < 1.0]
+
+    def build(self, within: Segment | None = None, advance: Advance = ignore) -> None:
+        """Read the frames that are missing; each is stored as soon as it is read."""
+        self._source.ensure(
+            lambda: not self.missing(within), lambda: self._read_all(within, advance)
+        )
+
+    def exactly(self, time: float) -> list[Line]:
+        """The text in the very frame at a given time.
+
+        The frame that represents its shot may differ from it by a word.
+        """
+        row = self._row(time)
+        moment = self._moment(row)
+        self._source.ensure(lambda: self._knows(moment), lambda: self._read_exactly(row, moment))
+        return self._text.lines(self.exact_key, moment)
+
+    def exactly_held(self, time: float) -> None:
+        """Read the very frame at a given time; call while the folder is ``building``."""
+        row = self._row(time)
+        if not self._knows(self._moment(row)):
+            self._read_exactly(row, self._moment(row))
+
+    def _row(self, time: float) -> int:
+        row = int(np.searchsorted(self._times, time, side="right")) - 1
+        return min(max(row, 0), len(self._times) - 1)
+
+    def _knows(self, moment: Segment) -> bool:
+        return coverage(self._text.covered(self.exact_key), moment) >= 1.0
+
+    def texts(self, rows: Sequence[int]) -> Iterator[tuple[int, list[str]]]:
+        """Each row with what can be read in its frame; nothing is stored."""
+        if not rows:
+            return
+        frames = self._source.video.frames(self._times[list(rows)], width=WIDTH)
+        for row, frame in zip(rows, frames, strict=True):
+            yield row, self._read(frame)
+
+    def keep(self, row: int, texts: Sequence[str]) -> None:
+        """Store what was read for the shot that a row represents."""
+        shown = [self._stretch(begin, end) for begin, end in self._survey.spans(row)]
+        self._add(texts, shown, self.key)
+
+    def _read_all(self, within: Segment | None, advance: Advance) -> None:
+        rows = self.missing(within)
+        for done, (row, texts) in enumerate(self.texts(rows), 1):
+            self.keep(row, texts)
+            advance(done / len(rows))
+
+    def _read_exactly(self, row: int, moment: Segment) -> None:
+        (frame,) = self._source.video.at([float(self._times[row])], width=WIDTH)
+        self._add(self._read(frame), [moment], self.exact_key)
+
+    def _read(self, frame: Frame) -> list[str]:
+        check_stop()
+        return [box.text for box in self._reader.read(frame)]
+
+    def _add(self, texts: Sequence[str], shown: list[Segment], key: LayerKey) -> None:
+        lines = [Line(segment, text) for segment in shown for text in texts]
+        self._text.add(key, lines, shown)
+
+    def _moment(self, row: int) -> Segment:
+        return self._stretch(row, row + 1)
+
+    def _stretch(self, begin: int, end: int) -> Segment:
+        # the last moment of the grid may reach beyond the end of the film
+        last = float(self._times[end - 1]) + self._step
+        return Segment(float(self._times[begin]), min(last, self._source.video.duration))
+
+
+SHORT = 120.0
+"""Seconds of a film that are recognised even in a hurry: the question names them."""
+
+
+class FilmWords:
+    """Subtitles, recognised speech and on-screen text of one film."""
+
+    def __init__(
+        self,
+        source: IndexedSource,
+        senses: PerceptionModels,
+        glimpses: Callable[[], NDArray[Any]],
+        *,
+        subtitles: Path | None = None,
+        subtitles_begin: float = 0.0,
+    ) -> None:
+        self._source, self._senses, self._glimpses = source, senses, glimpses
+        self.subtitles = Subtitles(source, subtitles, subtitles_begin)
+        self.hurried = False
+        """Whether words are taken as far as they are known, rather than recognised for minutes."""
+
+    @cached_property
+    def recognised(self) -> SpeechLayer | None:
+        """Speech recognition; ``None`` if it is not needed, impossible or switched off."""
+        # a listener that is not installed is reported by ``unheard``, not raised here
+        if self._needs_no_listener() or self.unheard:
+            return None
+        listener = self._senses.listener
+        return None if listener is None else SpeechLayer(self._source, listener)
+
+    @cached_property
+    def unheard(self) -> str:
+        """Why the film's speech is left out and how to install a listener; empty if it is not."""
+        if self._needs_no_listener():
+            return ""
+        try:
+            self._senses.listener  # noqa: B018
+        except MissingExtra as error:
+            return str(error)
+        return ""
+
+    @cached_property
+    def readable(self) -> OnscreenLayer | None:
+        """On-screen text; ``None`` if reading is switched off."""
+        reader = self._senses.reader
+        return None if reader is None else OnscreenLayer(self._source, reader, self._glimpses)
+
+    def speech_key(self) -> LayerKey | None:
+        """The layer that speech comes from: subtitles, else recognised speech, else none."""
+        return self.subtitles.key() or (self.recognised.key if self.recognised else None)
+
+    def speech(self, within: Segment | None = None) -> list[Line]:
+        """Subtitles if there are any, otherwise recognised speech, transcribed now where missing.
+
+        Without a listener there is none, with a note: an answer from the pictures is worth having.
+        """
+        if self.subtitles.key() is not None:
+            return self.subtitles.lines(within)
+        if self.recognised is None:
+            # a film without sound is not worth a note, a missing listener is
+            if self.unheard:
+                note_once("speech_left_out", why=self.unheard)
+            return []
+        if not self._skips(within):
+            self.recognised.build(within)
+        return self._source.text.lines(self.recognised.key, within)
+
+    def onscreen(self, within: Segment | None = None) -> list[Line]:
+        """Text visible in the picture, read now where missing."""
+        if self.readable is None:
+            return []
+        if not self._skips(within):
+            self.readable.build(within)
+            return self._source.text.lines(self.readable.key, within)
+        shots = self._source.text.lines(self.readable.key, within)
+        return shots or self._source.text.lines(self.readable.exact_key, within)
+
+    def onscreen_at(self, time: float) -> list[Line]:
+        """The text in the very frame at a given time."""
+        return [] if self.readable is None else self.readable.exactly(time)
+
+    def known(self) -> tuple[list[Line], list[Line]]:
+        """Speech and on-screen text that are already stored."""
+        text = self._source.text
+        if self.subtitles.key() is not None:
+            speech = self.subtitles.lines()
+        else:
+            speech = text.lines(self.recognised.key) if self.recognised else []
+        return speech, text.lines(self.readable.key) if self.readable else []
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything that is said and shown is known, as far as it can be recognised."""
+        self.subtitles.lines()  # which costs nothing
+        whole = Segment(0.0, self._source.video.duration)
+        keys = (self.speech_key(), self.readable.key if self.readable else None)
+        covered = self._source.text.covered
+        return all(coverage(covered(key), whole) >= 1.0 for key in keys if key is not None)
+
+    def _skips(self, within: Segment | None) -> bool:
+        """Whether a stretch is too long to be recognised in a hurry."""
+        length = self._source.video.duration if within is None else within.duration
+        return self.hurried and length > SHORT
+
+    def _needs_no_listener(self) -> bool:
+        return self.subtitles.key() is not None or not self._source.video.info.audio

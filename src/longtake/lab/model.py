@@ -1,0 +1,342 @@
+"""Corrupts JSON replies in the ways in which real models do."""
+
+from __future__ import annotations
+
+import json
+import re
+from longtake.lab.profile import pick
+from longtake.lab.profile import share
+import math
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import field
+from dataclasses import fields
+from dataclasses import replace
+from typing import Any
+from longtake.tracing import events
+from longtake.errors import ConfigError
+from longtake.errors import unknown
+from longtake.lab.prompt import Eyes
+from longtake.lab.facts import KINDS
+from longtake.lab.forms import Filler
+from longtake.lab.mind import Mind
+from longtake.lab.skills import pick_tool
+from longtake.lab.skills import wants_tool
+from longtake.lab.profile import PROFILE
+from longtake.lab.profile import profile_named
+from longtake.lab.prompt import Shown
+from longtake.lab.world import make_script
+from longtake.llm.chat import Card
+from longtake.llm.chat import Image
+from longtake.llm.chat import Message
+from longtake.llm.chat import Options
+from longtake.llm.chat import Reply
+from longtake.llm.chat import ToolCall
+from longtake.llm.chat import ToolSpec
+from longtake.llm.chat import Unsupported
+from longtake.llm.chat import request_hash
+from longtake.llm.budget import REAL
+from longtake.llm.chat import Price
+from longtake.types import Usage
+from longtake.config.entries import LabEntry
+from longtake.llm.backend import Backend
+from longtake.llm.backend import Opening
+from longtake.llm.chat import Chat
+from longtake.llm.middleware import Carded
+
+
+FAULTS = ("prose", "fence", "comma", "quotes", "cut", "words", "wrong_name")
+"""Prose around the object, a code fence, a trailing comma, single quotes, a truncated end, no JSON
+at all, misnamed fields."""
+
+
+def spoil(text: str, rate: float, *words: object) -> str:
+    """Corrupt a JSON reply at the given rate; the words determine whether and how."""
+    if share("fault", *words) >= rate:
+        return text
+    kind = pick(FAULTS, "kind of fault", *words)
+    if kind == "prose":
+        return f"Sure, here is my reply:\n\n{text}\n\nLet me know if you need anything else!"
+    if kind == "fence":
+        return f"```json\n{text}\n```"
+    if kind == "comma":
+        return re.sub(r"\}$", ",}", text)
+    if kind == "quotes":
+        return text.replace('"', "'")
+    if kind == "cut":  # as if the limit of tokens were reached
+        return text[: max(1, len(text) * 2 // 3)]
+    if kind == "words":
+        return "I have looked at this carefully and cannot put it into that form."
+    data = json.loads(text)
+    if not isinstance(data, dict):
+        return text
+    renamed = {f"my_{name}": value for name, value in data.items()}
+    return json.dumps(renamed, ensure_ascii=False)
+
+
+SHARES = (
+    "acuity",
+    "reading",
+    "hallucination",
+    "json_faults",
+    "middle",
+    "judging",
+    "grading",
+    "position_bias",
+)
+"""Parameters between 0 and 1."""
+
+
+@dataclass(frozen=True)
+class LabModel:
+    """The parameters of a simulated model; defaults come from the profile."""
+
+    seed: int = 0
+    acuity: float = PROFILE.model.acuity
+    by_kind: Mapping[str, float] = field(default_factory=dict)
+    """Blind spots: acuity per kind (``action``, ``people``, ``onscreen``, ``spoken``)."""
+    reading: float = PROFILE.model.reading
+    hallucination: float = PROFILE.model.hallucination
+    verbosity: float = PROFILE.model.verbosity
+    json_faults: float = PROFILE.model.json_faults
+    latency: float = PROFILE.model.latency
+    sleep: bool = False
+    """Whether a call really takes the time that it reports."""
+    tools: bool = True
+    """Whether native tool calls are supported; if not, methods describe tools in the prompt."""
+    context: int = PROFILE.model.context
+    world: tuple[int, int] | None = None
+    """Seed and minutes of the only world it recognises; ``None``: all worlds."""
+    dilution: float = PROFILE.model.dilution
+    """Loss of attention per doubling of what a call contains."""
+    middle: float = PROFILE.model.middle
+    """How much more is lost in the middle of a call."""
+    judging: float = PROFILE.model.judging
+    """Share of verdicts on answers of others that are not noise."""
+    grading: float = PROFILE.model.grading
+    """Share of verdicts on its own knowledge that are not noise."""
+    position_bias: float = PROFILE.model.position_bias
+    """Probability of choosing the first option whatever is known."""
+    profile: str = PROFILE.name
+    """The edition of the laboratory that parameters come from where they are not set."""
+
+    @classmethod
+    def of(cls, profile: str) -> LabModel:
+        """The default model of an edition."""
+        own = profile_named(profile).model
+        names = {part.name for part in fields(own)}
+        values = {part.name: getattr(own, part.name) for part in fields(cls) if part.name in names}
+        return cls(profile=profile, **values)
+
+    @property
+    def name(self) -> str:
+        """The name that :func:`parse` turns back into this model."""
+        parts = [] if self.profile == PROFILE.name else [f"profile={self.profile}"]
+        usual = LabModel.of(self.profile)
+        for part in fields(self):
+            value = getattr(self, part.name)
+            if part.name == "by_kind":
+                parts += [f"{kind}={acuity:g}" for kind, acuity in sorted(value.items())]
+            elif part.name == "world":
+                if value is not None:
+                    parts.append(f"world={value[0]}:{value[1]}")
+            elif part.name != "profile" and value != getattr(usual, part.name):
+                # "g" would shorten a large integer to a form that cannot be parsed back
+                number = str(int(value)) if isinstance(value, int) else f"{value:g}"
+                parts.append(f"{part.name}={number}")
+        return "lab/" + ",".join(parts or [f"acuity={self.acuity:g}"])
+
+
+def parse(text: str) -> LabModel:
+    """The model with the given name: ``acuity=0.8,seed=3``, with or without the ``lab/`` prefix."""
+    values: dict[str, Any] = {}
+    by_kind: dict[str, float] = {}
+    known = {part.name: part.type for part in fields(LabModel) if part.name != "by_kind"}
+    for piece in filter(None, text.removeprefix("lab/").split(",")):
+        key, equals, value = (word.strip() for word in piece.partition("="))
+        if key not in known and key not in KINDS.values():
+            raise unknown("parameter of a lab model", key, [*known, *KINDS.values()], where=text)
+        try:
+            if not equals:
+                raise ValueError(piece)
+            group = by_kind if key in KINDS.values() else values
+            group[key] = _parse_value(key, value)
+        except ValueError as error:
+            raise ConfigError(f"lab/{text}: {piece!r} is not NAME=NUMBER", key=key) from error
+    _check(text, {**values, **by_kind})
+    usual = LabModel.of(values.get("profile", PROFILE.name))
+    return replace(usual, by_kind=by_kind, **values)
+
+
+def _parse_value(key: str, value: str) -> Any:
+    if key == "profile":
+        return value
+    if key == "world":
+        seed, _, minutes = value.partition(":")
+        return int(seed), int(minutes)
+    if key in ("seed", "context"):
+        return int(value)
+    if key in ("sleep", "tools"):
+        return bool(int(value))
+    return float(value)
+
+
+def _check(text: str, values: Mapping[str, Any]) -> None:
+    for key in (*SHARES, *KINDS.values()):
+        if key in values and not 0 <= values[key] <= 1:
+            raise ConfigError(f"lab/{text}: {key} must be between 0 and 1", key=key)
+    for key in ("latency", "verbosity", "dilution"):
+        if key in values and not (values[key] >= 0 and math.isfinite(values[key])):
+            raise ConfigError(f"lab/{text}: {key} must be finite and not negative", key=key)
+
+
+def make(text: str) -> LabChat:
+    """The chat for a model name; the registry of model families calls this."""
+    return LabChat(parse(text))
+
+
+class LabChat:
+    """A chat with a simulated model."""
+
+    def __init__(self, model: LabModel | None = None) -> None:
+        self.model = model or LabModel()
+        if self.model.world is not None:
+            make_script(*self.model.world)  # raises for an impossible world now, not mid-run
+        edition = profile_named(self.model.profile)
+        own = edition.model
+        price = Price(own.price_in, own.price_out, own.price_in, source=f"profile {edition.name}")
+        self._card = Card(
+            self.model.name,
+            context=self.model.context,
+            picture_tokens=own.picture_tokens,
+            vision=True,
+            price=price,
+            revision=edition.hash,  # cached replies of another profile must not be reused
+        )
+        self._eyes = Eyes(
+            self.model.seed,
+            self.model.acuity,
+            self.model.by_kind,
+            self.model.hallucination,
+            self.model.reading,
+            self.model.dilution,
+            self.model.middle,
+        )
+
+    @property
+    def card(self) -> Card:
+        """What is known about the model."""
+        return self._card
+
+    def complete(self, messages: Sequence[Message], options: Options) -> Reply:
+        """Look at the pictures, read the text, and reply in the requested form."""
+        shown = Shown(messages, self._eyes, self.model.world)
+        mind = Mind(
+            shown,
+            self.model.seed,
+            self.model.verbosity,
+            self.model.judging,
+            self.model.grading,
+            self.model.position_bias,
+        )
+        calls: tuple[ToolCall, ...] = ()
+        text = ""
+        # as with endpoints that lack tool calls: the caller describes its tools in words instead
+        if options.tools and not self.model.tools:
+            raise Unsupported(self._card.name, "tools")
+        if options.tools and wants_tool(mind):
+            calls = (self._call(mind, options.tools, options),)
+        elif options.schema is None and shown.worded_tools and wants_tool(mind):
+            wanted = self._call(mind, shown.worded_tools, options)
+            request = {"tool": wanted.name, "arguments": json.loads(wanted.arguments)}
+            text = json.dumps(request, ensure_ascii=False)
+        else:
+            text = self._text(mind, messages, options)
+        usage = self._usage(messages, text, calls)
+        if self.model.sleep:
+            REAL.sleep(usage.seconds)  # ends with the run
+        return Reply(text, "", calls, usage, "tool_calls" if calls else "stop", self._card.name)
+
+    def _text(self, mind: Mind, messages: Sequence[Message], options: Options) -> str:
+        schema = options.schema if options.schema is not None else mind.shown.form
+        if schema is None:
+            return mind.describe() if mind.shown.moments else _plain(mind)
+        text = json.dumps(_filled(mind, schema, options), ensure_ascii=False)
+        if self.model.json_faults == 0:
+            return text  # saves hashing the request, which encodes its pictures
+        request = request_hash(self._card, messages, options)
+        return spoil(text, self.model.json_faults, self.model.seed, request)
+
+    def _call(self, mind: Mind, tools: Sequence[ToolSpec], options: Options) -> ToolCall:
+        tool = pick_tool(mind, tools)
+        number = sum(len(message.tool_calls) for message in mind.shown.messages)
+        takes_arguments = bool(tool.parameters.get("properties"))
+        arguments = _filled(mind, tool.parameters, options) if takes_arguments else {}
+        return ToolCall(f"call-{number}", tool.name, json.dumps(arguments, ensure_ascii=False))
+
+    def _usage(self, messages: Sequence[Message], text: str, calls: Sequence[ToolCall]) -> Usage:
+        own = PROFILE.model
+        pictures, characters = 0, 0
+        for message in messages:
+            pictures += sum(isinstance(part, Image) for part in message.parts)
+            characters += len(message.text) + _length(message.tool_calls)
+        tokens_in = math.ceil(characters / own.characters_per_token) + pictures * own.picture_tokens
+        written = len(text) + _length(calls)
+        # no reply is free, not even an empty one
+        tokens_out = max(1, math.ceil(written / own.characters_per_token))
+        # latency=0 switches off all simulated time
+        per_token = own.seconds_per_token if self.model.latency > 0 else 0.0
+        seconds = self.model.latency + tokens_out * per_token
+        assert self._card.price is not None
+        cost = self._card.price.of(tokens_in, 0, tokens_out)
+        return Usage(1, tokens_in, 0, tokens_out, pictures, round(seconds, 4), cost)
+
+
+def _filled(mind: Mind, schema: Mapping[str, Any], options: Options) -> Any:
+    """A reply in the shape of a schema; an event reports each field that no skill could fill."""
+    filler = Filler(mind, schema)
+    reply = filler.fill()
+    for field_name in filler.neutral:
+        events.note("neutral_value", field=field_name, prompt=options.prompt)
+    return reply
+
+
+def _length(calls: Sequence[ToolCall]) -> int:
+    return sum(len(call.name) + len(call.arguments) for call in calls)
+
+
+def _plain(mind: Mind) -> str:
+    """The reply to a prompt without pictures and without a schema."""
+    if mind.letter is not None:
+        return f"Answer: {mind.letter}"
+    if mind.query is not None:
+        return mind.answer
+    return mind.padded("Nothing was asked that can be answered here.")
+
+
+class LabBackend(Backend[LabEntry]):
+    """The laboratory's models."""
+
+    name = "lab"
+    settings = LabEntry
+    # a simulated model does not fail in ways that pass
+    tries = 1
+    at_once = 0
+
+    def host(self, model: Opening[LabEntry]) -> str:  # noqa: ARG002 - nothing leaves
+        """The simulation runs in this process."""
+        return ""
+
+    def open(self, model: Opening[LabEntry]) -> Chat:
+        """The model with the entry's parameters."""
+        chat = LabChat(parse(model.entry.model))
+        if model.name.startswith("lab/"):
+            return chat
+        # an entry of the configuration has a name of its own
+        card = replace(chat.card, name=model.name, model=chat.card.name)
+        return Carded(chat, card)
+
+    def from_name(self, rest: str) -> LabEntry:
+        """``lab/acuity=0.8`` is the entry with ``model = "acuity=0.8"``."""
+        return LabEntry(model=rest)

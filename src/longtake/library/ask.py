@@ -1,0 +1,381 @@
+"""The films that may answer a question, by search.
+
+One option of a question is right and the others are wrong, so what counts for a film is its best
+option: how much of the question and that option the film states. That is a share of their words,
+which can be compared between searches, and is fused with the search for the question itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import chain
+from itertools import zip_longest
+from longtake.library.search import SHARP
+from longtake.library.search import FilmHits
+from longtake.library.search import LibrarySearchResult
+from longtake.library.search import FoundMoment
+from longtake.library.search import ranked
+from longtake.types import Question
+from collections.abc import Collection
+from dataclasses import dataclass
+from dataclasses import field
+from pydantic import BaseModel
+from pydantic import Field
+from longtake.algorithms.question_kinds import asks_for_every
+from longtake.algorithms.question_kinds import may_ask_for_every
+from longtake.config import BudgetSettings
+from longtake.errors import BudgetSpent
+from longtake.errors import LongtakeError
+from longtake.errors import MediaError
+from longtake.tracing.events import Sink
+from longtake.tracing.events import note
+from longtake.tracing.events import step
+from longtake.library.collection import Library
+from longtake.library.catalog import Entry
+from longtake.library.overview import known_overview
+from longtake.llm.budget import Ledger
+from longtake.runner.session import Session
+from longtake.runner.assignment import DEFAULT_METHOD
+from longtake.llm.structured.ask import ask
+from longtake._util.cancellation import Stop
+from longtake._util.timecode import clock
+from longtake.types import Answer
+from longtake.types import Evidence
+from longtake.types import Result
+from longtake.types import Status
+from longtake.types import Usage
+
+
+PASSAGES = 3
+"""Moments of a film that are shown to a model."""
+
+Search = Callable[[str], LibrarySearchResult]
+
+
+def candidates(search: Search, question: Question, most: int) -> LibrarySearchResult:
+    """The likeliest films, best first, with the moments that speak for them."""
+    found = search(question.text)
+    if not question.options:
+        return found
+    best: dict[str, FilmHits] = {}
+    for option in question.options:
+        for hits in search(f"{question.text} {option}").films:
+            known = best.get(hits.entry.fingerprint)
+            if known is None or hits.stated > known.stated:
+                best[hits.entry.fingerprint] = hits
+    return replace(found, films=_fused(found.films, list(best.values()))[:most])
+
+
+def _fused(plain: Sequence[FilmHits], with_option: Sequence[FilmHits]) -> list[FilmHits]:
+    """Two lists of films as one, by reciprocal rank; films that state as much have one rank."""
+    films: dict[str, FilmHits] = {hits.entry.fingerprint: hits for hits in [*with_option, *plain]}
+    scores = dict.fromkeys(films, 0.0)
+    for rank, hits in enumerate(plain, start=1):
+        scores[hits.entry.fingerprint] += 1 / (SHARP + rank)
+    ranks = ranked([hits.stated for hits in with_option])
+    for hits, rank in zip(with_option, ranks, strict=True):
+        film = hits.entry.fingerprint
+        scores[film] += 1 / (SHARP + rank)
+        if films[film] is not hits:
+            moments = _alternating(films[film].moments, hits.moments)
+            films[film] = replace(films[film], moments=tuple(moments))
+    order = sorted(films, key=lambda film: -scores[film])
+    return [films[film] for film in order]
+
+
+def _alternating(one: Iterable[FoundMoment], other: Iterable[FoundMoment]) -> list[FoundMoment]:
+    """The best moments of two lists in turn, each once."""
+    in_turn = chain.from_iterable(zip_longest(one, other))
+    distinct = {moment.segment: moment for moment in in_turn if moment is not None}
+    return list(distinct.values())[:PASSAGES]
+
+
+CANDIDATES = 12
+"""Films that a model chooses from."""
+EVERYWHERE = 50
+"""Films that a question for every occurrence goes over."""
+TRIES = 3
+"""Films that are asked for a single answer."""
+
+
+class FilmChoice(BaseModel):
+    """The films that a model wants to watch."""
+
+    films: list[int] = Field(description="numbers of films, most likely first")
+    every: bool = Field(False, description="whether every occurrence or a count is asked for")
+
+
+class MergedAnswer(BaseModel):
+    """One answer from several films."""
+
+    films: list[int] = Field(description="numbers of the films that the answer rests on")
+    answer: str = Field("", description="at most 60 words")
+
+
+@dataclass(frozen=True)
+class FilmCitation:
+    """Evidence, and the film it is in."""
+
+    film: Entry
+    evidence: Evidence
+
+    def __str__(self) -> str:
+        return f"{self.film.name} @ {clock(self.evidence.segment.start)}"
+
+
+@dataclass(frozen=True)
+class FilmAnswer:
+    """What a method concluded about one film."""
+
+    film: Entry
+    result: Result
+
+    @property
+    def answer(self) -> Answer:
+        """The answer itself."""
+        return self.result.answer
+
+
+@dataclass(frozen=True)
+class LibraryAnswer:
+    """The answer of a library.
+
+    Its status is that of an :class:`~longtake.types.Answer`; ``abstained`` means "in no film".
+    """
+
+    answer: Answer
+    cited: tuple[FilmCitation, ...] = ()
+    films: tuple[FilmAnswer, ...] = ()
+    """Every film that was asked, in order."""
+    candidates: int = 0
+    """Films that the search proposed."""
+    searched: int = 0
+    """Films in the library, or under the filter."""
+    every: bool = False
+    """Whether the question was taken to ask for every occurrence."""
+    usage: Usage = field(default_factory=Usage)
+
+    @property
+    def film(self) -> Entry | None:
+        """The film that the answer comes from."""
+        return self.cited[0].film if self.cited else None
+
+
+def ask_library(
+    library: Library,
+    session: Session,
+    question: Question,
+    method: str = DEFAULT_METHOD,
+    *,
+    where: str = "",
+    among: Collection[str] | None = None,
+    tries: int = TRIES,
+    sinks: Sequence[Sink] = (),
+    stop: Stop | None = None,
+) -> LibraryAnswer:
+    """Answer a question from whichever films hold the answer; only films of ``among``.
+
+    ``stop.set()``, from any thread, ends it with what is known by then.
+    """
+    with session.under_way(*sinks):
+        return _Asking(library, session, question, method, where, among, tries, stop).run()
+
+
+class _Asking:
+    def __init__(
+        self,
+        library: Library,
+        session: Session,
+        question: Question,
+        method: str,
+        where: str,
+        among: Collection[str] | None,
+        tries: int,
+        stop: Stop | None,
+    ) -> None:
+        self.library, self.session, self.question = library, session, question
+        self.method, self.tries, self.stop = method, tries, stop
+        self.where, self.among = where, among
+        self.spent = Usage()
+        self.clock = Ledger(session.settings.budget)
+        self.every = asks_for_every(question.text)
+        self.answers: list[FilmAnswer] = []
+        self.ended: Status | None = None
+        """Why no further film is asked, if something ended the search."""
+
+    def run(self) -> LibraryAnswer:
+        with step("search"):
+            found = self.candidates()  # 1
+        note("candidates", films=[hits.entry.name for hits in found.films])
+        if not found.films:
+            return self.conclude(found)
+        with step("choose"):
+            chosen = self.choose(found)  # 2
+        for entry in chosen:
+            if self.ended or self.asked(entry):  # 3, 4
+                break
+        return self.conclude(found)
+
+    def candidates(self) -> LibrarySearchResult:
+        """Films by search, of those that may be asked."""
+        most = EVERYWHERE if self.every else CANDIDATES
+
+        def search(text: str) -> LibrarySearchResult:
+            return self.library.search(
+                text, where=self.where, films=most, moments=PASSAGES, among=self.among
+            )
+
+        return candidates(search, self.question, most)
+
+    def choose(self, found: LibrarySearchResult) -> list[Entry]:
+        """The films to ask, in order; those that the search alone proposes come last."""
+        by_search = [hits.entry for hits in found.films]
+        if self.every:
+            return by_search
+        run = self.remaining().reader(stop=self.stop)
+        told = [_told(self.library, hits, number) for number, hits in enumerate(found.films, 1)]
+        try:
+            choice = ask(
+                run["llm"],
+                "library/choose",
+                FilmChoice,
+                default=None,
+                question=self.question,
+                films=told,
+                most=self.tries,
+            )
+        except BudgetSpent:
+            self.ended = "budget_spent"
+            choice = None
+        self.spent += run.usage
+        if choice is None:
+            return by_search[: self.tries]
+        # small models say so of every question, and each such answer costs a look at all films
+        self.every = choice.every and may_ask_for_every(self.question.text)
+        if self.every:
+            return by_search
+        named = [by_search[n - 1] for n in dict.fromkeys(choice.films) if 1 <= n <= len(by_search)]
+        # a model that sees no passage with the answer may still be wrong: the best one is asked
+        rest = [entry for entry in by_search if entry not in named]
+        return [*named, *rest][: self.tries]
+
+    def asked(self, entry: Entry) -> bool:
+        """Ask one film; returns whether its answer settles the question."""
+        try:
+            footage = self.library.footage(entry)
+            session = self.remaining()
+            with step("film", film=entry.name):
+                result = session.answer(self.method, footage, self.question, stop=self.stop)
+        except MediaError as error:
+            # moved or deleted since it was added, perhaps a moment ago
+            note("film_left_out", film=entry.name, why=str(error))
+            return False
+        except BudgetSpent:
+            self.ended = "budget_spent"
+            return True
+        self.spent += result.usage
+        self.answers.append(FilmAnswer(entry, result))
+        status = result.answer.status
+        if status in ("budget_spent", "cancelled"):
+            self.ended = status
+        return status == "answered" and not self.every
+
+    def remaining(self) -> Session:
+        """The session with what is left of the budget; raises if nothing is."""
+        limits = self.session.settings.budget
+        left = BudgetSettings(
+            cost=_left("cost", limits.cost, self.spent.cost or 0.0),
+            tokens=_whole("tokens", limits.tokens, self.spent.tokens_in + self.spent.tokens_out),
+            frames=_whole("frames", limits.frames, self.spent.frames),
+            seconds=self.clock.remaining_seconds(),
+            calls=_whole("calls", limits.calls, self.spent.calls),
+        )
+        return replace(self.session, settings=replace(self.session.settings, budget=left))
+
+    def conclude(self, found: LibrarySearchResult) -> LibraryAnswer:
+        """The answer from what the films said."""
+        settled = [each for each in self.answers if each.answer.status == "answered"]
+        if self.every and len(settled) > 1:
+            answer, films = self.merge(settled)
+        elif settled:
+            answer, films = settled[0].answer, settled[:1]
+        elif self.ended and self.answers:
+            last = self.answers[-1]
+            answer, films = replace(last.answer, status=self.ended), [last]
+        else:
+            answer, films = self.nothing(found), []
+        cited = [FilmCitation(each.film, item) for each in films for item in each.answer.evidence]
+        return LibraryAnswer(
+            answer,
+            tuple(cited),
+            tuple(self.answers),
+            len(found.films),
+            found.searched,
+            self.every,
+            replace(self.spent, seconds=round(self.clock.elapsed(), 3)),
+        )
+
+    def nothing(self, found: LibrarySearchResult) -> Answer:
+        """The answer if no film holds one, with what the likeliest film would have said."""
+        looked = len(self.answers)
+        reason = f"in no film: {found.searched} searched, {looked} looked at"
+        doubtful = [each.answer for each in self.answers if each.answer.status == "unsupported"]
+        if self.question.options and doubtful:
+            # an option that nothing supports is still more than none, and is marked as such
+            return replace(doubtful[0], reason=reason, evidence=())
+        return Answer(reason=reason, status=self.ended or "abstained")
+
+    def merge(self, settled: Sequence[FilmAnswer]) -> tuple[Answer, list[FilmAnswer]]:
+        """One answer from several films; the films' own answers in a row if no model can say."""
+        lines = [
+            f"{number}. {each.film.name}: {each.answer.text}"
+            for number, each in enumerate(settled, start=1)
+        ]
+        listed = "; ".join(f"{each.film.name}: {each.answer.text}" for each in settled)
+        plain = Answer(text=listed)
+        try:
+            run = self.remaining().reader(stop=self.stop)
+            merged = ask(
+                run["llm"],
+                "library/merge",
+                MergedAnswer,
+                default=None,
+                question=self.question,
+                answers=lines,
+            )
+        except LongtakeError as error:
+            note("not_merged", why=str(error))
+            return plain, list(settled)
+        self.spent += run.usage
+        if merged is None or not merged.answer.strip():
+            return plain, list(settled)
+        named = [settled[n - 1] for n in dict.fromkeys(merged.films) if 1 <= n <= len(settled)]
+        return Answer(text=merged.answer.strip()), named or list(settled)
+
+
+def _told(library: Library, hits: FilmHits, number: int) -> str:
+    """What is known about a film, in one line: its overview, and the moments that were found."""
+    entry = hits.entry
+    facts = [entry.date, entry.place, *(f"#{tag}" for tag in entry.tags)]
+    about = f" ({', '.join(fact for fact in facts if fact)})" if any(facts) else ""
+    overview = known_overview(library, entry)
+    summary = f" {overview.summary}" if overview is not None else ""
+    passages = [f"[{clock(m.time)}] {m.text}" for m in hits.moments if m.text]
+    found = f" {' '.join(passages)}" if passages else ""
+    return f"{number}. {entry.name}{about}:{summary}{found}"
+
+
+def _left(name: str, limit: float | None, spent: float) -> float | None:
+    if limit is None:
+        return None
+    if limit - spent <= 0:
+        raise BudgetSpent(name, f"{spent:g} of {limit:g}")
+    return limit - spent
+
+
+def _whole(name: str, limit: int | None, spent: int) -> int | None:
+    left = _left(name, limit, spent)
+    return None if left is None else int(left)

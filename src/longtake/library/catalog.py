@@ -1,0 +1,477 @@
+"""What the catalogue knows about one film."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+from typing import TypeAlias
+from longtake.errors import ConfigError
+from longtake.errors import unknown
+import json
+import sqlite3
+import time
+from collections.abc import Collection
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Sequence
+from contextlib import closing
+from contextlib import contextmanager
+from longtake.errors import RunError
+from longtake.index.store import private_folder
+from longtake.video.container import FileVersion
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A film of a library, by its content: it may lie in several places under several names."""
+
+    fingerprint: str
+    name: str
+    """Its title, or the name of its file."""
+    duration: float
+    paths: tuple[Path, ...] = ()
+    """Where it was last seen; the first is the one in use."""
+    date: str = ""
+    """ISO date as far as it is known: ``2025-03-14``, ``2025-03`` or ``2025``."""
+    place: str = ""
+    tags: tuple[str, ...] = ()
+    added: float = 0.0
+    """Unix time."""
+    problem: str = ""
+    """Why it could not be indexed; empty if it could."""
+    complete: str = ""
+    """Identity of the settings under which all of it was indexed; empty: not all of it is."""
+
+    @property
+    def path(self) -> Path:
+        """A place where the film is, or the last one where it was."""
+        for path in self.paths:
+            if path.exists():
+                return path
+        return self.paths[0] if self.paths else Path(self.name)
+
+    @property
+    def missing(self) -> bool:
+        """Whether it is in none of its places."""
+        return not any(path.exists() for path in self.paths)
+
+    @property
+    def year(self) -> int | None:
+        """The year of its date."""
+        return int(self.date[:4]) if self.date else None
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is learnt about a film from its metadata, its name and its folder."""
+
+    name: str
+    duration: float
+    date: str = ""
+    place: str = ""
+    tags: tuple[str, ...] = ()
+
+
+Filter: TypeAlias = Callable[[Entry], bool]
+
+FIELDS = ("tag", "name", "path", "place", "date", "year", "minutes")
+_TOKEN = re.compile(r"""\s*(?:(<=|>=|!=|[=<>~()])|"([^"]*)"|'([^']*)'|([^\s"'()=<>!~]+))""")
+_ORDERED: dict[str, Callable[[float | str, float | str], bool]] = {
+    "<": lambda one, two: one < two,  # type: ignore[operator]
+    "<=": lambda one, two: one <= two,  # type: ignore[operator]
+    ">": lambda one, two: one > two,  # type: ignore[operator]
+    ">=": lambda one, two: one >= two,  # type: ignore[operator]
+}
+OPERATORS = ("=", "!=", "~", *_ORDERED)
+DEEPEST = 50
+"""Brackets within brackets."""
+
+
+class _Token(NamedTuple):
+    text: str
+    quoted: bool
+    place: int
+
+
+def parse(text: str) -> Filter:
+    """The filter that a text describes; an empty text keeps every film."""
+    if not text.strip():
+        return lambda entry: True  # noqa: ARG005
+    parser = _Parser(text)
+    chosen = parser.filter()
+    parser.finish()
+    return chosen
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens = _tokens(text)
+        self._next = 0
+        self._depth = 0
+
+    def filter(self) -> Filter:
+        parts = [self._all()]
+        while self._take("or"):
+            parts.append(self._all())
+        return lambda entry: any(part(entry) for part in parts)
+
+    def finish(self) -> None:
+        if self._next < len(self._tokens):
+            raise self._error("expected 'and' or 'or'")
+
+    def _all(self) -> Filter:
+        parts = [self._one()]
+        while self._take("and"):
+            parts.append(self._one())
+        return lambda entry: all(part(entry) for part in parts)
+
+    def _one(self) -> Filter:
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise self._error(f"more than {DEEPEST} levels")
+        try:
+            if self._take("not"):
+                inner = self._one()
+                return lambda entry: not inner(entry)
+            if self._take("("):
+                chosen = self.filter()
+                if not self._take(")"):
+                    raise self._error("expected ')'")
+                return chosen
+            return self._comparison()
+        finally:
+            self._depth -= 1
+
+    def _comparison(self) -> Filter:
+        field = self._value("a field").casefold()
+        if field not in FIELDS:
+            raise unknown("field", field, FIELDS, where=f"--where {self._text}")
+        operator = self._value(f"one of {' '.join(OPERATORS)}")
+        if operator not in OPERATORS:
+            raise self._error(f"expected one of {' '.join(OPERATORS)}", back=1)
+        return _compare(field, operator, self._value("a value"), self._text)
+
+    def _take(self, word: str) -> bool:
+        if self._next < len(self._tokens):
+            token = self._tokens[self._next]
+            if not token.quoted and token.text.casefold() == word:
+                self._next += 1
+                return True
+        return False
+
+    def _value(self, what: str) -> str:
+        if self._next >= len(self._tokens):
+            raise self._error(f"expected {what}")
+        self._next += 1
+        return self._tokens[self._next - 1].text
+
+    def _error(self, what: str, back: int = 0) -> ConfigError:
+        number = self._next - back
+        ended = number >= len(self._tokens)
+        place = len(self._text) if ended else self._tokens[number].place
+        return ConfigError(
+            f"--where {self._text}: {what} at character {place + 1}; "
+            'write it like "tag=lecture and year>=2025"'
+        )
+
+
+def _tokens(text: str) -> list[_Token]:
+    tokens, place = [], 0
+    while text[place:].strip():
+        match = _TOKEN.match(text, place)
+        if match is None:
+            raise ConfigError(
+                f"--where {text}: cannot be read from character {place + 1}; close the quotes"
+            )
+        sign, double, single, word = match.groups()
+        inside = double if double is not None else single
+        quoted = inside is not None
+        token = inside if inside is not None else sign or word
+        tokens.append(_Token(token, quoted, match.start(match.lastindex or 0)))
+        place = match.end()
+    return tokens
+
+
+def _compare(field: str, operator: str, value: str, text: str) -> Filter:
+    if field in ("year", "minutes"):
+        return _by_number(field, operator, value, text)
+    if operator in _ORDERED:
+        if field != "date":
+            raise ConfigError(f"--where {text}: {field} has no order; use =, != or ~")
+        order = _ORDERED[operator]
+        # a date known to the year only is compared by its year: 2025 is not before 2025-03
+        return lambda entry: bool(entry.date) and order(entry.date[: len(value)], value)
+    wanted = same_tag(value) if field == "tag" else value.casefold()
+
+    def holds(entry: Entry) -> bool:
+        texts = _texts(entry, field)
+        if operator == "~":
+            return any(wanted in each for each in texts)
+        if field == "date":
+            return any(each.startswith(wanted) for each in texts)
+        return wanted in texts
+
+    if operator == "!=":
+        return lambda entry: not holds(entry)
+    return holds
+
+
+def _by_number(field: str, operator: str, value: str, text: str) -> Filter:
+    try:
+        number = float(value)
+    except ValueError:
+        raise ConfigError(f"--where {text}: {field} is a number, not {value!r}") from None
+    if operator == "~":
+        raise ConfigError(f"--where {text}: {field} is a number; use =, !=, <, <=, > or >=")
+
+    def own(entry: Entry) -> float | None:
+        return entry.year if field == "year" else entry.duration / 60
+
+    def holds(entry: Entry) -> bool:
+        known = own(entry)
+        if known is None:
+            return operator == "!="  # an unknown year differs from every year
+        if operator in _ORDERED:
+            return _ORDERED[operator](known, number)
+        same = round(known) == number if field == "minutes" else known == number
+        return same == (operator == "=")
+
+    return holds
+
+
+def _texts(entry: Entry, field: str) -> list[str]:
+    if field == "tag":
+        return [same_tag(tag) for tag in entry.tags]
+    if field == "path":
+        return [str(path).casefold() for path in entry.paths]
+    own = {"name": entry.name, "place": entry.place, "date": entry.date}[field]
+    return [own.casefold()]
+
+
+def same_tag(tag: str) -> str:
+    """A tag without case and plural: a folder ``Lectures`` gives ``tag=lecture``."""
+    plain = tag.strip().casefold()
+    return plain[:-1] if len(plain) > 3 and plain.endswith("s") else plain
+
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS films (
+    fingerprint TEXT PRIMARY KEY, name TEXT NOT NULL, duration REAL NOT NULL,
+    date TEXT NOT NULL, place TEXT NOT NULL, added REAL NOT NULL,
+    problem TEXT NOT NULL DEFAULT '', complete TEXT NOT NULL DEFAULT ''
+);
+CREATE TABLE IF NOT EXISTS files (
+    path TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, device INTEGER NOT NULL,
+    inode INTEGER NOT NULL, size INTEGER NOT NULL, modified INTEGER NOT NULL, seen REAL NOT NULL
+);
+CREATE INDEX IF NOT EXISTS files_by_film ON files (fingerprint);
+CREATE TABLE IF NOT EXISTS tags (
+    fingerprint TEXT NOT NULL, tag TEXT NOT NULL, given INTEGER NOT NULL,
+    PRIMARY KEY (fingerprint, tag)
+);
+CREATE TABLE IF NOT EXISTS folders (path TEXT PRIMARY KEY);
+"""
+_MADE = 1
+"""The database's ``user_version`` once it has the tables above."""
+_FILM = "fingerprint, name, duration, date, place, added, problem, complete"
+
+
+@dataclass(frozen=True)
+class KnownFile:
+    """A file as it was when last seen."""
+
+    fingerprint: str
+    version: FileVersion
+
+
+class FilmCatalog:
+    """The films of a library, in one SQLite file."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._path = folder / "library.db"
+
+    @property
+    def exists(self) -> bool:
+        """Whether anything was ever added."""
+        return self._path.exists()
+
+    def entries(self, fingerprints: Collection[str] | None = None) -> list[Entry]:
+        """Films by name: all of them, or those with some fingerprints."""
+        which, values = "", []
+        if fingerprints is not None:
+            which = "WHERE fingerprint IN (SELECT value FROM json_each(?))"
+            values = [json.dumps(list(fingerprints))]
+        with self._open() as base:
+            placed = f"SELECT fingerprint, path FROM files {which} ORDER BY seen DESC, path"
+            paths = _grouped(base, placed, values)
+            tagged = f"SELECT fingerprint, tag FROM tags {which} ORDER BY tag"
+            tags = _grouped(base, tagged, values)
+            rows = base.execute(
+                f"SELECT {_FILM} FROM films {which} ORDER BY name, fingerprint", values
+            )
+            return [_entry(row, paths.get(row[0], []), tags.get(row[0], [])) for row in rows]
+
+    def count(self) -> int:
+        """How many films there are."""
+        with self._open() as base:
+            return int(base.execute("SELECT count(*) FROM films").fetchone()[0])
+
+    def entry(self, fingerprint: str) -> Entry | None:
+        """One film; ``None`` if it is not in the library."""
+        found = self.entries([fingerprint])
+        return found[0] if found else None
+
+    def files(self) -> dict[Path, KnownFile]:
+        """Every known file, by path."""
+        with self._open() as base:
+            rows = base.execute(
+                "SELECT path, fingerprint, device, inode, size, modified FROM files"
+            )
+            return {Path(path): KnownFile(mark, FileVersion(*rest)) for path, mark, *rest in rows}
+
+    def place(self, path: Path, fingerprint: str, version: FileVersion) -> str:
+        """Note that a film lies at a path.
+
+        Returns the fingerprint of the film that lay there before, if it was another one and now
+        lies nowhere; it has been replaced.
+        """
+        with self._changing() as base:
+            old = base.execute("SELECT fingerprint FROM files WHERE path = ?", (str(path),))
+            before = old.fetchone()
+            base.execute(
+                "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (str(path), fingerprint, *version, time.time()),
+            )
+            if before is None or before[0] == fingerprint:
+                return ""
+            left = base.execute("SELECT 1 FROM files WHERE fingerprint = ?", before).fetchone()
+            return "" if left else str(before[0])
+
+    def describe(self, fingerprint: str, facts: Facts) -> None:
+        """Add a film, or update what is known about it; tags that the user gave stay."""
+        update = "name = excluded.name, duration = excluded.duration, date = excluded.date"
+        with self._changing() as base:
+            base.execute(
+                "INSERT INTO films (fingerprint, name, duration, date, place, added)"
+                " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (fingerprint) DO UPDATE SET"
+                f" {update}, place = excluded.place, problem = ''",
+                (fingerprint, facts.name, facts.duration, facts.date, facts.place, time.time()),
+            )
+            base.execute("DELETE FROM tags WHERE fingerprint = ? AND given = 0", (fingerprint,))
+            _add_tags(base, fingerprint, facts.tags, given=False)
+
+    def tag(self, fingerprint: str, tags: Iterable[str]) -> None:
+        """Add tags that the user gives; these survive a new look at the file."""
+        with self._changing() as base:
+            _add_tags(base, fingerprint, tags, given=True)
+
+    def given_tags(self, fingerprint: str) -> list[str]:
+        """The tags that the user gave."""
+        with self._open() as base:
+            rows = base.execute(
+                "SELECT tag FROM tags WHERE fingerprint = ? AND given ORDER BY tag", (fingerprint,)
+            )
+            return [tag for (tag,) in rows]
+
+    def failed(self, fingerprint: str, problem: str) -> None:
+        """Note why a film could not be indexed."""
+        with self._changing() as base:
+            base.execute(
+                "UPDATE films SET problem = ? WHERE fingerprint = ?", (problem, fingerprint)
+            )
+
+    def complete(self, fingerprint: str, identity: str) -> None:
+        """Note that every part of a film is indexed, under settings with this identity."""
+        with self._changing() as base:
+            base.execute(
+                "UPDATE films SET complete = ?, problem = '' WHERE fingerprint = ?",
+                (identity, fingerprint),
+            )
+
+    def forget_file(self, path: Path) -> None:
+        """Forget one place of a film."""
+        with self._changing() as base:
+            base.execute("DELETE FROM files WHERE path = ?", (str(path),))
+
+    def remove(self, fingerprint: str) -> None:
+        """Take a film out of the library; its file and its layers stay."""
+        with self._changing() as base:
+            for table in ("films", "files", "tags"):
+                base.execute(f"DELETE FROM {table} WHERE fingerprint = ?", (fingerprint,))
+
+    def folders(self) -> list[Path]:
+        """The folders that are watched."""
+        with self._open() as base:
+            return [Path(path) for (path,) in base.execute("SELECT path FROM folders ORDER BY 1")]
+
+    def watch(self, folders: Iterable[Path]) -> None:
+        """Remember folders to be watched."""
+        with self._changing() as base:
+            rows = [(str(folder),) for folder in folders]
+            base.executemany("INSERT OR IGNORE INTO folders VALUES (?)", rows)
+
+    @contextmanager
+    def _changing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction that holds the write lock from the start, so that it never has to retry."""
+        with self._open() as base:
+            base.execute("BEGIN IMMEDIATE")
+            try:
+                yield base
+            except BaseException:
+                base.execute("ROLLBACK")
+                raise
+            base.execute("COMMIT")
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        private_folder(self.folder)
+        try:
+            # a connection per use is cheap, and safe with threads and forks
+            with closing(sqlite3.connect(self._path, timeout=60, isolation_level=None)) as base:
+                prepare(base, _SCHEMA, _MADE)
+                yield base
+        except sqlite3.DatabaseError as error:
+            if type(error) is not sqlite3.DatabaseError:
+                raise  # a lock or a full disk: the file itself is fine
+            raise RunError(
+                f"{self._path}: the catalogue is damaged ({error}); move it away and add the "
+                "films again: their layers are kept"
+            ) from error
+
+
+def prepare(base: sqlite3.Connection, schema: str, version: int) -> None:
+    """Create the tables of a database unless they are there; readers never wait for a writer."""
+    if base.execute("PRAGMA user_version").fetchone()[0] < version:
+        base.execute("PRAGMA journal_mode = WAL")
+        # one transaction: if several processes find no tables, one creates them
+        base.executescript(f"BEGIN IMMEDIATE; {schema} PRAGMA user_version = {version}; COMMIT;")
+    base.execute("PRAGMA synchronous = NORMAL")
+
+
+def _add_tags(
+    base: sqlite3.Connection, fingerprint: str, tags: Iterable[str], *, given: bool
+) -> None:
+    rows = [(fingerprint, tag.strip().casefold(), given) for tag in tags if tag.strip()]
+    base.executemany(
+        "INSERT INTO tags VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET given = max(given, ?3)", rows
+    )
+
+
+def _grouped(base: sqlite3.Connection, query: str, values: Sequence[str]) -> dict[str, list[str]]:
+    groups: dict[str, list[str]] = {}
+    for key, value in base.execute(query, values):
+        groups.setdefault(key, []).append(value)
+    return groups
+
+
+def _entry(
+    row: tuple[str, str, float, str, str, float, str, str], paths: list[str], tags: list[str]
+) -> Entry:
+    fingerprint, name, duration, date, place, added, *state = row
+    places = tuple(map(Path, paths))
+    return Entry(fingerprint, name, duration, places, date, place, tuple(tags), added, *state)

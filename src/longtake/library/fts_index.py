@@ -1,0 +1,360 @@
+"""The embedded index: words in SQLite with FTS5, vectors in memory-mapped files, searched exactly.
+
+::
+
+    segments.db       rows with full-text search; a row's number is its place in the other files
+    picture-1.f32     one vector per row, in order
+    meaning-1.f32
+    film-1.i32        the film of each row, -1 for rows that are gone
+    write.lock        held by the one process that is writing
+
+A writer appends vectors first and commits the rows last. What a killed writer appended lies beyond
+the committed rows, where no reader looks, and the next writer overwrites it. Compaction writes the
+files of the next generation and commits the new numbers of the rows with it. The number of a row
+that is handed out contains its generation, so that one from before is never taken for another row.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from filelock import FileLock
+from numpy.typing import NDArray
+
+from longtake.errors import RunError
+from longtake.index.store import private_folder
+from longtake.library.catalog import prepare
+from longtake.library.segments import KINDS, FilmRows, RowHit, IndexedFilm, StoredRow, matrix, query_words, stored_lines
+from longtake.library.segments import WORDED, Vectors
+from longtake.types import Segment
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS films (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, fingerprint TEXT NOT NULL UNIQUE,
+    parts TEXT NOT NULL, rows INTEGER NOT NULL
+);
+CREATE TABLE IF NOT EXISTS segments (
+    id INTEGER PRIMARY KEY, film INTEGER NOT NULL, start REAL NOT NULL, end REAL NOT NULL,
+    said TEXT NOT NULL, shown TEXT NOT NULL, described TEXT NOT NULL,
+    times TEXT NOT NULL, prints BLOB NOT NULL
+);
+CREATE INDEX IF NOT EXISTS segments_by_film ON segments (film);
+CREATE TABLE IF NOT EXISTS written (rows INTEGER NOT NULL, generation INTEGER NOT NULL);
+INSERT INTO written SELECT 0, 1 WHERE NOT EXISTS (SELECT 1 FROM written);
+"""
+_WORDS = """
+CREATE VIRTUAL TABLE IF NOT EXISTS {source}_words USING fts5 (
+    {source}, content='segments', content_rowid='id',
+    tokenize='porter unicode61 remove_diacritics 2'
+);
+CREATE TRIGGER IF NOT EXISTS {source}_added AFTER INSERT ON segments WHEN new.{source} != '' BEGIN
+    INSERT INTO {source}_words (rowid, {source}) VALUES (new.id, new.{source});
+END;
+CREATE TRIGGER IF NOT EXISTS {source}_gone AFTER DELETE ON segments WHEN old.{source} != '' BEGIN
+    INSERT INTO {source}_words ({source}_words, rowid, {source})
+    VALUES ('delete', old.id, old.{source});
+END;
+"""
+_MADE = 1
+BLOCK = 65536
+"""Rows compared at once, which bounds memory."""
+GENERATION = 2**40
+"""The number of a row that is handed out is its own plus this times its generation."""
+
+
+class EmbeddedIndex:
+    """Needs nothing but SQLite and NumPy; exact, and quick up to some 100,000 segments."""
+
+    name = "embedded"
+
+    def __init__(self, folder: Path, dims: dict[str, int]) -> None:
+        self.folder = private_folder(folder)
+        self._dims = dims
+        self._local = threading.local()
+        self._lock = FileLock(folder / "write.lock", mode=0o600)
+        self._maps: dict[str, tuple[tuple[int, int], NDArray[Any]]] = {}
+
+    def replace(self, films: Sequence[FilmRows]) -> None:
+        """Write the rows of some films in place of those they had."""
+        names = [each.film for each in films]
+        with self._writing() as base:
+            gone = self._drop(base, names)
+            first, generation = self._written(base)
+            rows = [row for each in films for row in each.rows]
+            numbers = self._enter(base, films)
+            owners = np.repeat(np.array(numbers, np.int32), [len(each.rows) for each in films])
+            # beyond what is committed: nobody sees it yet
+            for kind in KINDS:
+                file = self._file(kind, generation)
+                self._append(file, first, matrix(rows, kind, self._dims[kind]))
+            self._append(self._file("film", generation), first, owners[:, None])
+            values = [
+                (
+                    first + place + 1,
+                    int(owners[place]),
+                    row.segment.start,
+                    row.segment.end,
+                    row.said,
+                    row.shown,
+                    row.described,
+                    row.times,
+                    row.prints,
+                )
+                for place, row in enumerate(rows)
+            ]
+            base.executemany("INSERT INTO segments VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
+            base.execute("UPDATE written SET rows = ?", (first + len(rows),))
+            base.execute("COMMIT")
+            self._mark(gone, self._written(base)[1])
+
+    def remove(self, films: Collection[str]) -> None:
+        """Remove films."""
+        with self._writing() as base:
+            gone = self._drop(base, films)
+            base.execute("COMMIT")
+            self._mark(gone, self._written(base)[1])
+
+    def films(self) -> dict[str, IndexedFilm]:
+        """The films in the index."""
+        with self._reading() as base:
+            rows = base.execute("SELECT fingerprint, parts, rows FROM films")
+            return {film: IndexedFilm(json.loads(parts), count) for film, parts, count in rows}
+
+    def words(
+        self, text: str, source: str, limit: int, films: Collection[str] | None = None
+    ) -> list[RowHit]:
+        """Rows in which words of a text occur in one source, best first, by BM25."""
+        table = f"{source}_words"
+        # quoted: a word must not be read as an operator of FTS5's query language
+        pattern = " OR ".join(f'"{word}"' for word in dict.fromkeys(query_words(text)))
+        if not pattern:
+            return []
+        query = f"SELECT rowid, -bm25({table}) AS score FROM {table} WHERE {table} MATCH ?"
+        given: list[str | int] = [pattern]
+        with self._reading() as base:
+            first = self._written(base)[1] * GENERATION
+            if films is not None:
+                of_films = "SELECT id FROM segments WHERE film IN (SELECT value FROM json_each(?))"
+                query += f" AND rowid IN ({of_films})"
+                given.append(json.dumps(self._numbers(base, films)))
+            # of rows with the same score, the earliest: any other choice would be chance
+            rows = base.execute(f"{query} ORDER BY score DESC, rowid LIMIT ?", (*given, limit))
+            return [RowHit(first + row, score) for row, score in rows]
+
+    def nearest(
+        self, vector: Vectors, kind: str, limit: int, films: Collection[str] | None = None
+    ) -> list[RowHit]:
+        """Rows whose vector has the largest cosine with a unit vector, best first."""
+        with self._reading() as base:
+            wanted = None if films is None else self._numbers(base, films)
+            count, generation, vectors, owners = self._vectors(base, kind)
+        best = np.zeros(0, np.int64)
+        scores = np.zeros(0, np.float32)
+        for start in range(0, count, BLOCK):
+            block = np.asarray(vectors[start : start + BLOCK] @ vector)
+            own = owners[start : start + BLOCK]
+            hidden = own < 0 if wanted is None else ~np.isin(own, wanted)
+            # zero is no vector: such a row is close to nothing
+            block = np.where(hidden | (block == 0), -np.inf, block)
+            best = np.concatenate([best, np.arange(start, start + len(block))])
+            scores = np.concatenate([scores, block])
+            kept = _largest(scores, limit)
+            best, scores = best[kept], scores[kept]
+        first = generation * GENERATION + 1
+        found = [(int(row), float(score)) for row, score in zip(best, scores, strict=True)]
+        return [RowHit(first + row, score) for row, score in found if score > -np.inf]
+
+    def fetch(self, rows: Sequence[int]) -> list[StoredRow]:
+        """Rows by number, in the given order; rows that are gone are left out."""
+        columns = "id, fingerprint, start, end, said, shown, described, times, prints"
+        with self._reading() as base:
+            first = self._written(base)[1] * GENERATION
+            current = [row - first for row in rows if 0 < row - first < GENERATION]
+            found = base.execute(
+                f"SELECT {columns} FROM segments JOIN films ON films.number = segments.film"
+                " WHERE id IN (SELECT value FROM json_each(?))",
+                (json.dumps(current),),
+            )
+            stored = {first + row[0]: _stored(first + row[0], row) for row in found}
+        return [stored[row] for row in rows if row in stored]
+
+    def dead(self) -> float:
+        """The share of rows that are gone but still take up space."""
+        with self._reading() as base:
+            written, _ = self._written(base)
+            live = base.execute("SELECT coalesce(sum(rows), 0) FROM films").fetchone()[0]
+        return 1 - live / written if written else 0.0
+
+    def compact(self) -> None:
+        """Give back the space of rows that are gone."""
+        with self._writing() as base:
+            count, old = self._written(base)
+            rows = base.execute("SELECT id FROM segments ORDER BY id").fetchall()
+            if len(rows) == count:
+                self._merge(base)
+                return
+            kept = np.array(rows, np.int64).reshape(-1)
+            for what in ("film", *KINDS) if count else ():
+                values = self._mapped(what, old, count)
+                with self._file(what, old + 1).open("wb") as handle:
+                    for start in range(0, len(kept), BLOCK):
+                        handle.write(values[kept[start : start + BLOCK] - 1].tobytes())
+            # ascending, so that a new number is always free: it is never above the old one
+            numbered = [(new, int(row)) for new, row in enumerate(kept, start=1)]
+            base.executemany("UPDATE segments SET id = ? WHERE id = ?", numbered)
+            for source in WORDED:
+                base.execute(f"INSERT INTO {source}_words ({source}_words) VALUES ('rebuild')")
+            base.execute("UPDATE written SET rows = ?, generation = ?", (len(kept), old + 1))
+            base.execute("COMMIT")
+            for what in ("film", *KINDS):
+                self._file(what, old).unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Release this thread's connection; the index may be used again afterwards."""
+        self._maps.clear()
+        base = self._local.__dict__.pop("base", None)
+        if base is not None:
+            base.close()
+
+    def _merge(self, base: sqlite3.Connection) -> None:
+        """Merge the full-text indexes of many writings; no row changes its number."""
+        for source in WORDED:
+            base.execute(f"INSERT INTO {source}_words ({source}_words) VALUES ('optimize')")
+        base.execute("COMMIT")
+
+    def _drop(self, base: sqlite3.Connection, films: Collection[str]) -> list[int]:
+        """Delete films and their rows; returns the numbers of the rows."""
+        numbers = json.dumps(self._numbers(base, films))
+        which = "IN (SELECT value FROM json_each(?))"
+        gone = base.execute(f"SELECT id FROM segments WHERE film {which}", (numbers,)).fetchall()
+        base.execute(f"DELETE FROM segments WHERE film {which}", (numbers,))
+        base.execute(f"DELETE FROM films WHERE number {which}", (numbers,))
+        return [row for (row,) in gone]
+
+    def _enter(self, base: sqlite3.Connection, films: Sequence[FilmRows]) -> list[int]:
+        numbers = []
+        for each in films:
+            parts = json.dumps(dict(each.parts), sort_keys=True)
+            insert = "INSERT INTO films (fingerprint, parts, rows) VALUES (?, ?, ?)"
+            numbers.append(base.execute(insert, (each.film, parts, len(each.rows))).lastrowid)
+        return [number for number in numbers if number is not None]
+
+    def _append(self, file: Path, first: int, values: NDArray[Any]) -> None:
+        """Write rows from ``first`` on; whatever a killed writer left there goes."""
+        with file.open("r+b" if file.exists() else "w+b") as handle:
+            handle.truncate(first * values.dtype.itemsize * values.shape[1])
+            handle.seek(0, 2)
+            handle.write(values.tobytes())
+
+    def _mark(self, gone: Sequence[int], generation: int) -> None:
+        """Hide rows from the search by vectors; a reader drops those that are not marked yet."""
+        if not gone:
+            return
+        with self._file("film", generation).open("r+b") as handle:
+            for row in gone:
+                handle.seek((row - 1) * 4)
+                handle.write(np.int32(-1).tobytes())
+
+    def _numbers(self, base: sqlite3.Connection, films: Collection[str]) -> list[int]:
+        query = "SELECT number FROM films WHERE fingerprint IN (SELECT value FROM json_each(?))"
+        return [number for (number,) in base.execute(query, (json.dumps(list(films)),))]
+
+    @staticmethod
+    def _written(base: sqlite3.Connection) -> tuple[int, int]:
+        """Rows that are committed, and the generation of the files they are in."""
+        rows, generation = base.execute("SELECT rows, generation FROM written").fetchone()
+        return rows, generation
+
+    def _file(self, what: str, generation: int) -> Path:
+        return self.folder / f"{what}-{generation}.{'i32' if what == 'film' else 'f32'}"
+
+    def _vectors(
+        self, base: sqlite3.Connection, kind: str
+    ) -> tuple[int, int, NDArray[Any], NDArray[Any]]:
+        """Number and generation of the rows, their vectors, and their films."""
+        for _ in range(3):
+            count, generation = self._written(base)
+            if not count:
+                break
+            try:
+                vectors = self._mapped(kind, generation, count)
+                return count, generation, vectors, self._mapped("film", generation, count)[:, 0]
+            except FileNotFoundError:
+                continue  # compacted since the generation was read
+        if count:
+            raise _damaged(self._file(kind, generation), "missing")
+        return 0, generation, np.zeros((0, self._dims[kind])), np.zeros(0, np.int32)
+
+    def _mapped(self, what: str, generation: int, count: int) -> NDArray[Any]:
+        # kept: mapping the pages of a file anew takes as long as reading them
+        known = self._maps.get(what)
+        if known is None or known[0] != (generation, count):
+            known = ((generation, count), self._map(what, generation, count))
+            self._maps[what] = known
+        return known[1]
+
+    def _map(self, what: str, generation: int, count: int) -> NDArray[Any]:
+        file = self._file(what, generation)
+        kind, width = (np.int32, 1) if what == "film" else (np.float32, self._dims[what])
+        try:
+            return np.memmap(file, kind, "r", shape=(count, width))
+        except ValueError as error:
+            raise _damaged(file, str(error)) from error
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        with self._lock, self._reading() as base:
+            base.execute("BEGIN IMMEDIATE")
+            try:
+                yield base
+            except BaseException:
+                if base.in_transaction:
+                    base.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        base = self._local.__dict__.get("base")
+        if base is None:
+            # kept per thread: a new connection would begin with an empty page cache
+            path = self.folder / "segments.db"
+            base = sqlite3.connect(path, timeout=60, isolation_level=None)
+            words = "".join(_WORDS.format(source=source) for source in WORDED)
+            prepare(base, _SCHEMA + words, _MADE)
+            self._local.base = base
+        yield base
+
+
+def _largest(scores: NDArray[np.float32], count: int) -> NDArray[np.int64]:
+    """Places of the largest scores, best first; ties go to the earlier row."""
+    if len(scores) > count:
+        least = np.partition(scores, len(scores) - count)[len(scores) - count]
+        above = np.flatnonzero(scores > least)
+        # of many rows with the same words, the earliest: any other choice would be chance
+        level = np.flatnonzero(scores == least)[: count - len(above)]
+        kept = np.sort(np.concatenate([above, level]))
+    else:
+        kept = np.arange(len(scores))
+    return kept[np.argsort(-scores[kept], kind="stable")]
+
+
+def _damaged(file: Path, why: str) -> RunError:
+    return RunError(
+        f"{file}: the library's index is damaged ({why}); "
+        "rebuild it: longtake library doctor --rebuild"
+    )
+
+
+def _stored(number: int, row: tuple[Any, ...]) -> StoredRow:
+    _, film, start, end, said, shown, described, times, prints = row
+    segment = Segment(start, end)
+    texts = {"said": said, "shown": shown, "described": described}
+    lines = stored_lines(json.loads(times), texts, segment)
+    return StoredRow(number, film, segment, lines, prints)

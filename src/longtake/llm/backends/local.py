@@ -1,0 +1,245 @@
+"""GGUF models that run in this process.
+
+``xllamacpp`` is llama.cpp's server as a library. It is asked over loopback like any other server,
+with a key made for this process: closing the connection is the only way to stop a reply, so this is
+how deadlines hold here too. Models with the same file and settings share one server; all are closed
+when the process ends.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import secrets
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from longtake.config.entries import LocalEntry
+from longtake.errors import ModelError
+from longtake.llm.backend import Backend, Opening
+from longtake.llm.backends.openai import OpenAIChat
+from longtake.llm.chat import Card, Chat, Message, Options, Reply
+from longtake.llm.http import Endpoint
+from longtake.llm.capabilities import Capabilities, card_with, remembered
+from longtake.llm.chat import HERE, price_of
+from longtake.llm.catalog import DOWNLOADS, weights_file
+
+MAGIC = b"GGUF"
+CONTEXT = 4096
+"""Tokens, unless the entry says otherwise."""
+PROMPT_CACHE_MB = 1024
+"""Memory for displaced prompts, so that agents who take turns keep their prefixes."""
+
+
+class LocalBackend(Backend[LocalEntry]):
+    """Models that run in this process."""
+
+    name = "local"
+    settings = LocalEntry
+    # a call that timed out once will time out again
+    tries = 2
+    at_once = 1
+
+    def host(self, model: Opening[LocalEntry]) -> str:  # noqa: ARG002 - nothing leaves
+        """The model runs here."""
+        return ""
+
+    def open(self, model: Opening[LocalEntry]) -> Chat:
+        """The model; it is loaded when first asked."""
+        entry = model.entry
+        file = weights_file(model.name, entry, model.folder)
+        mmproj = Path(entry.mmproj).expanduser() if entry.mmproj else None
+        # the size tells apart two files of one name, without hashing a gigabyte at every start
+        size = file.stat().st_size if file.is_file() else 0
+        card = Card(
+            model.name,
+            model=file.name,
+            context=entry.context or CONTEXT,
+            max_pixels=entry.max_pixels,
+            vision=mmproj is not None,
+            price=price_of(model.name, entry) or HERE,
+            options=model.options,
+            revision=f"{size}|{mmproj.name if mmproj else ''}",
+        )
+        weights = LocalWeights(
+            file,
+            mmproj,
+            context=entry.context or CONTEXT,
+            slots=max(1, entry.concurrency),
+            threads=entry.threads,
+            gpu_layers=entry.gpu_layers,
+        )
+        manner = remembered(model.folder, f"local#{card.model}#{card.revision}")
+        return LocalChat(card, weights, timeout=entry.timeout, manner=manner)
+
+    def check(self, model: Opening[LocalEntry]) -> None:
+        """Reject weights that are not there or are no weights."""
+        entry = model.entry
+        _check(model.name, weights_file(model.name, entry, model.folder))
+        if entry.mmproj:
+            _check(model.name, Path(entry.mmproj).expanduser())
+
+    def state(self, model: Opening[LocalEntry]) -> str:
+        """Whether the weights are there."""
+        file = weights_file(model.name, model.entry, model.folder)
+        return "ready" if file.is_file() else f"longtake models pull {model.name}"
+
+
+@dataclass(frozen=True)
+class LocalWeights:
+    """A model on disk and how to run it."""
+
+    file: Path
+    mmproj: Path | None = None
+    """The projector file that lets it see pictures."""
+    context: int = CONTEXT
+    slots: int = 1
+    """Replies generated at once, each with its own context."""
+    threads: int = 0
+    """0: one per core."""
+    gpu_layers: int = -1
+    """-1: as many as fit, if the installed runtime supports a GPU."""
+
+
+class LocalChat:
+    """A GGUF model; it is loaded when first asked."""
+
+    def __init__(
+        self, card: Card, weights: LocalWeights, *, timeout: float = 900.0, manner: Capabilities | None = None
+    ) -> None:
+        self._card = card
+        self._manner = manner or Capabilities()
+        self._weights = weights
+        self._timeout = timeout
+        self._chat: OpenAIChat | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def card(self) -> Card:
+        """What is known about it."""
+        return card_with(self._card, self._manner)
+
+    @property
+    def manner(self) -> Capabilities:
+        """How its server is asked."""
+        return self._manner
+
+    def meet(self) -> None:
+        """Nothing to learn: the context is the one that it is loaded with."""
+
+    def complete(self, messages: Sequence[Message], options: Options) -> Reply:
+        """Ask, loading the model first if necessary."""
+        return self._open().complete(messages, options)
+
+    def count(self, text: str) -> int | None:
+        """Count tokens with the model's own tokenizer."""
+        return self._open().count(text)
+
+    def context(self) -> int | None:
+        """The context the model was loaded with."""
+        return self._open().context()
+
+    def address(self) -> tuple[str, str]:
+        """Address and key of the server that runs the model, which is started if necessary."""
+        return _serve(self._card.name, self._weights)
+
+    def _open(self) -> OpenAIChat:
+        # threads of one run may ask for the first time together
+        with self._lock:
+            if self._chat is None:
+                url, key = self.address()
+                endpoint = Endpoint(self._card.name, url, key=key, timeout=self._timeout)
+                self._chat = OpenAIChat(self._card, endpoint, self._manner)
+            return self._chat
+
+
+_servers: dict[LocalWeights, tuple[Any, str]] = {}
+_lock = threading.Lock()
+
+
+def _serve(name: str, weights: LocalWeights) -> tuple[str, str]:
+    """Address and key of the server for these weights, which is started if necessary."""
+    with _lock:
+        if weights not in _servers:
+            _servers[weights] = _start(name, weights)
+        server, key = _servers[weights]
+        return f"{server.listening_address}/v1", key
+
+
+def close_all() -> None:
+    """Close every server; a model that is asked again is loaded again."""
+    with _lock:
+        _servers.clear()  # the runtime shuts a server down when nothing refers to it
+
+
+atexit.register(close_all)
+
+
+def _start(name: str, weights: LocalWeights) -> tuple[Any, str]:
+    # a file that the runtime cannot parse could crash this process, so files are checked first
+    for file in filter(None, (weights.file, weights.mmproj)):
+        _check(name, file)
+    xllamacpp = _runtime()
+    params = xllamacpp.CommonParams()
+    params.model.path = str(weights.file)
+    if weights.mmproj is not None:
+        params.mmproj.path = str(weights.mmproj)
+    params.n_parallel = weights.slots
+    # the runtime divides the context among its slots
+    params.n_ctx = weights.context * weights.slots
+    params.n_gpu_layers = weights.gpu_layers
+    if weights.threads:
+        params.cpuparams.n_threads = weights.threads
+    params.cache_ram_mib = PROMPT_CACHE_MB
+    params.verbosity = -1  # its log would mix with the progress display
+    params.ui = False
+    # weights are downloaded by us, with a hash, or not at all
+    params.offline = True
+    # other users of this machine can reach its loopback too; without the key they are refused
+    key = secrets.token_urlsafe(24)
+    params.api_keys = [key]
+    params.cors_origins = "http://127.0.0.1"
+    try:
+        return xllamacpp.Server(params), key
+    except Exception as error:
+        detail = f"{weights.file.name} cannot be loaded ({error})"
+        raise ModelError(name, "unavailable", detail) from error
+
+
+def _runtime() -> Any:
+    """The runtime, imported late because it takes a hundred megabytes.
+
+    Its threads wait for each other by spinning, which is ruinous if anything else wants the cores:
+    on two shared cores a 135M model was measured at 1 token/s, and at 28 tokens/s with threads that
+    sleep.
+    """
+    chosen = os.environ.get("OMP_WAIT_POLICY")
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    try:
+        import xllamacpp
+    # other libraries of this process should not inherit the setting
+    finally:
+        if chosen is None:
+            del os.environ["OMP_WAIT_POLICY"]
+    return xllamacpp
+
+
+def _check(name: str, file: Path) -> None:
+    """Reject files that are not GGUF: they could crash the runtime, and with it this process."""
+    try:
+        with file.open("rb") as opened:
+            magic = opened.read(len(MAGIC))
+    except FileNotFoundError as error:
+        detail = f"{file} is not there"
+        if name in DOWNLOADS:
+            size = f"{DOWNLOADS[name].size / 1e9:.1f} GB"
+            detail = f"not downloaded yet ({size}): longtake models pull {name}"
+        raise ModelError(name, "unavailable", detail) from error
+    except OSError as error:
+        detail = f"{file} cannot be read ({error.strerror})"
+        raise ModelError(name, "unavailable", detail) from error
+    if magic != MAGIC:
+        raise ModelError(name, "unavailable", f"{file} is not a GGUF file")

@@ -1,0 +1,352 @@
+"""Any server that speaks the OpenAI chat-completions protocol.
+
+Servers differ in what they accept. A feature that a server refuses (a schema, a temperature, a
+seed) is left out from then on, with an event: it is tried once and remembered
+(:mod:`longtake.llm.capabilities`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from longtake.tracing import events
+from longtake.config.entries import ModelEntry, OpenAIEntry
+from longtake.errors import ConfigError, ModelError
+from longtake.llm.backend import Backend, Opening
+from longtake.llm.budget import another_try
+from longtake.llm.chat import Card, Chat, Message, Options, Reply, Unavailable, Unsupported, images
+from longtake.llm.budget import REAL, Clock
+from longtake.llm.openai_protocol import is_loading, max_images, refused_feature, refuses_pictures
+from longtake.llm.openai_protocol import reported_context
+from longtake.llm.hosts import is_loopback
+from longtake.llm.http import Endpoint, Response, check_url
+from longtake.llm.discovery import bound_key
+from longtake.llm.capabilities import Capabilities, Rung, Verdict, card_with, remembered
+from longtake.llm.chat import price_of
+from longtake.llm.structured.schema import is_object, matches_schema, may_match_schema, strict_schema
+from longtake.llm.openai_protocol import form_rung, thin, wire_body
+from longtake.llm.openai_protocol import LIKELY, declined, estimated_usage, read_reply
+
+LOOPBACK_SECONDS = 900.0
+"""A model on this machine may take this long for a reply: asking again would not be quicker."""
+LOADING_SECONDS = 600.0
+"""How long a server is waited for that is loading the model …"""
+LOADING_PAUSE = 2.0
+"""… and how often it is asked."""
+
+
+class OpenAIBackend(Backend[OpenAIEntry]):
+    """Models on OpenAI-compatible servers."""
+
+    name = "openai"
+    settings = OpenAIEntry
+
+    def host(self, model: Opening[OpenAIEntry]) -> str:
+        """The server's host."""
+        return check_url(model.name, _base_url(model), keyed=False).host
+
+    def open(self, model: Opening[OpenAIEntry]) -> Chat:
+        """The model, with the key that is bound to its server."""
+        entry = model.entry
+        self.check(model)
+        base_url = _base_url(model)
+        key_env = entry.api_key_env or bound_key(base_url, model.models.entries.values())
+        endpoint = Endpoint(
+            model.name,
+            base_url,
+            key_env=key_env,
+            timeout=_timeout(entry, base_url),
+            connections=entry.concurrency or self.at_once,
+        )
+        card = Card(
+            model.name,
+            model=entry.model or model.name,
+            host=endpoint.host,
+            context=entry.context or None,
+            max_pixels=entry.max_pixels,
+            price=price_of(model.name, entry),
+            options=model.options,
+        )
+        manner = remembered(model.folder, f"{endpoint.url}#{card.model}")
+        manner.presume(images=entry.images, form=entry.form)
+        return OpenAIChat(card, endpoint, manner)
+
+    def check(self, model: Opening[OpenAIEntry]) -> None:
+        """Reject an entry whose key is not there."""
+        key_env = model.entry.api_key_env
+        # a key that is merely bound may be missing: many local servers want none
+        if key_env and not os.environ.get(key_env):
+            raise ConfigError(
+                f"{model.name}: the environment variable {key_env} holds no key", key=key_env
+            )
+
+    def endpoint(self, model: Opening[OpenAIEntry]) -> str:
+        """Models of one server share its limit."""
+        return model.entry.base_url
+
+    def state(self, model: Opening[OpenAIEntry]) -> str:
+        """Where the key comes from."""
+        return f"key from ${model.entry.api_key_env}" if model.entry.api_key_env else ""
+
+
+def _timeout(entry: OpenAIEntry, base_url: str) -> float:
+    """Seconds for one try: more for a model on this machine, unless the entry sets them."""
+    usual = ModelEntry().timeout
+    here = is_loopback(check_url("", base_url, keyed=False).host)
+    return LOOPBACK_SECONDS if here and entry.timeout == usual else entry.timeout
+
+
+def _base_url(model: Opening[OpenAIEntry]) -> str:
+    key = f"models.{model.name}.base_url"
+    if not model.entry.base_url:
+        raise ConfigError(f"{key} is not set", key=key)
+    return model.entry.base_url
+
+
+class OpenAIChat:
+    """A model behind an OpenAI-compatible endpoint."""
+
+    def __init__(
+        self, card: Card, endpoint: Endpoint, manner: Capabilities | None = None, *, clock: Clock = REAL
+    ) -> None:
+        self._card = card
+        self._endpoint = endpoint
+        self._manner = manner or Capabilities()
+        self._clock = clock
+        self._counts = True
+        self._met = False
+        self._doubted: set[Rung] = set()
+
+    @property
+    def card(self) -> Card:
+        """What is known about it, including what its endpoint told."""
+        return card_with(self._card, self._manner)
+
+    @property
+    def manner(self) -> Capabilities:
+        """How its endpoint is asked."""
+        return self._manner
+
+    def complete(self, messages: Sequence[Message], options: Options) -> Reply:
+        """Ask; a feature that the server refuses is left out from then on."""
+        # tools cannot be left out: the caller has to describe them in words instead
+        if options.tools and self._manner.has_refused("tools"):
+            raise Unsupported(self._card.name, "tools")
+        asking = _Asking(messages, options, began=self._clock.now())
+        while True:
+            asking.rung = form_rung(options, self._manner)
+            if asking.suspect is not None:
+                asking.rung = "plain"
+            asking.messages = self._sendable(messages)
+            body = wire_body(self._model, asking.messages, options, self._manner, asking.rung)
+            left = self._left(asking)
+            response = self._endpoint.post("chat/completions", body, left)
+            if response.status < 300:
+                return self._reply(response, asking)
+            another_way = self._mend(response, body, asking)
+            if another_way:
+                another_try(another_way)
+
+    def count(self, text: str) -> int | None:
+        """Count tokens with the server's own tokenizer; llama.cpp and vLLM offer one."""
+        if not self._counts:
+            return None
+        # llama.cpp reads "content", vLLM reads "prompt" and "model"
+        body = {"content": text, "prompt": text, "model": self._model}
+        try:
+            response = self._endpoint.post("../tokenize", body, 10.0)
+        except ModelError:
+            # no tokenizer here: asking again before every prompt would cost a request each time
+            self._counts = False
+            return None
+        answer = response.json() if response.status == 200 else None
+        tokens = answer.get("tokens") if isinstance(answer, dict) else None
+        if not isinstance(tokens, list):
+            self._counts = False
+            return None
+        return len(tokens)
+
+    def meet(self) -> None:
+        """Learn the context length, unless it is known or the server was asked before."""
+        if self.card.context is not None or self._met:
+            return
+        self._met = True
+        try:
+            self.context()
+        except ModelError as error:
+            events.note("not_met", model=self._card.name, why=error.detail)
+
+    def context(self) -> int | None:
+        """The context length that the server reports, if it does."""
+        size = reported_context(self._endpoint, self._model)
+        if size is not None:
+            self._manner.learn(context=size)
+        return size
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._endpoint.close()
+
+    @property
+    def _model(self) -> str:
+        return self._card.model or self._card.name
+
+    def _left(self, asking: _Asking) -> float | None:
+        deadline = asking.options.deadline
+        return None if deadline is None else deadline - (self._clock.now() - asking.began)
+
+    def _sendable(self, messages: Sequence[Message]) -> Sequence[Message]:
+        """The messages with as many pictures as the server takes."""
+        number = sum(1 for _ in images(messages))
+        if number and self._manner.known.vision is False:
+            raise ModelError(self._card.name, "refused", "the model takes no pictures")
+        most = self._manner.known.images
+        if most is None or number <= most:
+            return messages
+        events.note("pictures_left_out", model=self._card.name, shown=most, wanted=number)
+        return thin(messages, most)
+
+    def _reply(self, response: Response, asking: _Asking) -> Reply:
+        """The reply in a response; how well it keeps to the form is remembered."""
+        seconds = self._clock.now() - asking.began
+        options = asking.options
+        try:
+            data = response.json()
+            reply = read_reply(self.card, data, asking.messages, seconds, options.letters)
+        except Unavailable as error:
+            # the model replied, so the try was not free, whatever became of the reply
+            error.used = estimated_usage(self._card, asking.messages, response.text, seconds)
+            raise
+        # before anything of it is quoted in an event
+        reply = self._without_key(reply)
+        # the form was asked for without the way that failed twice, and that worked
+        if asking.suspect is not None:
+            why = "the server fails with it and works without"
+            self._manner.judge(self._card.name, asking.suspect, "refused", why)
+        if asking.rung == "tool" and options.schema is not None and reply.tool_calls:
+            # the call only carries the reply
+            reply = replace(reply, text=reply.tool_calls[0].arguments, tool_calls=())
+            self._judge(asking.rung, kept=is_object(reply.text), said=reply.text)
+        elif options.schema is not None and not declined(data):
+            kept = _keeps(reply, asking)
+            # a reply that was cut off shows only that it is not enforced
+            if not (kept and reply.finish == "length"):
+                self._judge(asking.rung, kept=kept, said=reply.text)
+        if options.letters:
+            self._judge_letters(reply)
+        return reply
+
+    def _judge(self, rung: Rung, *, kept: bool, said: str) -> None:
+        verdict: Verdict = "enforced" if kept else "accepted, not enforced"
+        self._manner.judge(self._card.name, rung, verdict, said)
+
+    def _judge_letters(self, reply: Reply) -> None:
+        """Remember whether letters can be asked for by log-probability."""
+        offered = sum(reply.odds.values()) >= LIKELY
+        if not offered and self._manner.known.letters is not False:
+            events.note("letters_not_offered", model=self._card.name, odds=dict(reply.odds))
+        self._manner.learn(letters=offered)
+
+    def _mend(self, response: Response, body: dict[str, Any], asking: _Asking) -> str:
+        """Change how the request is put and say how; or raise. Empty: only time had to pass."""
+        status, text, name = response.status, response.text, self._card.name
+        if is_loading(status, text):
+            self._wait_for_loading(response, asking)
+            return ""
+        if any(True for _ in images(asking.messages)) and self._mend_pictures(response, asking):
+            return "the server takes fewer pictures"
+        failure = self._endpoint.failure(response)
+        # a prompt that is too long stays so, whatever else the complaint names
+        feature = None if failure.problem == "context" else refused_feature(status, text, body)
+        if feature == "schema" and asking.rung != "plain":
+            self._manner.judge(name, asking.rung, "refused", text)
+        elif feature is not None and not self._manner.has_refused(feature):
+            self._manner.refuse(name, feature, text)
+            if feature == "tools":
+                raise Unsupported(name, "tools")
+        elif not self._is_worth_doubting(status, asking):
+            raise failure
+        return f"the server refuses {feature or 'the request'}"
+
+    def _mend_pictures(self, response: Response, asking: _Asking) -> bool:
+        """Whether fewer pictures may help; a model that cannot see raises."""
+        status, text = response.status, response.text
+        shown = sum(1 for _ in images(asking.messages))
+        most = max_images(text) if status < 500 else None
+        if most is not None and 0 < most < shown:
+            self._manner.learn(images=most)
+            return True
+        if most == 0 or refuses_pictures(status, text):
+            self._manner.learn(vision=False)
+            said = " ".join(text.split())[:200]
+            raise ModelError(self._card.name, "refused", f"the model takes no pictures ({said})")
+        return False
+
+    def _is_worth_doubting(self, status: int, asking: _Asking) -> bool:
+        """Whether an error that names nothing may be about the form that was asked for.
+
+        Some servers crash on what they do not know. The request is sent once more, then without the
+        form; if that works, the form is to blame. This is tried once for each rung.
+        """
+        rung = asking.rung
+        untried = asking.options.schema is not None and rung not in self._manner.known.verdicts
+        if status != 500 or not untried or rung == "plain":
+            return False
+        if rung not in self._doubted:
+            self._doubted.add(rung)
+            asking.repeated = True
+            return True
+        if asking.repeated:
+            asking.repeated, asking.suspect = False, rung
+            return True
+        return False
+
+    def _wait_for_loading(self, response: Response, asking: _Asking) -> None:
+        waited, left = self._clock.now() - asking.began, self._left(asking)
+        if waited > LOADING_SECONDS:
+            raise self._endpoint.failure(response)
+        if left is not None and left <= LOADING_PAUSE:
+            detail = "the server was still loading the model"
+            raise Unavailable(self._card.name, detail, status=503, out_of_time=True)
+        if not asking.waiting:
+            events.note("loading", model=self._card.name, why=" ".join(response.text.split())[:200])
+            asking.waiting = True
+        self._clock.sleep(max(LOADING_PAUSE, response.retry_after or 0.0))
+
+    def _without_key(self, reply: Reply) -> Reply:
+        """The reply without the key, which a server can spread over parts that only join here."""
+        hidden = self._endpoint.hidden
+        calls = [replace(each, arguments=hidden(each.arguments)) for each in reply.tool_calls]
+        text, thinking = hidden(reply.text), hidden(reply.thinking)
+        return replace(reply, text=text, thinking=thinking, tool_calls=tuple(calls))
+
+
+@dataclass
+class _Asking:
+    """One request, while it is put in ways that the server may accept."""
+
+    messages: Sequence[Message]
+    options: Options
+    began: float
+    rung: Rung = "plain"
+    suspect: Rung | None = None
+    """A rung that failed twice without a reason; the request is sent without a form."""
+    repeated: bool = False
+    waiting: bool = False
+
+
+def _keeps(reply: Reply, asking: _Asking) -> bool:
+    """Whether a reply keeps to what its rung promises."""
+    if not reply.text.strip() or asking.rung == "plain":
+        return True  # says nothing about the server
+    if asking.rung == "tool":
+        return reply.finish == "length"  # a forced call that did not come
+    if reply.finish == "length":
+        promised = {} if asking.rung == "json_object" else asking.options.schema or {}
+        return may_match_schema(reply.text, promised)
+    if asking.rung == "json_object":
+        return is_object(reply.text)
+    return matches_schema(reply.text, strict_schema(asking.options.schema or {}))

@@ -1,0 +1,253 @@
+"""Waiting that can be cancelled, on a clock that tests can control."""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol
+from longtake._util.cancellation import stopping
+import threading
+from collections.abc import Iterator
+from collections.abc import Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from dataclasses import replace
+from longtake.config import BudgetSettings
+from longtake.errors import BudgetSpent
+from longtake.llm.chat import Card
+from longtake.llm.chat import Message
+from longtake.llm.chat import Options
+from longtake.llm.chat import images
+from longtake.llm.chat import estimate_messages
+from longtake._util.cancellation import check_stop
+from longtake.types import Answer
+from longtake.types import Usage
+
+
+class Clock(Protocol):
+    """Tells the time and waits."""
+
+    def now(self) -> float:
+        """Seconds since some fixed moment."""
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+
+
+class RealClock:
+    """The machine's clock; a sleep ends early if the surrounding work does."""
+
+    def now(self) -> float:
+        """Seconds on a clock that never goes backwards."""
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        """Wait, or raise :class:`~longtake._util.cancellation.Cancelled`."""
+        stop = stopping.get()
+        if stop is None:
+            time.sleep(seconds)
+        else:
+            stop.wait(seconds)
+
+
+REAL = RealClock()
+
+
+SHORTEST_REPLY = 16
+"""Tokens; with room for fewer than these a call is not worth making."""
+
+WORDS_OF_FAILURE = 120
+"""Characters of why a try failed that are told with a spent budget."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """What is reserved for one call in progress."""
+
+    calls: int
+    frames: int
+    tokens: int
+    cost: float
+
+
+class Ledger:
+    """What a question may use, has used and has reserved; shared by the threads of a run."""
+
+    def __init__(self, limits: BudgetSettings | None = None, *, clock: Clock = REAL) -> None:
+        self.limits = limits or BudgetSettings()
+        self.clock = clock
+        self.spent = Usage()
+        self.best: Answer | None = None
+        """The best answer so far, returned if the budget ends the run."""
+        self.complete = False
+        """Whether the run could end with it."""
+        self._began = clock.now()
+        self._held: list[Hold] = []
+        self._changed = threading.Condition()
+
+    def elapsed(self) -> float:
+        """Seconds since the question was asked."""
+        return self.clock.now() - self._began
+
+    def remaining_seconds(self) -> float | None:
+        """Seconds left, ``None`` without a limit; raises :class:`BudgetSpent` if none are left."""
+        limit = self.limits.seconds
+        if limit is None:
+            return None
+        left = limit - self.elapsed()
+        if left <= 0:
+            raise self.out_of_time()
+        return left
+
+    def out_of_time(self) -> BudgetSpent:
+        """The error for a question whose time is up."""
+        return self._over("seconds", f"{self.elapsed():.1f} of {self.limits.seconds or 0:g}")
+
+    def hold(
+        self, card: Card, messages: Sequence[Message], options: Options
+    ) -> tuple[Hold, Options]:
+        """Reserve what a call may need, and limit its reply to what is left.
+
+        Waits while calls in progress hold the remainder, because they may use less than they
+        reserved.
+        """
+        frames = sum(1 for _ in images(messages))
+        # estimating encodes nothing, but it is not free, and only these limits need it
+        prompt = estimate_messages(messages) if self._counts_tokens else 0
+        with self._changed:
+            while True:
+                check_stop()
+                left = self.remaining_seconds()
+                self._check_counts(frames)
+                room = self._room(card, prompt)
+                wanted = options.max_tokens if room is None else min(room, options.max_tokens)
+                # nobody else holds anything, so waiting cannot make more room
+                if not self._held or wanted == options.max_tokens:
+                    break
+                # not forever: the time limit must be noticed while waiting
+                self._changed.wait(0.1)
+            if room is not None and wanted < min(SHORTEST_REPLY, options.max_tokens):
+                raise self._short()
+            cost = card.price.of(prompt, 0, wanted) if card.price else 0.0
+            hold = Hold(1, frames, prompt + wanted, cost)
+            self._held.append(hold)
+        # the stricter of the question's time and the call's own
+        deadlines = [limit for limit in (left, options.deadline) if limit is not None]
+        return hold, replace(options, max_tokens=wanted, deadline=min(deadlines, default=None))
+
+    def book(self, hold: Hold, used: Usage) -> None:
+        """Release the reservation and count what was used."""
+        with self._changed:
+            self._held.remove(hold)
+            self.spent = self.spent + used
+            self._changed.notify_all()
+
+    def again(self, used: Usage, why: str) -> None:
+        """Count a try that failed; raises :class:`BudgetSpent` if there is none left."""
+        why = why[:WORDS_OF_FAILURE]
+        with self._changed:
+            self.spent = self.spent + used
+            limits, spent = self.limits, self.spent
+            # what the call in progress holds is the next try
+            calls = spent.calls + sum(hold.calls for hold in self._held)
+            if limits.calls is not None and calls > limits.calls:
+                raise self._over(
+                    "calls", f"{spent.calls} of {limits.calls}; the last failed: {why}"
+                )
+            tokens = spent.tokens_in + spent.tokens_out
+            if limits.tokens is not None and tokens >= limits.tokens:
+                raise self._over("tokens", f"{tokens} of {limits.tokens}; the last failed: {why}")
+            if limits.cost is not None and (spent.cost or 0.0) >= limits.cost:
+                raise self._short()
+
+    @property
+    def _counts_tokens(self) -> bool:
+        return self.limits.tokens is not None or self.limits.cost is not None
+
+    def _check_counts(self, frames: int) -> None:
+        """Calls and frames are known exactly before a call, so waiting would gain nothing."""
+        limits = self.limits
+        calls = self.spent.calls + sum(hold.calls for hold in self._held)
+        if limits.calls is not None and calls + 1 > limits.calls:
+            raise self._over("calls", f"{calls} of {limits.calls}")
+        seen = self.spent.frames + sum(hold.frames for hold in self._held)
+        if limits.frames is not None and seen + frames > limits.frames:
+            used = f"{seen} of {limits.frames}, and the next call shows {frames}"
+            raise self._over("frames", used)
+
+    def _room(self, card: Card, prompt: int) -> int | None:
+        """Tokens that the reply may have; ``None`` without a limit."""
+        rooms: list[int] = []
+        if self.limits.tokens is not None:
+            spent = self.spent.tokens_in + self.spent.tokens_out
+            held = sum(hold.tokens for hold in self._held)
+            rooms.append(self.limits.tokens - spent - held - prompt)
+        if self.limits.cost is not None and card.price is not None:
+            reserved = sum(hold.cost for hold in self._held)
+            left = self.limits.cost - (self.spent.cost or 0.0) - reserved
+            # the prompt is paid in full, as if nothing of it were cached
+            left -= card.price.of(prompt, 0, 0)
+            # not even the prompt fits
+            if left < 0:
+                rooms.append(-1)
+            elif card.price.reply > 0:
+                rooms.append(int(left / card.price.reply * 1_000_000))
+        return min(rooms, default=None)
+
+    def _short(self) -> BudgetSpent:
+        spent, limits = self.spent, self.limits
+        states = {}
+        if limits.tokens is not None:
+            states["tokens"] = f"{spent.tokens_in + spent.tokens_out} of {limits.tokens}"
+        if limits.cost is not None:
+            states["cost"] = f"${spent.cost or 0:.4f} of ${limits.cost:g}"
+        return self._over(" or ".join(states), ", ".join(states.values()))
+
+    def _over(self, limit: str, spent: str) -> BudgetSpent:
+        return BudgetSpent(limit, spent, self.best, complete=self.complete)
+
+
+class Tries:
+    """The tries of one call. Each is counted, and another one must fit into the budget."""
+
+    def __init__(self, ledger: Ledger, free: bool) -> None:
+        self._ledger = ledger
+        self._cost = 0.0 if free else None
+        self.failed = Usage()
+        """What the failed tries used."""
+        self.refused = False
+        """Whether the next try was not made, because it did not fit."""
+
+    def again(self, why: str, used: Usage | None) -> None:
+        """Count a try that failed, before the next one is made."""
+        # endpoints do not bill calls that they refuse; a reply that cannot be read they do
+        this = Usage(calls=1, cost=self._cost)
+        if used is not None:
+            # the pictures of a call count once, however often they are sent
+            this = replace(used, frames=0)
+        self.failed = self.failed + this
+        try:
+            self._ledger.again(this, why)
+        except BudgetSpent:
+            self.refused = True
+            raise
+
+
+_tries: ContextVar[Tries | None] = ContextVar("longtake_tries", default=None)
+
+
+@contextmanager
+def counting(tries: Tries) -> Iterator[None]:
+    """Inside the block, :func:`another_try` counts with these."""
+    token = _tries.set(tries)
+    try:
+        yield
+    finally:
+        _tries.reset(token)
+
+
+def another_try(why: str, used: Usage | None = None) -> None:
+    """Call this before a call is made again; raises :class:`BudgetSpent` if it does not fit."""
+    tries = _tries.get()
+    if tries is not None:
+        tries.again(why, used)

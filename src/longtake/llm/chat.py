@@ -1,0 +1,421 @@
+"""Pictures as they are sent."""
+
+from __future__ import annotations
+
+import io
+import math
+from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from longtake.config.entries import ModelEntry
+from longtake.errors import ConfigError
+import hashlib
+import json
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import field
+from typing import Any
+from typing import Literal
+from typing import Protocol
+from typing import TypeAlias
+from weakref import WeakKeyDictionary
+from longtake.errors import ModelError
+from longtake.llm.structured.cleanup import clean_text
+from longtake.types import Frame
+from longtake.types import Usage
+from typing import runtime_checkable
+
+if TYPE_CHECKING:
+    from longtake.types import Pixels
+
+
+QUALITY = 85
+"""JPEG quality. More makes files larger; vision encoders see patches of 14 to 28 pixels and gain
+nothing."""
+
+
+def encode_jpeg(pixels: Pixels, max_pixels: int) -> bytes:
+    """Encode RGB pixels as JPEG, scaled down (never up) to at most ``max_pixels``."""
+    from PIL import Image as Picture  # late: most questions are asked in words
+
+    picture = Picture.fromarray(pixels)
+    # both sides by the same factor, so that proportions stay
+    scale = math.sqrt(max_pixels / (picture.width * picture.height))
+    if scale < 1:
+        size = max(1, int(picture.width * scale)), max(1, int(picture.height * scale))
+        picture = picture.resize(size, Picture.Resampling.LANCZOS, reducing_gap=2.0)
+    out = io.BytesIO()
+    picture.save(out, "JPEG", quality=QUALITY)
+    return out.getvalue()
+
+
+MILLION = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """US dollars per million tokens."""
+
+    prompt: float
+    reply: float
+    cached: float
+    source: str
+
+    def of(self, tokens_in: int, tokens_cached: int, tokens_out: int) -> float:
+        """The price of a call; ``tokens_cached`` of ``tokens_in`` came from a prefix cache."""
+        # a server may report more cached tokens than prompt tokens
+        fresh = max(0, tokens_in - tokens_cached)
+        total = fresh * self.prompt + tokens_cached * self.cached + tokens_out * self.reply
+        return total / MILLION
+
+
+HERE = Price(0.0, 0.0, 0.0, source="runs on this machine")
+"""The price of a model that runs in this process."""
+
+
+def price_of(name: str, entry: ModelEntry) -> Price | None:
+    """The price in an entry, or ``None`` if unknown; half a price is an error."""
+    if entry.price_in is None and entry.price_out is None:
+        return None
+    if entry.price_in is None or entry.price_out is None:
+        raise ConfigError(
+            f"models.{name}: price_in and price_out go together; "
+            "one alone would count the other as zero",
+            key=f"models.{name}",
+        )
+    # without a price for cached tokens, the full one is the safe assumption
+    cached = entry.price_in if entry.price_cached is None else entry.price_cached
+    if min(entry.price_in, entry.price_out, cached) < 0:
+        raise ConfigError(f"models.{name}: a price cannot be negative", key=f"models.{name}")
+    source = entry.price_source or "set in the configuration, undated"
+    return Price(entry.price_in, entry.price_out, cached, source)
+
+
+Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
+Finish: TypeAlias = Literal["stop", "length", "tool_calls", "other"]
+
+MAX_PIXELS = 768 * 768
+"""Maximum pixels of a picture, unless an entry says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Text in a message."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Encoded:
+    """A frame as it is sent."""
+
+    jpeg: bytes
+    digest: str
+
+    @classmethod
+    def of(cls, frame: Frame, max_pixels: int) -> _Encoded:
+        jpeg = encode_jpeg(frame.pixels, max_pixels)
+        return cls(jpeg, hashlib.blake2b(jpeg, digest_size=16).hexdigest())
+
+
+_ENCODED: WeakKeyDictionary[Frame, dict[int, _Encoded]] = WeakKeyDictionary()
+"""By frame and size: agents are often shown the same frames, which are encoded once."""
+
+
+@dataclass(frozen=True, eq=False)
+class Image:
+    """A frame in a message, encoded within ``max_pixels`` when it is first needed."""
+
+    frame: Frame
+    max_pixels: int = MAX_PIXELS
+    tokens: int | None = None
+    """Its tokens in the model it is meant for; ``None``: estimated from its size."""
+
+    @property
+    def jpeg(self) -> bytes:
+        """The picture as it is sent."""
+        return self._encoded.jpeg
+
+    @property
+    def digest(self) -> str:
+        """Hash of the encoded bytes; names the picture in traces and cache keys."""
+        return self._encoded.digest
+
+    @property
+    def _encoded(self) -> _Encoded:
+        sizes = _ENCODED.setdefault(self.frame, {})
+        encoded = sizes.get(self.max_pixels)
+        # two threads may encode the same frame; the results are equal
+        if encoded is None:
+            encoded = sizes[self.max_pixels] = _Encoded.of(self.frame, self.max_pixels)
+        return encoded
+
+    @property
+    def time(self) -> float:
+        """The frame's time in the film."""
+        return self.frame.time
+
+    def __repr__(self) -> str:
+        return f"Image({self.frame!r})"
+
+
+Part: TypeAlias = Text | Image
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A tool call requested by the model; ``arguments`` is JSON as the model wrote it."""
+
+    id: str
+    name: str
+    arguments: str
+
+    def __post_init__(self) -> None:
+        # tool calls are repeated to the model and written to traces, which need valid text
+        for name in ("id", "name", "arguments"):
+            object.__setattr__(self, name, clean_text(getattr(self, name)))
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool as described to the model; ``parameters`` is a JSON schema."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of a conversation."""
+
+    role: Role
+    parts: tuple[Part, ...] = ()
+    tool_calls: tuple[ToolCall, ...] = ()
+    """In an assistant's turn: the tool calls it requested."""
+    answers: str = ""
+    """In a tool's turn: the id of the call it answers."""
+
+    @property
+    def text(self) -> str:
+        """The text, without pictures."""
+        return "".join(part.text for part in self.parts if isinstance(part, Text))
+
+
+def say(role: Role, *parts: str | Part) -> Message:
+    """A message made of text and pictures."""
+    typed = [Text(part) if isinstance(part, str) else part for part in parts]
+    return Message(role, tuple(typed))
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How the model is to answer."""
+
+    temperature: float = 0.0
+    max_tokens: int = 1024
+    schema: Mapping[str, Any] | None = None
+    """JSON schema of the reply, enforced if the endpoint supports that."""
+    tools: tuple[ToolSpec, ...] = ()
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
+    letters: tuple[str, ...] = ()
+    """Asks for one token and the probability of each of these letters, where that is offered."""
+    prompt: str = ""
+    """Name of the prompt, for the trace; not part of the request."""
+    deadline: float | None = None
+    """Seconds that this call may take, including retries; not part of the request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a model said. ``thinking`` is kept apart and is never read as the answer."""
+
+    text: str
+    thinking: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    finish: Finish = "stop"
+    model: str = ""
+    cached: bool = False
+    """Whether it came from the reply cache, at no cost."""
+    odds: Mapping[str, float] = field(default_factory=dict)
+    """Probability of each letter as the first token, if letters were asked for and offered."""
+
+    def __post_init__(self) -> None:
+        # every backend's text enters here, so this is the one place to clean it
+        object.__setattr__(self, "text", clean_text(self.text))
+        object.__setattr__(self, "thinking", clean_text(self.thinking))
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What is known about a model before it is asked."""
+
+    name: str
+    """Its name in the catalogue."""
+    model: str = ""
+    """Its name on the server."""
+    host: str = ""
+    """Where messages go, as ``host:port``; empty: they stay in this process."""
+    context: int | None = None
+    """Tokens of prompt and reply together; ``None``: unknown."""
+    max_pixels: int = MAX_PIXELS
+    picture_tokens: int | None = None
+    """Maximum tokens of one picture; ``None``: unknown, estimated from its size."""
+    vision: bool | None = None
+    """Whether it accepts pictures; ``None``: unknown."""
+    price: Price | None = None
+    """``None``: unknown, which is never treated as zero."""
+    options: Options = Options()
+    """How it answers unless a step says otherwise."""
+    revision: str = ""
+    """Anything else that distinguishes two models of the same name, for the reply cache."""
+    letters: bool = False
+    """Whether letters may be asked for by log-probability."""
+    by_field: bool = False
+    """Whether typed replies are asked for one field at a time."""
+    permutations: int = 1
+    """How often a question is put, with its options in rotated order."""
+    small: str = ""
+    """Why the model counts as small (:mod:`longtake.llm.capabilities`); empty: it does not."""
+
+
+class Chat(Protocol):
+    """A model that answers messages."""
+
+    @property
+    def card(self) -> Card:
+        """What is known about it."""
+
+    def complete(self, messages: Sequence[Message], options: Options) -> Reply:
+        """Answer, or raise :class:`~longtake.errors.ModelError`."""
+
+
+class Unavailable(ModelError):
+    """The model could not be reached or was overloaded; another try may succeed."""
+
+    def __init__(
+        self,
+        model: str,
+        detail: str,
+        *,
+        status: int | None = None,
+        retry_after: float | None = None,
+        out_of_time: bool = False,
+        used: Usage | None = None,
+    ) -> None:
+        super().__init__(model, "unavailable", detail)
+        self.status = status
+        self.retry_after = retry_after
+        self.out_of_time = out_of_time
+        """Whether the call's deadline passed, as opposed to a failure of the model."""
+        self.used = used
+        """What the try used, if the model replied and the reply is useless."""
+
+
+class Unsupported(ModelError):
+    """The endpoint does not support a feature such as ``tools``; ask in another way."""
+
+    def __init__(self, model: str, feature: str) -> None:
+        super().__init__(model, "refused", f"the endpoint does not offer {feature}")
+        self.feature = feature
+
+
+def images(messages: Sequence[Message]) -> Iterator[Image]:
+    """Every picture in a conversation."""
+    return (part for message in messages for part in message.parts if isinstance(part, Image))
+
+
+def describe(message: Message) -> dict[str, Any]:
+    """A message as plain data, with pictures by digest; this is what traces hold."""
+    parts: list[dict[str, Any]] = []
+    for part in message.parts:
+        if isinstance(part, Text):
+            parts.append({"text": part.text})
+        else:
+            parts.append({"image": part.digest, "time": part.time})
+    plain: dict[str, Any] = {"role": message.role, "parts": parts}
+    if message.tool_calls:
+        plain["tool_calls"] = [
+            {"id": call.id, "name": call.name, "arguments": call.arguments}
+            for call in message.tool_calls
+        ]
+    if message.answers:
+        plain["answers"] = message.answers
+    return plain
+
+
+def request_hash(card: Card, messages: Sequence[Message], options: Options) -> str:
+    """Hash of a whole request: model, text, pictures, and every option that shapes the reply."""
+    request: dict[str, Any] = {
+        # the name on the server if there is one, so that a renamed entry keeps its cached replies
+        "model": [card.host, card.model or card.name, card.revision],
+        "messages": [describe(message) for message in messages],
+        "temperature": options.temperature,
+        "max_tokens": options.max_tokens,
+        "schema": options.schema,
+        "tools": [[tool.name, tool.description, tool.parameters] for tool in options.tools],
+        "seed": options.seed,
+        "stop": options.stop,
+    }
+    # only where it is used, so that requests recorded without it keep their hashes
+    if options.letters:
+        request["letters"] = options.letters
+    text = json.dumps(request, sort_keys=True, ensure_ascii=False)
+    # what models write can hold lone surrogates, which UTF-8 refuses
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=20).hexdigest()
+
+
+CHARACTERS_PER_TOKEN = 3.0
+"""For ASCII; English prose has about four, digits and code about three."""
+BYTES_PER_TOKEN = 2.0
+"""For other scripts, in UTF-8; measured tokenizers use two to four for Chinese or Russian."""
+PATCH = 28
+"""Side in pixels of the square that costs one token in the most expensive vision models."""
+PER_MESSAGE = 8
+"""Tokens that a chat template adds to each turn."""
+
+
+@runtime_checkable
+class Counts(Protocol):
+    """A chat whose endpoint offers its own tokenizer."""
+
+    def count(self, text: str) -> int | None:
+        """Tokens of a text; ``None`` if the endpoint turns out not to offer this."""
+
+
+def estimate(text: str) -> int:
+    """Estimate the tokens of a text, rather too many than too few."""
+    if text.isascii():  # by far the most common case, and much quicker
+        return math.ceil(len(text) / CHARACTERS_PER_TOKEN)
+    ascii_count = sum(map(str.isascii, text))
+    other = len(text.encode("utf-8", "surrogatepass")) - ascii_count
+    return math.ceil(ascii_count / CHARACTERS_PER_TOKEN + other / BYTES_PER_TOKEN)
+
+
+def estimate_image(image: Image) -> int:
+    """Tokens of a picture: as its model declares, else one per patch after scaling."""
+    if image.tokens is not None:
+        return image.tokens
+    # from the frame's own size: encoding the picture would be slow
+    height, width = (int(side) for side in image.frame.pixels.shape[:2])
+    scale = min(1.0, math.sqrt(image.max_pixels / (height * width)))
+    return math.ceil(height * scale / PATCH) * math.ceil(width * scale / PATCH) + 2
+
+
+def estimate_messages(messages: Sequence[Message]) -> int:
+    """Estimate the tokens of a conversation."""
+    total = 0
+    for message in messages:
+        total += PER_MESSAGE
+        total += sum(estimate(call.name + call.arguments) for call in message.tool_calls)
+        for part in message.parts:
+            total += estimate(part.text) if isinstance(part, Text) else estimate_image(part)
+    return total
+
+
+def count(chat: Chat, text: str) -> int:
+    """Count with the endpoint's own tokenizer if it offers one, else estimate."""
+    counted = chat.count(text) if isinstance(chat, Counts) else None
+    return counted if isinstance(counted, int) else estimate(text)

@@ -1,0 +1,421 @@
+"""Keeps a key out of everything that is written."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+import json
+import logging
+import os
+import ssl
+import zlib
+from collections.abc import Iterator
+from collections.abc import Mapping
+from dataclasses import dataclass
+from dataclasses import field
+from datetime import UTC
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from functools import cache
+from urllib.parse import quote
+from urllib.parse import unquote
+from urllib.parse import urljoin
+from urllib.parse import urlsplit
+from urllib.request import getproxies
+from urllib.request import proxy_bypass
+import httpcore
+from longtake.errors import ConfigError
+from longtake.errors import ModelError
+from longtake.llm.chat import Unavailable
+from longtake.llm.hosts import is_loopback
+from longtake.llm.hosts import normalize_host
+from longtake.llm.deadline import ExchangeWatch
+from longtake.llm.deadline import WatchedBackend
+from longtake.llm.deadline import watching
+from longtake._util.cancellation import check_stop
+
+
+HIDDEN = "[key]"
+"""What replaces a key that a server echoes."""
+
+
+def without_key(text: str, key: str) -> str:
+    """Text without the key, whatever its case: host names are lower-cased."""
+    return re.sub(re.escape(key), HIDDEN, text, flags=re.IGNORECASE) if key else text
+
+
+def redacted(data: Any, key: str) -> Any:
+    """Decoded JSON without the key, in texts and in names."""
+    if not key:
+        return data
+    if isinstance(data, str):
+        return without_key(data, key)
+    if isinstance(data, list):
+        return [redacted(each, key) for each in data]
+    if isinstance(data, dict):
+        return {redacted(name, key): redacted(each, key) for name, each in data.items()}
+    return data
+
+
+MOST_BYTES = 64 * 1024 * 1024
+"""Maximum size of a response."""
+CONNECT_SECONDS = 10.0
+"""Maximum time to connect, and to read a short status."""
+INFLATED = 1024 * 1024
+"""Bytes that are decompressed at once, so that a small body cannot become a huge one."""
+RETRYABLE = (408, 409, 425, 429)
+"""Statuses below 500 after which another try may succeed."""
+DEFAULT_PORTS = {"http": 80, "https": 443}
+KEEP_ALIVE_SECONDS = 5.0
+"""How long an idle connection is kept for the next request."""
+TRANSPORT_ERRORS = (
+    httpcore.TimeoutException,
+    httpcore.NetworkError,
+    httpcore.ProtocolError,
+    httpcore.ProxyError,
+    httpcore.UnsupportedProtocol,
+)
+"""What the HTTP library raises; its errors have no common base class."""
+
+# at debug level httpcore logs headers, in which a server could echo a key
+logging.getLogger("httpcore").setLevel(logging.WARNING)
+
+
+@dataclass(frozen=True, slots=True)
+class BaseUrl:
+    """The address of a server's API; requests go to paths below it, on the same host only."""
+
+    scheme: str
+    host: str
+    port: int | None
+    """``None``: the usual one of the scheme."""
+    path: str
+
+    @property
+    def netloc(self) -> str:
+        """``host:port``, without the usual port."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port is None else f"{host}:{self.port}"
+
+    def __str__(self) -> str:
+        return f"{self.scheme}://{self.netloc}{self.path}"
+
+    def join(self, path: str) -> str:
+        """The address of a path; one on another host is an error of ours."""
+        joined = urljoin(str(self), path)
+        if not joined.startswith(f"{self.scheme}://{self.netloc}/"):
+            raise ValueError(f"{path!r} is not on {self.netloc}")
+        return joined
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """What a server sent back, without the key."""
+
+    status: int
+    text: str
+    model: str
+    retry_after: float | None = None
+    location: str = ""
+    key: str = field(default="", repr=False)
+    """What must not appear in anything that is read from here."""
+
+    def json(self) -> Any:
+        """The body as JSON; malformed JSON is a failure that another try may mend.
+
+        A server may echo the key with escapes (``\\u0073k-…``), which only decoding reveals.
+        """
+        try:
+            return redacted(json.loads(self.text), self.key)
+        except RecursionError as error:
+            raise Unavailable(self.model, "the server's reply is nested too deeply") from error
+        except ValueError as error:
+            detail = "the server's reply is not JSON, or was cut off"
+            raise Unavailable(self.model, detail) from error
+
+
+class Endpoint:
+    """A server's base URL with its key and connection pool."""
+
+    def __init__(
+        self,
+        name: str,
+        base_url: str,
+        *,
+        key_env: str = "",
+        key: str = "",
+        timeout: float = 120.0,
+        connections: int = 8,
+    ) -> None:
+        self.name = name
+        self.timeout = timeout
+        self.key_env = key_env
+        self._key = key or (os.environ.get(key_env, "") if key_env else "")
+        self.url = check_url(name, base_url, keyed=bool(self._key))
+        self._connections = connections
+        self._made: httpcore.ConnectionPool | None = None
+
+    @property
+    def host(self) -> str:
+        """``host:port``, for people."""
+        return self.url.netloc
+
+    def __repr__(self) -> str:
+        return f"Endpoint({self.name!r}, {self.host!r})"
+
+    def post(self, path: str, body: Mapping[str, Any], deadline: float | None = None) -> Response:
+        """Send JSON and read the response, all within the deadline."""
+        limit = self.timeout if deadline is None else min(self.timeout, deadline)
+        # if the deadline ends the call, the budget is to blame and not the server
+        hurried = deadline is not None and deadline <= self.timeout
+        if limit <= 0:
+            raise Unavailable(self.name, "no time left", out_of_time=True)
+        data = json.dumps(body).encode()
+        return self._exchange("POST", path, data, limit, hurried=hurried)
+
+    def get(self, path: str) -> Any:
+        """JSON from a path; ``None`` if the server has nothing there."""
+        response = self._exchange("GET", path, b"", CONNECT_SECONDS, hurried=False)
+        # a wrong key will be wrong for the next request too
+        if response.status in (401, 403):
+            raise self.failure(response)
+        try:
+            return response.json() if response.status == 200 else None
+        except Unavailable:
+            return None
+
+    def failure(self, response: Response) -> ModelError:
+        """The error for a status: unavailable if another try may work, else with a remedy."""
+        status = response.status
+        # error bodies can be whole HTML pages
+        said = " ".join(self.hidden(_message(response.text)).split())[:300]
+        if status in RETRYABLE or status >= 500:
+            return Unavailable(
+                self.name, f"HTTP {status}: {said}", status=status, retry_after=response.retry_after
+            )
+        lower = said.lower()
+        names_size = "length" in lower or "size" in lower or "exceed" in lower
+        if status >= 400 and status not in (401, 403) and "context" in lower and names_size:
+            detail = f"the prompt is too long for the model ({said})"
+            return ModelError(self.name, "context", detail)
+        return ModelError(self.name, "refused", self._refusal(response, said))
+
+    def _refusal(self, response: Response, said: str) -> str:
+        status = response.status
+        if status in (401, 403):
+            remedy = "set api_key_env in the model's entry"
+            if self.key_env:
+                remedy = f"check the key in ${self.key_env}"
+            return f"{self.host} refused the key; {remedy} (HTTP {status}: {said})"
+        if 300 <= status < 400:
+            return f"{self.host} redirects to {response.location}; set base_url to that address"
+        if status == 404:
+            return f"{self.host} has no such model or path; check model and base_url ({said})"
+        return f"HTTP {status}: {said}"
+
+    def close(self) -> None:
+        """Close the connections."""
+        if self._made is not None:
+            self._made.close()
+
+    @property
+    def _pool(self) -> httpcore.ConnectionPool:
+        if self._made is None:
+            self._made = httpcore.ConnectionPool(
+                # loading certificates takes time
+                ssl_context=_ssl_context() if self.url.scheme == "https" else None,
+                proxy=_proxy(self.url),
+                max_connections=None,
+                max_keepalive_connections=self._connections,
+                keepalive_expiry=KEEP_ALIVE_SECONDS,
+                network_backend=WatchedBackend(),
+            )
+        return self._made
+
+    def _exchange(
+        self, method: str, path: str, data: bytes, limit: float, *, hurried: bool
+    ) -> Response:
+        """Send a request and read the response; errors of the HTTP library become ours."""
+        with watching(limit) as watch:
+            try:
+                response = self._read(method, path, data, limit, watch)
+            except TRANSPORT_ERRORS as error:
+                self._check_watch(watch, limit, hurried)
+                raise self._broken(error, limit, hurried) from error
+            # without a length, a body that was cut off looks complete
+            self._check_watch(watch, limit, hurried)
+            return response
+
+    def _check_watch(self, watch: ExchangeWatch, limit: float, hurried: bool) -> None:
+        """Raise the reason if the exchange was ended from this side."""
+        if watch.late:
+            raise self._late(limit, hurried)
+        if watch.flooded:
+            raise self._too_large()
+        if watch.ended:
+            check_stop()
+
+    def _read(self, method: str, path: str, data: bytes, limit: float, watch: ExchangeWatch) -> Response:
+        headers = [
+            ("Accept", "*/*"),
+            ("Accept-Encoding", "gzip"),
+            ("Content-Type", "application/json"),
+            ("User-Agent", "longtake"),
+        ]
+        if self._key:
+            headers.append(("Authorization", f"Bearer {self._key}"))
+        timeouts = dict.fromkeys(("read", "write", "pool"), limit)
+        timeouts["connect"] = min(limit, CONNECT_SECONDS)
+        # redirects are not followed: one could carry the key and pictures to another host
+        with self._pool.stream(
+            method,
+            self.url.join(path),
+            headers=[*headers],
+            content=data,
+            extensions={"timeout": timeouts},
+        ) as response:
+            received = {
+                name.decode("latin-1").lower(): value.decode("latin-1")
+                for name, value in response.headers
+            }
+            body = self._body(response, received.get("content-encoding", ""), watch)
+        text = body.decode("utf-8", "replace")
+        return Response(
+            response.status,
+            self.hidden(text),
+            self.name,
+            _retry_after(received.get("retry-after")),
+            self.hidden(_host(received.get("location", ""))),
+            self._key,
+        )
+
+    def hidden(self, text: str) -> str:
+        """Text without the key, whatever its case: host names are lower-cased."""
+        return without_key(text, self._key)
+
+    def _body(self, response: httpcore.Response, encoding: str, watch: ExchangeWatch) -> bytes:
+        body = bytearray()
+        for chunk in self._decompressed(response, encoding.strip().lower()):
+            body += chunk
+            if len(body) > MOST_BYTES:
+                raise self._too_large()
+            # there may be thousands of tiny chunks in what was already received
+            if watch.ended:
+                break
+        return bytes(body)
+
+    def _decompressed(self, response: httpcore.Response, encoding: str) -> Iterator[bytes]:
+        """The body in pieces of bounded size."""
+        if encoding in ("", "identity"):
+            yield from response.iter_stream()
+            return
+        # not even asked for; two encodings, one inside the other, multiply
+        if encoding not in ("gzip", "x-gzip"):
+            detail = f"the reply is compressed in an unknown way ({self.hidden(encoding)[:80]})"
+            raise ModelError(self.name, "refused", detail)
+        inflater = zlib.decompressobj(16 + zlib.MAX_WBITS)
+        try:
+            for chunk in response.iter_stream():
+                while chunk:
+                    yield inflater.decompress(chunk, INFLATED)
+                    chunk = inflater.unconsumed_tail
+        except zlib.error as error:
+            raise Unavailable(self.name, "the reply's compression is damaged") from error
+
+    def _too_large(self) -> ModelError:
+        return ModelError(self.name, "refused", f"the reply is larger than {MOST_BYTES} bytes")
+
+    def _late(self, limit: float, hurried: bool) -> Unavailable:
+        detail = f"{self.host} gave no reply in {limit:.0f} s"
+        return Unavailable(self.name, detail, out_of_time=hurried)
+
+    def _broken(self, error: Exception, limit: float, hurried: bool) -> Unavailable:
+        """Our error for one of the HTTP library; its text never holds the key."""
+        if isinstance(error, httpcore.ConnectTimeout):
+            return Unavailable(self.name, f"{self.host} cannot be reached")
+        if isinstance(error, httpcore.TimeoutException):
+            return self._late(limit, hurried)
+        if isinstance(error, httpcore.ConnectError):
+            detail = f"{self.host} cannot be reached; is the server running?"
+            return Unavailable(self.name, detail)
+        detail = f"the connection to {self.host} broke ({type(error).__name__})"
+        return Unavailable(self.name, detail)
+
+
+def check_url(name: str, base_url: str, *, keyed: bool) -> BaseUrl:
+    """A base URL that ends in ``/``, or an error that says what is wrong with it."""
+    try:
+        url = urlsplit(base_url)
+        host, port = normalize_host(f"[{url.hostname}]") if url.hostname else "", url.port
+    except ValueError as error:
+        raise ConfigError(f"{name}: {base_url!r} is not a URL", key="base_url") from error
+    problem = ""
+    if url.scheme not in DEFAULT_PORTS or not host:
+        problem = "base_url must begin with http:// or https://"
+    elif url.username or url.password:
+        problem = "base_url holds a name or password; use api_key_env"
+    elif not host.isascii() or any(character <= " " for character in host):
+        problem = f"{host!r} is not a host name"
+    elif keyed and url.scheme == "http" and not is_loopback(host):
+        problem = f"a key is not sent to {host} without encryption; use https://"
+    if problem:
+        raise ConfigError(f"{name}: {problem}", key="base_url")
+    path = quote(url.path, safe="/%:@!$&'()*+,;=~").rstrip("/") + "/"
+    return BaseUrl(url.scheme, host, None if port == DEFAULT_PORTS[url.scheme] else port, path)
+
+
+@cache
+def _ssl_context() -> ssl.SSLContext:
+    file, folder = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
+    if file or folder:
+        return ssl.create_default_context(cafile=file, capath=folder)
+    return httpcore.default_ssl_context()
+
+
+def _proxy(url: BaseUrl) -> httpcore.Proxy | None:
+    """The user's proxy for a server; what is meant for this machine never goes to one."""
+    proxies = getproxies()
+    address = proxies.get(url.scheme) or proxies.get("all")
+    if not address or is_loopback(url.host) or proxy_bypass(url.netloc):
+        return None
+    parts = urlsplit(address if "://" in address else f"http://{address}")
+    login = (unquote(parts.username), unquote(parts.password or "")) if parts.username else None
+    return httpcore.Proxy(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}", auth=login)
+
+
+def _host(location: str) -> str:
+    """The host that a redirect names; empty if it names none."""
+    try:
+        return urlsplit(location).hostname or ""
+    except ValueError:
+        return ""
+
+
+def _retry_after(value: str | None) -> float | None:
+    """Seconds from the Retry-After header, which holds seconds or a date."""
+    if value is None:
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            when = parsedate_to_datetime(value)
+        except ValueError:
+            return None
+        # without a time zone there is no telling how far away it is
+        seconds = (when - datetime.now(UTC)).total_seconds() if when.tzinfo else 0.0
+    is_nan = seconds != seconds
+    return None if is_nan else max(0.0, seconds)
+
+
+def _message(body: str) -> str:
+    """The message inside an error body, in the shapes that servers use."""
+    try:
+        data = json.loads(body)
+    except (ValueError, RecursionError):
+        return body
+    # OpenAI: {"error": {"message"}}; vLLM: {"message"}; FastAPI: {"detail"}
+    error = data.get("error", data) if isinstance(data, dict) else data
+    if isinstance(error, dict):
+        error = error.get("message") or error.get("detail") or error
+    return error if isinstance(error, str) else json.dumps(error)

@@ -1,0 +1,467 @@
+"""Layers around a model. Each is a model itself; the outermost comes first.
+
+::
+
+    Traced      emits an event for each call
+    Budgeted    reserves the maximum a call can use, and refuses calls that do not fit
+    Cached      returns the stored reply to the same request  (cache.py)
+    Retrying    repeats calls that failed for a reason that may pass
+    Limited     holds back calls beyond what the endpoint accepts
+    Plugin      turns the errors of another package's backend into ours
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import threading
+import time
+from collections.abc import Callable
+from collections.abc import Sequence
+from contextvars import ContextVar
+from dataclasses import replace
+from typing import Any
+from longtake.tracing import events
+from longtake.errors import LongtakeError
+from longtake.errors import ModelError
+from longtake.llm.backend import AnyBackend
+from longtake.llm.backend import Opening
+from longtake.llm.budget import Ledger
+from longtake.llm.budget import Tries
+from longtake.llm.budget import another_try
+from longtake.llm.budget import counting
+from longtake.llm.chat import Card
+from longtake.llm.chat import Chat
+from longtake.llm.chat import Image
+from longtake.llm.chat import Message
+from longtake.llm.chat import Options
+from longtake.llm.chat import Reply
+from longtake.llm.chat import Unavailable
+from longtake.llm.chat import describe
+from longtake.llm.chat import images
+from longtake.llm.chat import request_hash
+from longtake.llm.budget import REAL
+from longtake.llm.budget import Clock
+from longtake.llm.capabilities import Capabilities
+from longtake.llm.capabilities import HasCapabilities
+from longtake.llm.capabilities import capabilities_of
+from longtake.llm.chat import Counts
+from longtake._util.cancellation import check_stop
+from longtake.types import Usage
+import json
+import sqlite3
+from dataclasses import asdict
+from pathlib import Path
+from filelock import FileLock
+from longtake.llm.chat import ToolCall
+
+
+WAIT = 0.1
+"""Seconds between two looks at whether a call that waits for a place is still wanted."""
+EVERY_OPTION = 26
+"""Permutations: as many as there are options, of which there are never more than letters."""
+
+
+class Middleware:
+    """A model that passes everything on to another; each layer changes one thing about that."""
+
+    def __init__(self, inner: Chat) -> None:
+        self.inner = inner
+
+    @property
+    def card(self) -> Card:
+        """The card of the inner model."""
+        return self.inner.card
+
+    def complete(self, messages: Sequence[Message], options: Options) -> Reply:
+        """Ask the inner model."""
+        return self.inner.complete(messages, options)
+
+    def count(self, text: str) -> int | None:
+        """The inner model's own token count, if it offers one."""
+        return self.inner.count(text) if isinstance(self.inner, Counts) else None
+
+    @property
+    def manner(self) -> Capabilities | None:
+        """What was learned about the inner model's endpoint."""
+        return capabilities_of(self.inner)
+
+    def meet(self) -> None:
+        """Let the inner model learn what its endpoint tells."""
+        if isinstance(self.inner, HasCapabilities):
+            self.inner.meet()
+
+
+class Carded(Middleware):
+    """The same model under another card: other default options, another name."""
+
+    def __init__(self, inner: Chat, card: Card) -> None:
+        super().__init__(inner)
+        self._card = card
+
+    @property
+    def card(self) -> Card:
+        """The given card."""
+        return self._card
+
+
+def introduced(chat: Chat, permutations: int = 0, *, meet: bool = True) -> Chat:
+    """The model as its endpoint describes it, under a card that does not change during a run.
+
+    What is learned meanwhile counts from the next run on, so that a recording of this one can be
+    repeated. ``permutations`` is how often a question is put; 0: as often as it has options if the
+    model is known to prefer a letter, else once.
+    """
+    if meet and isinstance(chat, HasCapabilities):
+        chat.meet()
+    manner = capabilities_of(chat)
+    if manner is None and permutations < 2:
+        return chat
+    usual = EVERY_OPTION if manner is not None and manner.biased else 1
+    return Carded(chat, replace(chat.card, permutations=permutations or usual))
+
+
+class Traced(Middleware):
+    """Emits one event per call, with pictures by digest."""
+
+    def complete(self, messages: Sequence[Message], options: Options) -> Reply:
+        """Ask, and emit what was asked and answered."""
+        for image in images(messages):
+            _offer(image)
+        called = events.ChatCalled(
+            model=self.card.name,
+            prompt=options.prompt,
+            request=request_hash(self.card, messages, options),
+            messages=tuple(describe(message) for message in messages),
+        )
+        try:
+            reply = self.inner.complete(messages, options)
+        # failed calls are part of the story of a run
+        except LongtakeError as error:
+            events.emit(replace(called, error=str(error)))
+            raise
+        tools = []
+        for call in reply.tool_calls:
+            tools.append({"id": call.id, "name": call.name, "arguments": call.arguments})
+        answered = replace(
+            called,
+            reply=reply.text,
+            thinking=reply.thinking,
+            tools=tuple(tools),
+            usage=reply.usage,
+            finish=reply.finish,
+            cached=reply.cached,
+            odds=reply.odds,
+        )
+        events.emit(answered)
+        return reply
+
+
+def _offer(image: Image) -> None:
+    """Offer a picture to the stream, which encodes it only if a sink wants it."""
+    events.picture(image.digest, lambda: image.jpeg)
+
+
+class Budgeted(Middleware):
+    """Counts every call against the question's ledger, and makes none that does not fit."""
+
+    def __init__(self, inner: Chat, ledger: Ledger) -> None:
+        super().__init__(inner)
+        self.ledger = ledger
+
+    def complete(self, messages: Sequence[Message], options: Options) -> Reply:
+        """Ask within the remaining budget."""
+        hold, options = self.ledger.hold(self.card, messages, options)
+        began = self.ledger.clock.now()
+        # endpoints do not bill calls that they refuse, but a failed try still counts as a call
+        cost = None if self.card.price is None else 0.0
+        used = Usage(calls=1, frames=hold.frames, cost=cost)
+        tries = Tries(self.ledger, free=self.card.price is not None)
+        replied = False
+        try:
+            with counting(tries):
+                reply = self.inner.complete(messages, options)
+            replied, used = True, reply.usage
+            # the tries before it are part of what this reply took
+            return replace(reply, usage=reply.usage + tries.failed) if tries.failed.calls else reply
+        except Unavailable as error:
+            used = error.used or used
+            # what looks like a slow model is the question's own time limit
+            if error.out_of_time and self.ledger.limits.seconds is not None:
+                raise self.ledger.out_of_time() from error
+            raise
+        finally:
+            if tries.refused:
+                used = Usage(frames=hold.frames, cost=cost)
+            if not replied:
+                used = replace(used, seconds=self.ledger.clock.now() - began)
+            self.ledger.book(hold, used)
+
+
+class Retrying(Middleware):
+    """Repeats calls that failed for a reason that may pass, with growing pauses."""
+
+    def __init__(
+        self,
+        inner: Chat,
+        *,
+        tries: int = 5,
+        base: float = 1.0,
+        cap: float = 20.0,
+        patience: float = 120.0,
+        clock: Clock = REAL,
+        jitter: random.Random | None = None,
+    ) -> None:
+        super().__init__(inner)
+        self._tries, self._base, self._cap, self._patience = tries, base, cap, patience
+        self._clock = clock
+        self._jitter = jitter or random.Random()
+
+    def complete(self, messages: Sequence[Message], options: Options) -> Reply:
+        """Ask until there is a reply, the tries are used up, or the deadline is near."""
+        began = self._clock.now()
+        for attempt in range(1, self._tries + 1):
+            check_stop()
+            left = self._left(began, options.deadline)
+            try:
+                return self.inner.complete(messages, replace(options, deadline=left))
+            except Unavailable as error:
+                pause = self._pause(attempt, error.retry_after)
+                left = self._left(began, options.deadline)
+                too_late = left is not None and pause >= left
+                # a pause beyond the patience or the deadline would only delay the failure
+                if attempt == self._tries or pause > self._patience or too_late:
+                    raise self._final(error, attempt, pause, too_late) from error
+                events.note(
+                    "retry",
+                    model=self.card.name,
+                    attempt=attempt,
+                    wait=round(pause, 2),
+                    why=error.detail,
+                )
+                another_try(error.detail, error.used)
+                self._clock.sleep(pause)
+        raise AssertionError("unreachable: the last try returns or raises")
+
+    def _left(self, began: float, deadline: float | None) -> float | None:
+        return None if deadline is None else deadline - (self._clock.now() - began)
+
+    def _pause(self, attempt: int, requested: float | None) -> float:
+        """Seconds before the next try: doubling, half of it random, never less than requested."""
+        # jitter spreads the calls that failed together
+        grown = min(self._cap, self._base * 2.0 ** (attempt - 1))
+        return max(requested or 0.0, grown * (0.5 + 0.5 * self._jitter.random()))
+
+    def _final(self, error: Unavailable, attempt: int, pause: float, too_late: bool) -> Unavailable:
+        """The error of the last try, which says how often it was tried."""
+        detail = f"{error.detail} (tried {attempt} of {self._tries} times"
+        if attempt < self._tries:
+            detail += f"; the next try would wait {pause:.0f} s"
+        return Unavailable(
+            error.model,
+            detail + ")",
+            status=error.status,
+            retry_after=error.retry_after,
+            out_of_time=error.out_of_time or too_late,
+            used=error.used,
+        )
+
+
+class Gate:
+    """How many calls an endpoint accepts at once: halved on overload, slowly raised again."""
+
+    def __init__(self, limit: int, *, raise_after: int = 16) -> None:
+        self.most = max(1, limit)
+        self.limit = self.most
+        self.inside = 0
+        self._raise_after = raise_after
+        self._successes = 0
+        self._overloads = 0
+        self._free = threading.Condition()
+
+    def enter(self, timeout: float | None) -> int | None:
+        """Wait for a place; return the number of overloads so far, or ``None`` on timeout."""
+        until = math.inf if timeout is None else time.monotonic() + timeout
+        with self._free:
+            # in short waits, so that cancelled work does not wait on
+            while self.inside >= self.limit:
+                check_stop()
+                left = until - time.monotonic()
+                if left <= 0:
+                    return None
+                self._free.wait(min(left, WAIT))
+            self.inside += 1
+            return self._overloads
+
+    def leave(self, entered: int, *, overloaded: bool, worked: bool) -> None:
+        """Free the place, and adjust the limit to how the call went."""
+        with self._free:
+            self.inside -= 1
+            # calls that ran side by side report the same overload: it halves the limit once
+            if overloaded and entered == self._overloads:
+                self.limit = max(1, self.limit // 2)
+                self._overloads += 1
+                self._successes = 0
+            # one success says little; a row of them says that the overload is over
+            elif worked and self.limit < self.most:
+                self._successes += 1
+                if self._successes >= self._raise_after:
+                    self.limit, self._successes = self.limit + 1, 0
+            self._free.notify_all()
+
+
+make_gate: ContextVar[Callable[[str, int], Gate]] = ContextVar(
+    "longtake_gates", default=lambda _endpoint, limit: Gate(limit)
+)
+"""Makes the gate of an endpoint with a limit; all workers of a cluster share one per endpoint."""
+
+
+class Limited(Middleware):
+    """Makes at most as many calls at once as the endpoint's gate allows."""
+
+    def __init__(self, inner: Chat, gate: Gate) -> None:
+        super().__init__(inner)
+        self.gate = gate
+
+    def complete(self, messages: Sequence[Message], options: Options) -> Reply:
+        """Ask as soon as there is a place."""
+        entered = self.gate.enter(options.deadline)
+        if entered is None:
+            detail = "the endpoint had no free place in time"
+            raise Unavailable(self.card.name, detail, out_of_time=True)
+        overloaded = worked = False
+        try:
+            check_stop()  # the work may have been cancelled while this call waited
+            reply = self.inner.complete(messages, options)
+            worked = True
+            return reply
+        except Unavailable as error:
+            overloaded = error.status == 429
+            raise
+        finally:
+            self.gate.leave(entered, overloaded=overloaded, worked=worked)
+
+
+def open_plugin(backend: AnyBackend, model: Opening[Any]) -> Plugin:
+    """Open a model of another package's backend."""
+    try:
+        chat = backend.open(model)
+    except LongtakeError:
+        raise
+    except Exception as error:
+        detail = f"backend {backend.name!r} cannot open it: {type(error).__name__}: {error}"
+        raise ModelError(model.name, "unavailable", detail) from error
+    return Plugin(chat, name=model.name, backend=backend.name)
+
+
+class Plugin(Middleware):
+    """A model of another package's backend, which may raise anything."""
+
+    def __init__(self, inner: Chat, *, name: str, backend: str) -> None:
+        super().__init__(inner)
+        self._name, self._backend = name, backend
+
+    def complete(self, messages: Sequence[Message], options: Options) -> Reply:
+        """Ask; broken connections become :class:`Unavailable`, which is retried."""
+        try:
+            return self.inner.complete(messages, options)
+        except LongtakeError:
+            raise
+        except Exception as error:
+            detail = f"backend {self._backend!r} failed: {type(error).__name__}: {error}"
+            if isinstance(error, OSError):  # ConnectionError and TimeoutError among them
+                raise Unavailable(self._name, detail) from error
+            raise ModelError(self._name, "unavailable", detail) from error
+
+
+FILE = "replies.sqlite"
+COLUMNS = "request TEXT PRIMARY KEY, model TEXT, prompt TEXT, reply TEXT NOT NULL, made REAL"
+LOCK_SECONDS = 30.0
+"""Seconds to wait while another process writes."""
+
+
+class ReplyStore:
+    """The file, with one connection that one thread uses at a time."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.path = folder / FILE
+        self._lock = threading.Lock()
+        self._connection: sqlite3.Connection | None = None
+
+    def get(self, key: str) -> dict[str, Any] | None:
+        """Return the stored reply, if there is one."""
+        query = "SELECT reply FROM replies WHERE request = ?"
+        with self._lock:
+            row = self._open().execute(query, (key,)).fetchone()
+        return None if row is None else json.loads(row[0])
+
+    def put(self, key: str, model: str, prompt: str, reply: dict[str, Any]) -> None:
+        """Store a reply; the first one for a request stays, so that repeated reads agree."""
+        with self._lock, self._open() as connection:
+            connection.execute(
+                "INSERT OR IGNORE INTO replies VALUES (?, ?, ?, ?, ?)",
+                (key, model, prompt, json.dumps(reply), time.time()),
+            )
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    def _open(self) -> sqlite3.Connection:
+        # opened on first use, so that making a store does not create the file
+        if self._connection is None:
+            connection = sqlite3.connect(self.path, timeout=LOCK_SECONDS, check_same_thread=False)
+            # SQLite waits for other processes, except when it switches to a write-ahead log
+            with FileLock(f"{self.path}.lock", timeout=LOCK_SECONDS, mode=0o600):
+                # with a write-ahead log, a reply need not wait for the disk and survives a crash
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute("PRAGMA synchronous = NORMAL")
+                connection.execute(f"CREATE TABLE IF NOT EXISTS replies ({COLUMNS})")
+            self._connection = connection
+        return self._connection
+
+
+class Cached(Middleware):
+    """Returns the stored reply, marked as such and at no cost, or asks and stores.
+
+    If the cache cannot be read or written, an event says so and the model is asked; the run goes
+    on.
+    """
+
+    def __init__(self, inner: Chat, store: ReplyStore) -> None:
+        super().__init__(inner)
+        self._store = store
+
+    def complete(self, messages: Sequence[Message], options: Options) -> Reply:
+        """Look first, ask second."""
+        key = request_hash(self.card, messages, options)
+        stored = self._stored(key)
+        if stored is not None:
+            calls = tuple(ToolCall(**call) for call in stored["tool_calls"])
+            # the pictures count as seen: what a method looks at does not depend on who paid
+            seen = Usage(frames=sum(1 for _ in images(messages)))
+            return Reply(**{**stored, "tool_calls": calls}, usage=seen, cached=True)
+        reply = self.inner.complete(messages, options)
+        if reply.text or reply.tool_calls:  # an empty reply is a failure, and asking again may help
+            self._keep(key, options.prompt, reply)
+        return reply
+
+    def _stored(self, key: str) -> dict[str, Any] | None:
+        try:
+            return self._store.get(key)
+        except (sqlite3.Error, OSError, ValueError) as error:
+            events.note("cache_failed", file=str(self._store.path), error=str(error))
+            return None
+
+    def _keep(self, key: str, prompt: str, reply: Reply) -> None:
+        # usage is what the first call cost; a stored reply costs nothing
+        kept = asdict(reply)
+        del kept["usage"], kept["cached"]
+        try:
+            self._store.put(key, self.card.name, prompt, kept)
+        except (sqlite3.Error, OSError, ValueError) as error:
+            events.note("cache_failed", file=str(self._store.path), error=str(error))

@@ -1,0 +1,389 @@
+"""What a server's complaint is about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from longtake.llm.http import Endpoint
+import base64
+from collections.abc import Sequence
+from dataclasses import replace
+from longtake.algorithms import sampling
+from longtake.llm.chat import Image
+from longtake.llm.chat import Message
+from longtake.llm.chat import Options
+from longtake.llm.chat import Part
+from longtake.llm.chat import Text
+from longtake.llm.chat import ToolSpec
+from longtake.llm.chat import images
+from longtake.llm.capabilities import Capabilities
+from longtake.llm.capabilities import Rung
+from longtake.llm.structured.schema import bounded_schema
+from longtake.llm.structured.schema import strict_schema
+import json
+import math
+from longtake.tracing import events
+from longtake.llm.chat import Card
+from longtake.llm.chat import Finish
+from longtake.llm.chat import Reply
+from longtake.llm.chat import ToolCall
+from longtake.llm.chat import Unavailable
+from longtake.llm.structured.cleanup import split_thinking
+from longtake.llm.chat import estimate
+from longtake.llm.chat import estimate_messages
+from longtake.types import Usage
+
+
+FEATURES: Mapping[str, tuple[str, ...]] = {
+    "max_tokens": ("max_completion_tokens",),
+    "temperature": ("temperature",),
+    "seed": ("seed",),
+    "stop": ("'stop'", '"stop"', "stop sequences"),
+    "logprobs": ("logprob",),
+    "tools": ("tool",),
+}
+"""Features that can be left out or sent differently, and the words that name them."""
+SCHEMA_WORDS = ("response_format", "json_schema", "json_object", "schema", "grammar", "structured")
+REFUSALS = (400, 404, 422, 500, 501)
+"""Statuses with which servers refuse a feature. 500 is one of them: llama-cpp-python answers so to
+a schema, llama.cpp to pictures for a text model."""
+_KEYWORD = "(?:maxLength|minLength|maxItems|minItems|'minimum'|'maximum'|'pattern')"
+_BOUNDS = re.compile(
+    rf"{_KEYWORD}[^.]{{0,40}}(?:\bnot\b|unsupported)"
+    rf"|(?:unsupported|not (?:permitted|supported|allowed))[^.]{{0,60}}{_KEYWORD}"
+)
+_LOADING = re.compile(r"\bloading\b|\bwarming up\b", re.IGNORECASE)
+_SEEING = r"(?:image|picture|vision|multimodal|multi-modal)"
+_TAKING = r"(?:support|accept|allow|enabl|available|capab)"
+_BLIND = re.compile(
+    rf"mmproj|not a multi-?modal|{_SEEING}[^.]{{0,60}}(?:not|n't)\s(?:be\s)?{_TAKING}"
+    rf"|(?:not|n't)\s{_TAKING}[^.]{{0,60}}{_SEEING}|unsupported[^.]{{0,40}}{_SEEING}",
+    re.IGNORECASE,
+)
+_MOST_IMAGES = re.compile(
+    r"""(?:at\ most|maximum(?:\ of)?|up\ to|no\ more\ than|limit(?:\ of|\ is)?|max(?:imum)?)
+        \D{0,20}(\d{1,4})\s+(?:image|picture)s?
+      | (?:image|picture)s?\b.{0,60}?(?:at\ most|maximum|limit|up\ to|exceed)\D{0,30}(\d{1,4})\b
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+def is_loading(status: int, text: str) -> bool:
+    """Whether the server has yet to load the model."""
+    return status == 503 and _LOADING.search(text) is not None
+
+
+def max_images(text: str) -> int | None:
+    """How many pictures a request may hold, where a complaint says so."""
+    match = _MOST_IMAGES.search(text)
+    return int(match.group(1) or match.group(2)) if match else None
+
+
+def refuses_pictures(status: int, text: str) -> bool:
+    """Whether a complaint says that the model cannot see."""
+    return status in REFUSALS and _BLIND.search(text) is not None
+
+
+def refused_feature(status: int, text: str, body: Mapping[str, Any]) -> str | None:
+    """The feature that a refusal is about, if it was sent and can be left out.
+
+    ``schema`` stands for the way in which a form was asked for, ``bounds`` for limits within it.
+    """
+    if status not in REFUSALS:
+        return None
+    complaint = text.lower()
+    forced = "response_format" in body or "tool_choice" in body
+    if forced and _BOUNDS.search(text):
+        return "bounds"
+    if "response_format" in body and any(word in complaint for word in SCHEMA_WORDS):
+        return "schema"
+    for feature, words in FEATURES.items():
+        if feature in body and any(word in complaint for word in words):
+            # a tool that only carries the form can be done without
+            return "schema" if feature == "tools" and forced else feature
+    return None
+
+
+KEYS = ("max_model_len", "context_length", "context_window", "max_context_length")
+"""What servers call the context length in their list of models."""
+
+
+def reported_context(endpoint: Endpoint, model: str) -> int | None:
+    """The context length of a model, if its server tells one."""
+    listed = endpoint.get("models")
+    entries = listed.get("data") if isinstance(listed, dict) else None
+    for entry in entries if isinstance(entries, list) else []:
+        if isinstance(entry, dict) and entry.get("id") == model:
+            for key in KEYS:
+                if size := _positive(entry.get(key)):
+                    return size
+    # llama.cpp reports it elsewhere
+    props = endpoint.get("../props")
+    defaults = props.get("default_generation_settings") if isinstance(props, dict) else None
+    return _positive(defaults.get("n_ctx")) if isinstance(defaults, dict) else None
+
+
+def _positive(value: Any) -> int | None:
+    is_count = isinstance(value, int) and not isinstance(value, bool) and value > 0
+    return int(value) if is_count else None
+
+
+REPLY_TOOL = "reply"
+"""The tool whose arguments are the reply, where a form is asked for by a tool call."""
+_LABEL = re.compile(r"\s*\[[\d:.]+\]\s*")
+TOP_LOGPROBS = 20
+"""Most tokens whose probability OpenAI and vLLM tell."""
+
+
+def wire_body(
+    model: str, messages: Sequence[Message], options: Options, manner: Capabilities, rung: Rung
+) -> dict[str, Any]:
+    """The body of a request, without anything that the server refused before."""
+    refused = manner.has_refused
+    # newer OpenAI models refuse max_tokens and take the same number under another name
+    most = "max_completion_tokens" if refused("max_tokens") else "max_tokens"
+    body: dict[str, Any] = {
+        "model": model,
+        "messages": [wire_message(message) for message in messages],
+        most: options.max_tokens,
+    }
+    if not refused("temperature"):
+        body["temperature"] = options.temperature
+    if options.seed is not None and not refused("seed"):
+        body["seed"] = options.seed
+    if options.stop and not refused("stop"):
+        body["stop"] = list(options.stop)
+    if options.letters and not refused("logprobs"):
+        body |= {"logprobs": True, "top_logprobs": TOP_LOGPROBS}
+    if options.tools:
+        body["tools"] = [_wire_tool(tool) for tool in options.tools]
+    if options.schema is not None:
+        bounds = not refused("bounds")
+        body |= _form(rung, options.schema, options.max_tokens, bounds)
+    return body
+
+
+def form_rung(options: Options, manner: Capabilities) -> Rung:
+    """The way in which a request asks for its form."""
+    # a forced call would rule out the tools that the request itself offers
+    return "plain" if options.tools and manner.rung == "tool" else manner.rung
+
+
+def _form(rung: Rung, schema: Mapping[str, Any], max_tokens: int, bounds: bool) -> dict[str, Any]:
+    """The fields of a request that ask for a form."""
+    if rung == "plain":
+        return {}
+    if rung == "json_object":
+        return {"response_format": {"type": "json_object"}}
+    # texts are bounded, so that a model that repeats itself still reaches the fields that follow
+    held = strict_schema(bounded_schema(schema, max_tokens) if bounds else schema, bounds=bounds)
+    if rung == "schema_object":
+        return {"response_format": {"type": "json_object", "schema": held}}
+    if rung == "json_schema":
+        named = {"name": REPLY_TOOL, "schema": held, "strict": True}
+        return {"response_format": {"type": "json_schema", "json_schema": named}}
+    function = {
+        "name": REPLY_TOOL,
+        "description": "Gives the reply.",
+        "parameters": held,
+        "strict": True,
+    }
+    chosen = {"type": "function", "function": {"name": REPLY_TOOL}}
+    return {"tools": [{"type": "function", "function": function}], "tool_choice": chosen}
+
+
+def thin(messages: Sequence[Message], most: int) -> list[Message]:
+    """The messages with at most ``most`` pictures, evenly chosen, without the labels of the others.
+
+    A label is the text right before a picture, such as ``[00:01:10]``.
+    """
+    shown = list(images(messages))
+    kept = {id(shown[index]) for index in sampling.uniform(len(shown), most)}
+    thinned = []
+    for message in messages:
+        parts: list[Part] = []
+        for part in message.parts:
+            if isinstance(part, Text) or id(part) in kept:
+                parts.append(part)
+            elif parts and isinstance(parts[-1], Text) and _LABEL.fullmatch(parts[-1].text):
+                parts.pop()
+        thinned.append(replace(message, parts=tuple(parts)))
+    return thinned
+
+
+def wire_message(message: Message) -> dict[str, Any]:
+    """A message as the protocol writes it."""
+    wire: dict[str, Any] = {"role": message.role}
+    # text alone is sent as a string, because text-only servers may accept no list of parts
+    if any(isinstance(part, Image) for part in message.parts):
+        wire["content"] = [_wire_part(part) for part in message.parts]
+    else:
+        wire["content"] = message.text
+    calls = []
+    for call in message.tool_calls:
+        function = {"name": call.name, "arguments": call.arguments}
+        calls.append({"id": call.id, "type": "function", "function": function})
+    if calls:
+        wire["tool_calls"] = calls
+    if message.role == "tool":
+        wire["tool_call_id"] = message.answers
+    return wire
+
+
+def _wire_part(part: Text | Image) -> dict[str, Any]:
+    if isinstance(part, Text):
+        return {"type": "text", "text": part.text}
+    data = base64.b64encode(part.jpeg).decode()
+    return {"type": "image_url", "image_url": {"url": f"data:image/jpeg;base64,{data}"}}
+
+
+def _wire_tool(tool: ToolSpec) -> dict[str, Any]:
+    function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    return {"type": "function", "function": function}
+
+
+FINISHES: Mapping[str, Finish] = {
+    "stop": "stop",
+    "eos": "stop",
+    "length": "length",
+    "tool_calls": "tool_calls",
+    "function_call": "tool_calls",
+}
+"""Finish reasons of servers; any other is ``other``."""
+
+
+LIKELY = 0.2
+"""Probability of all letters together, below which a model was about to say something else.
+
+Models that think first give letters next to nothing; tiny ones that might also begin with "The"
+give them 0.4.
+"""
+MOST_TOKENS = 10**9
+"""A count above this is an error of the server, not a count."""
+
+
+def read_reply(
+    card: Card, data: Any, messages: Sequence[Message], seconds: float, letters: Sequence[str] = ()
+) -> Reply:
+    """The reply in a response body; a body without a message is a failure that may pass."""
+    if isinstance(data, dict) and data.get("error"):  # some gateways report errors with status 200
+        raise Unavailable(card.name, f"the server reports {json.dumps(data['error'])[:300]}")
+    try:
+        choice = data["choices"][0]
+        message = choice["message"]
+        content = _content(message.get("content"))
+    except (KeyError, IndexError, TypeError, AttributeError) as error:
+        raise Unavailable(card.name, "the server's reply holds no message") from error
+    # some servers leave the thinking in the text, others give it a field of its own
+    thinking, text = split_thinking(content)
+    field = message.get("reasoning_content") or message.get("reasoning")
+    if isinstance(field, str) and field.strip():
+        thinking = f"{field.strip()}\n{thinking}".strip()
+    refusal = message.get("refusal")
+    if isinstance(refusal, str) and not text:
+        text = refusal  # that the model declines is its reply
+    calls = _tool_calls(message.get("tool_calls"))
+    usage = _usage(card, data.get("usage"), messages, content + thinking, seconds)
+    finish = FINISHES.get(str(choice.get("finish_reason")), "other")
+    served = data.get("model")
+    model = served if isinstance(served, str) else card.model
+    odds = _odds(choice.get("logprobs"), letters) if letters else {}
+    return Reply(text, thinking, calls, usage, finish, model, odds=odds)
+
+
+def declined(data: Any) -> bool:
+    """Whether the model declined to answer: such a reply says nothing about forms."""
+    return isinstance(data["choices"][0]["message"].get("refusal"), str)
+
+
+def _odds(logprobs: Any, letters: Sequence[str]) -> dict[str, float]:
+    """The probability of each letter as the first token; empty if the server does not tell."""
+    odds: dict[str, float] = {}
+    for token, logprob in _first_token(logprobs):
+        # tokens come with a space or a bracket before the letter; "a" is a word, not a letter
+        letter = token.strip(" \t\n\u2581\u0120(\"'*")
+        if letter in letters:
+            odds[letter] = odds.get(letter, 0.0) + math.exp(min(0.0, logprob))
+    return odds
+
+
+def _first_token(logprobs: Any) -> list[tuple[str, float]]:
+    """The likeliest first tokens, in either of the two shapes that servers use."""
+    told = logprobs if isinstance(logprobs, dict) else {}
+    content, older = told.get("content"), told.get("top_logprobs")
+    pairs: list[tuple[Any, Any]] = []
+    if isinstance(content, list) and content and isinstance(content[0], dict):
+        for each in content[0].get("top_logprobs") or []:
+            if isinstance(each, dict):
+                pairs.append((each.get("token"), each.get("logprob")))
+    elif isinstance(older, list) and older and isinstance(older[0], dict):
+        pairs = list(older[0].items())
+    return [
+        (token, float(logprob))
+        for token, logprob in pairs
+        if isinstance(token, str) and isinstance(logprob, int | float)
+    ]
+
+
+def _content(content: Any) -> str:
+    """A content, which is a string or a list of parts, as text."""
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    return "".join(part["text"] for part in content if part.get("type", "text") == "text")
+
+
+def _tool_calls(calls: Any) -> tuple[ToolCall, ...]:
+    read: list[ToolCall] = []
+    for number, call in enumerate(calls if isinstance(calls, list) else []):
+        function = call.get("function") if isinstance(call, dict) else None
+        # a call without a name cannot be carried out, and must not be guessed
+        if not isinstance(function, dict) or not isinstance(function.get("name"), str):
+            events.note("tool_call_dropped", call=str(call)[:200])
+            continue
+        arguments = function.get("arguments")
+        if not isinstance(arguments, str):  # some servers send an object instead of JSON text
+            arguments = json.dumps({} if arguments is None else arguments)
+        identity = str(call.get("id") or f"call-{number}")
+        read.append(ToolCall(identity, function["name"], arguments))
+    return tuple(read)
+
+
+def _count(value: Any) -> int | None:
+    """A number of tokens as a server reports it; ``None`` if it cannot be one."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not 0 <= value <= MOST_TOKENS:  # false for NaN too
+        return None
+    return int(value)
+
+
+def _usage(card: Card, usage: Any, messages: Sequence[Message], said: str, seconds: float) -> Usage:
+    """What the call used; estimated if the server does not say, because it was not free."""
+    frames = sum(1 for _ in images(messages))
+    told = usage if isinstance(usage, dict) else {}
+    tokens_in, tokens_out = _count(told.get("prompt_tokens")), _count(told.get("completion_tokens"))
+    cached = 0
+    if tokens_in is not None:
+        details = told.get("prompt_tokens_details")
+        if isinstance(details, dict):
+            cached = min(tokens_in, _count(details.get("cached_tokens")) or 0)
+        # a reply that says something was not written in no tokens
+        tokens_out = tokens_out or (estimate(said) if said else 0)
+    else:
+        guess = estimated_usage(card, messages, said, seconds)
+        tokens_in, tokens_out = guess.tokens_in, guess.tokens_out
+        events.note("usage_estimated", model=card.name, tokens_in=tokens_in, tokens_out=tokens_out)
+        return guess
+    cost = None if card.price is None else card.price.of(tokens_in, cached, tokens_out)
+    return Usage(1, tokens_in, cached, tokens_out, frames, round(seconds, 4), cost)
+
+
+def estimated_usage(card: Card, messages: Sequence[Message], said: str, seconds: float) -> Usage:
+    """What a call used, by our own count of its words and pictures."""
+    frames = sum(1 for _ in images(messages))
+    tokens_in, tokens_out = estimate_messages(messages), estimate(said)
+    cost = None if card.price is None else card.price.of(tokens_in, 0, tokens_out)
+    return Usage(1, tokens_in, 0, tokens_out, frames, round(seconds, 4), cost)

@@ -1,0 +1,241 @@
+"""Whether a model prefers a letter, whatever the letter stands for.
+
+The questions have no answer, and every option stands at every letter once: a model without a
+preference gives each letter a quarter.
+"""
+
+from __future__ import annotations
+
+from longtake.llm.chat import Chat
+from longtake.llm.chat import Options
+from longtake.llm.chat import say
+from longtake.llm.capabilities import capabilities_of
+from longtake.llm.structured.letters import read_letter
+from longtake.types import LETTERS
+from longtake.types import Question
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from dataclasses import field
+from dataclasses import replace
+from typing import Protocol
+from typing import runtime_checkable
+import numpy as np
+from longtake.errors import ModelError
+from longtake.llm.chat import Image
+from longtake.llm.chat import Message
+from longtake.llm.chat import Reply
+from longtake.llm.capabilities import LADDER
+from longtake.llm.capabilities import Capabilities
+from longtake.types import Frame
+
+
+QUESTIONS = (
+    ("Which object is in the closed box?", ("a key", "a coin", "a button", "a ring")),
+    ("What does the man in the film do next?", ("he sits", "he waves", "he turns", "he waits")),
+    ("Why does the woman leave the room?", ("a call", "a noise", "a friend", "a smell")),
+    ("What colour is the car behind the house?", ("red", "blue", "green", "white")),
+    ("Where did the child put the ball?", ("a shelf", "a chair", "a bag", "a table")),
+    ("Which day was the picture taken?", ("Monday", "Tuesday", "Thursday", "Friday")),
+)
+"""Each with four options, none of which can be known."""
+
+
+def measure_bias(chat: Chat) -> dict[str, float]:
+    """The share of each letter over all questions and orders; remembered with the model."""
+    letters = LETTERS[:4]
+    shares = dict.fromkeys(letters, 0.0)
+    for text, options in QUESTIONS:
+        for shift in range(len(options)):
+            question = Question(text, options[shift:] + options[:shift])
+            for letter, share in _preferred(chat, question).items():
+                shares[letter] += share
+    total = sum(shares.values())
+    if not total:
+        return {}
+    measured = {letter: round(share / total, 3) for letter, share in shares.items()}
+    manner = capabilities_of(chat)
+    if manner is not None:
+        manner.learn(bias=measured)
+    return measured
+
+
+def _preferred(chat: Chat, question: Question) -> dict[str, float]:
+    """The odds of each letter where the endpoint tells them, else the letter that it names."""
+    lines = [
+        f"{letter}. {option}" for letter, option in zip(LETTERS, question.options, strict=False)
+    ]
+    asked = "\n".join([question.text, *lines, "Choose one. Reply with the letter only."])
+    wanted = tuple(question.letters) if chat.card.letters else ()
+    tokens = 1 if wanted else 64
+    reply = chat.complete([say("user", asked)], Options(max_tokens=tokens, letters=wanted))
+    if reply.odds:
+        total = sum(reply.odds.values())
+        return {letter: odds / total for letter, odds in reply.odds.items()}
+    letter = read_letter(reply.text, question)
+    return {} if letter is None else {letter: 1.0}
+
+
+QUESTION = "Which of these is an animal: a stone, a horse, a spoon?"
+# JSON mode is refused by some servers unless the prompt asks for JSON
+IN_JSON = f"{QUESTION} Reply in JSON."
+SCHEMA = {
+    "type": "object",
+    "properties": {"animal": {"type": "string", "enum": ["stone", "horse", "spoon"]}},
+    "required": ["animal"],
+    "additionalProperties": False,
+}
+READ_WORDS = 100
+"""Words in the prompt that the reading speed is measured on."""
+WRITTEN_TOKENS = 32
+"""Tokens in the reply that the writing speed is measured on."""
+
+
+@runtime_checkable
+class Endpointed(Protocol):
+    """A chat that knows what its endpoint offers."""
+
+    def context(self) -> int | None:
+        """The context length the endpoint reports."""
+
+
+@dataclass(frozen=True)
+class ProbeReport:
+    """What a probe found; ``None`` is unknown."""
+
+    model: str
+    reachable: bool
+    seconds: float | None = None
+    """Time of one short reply, after another that may have loaded the model."""
+    json_schema: bool | None = None
+    """Whether a schema was accepted and followed."""
+    reply: str = ""
+    """The reply that should follow the schema."""
+    vision: bool | None = None
+    """Whether it named the colours of pictures."""
+    context: int | None = None
+    problem: str = ""
+    form: str = ""
+    """The way in which typed replies are asked for (see :mod:`longtake.llm.capabilities`)."""
+    verdicts: Mapping[str, str] = field(default_factory=dict)
+    """What became of each way that was tried: ``accepted, not enforced``, …"""
+    letters: bool | None = None
+    """Whether letters can be asked for by log-probability."""
+    reading: float | None = None
+    """Prompt tokens per second."""
+    writing: float | None = None
+    """Reply tokens per second."""
+    bias: Mapping[str, float] = field(default_factory=dict)
+    """Share of each letter on questions without an answer; empty: not measured."""
+
+
+def probe(chat: Chat) -> ProbeReport:
+    """Ask a few short questions and report."""
+    name, manner = chat.card.name, capabilities_of(chat)
+    # the server may have changed since it was asked last
+    if manner is not None:
+        manner.forget()
+    try:
+        # the first call may load the model, and would be timed with it
+        chat.complete([say("user", "Reply with the word yes.")], Options(max_tokens=8))
+        began = time.monotonic()
+        reply = _typed(chat, QUESTION)
+        seconds = time.monotonic() - began
+        _negotiate(chat, manner)
+        report = ProbeReport(name, reachable=True, seconds=round(seconds, 3), reply=reply.text)
+        return _described(report, chat, manner)
+    except ModelError as error:
+        return ProbeReport(name, reachable=False, problem=str(error))
+
+
+def _typed(chat: Chat, question: str) -> Reply:
+    typed = Options(max_tokens=64, schema=SCHEMA, prompt="probe")
+    return chat.complete([say("user", question)], typed)
+
+
+def _negotiate(chat: Chat, manner: Capabilities | None) -> None:
+    """Go down the ladder until the server keeps to what it accepts."""
+    for _ in LADDER:
+        if manner is None or manner.rung == "plain" or manner.rung in manner.known.verdicts:
+            return
+        _typed(chat, IN_JSON)
+
+
+def _described(report: ProbeReport, chat: Chat, manner: Capabilities | None) -> ProbeReport:
+    """The report with everything that takes further questions."""
+    report = replace(report, vision=_sees(chat), context=_context(chat))
+    if manner is None:
+        return replace(report, json_schema=_fits(report.reply))
+    offered = _offers_letters(chat, manner)
+    reading, writing = _speeds(chat)
+    manner.learn(reading=reading, writing=writing)
+    verdicts = dict(manner.known.verdicts)
+    return replace(
+        report,
+        json_schema=verdicts.get("json_schema") == "enforced",
+        form=manner.rung,
+        verdicts=verdicts,
+        letters=offered,
+        reading=reading,
+        writing=writing,
+        bias=dict(manner.known.bias),
+    )
+
+
+def _offers_letters(chat: Chat, manner: Capabilities) -> bool | None:
+    asked = "Which is an animal?\nA. a stone\nB. a horse\nReply with the letter only."
+    chat.complete([say("user", asked)], Options(max_tokens=1, letters=("A", "B")))
+    return manner.known.letters
+
+
+def _speeds(chat: Chat) -> tuple[float | None, float | None]:
+    """Prompt and reply tokens per second; a new prompt each time, so that no cache has read it."""
+    unread = f"{time.time()} " + " ".join(f"word{number}" for number in range(READ_WORDS))
+    began = time.monotonic()
+    read = chat.complete([say("user", unread)], Options(max_tokens=1)).usage.tokens_in
+    middle = time.monotonic()
+    counting = "Count from 1 to 50, separated by commas."
+    written = chat.complete([say("user", counting)], Options(max_tokens=WRITTEN_TOKENS)).usage
+    ended = time.monotonic()
+    return _rate(read, middle - began), _rate(written.tokens_out, ended - middle)
+
+
+def _rate(tokens: int, seconds: float) -> float | None:
+    return round(tokens / seconds, 1) if tokens and seconds > 0 else None
+
+
+def _fits(text: str) -> bool:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return False
+    return isinstance(value, dict) and value.get("animal") in ("stone", "horse", "spoon")
+
+
+def _sees(chat: Chat) -> bool | None:
+    """Whether it names the colours of two pictures; a model that refuses pictures cannot see."""
+    if chat.card.vision is False:
+        return False
+    # two colours, because a blind model may guess one
+    for colour, rgb in (("red", (220, 20, 20)), ("blue", (20, 20, 220))):
+        picture = Image(Frame(0.0, np.full((224, 224, 3), rgb, np.uint8)))
+        question = "Which colour fills this picture? Reply with one word."
+        message: Message = say("user", picture, question)
+        try:
+            # enough for models that think before they reply
+            said = chat.complete([message], Options(max_tokens=512)).text.lower()
+        except ModelError:
+            return False
+        if colour not in said:
+            return False
+    return True
+
+
+def _context(chat: Chat) -> int | None:
+    if not isinstance(chat, Endpointed):
+        return chat.card.context
+    try:
+        return chat.context() or chat.card.context
+    except ModelError:
+        return chat.card.context

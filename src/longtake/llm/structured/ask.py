@@ -1,0 +1,272 @@
+"""Asking a model for a typed reply.
+
+::
+
+    guess = ask(run["llm"], "videoagent/predict", Guess, question=question, seen=story)
+
+Keyword arguments other than those below fill the prompt's slots. A reply that cannot be read is
+asked for again, with the reason, and then one decisive field at a time; after that the step's
+documented default stands. An event notes each of these. Without a default an error is raised.
+Nothing is ever made up in place of a reply.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar, overload
+
+from pydantic import BaseModel
+
+from longtake.tracing import events
+from longtake import prompts
+from longtake.errors import ModelError
+from longtake.llm.chat import Chat, Image, Message, Options, Reply, Text, say
+from longtake.llm.middleware import Carded
+from longtake.llm.capabilities import capabilities_of
+from longtake.llm.structured.reader import UnreadableReply
+from longtake.prompts import Plain
+from longtake.llm.structured.fit import fit_to_context
+from longtake.llm.structured.form import ReplyForm, is_cut, text_before_loop
+from longtake._util.timecode import clock
+from longtake.types import Frame
+
+M = TypeVar("M", bound=BaseModel)
+T = TypeVar("T")
+REQUIRED: Any = object()
+"""No default: an unreadable reply raises an error."""
+QUOTED = 2000
+"""Characters of an unreadable reply that the model is shown again …"""
+CUT_QUOTED = 200
+"""… and of one that was cut off."""
+FIELD_TOKENS = 160
+"""Tokens of a reply that is one field."""
+
+
+@overload
+def ask(
+    chat: Chat,
+    prompt: str,
+    reply: type[M],
+    *,
+    frames: Sequence[Frame] = (),
+    default: T = REQUIRED,
+    temperature: float | None = None,
+    max_tokens: int | None = None,
+    seed: int | None = None,
+    **slots: Any,
+) -> M | T: ...
+@overload
+def ask(
+    chat: Chat,
+    prompt: str,
+    reply: type[str] = str,
+    *,
+    frames: Sequence[Frame] = (),
+    default: T = REQUIRED,
+    temperature: float | None = None,
+    max_tokens: int | None = None,
+    seed: int | None = None,
+    **slots: Any,
+) -> str | T: ...
+def ask(
+    chat: Chat,
+    prompt: str,
+    reply: type[Any] = str,
+    *,
+    frames: Sequence[Frame] = (),
+    default: Any = REQUIRED,
+    temperature: float | None = None,
+    max_tokens: int | None = None,
+    seed: int | None = None,
+    **slots: Any,
+) -> Any:
+    """The model's reply as ``reply``, a pydantic model or ``str``.
+
+    A :class:`~longtake.types.Question` among the slots decides which letters a
+    :data:`~longtake.llm.structured.schema.Letter` may be.
+    """
+    form = ReplyForm.of(reply, slots)
+    own = chat.card.options
+    options = Options(
+        temperature=own.temperature if temperature is None else temperature,
+        max_tokens=own.max_tokens if max_tokens is None else max_tokens,
+        schema=form.schema,
+        seed=own.seed if seed is None else seed,
+        prompt=prompt,
+    )
+    messages = compose(chat, prompt, slots, frames, form.instruction, options.max_tokens)
+    return converse(chat, messages, options, form, default)
+
+
+def compose(
+    chat: Chat,
+    prompt: str,
+    slots: Mapping[str, Any],
+    frames: Sequence[Frame],
+    instruction: str,
+    reply_tokens: int,
+) -> list[Message]:
+    """The messages of a prompt, trimmed to the model's context."""
+    card = chat.card
+    pictures = [Image(frame, card.max_pixels, card.picture_tokens) for frame in frames]
+    if pictures and chat.card.vision is False:
+        raise ModelError(
+            chat.card.name, "refused", f"takes no pictures, and {prompt} shows {len(pictures)}"
+        )
+
+    def build(values: Mapping[str, Any]) -> list[Message]:
+        rendered = prompts.load(prompt).render(**values)
+        rule = prompts.load("shared/material").text.strip()
+        shown: list[str | Image] = []
+        for picture in pictures:
+            shown += [f"[{clock(picture.time)}]", picture]
+        *before, last = rendered.user
+        parts = [*before, *shown, f"{last}\n\n{instruction}".strip()]
+        system = f"{rule}\n\n{rendered.system}".strip()
+        return [say("system", system), say("user", *(part for part in parts if part))]
+
+    messages = fit_to_context(chat, prompt, build, slots, reply_tokens)
+    if pictures:
+        seen = tuple(events.Seen(picture.time, picture.digest) for picture in pictures)
+        events.emit(events.FramesSeen(purpose=prompt, frames=seen))
+    return messages
+
+
+def converse(
+    chat: Chat, messages: list[Message], options: Options, form: ReplyForm, default: Any
+) -> Any:
+    """Ask, read, and where the reply cannot be read, ask in smaller steps before giving up.
+
+    ::
+
+        the whole form                       the request itself
+        the whole form, with what was wrong  asked_again, unless the first reply was cut off
+        one decisive field at a time         asked_for_field
+        the default, or an error             default_taken
+
+    A model that never manages a whole form is asked for its fields from the start
+    (:attr:`~longtake.llm.chat.Card.by_field`).
+    """
+    problem = ""
+    try:
+        if chat.card.by_field and form.lacking({}):
+            return _singly(chat, messages, options, form)
+        reply = chat.complete(messages, options)
+        try:
+            return _heard(chat, form.read(reply), whole=True)
+        except UnreadableReply as error:
+            problem = str(error)
+        # a model whose reply ran out of room rambles on when asked again; one that only thought
+        # too long does not
+        if not (is_cut(reply) and reply.text.strip() and form.lacking({})):
+            reply = _again(chat, messages, options, form, reply, problem)
+            try:
+                return _heard(chat, form.read(reply), whole=True)
+            except UnreadableReply as error:
+                problem = str(error)
+        value = _field_by_field(chat, messages, options, form, reply, problem)
+        return _heard(chat, value, whole=False)
+    except (UnreadableReply, ModelError) as error:
+        # a prompt that just fitted may be too long with another turn
+        if isinstance(error, ModelError) and (error.problem != "context" or not problem):
+            raise
+        if default is REQUIRED:
+            detail = f"the reply to {options.prompt} cannot be used: {problem or error}"
+            raise ModelError(chat.card.name, "unreadable", detail) from error
+        events.note(
+            "default_taken",
+            prompt=options.prompt,
+            model=chat.card.name,
+            why=str(error),
+            default=plain_data(default),
+        )
+        return default
+
+
+def _heard(chat: Chat, value: Any, *, whole: bool) -> Any:
+    """The value; whether the model managed a whole form is remembered with its endpoint."""
+    manner = capabilities_of(chat)
+    if manner is not None:
+        manner.heard(whole=whole)
+    return value
+
+
+def _singly(chat: Chat, messages: Sequence[Message], options: Options, form: ReplyForm) -> Any:
+    """The decisive fields, each asked for alone from the start; raises :class:`UnreadableReply`."""
+    members: dict[str, Any] = {}
+    for name in form.lacking({}):
+        request, single = form.single(name)
+        small = replace(
+            options, schema=single.schema, max_tokens=min(options.max_tokens, FIELD_TOKENS)
+        )
+        answer = chat.complete(_instead(messages, form.instruction, request), small)
+        members |= single.read(answer).model_dump()
+    return form.assemble(members)
+
+
+def _instead(messages: Sequence[Message], instruction: str, request: str) -> list[Message]:
+    """The messages with one field asked for in place of the whole form."""
+    *before, last = messages
+    *parts, text = last.parts
+    assert isinstance(text, Text)
+    asked = Text(f"{text.text.removesuffix(instruction).rstrip()}\n\n{request}".strip())
+    return [*before, replace(last, parts=(*parts, asked))]
+
+
+def _again(
+    chat: Chat,
+    messages: Sequence[Message],
+    options: Options,
+    form: ReplyForm,
+    reply: Reply,
+    problem: str,
+) -> Reply:
+    """The reply to the same request, put once more with what was wrong."""
+    events.note("asked_again", prompt=options.prompt, model=chat.card.name, why=problem)
+    instruction = Plain(form.instruction or prompts.phrase("shared", "plain_text"))
+    again = prompts.load("shared/reask").render(problem=problem, form=instruction)
+    return chat.complete([*messages, _quoted(reply), say("user", *again.user)], options)
+
+
+def _field_by_field(
+    chat: Chat,
+    messages: Sequence[Message],
+    options: Options,
+    form: ReplyForm,
+    reply: Reply,
+    problem: str,
+) -> Any:
+    """The reply from its decisive fields, each asked for alone; raises :class:`UnreadableReply`."""
+    members = form.known(reply)
+    names = form.lacking(members)
+    if not names:
+        raise UnreadableReply(problem)
+    # a model that thinks needs its room for that
+    room = options.max_tokens if reply.thinking else min(options.max_tokens, FIELD_TOKENS)
+    for name in names:
+        events.note(
+            "asked_for_field", prompt=options.prompt, model=chat.card.name, field=name, why=problem
+        )
+        request, single = form.single(name)
+        small = replace(options, schema=single.schema, max_tokens=room)
+        answer = chat.complete([*messages, _quoted(reply), say("user", request)], small)
+        members |= single.read(answer).model_dump()
+    return form.assemble(members)
+
+
+def _quoted(reply: Reply) -> Message:
+    """An unreadable reply as the model's own turn, shortened."""
+    # a model that is shown how it rambled rambles on
+    text = text_before_loop(reply)[: CUT_QUOTED if is_cut(reply) else QUOTED]
+    return say("assistant", text or prompts.phrase("shared", "empty"))
+
+
+def plain_data(value: Any) -> Any:
+    """A default as the trace records it."""
+    return value.model_dump(mode="json") if isinstance(value, BaseModel) else value
+
+
+def with_options(chat: Chat, **changes: Any) -> Chat:
+    """The same model with other standing options: ``with_options(chat, temperature=0.7)``."""
+    return Carded(chat, replace(chat.card, options=replace(chat.card.options, **changes)))

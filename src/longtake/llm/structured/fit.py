@@ -1,0 +1,156 @@
+"""Prompts that fit the model's context, checked before they are sent.
+
+The longest piece of quoted material loses lines from its middle until prompt and reply have room:
+notes are in time order, and most questions are about a film's beginning or end. An event records
+what was left out. :class:`LinesByDistance` chooses the lines to drop by distance instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from longtake.tracing import events
+from longtake.errors import ModelError
+from longtake.llm.chat import Chat, Image, Message
+from longtake.llm.chat import PER_MESSAGE, count, estimate_image, estimate_messages
+from longtake.prompts import Plain, phrase, words
+from longtake.types import Line, Question, Segment
+
+ROOM = 32
+"""Tokens kept free on top of the count: chat templates add some of their own."""
+
+Build = Callable[[Mapping[str, Any]], list[Message]]
+
+
+class LinesByDistance(list[Line]):
+    """Lines ranked by distance to the given moments; the farthest are dropped first."""
+
+    def __init__(self, lines: Iterable[Line], times: Sequence[float]) -> None:
+        super().__init__(lines)
+        self.times = tuple(times)
+
+    def nearest(self, keep: int) -> LinesByDistance:
+        """The ``keep`` lines nearest to a moment, in time order."""
+        return LinesByDistance((self[number] for number in sorted(self._ranked()[:keep])), self.times)
+
+    def within(self, most: int) -> LinesByDistance:
+        """The nearest lines, up to ``most`` words in total."""
+        total = 0
+        for keep, number in enumerate(self._ranked()):
+            total += len(self[number].text.split())
+            if total > most:
+                return self.nearest(keep)
+        return self
+
+    def _ranked(self) -> list[int]:
+        return sorted(range(len(self)), key=lambda number: (self._distance(self[number]), number))
+
+    def _distance(self, line: Line) -> float:
+        start, end = line.segment.start, line.segment.end
+        return min((max(0.0, start - time, time - end) for time in self.times), default=0.0)
+
+
+def fit_to_context(
+    chat: Chat, prompt: str, build: Build, slots: Mapping[str, Any], reply_tokens: int
+) -> list[Message]:
+    """The messages that ``build`` makes from the slots, with material trimmed until they fit."""
+    messages = build(slots)
+    context = chat.card.context
+    if context is None:
+        return messages
+    most = context - reply_tokens - ROOM
+    # the estimate errs on the high side; only a prompt that seems too long is counted exactly
+    if estimate_messages(messages) <= most or measure(chat, messages) <= most:
+        return messages
+    trimming = _Trimming(slots)
+    while (name := trimming.longest()) is not None:
+        trimming.shorten(name, lambda values: measure(chat, build(values)) <= most)
+        messages = build(trimming.values())
+        if measure(chat, messages) <= most:
+            left_out = trimming.left_out()
+            events.note(
+                "notes_trimmed", prompt=prompt, model=chat.card.name, lines_left_out=left_out
+            )
+            return messages
+    raise ModelError(
+        chat.card.name,
+        "context",
+        f"{prompt} needs about {measure(chat, messages)} tokens and {reply_tokens} for the reply; "
+        f"the model holds {context}",
+    )
+
+
+def measure(chat: Chat, messages: Sequence[Message]) -> int:
+    """Tokens of a conversation, counted by the endpoint's tokenizer where there is one."""
+    pictures = sum(estimate_image(p) for m in messages for p in m.parts if isinstance(p, Image))
+    return pictures + sum(PER_MESSAGE + count(chat, message.text) for message in messages)
+
+
+def trim(lines: Sequence[str], keep: int) -> list[str]:
+    """The first and last lines, ``keep`` in total, and between them a line that counts the rest."""
+    if keep >= len(lines):
+        return list(lines)
+    head = (keep + 1) // 2
+    gap = phrase("shared", "lines_left_out", number=len(lines) - keep)
+    return [*lines[:head], gap, *lines[len(lines) - (keep - head) :]]
+
+
+class _Trimming:
+    """The slots of a prompt, and how many lines of their material are kept."""
+
+    def __init__(self, slots: Mapping[str, Any]) -> None:
+        self._slots = slots
+        self._lines: dict[str, list[str]] = {}
+        for name, value in slots.items():
+            lines = _lines(value)
+            if len(lines) > 1:
+                self._lines[name] = lines
+        self._kept = {name: len(lines) for name, lines in self._lines.items()}
+
+    def longest(self) -> str | None:
+        """The slot with the most text among those that can still lose lines."""
+        sizes: dict[str, int] = {}
+        for name, number in self._kept.items():
+            if number > 2:
+                sizes[name] = sum(map(len, trim(self._lines[name], number)))
+        return max(sizes, key=sizes.__getitem__) if sizes else None
+
+    def shorten(self, name: str, fits: Callable[[Mapping[str, Any]], bool]) -> None:
+        """Keep as many lines of a slot as fit, fewer than now; two if no number does."""
+        low, high = 2, self._kept[name] - 1
+        while low < high:
+            middle = (low + high + 1) // 2
+            self._kept[name] = middle
+            if fits(self.values()):
+                low = middle
+            else:
+                high = middle - 1
+        self._kept[name] = low
+
+    def values(self) -> dict[str, Any]:
+        """The slots with their material trimmed."""
+        values = dict(self._slots)
+        for name in self.left_out():
+            values[name] = _shortened(self._slots[name], self._lines[name], self._kept[name])
+        return values
+
+    def left_out(self) -> dict[str, int]:
+        """How many lines each trimmed slot has lost."""
+        lost = {name: len(lines) - self._kept[name] for name, lines in self._lines.items()}
+        return {name: number for name, number in lost.items() if number}
+
+
+def _shortened(value: Any, lines: Sequence[str], keep: int) -> Any:
+    return value.nearest(keep) if isinstance(value, LinesByDistance) else "\n".join(trim(lines, keep))
+
+
+def _lines(value: Any) -> list[str]:
+    """The lines of a slot with material; our own words and the question are never trimmed."""
+    if isinstance(value, Plain | Question | Segment | bool | int | float):
+        return []
+    if isinstance(value, LinesByDistance):
+        return [words(line) for line in value]
+    if isinstance(value, str | Line | list | tuple | Mapping):
+        return words(value).splitlines()
+    return []

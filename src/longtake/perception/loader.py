@@ -1,0 +1,103 @@
+"""The models that see, read and hear, each loaded on first use and then kept."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+
+from longtake.config import PerceptionSettings
+from longtake.errors import ConfigError
+from longtake.perception.speech import MoonshineListener
+from longtake.perception.encoders import BuiltIns, open_encoder, open_image_text_encoder
+from longtake.perception.efficientnet import EfficientNetLite2
+from longtake.perception.minilm import MiniLM
+from longtake.perception.ocr import RapidReader
+from longtake.perception.protocols import ImageEncoder, ImageTextEncoder, SpeechRecognizer, TextReader
+from longtake.perception.retriever import RetrievalHead
+from longtake.perception.runtime import Compute, return_memory
+from longtake.perception.speech import WhisperListener
+
+
+class PerceptionModels:
+    """The models that the settings name; shared by every film of a session."""
+
+    def __init__(
+        self, settings: PerceptionSettings, cache: Path, *, images: ImageTextEncoder | None = None
+    ) -> None:
+        self.settings = settings
+        self._compute = Compute(
+            threads=settings.threads, batch=settings.batch, compiled=settings.compile
+        )
+        self._builtins = BuiltIns(cache, self._compute)
+        self._images = images
+
+    @property
+    def tagger(self) -> EfficientNetLite2:
+        """Tags of pictures; always the built-in network."""
+        return self._builtins.tagger
+
+    def free_pictures(self) -> None:
+        """Free the memory of the built-in network for pictures; it is loaded again on use."""
+        self._builtins.tagger.unload()
+        return_memory()
+
+    def free_listener(self) -> None:
+        """The same for the built-in speech recogniser."""
+        if isinstance(self.listener, MoonshineListener):
+            self.listener.unload()
+            return_memory()
+
+    def free_reader(self) -> None:
+        """The same for the built-in reader of on-screen text."""
+        if isinstance(self.reader, RapidReader):
+            self.reader.unload()
+            return_memory()
+
+    @property
+    def sentences(self) -> MiniLM:
+        """Sentence embeddings."""
+        return self._builtins.sentences
+
+    @cached_property
+    def images(self) -> ImageTextEncoder:
+        """Pictures and texts in one space, for search (``perception.images``)."""
+        if self._images is not None:
+            return self._images
+        folder = _folder(self.settings.images_folder)
+        return open_image_text_encoder(self.settings.images, self._builtins, folder=folder)
+
+    @cached_property
+    def scene_encoder(self) -> ImageEncoder:
+        """How pictures look, for finding where that changes (``perception.scene_encoder``)."""
+        folder = _folder(self.settings.scene_encoder_folder)
+        return open_encoder(self.settings.scene_encoder, self._builtins, folder=folder)
+
+    @cached_property
+    def retriever(self) -> RetrievalHead | None:
+        """The trained head that scores clips against texts, if one is configured."""
+        if not self.settings.retriever:
+            return None
+        return RetrievalHead(Path(self.settings.retriever), self.images, compute=self._compute)
+
+    @cached_property
+    def reader(self) -> TextReader | None:
+        """The reader of on-screen text, unless switched off."""
+        return RapidReader(compute=self._compute) if self.settings.reader else None
+
+    @cached_property
+    def listener(self) -> SpeechRecognizer | None:
+        """The speech recogniser, unless switched off."""
+        if self.settings.listener == "none":
+            return None
+        if self.settings.listener == "moonshine":
+            return MoonshineListener(compute=self._compute)
+        if not self.settings.whisper_model:
+            raise ConfigError(
+                "perception.listener is whisper; name its model in perception.whisper_model",
+                key="perception.whisper_model",
+            )
+        return WhisperListener(self.settings.whisper_model)
+
+
+def _folder(setting: str) -> Path | None:
+    return Path(setting) if setting else None

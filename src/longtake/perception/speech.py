@@ -1,0 +1,406 @@
+"""Language codes as containers write them, and whether a listener understands them."""
+
+from __future__ import annotations
+
+from longtake.perception.protocols import SpeechRecognizer
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+from typing import Any
+import numpy as np
+from longtake.errors import MissingExtra
+from longtake.errors import ModelError
+from longtake.perception.protocols import Heard
+from longtake.perception.protocols import UnsupportedSpeech
+from longtake.perception.runtime import Compute
+from longtake.perception.runtime import OnnxSession
+from longtake._util.cancellation import check_stop
+from longtake.types import Line
+from longtake.types import Segment
+from longtake._util.versions import version_of
+
+if TYPE_CHECKING:
+    from longtake.perception.protocols import Samples
+
+
+# ISO 639-2 codes (both forms) of languages that films are tagged with, and their two-letter codes
+_TWO = {
+    "ara": "ar",
+    "ben": "bn",
+    "bul": "bg",
+    "cat": "ca",
+    "ces": "cs",
+    "cze": "cs",
+    "chi": "zh",
+    "zho": "zh",
+    "dan": "da",
+    "deu": "de",
+    "ger": "de",
+    "dut": "nl",
+    "nld": "nl",
+    "ell": "el",
+    "gre": "el",
+    "eng": "en",
+    "est": "et",
+    "fas": "fa",
+    "per": "fa",
+    "fin": "fi",
+    "fra": "fr",
+    "fre": "fr",
+    "heb": "he",
+    "hin": "hi",
+    "hrv": "hr",
+    "hun": "hu",
+    "ind": "id",
+    "ita": "it",
+    "jpn": "ja",
+    "kor": "ko",
+    "lav": "lv",
+    "lit": "lt",
+    "may": "ms",
+    "msa": "ms",
+    "nor": "no",
+    "nob": "no",
+    "pol": "pl",
+    "por": "pt",
+    "ron": "ro",
+    "rum": "ro",
+    "rus": "ru",
+    "slk": "sk",
+    "slo": "sk",
+    "slv": "sl",
+    "spa": "es",
+    "srp": "sr",
+    "swe": "sv",
+    "tam": "ta",
+    "tel": "te",
+    "tgl": "tl",
+    "tha": "th",
+    "tur": "tr",
+    "ukr": "uk",
+    "urd": "ur",
+    "vie": "vi",
+}
+_UNKNOWN = {"", "und", "mul", "mis", "zxx", "unknown"}
+
+
+def two_letters(code: str | None) -> str | None:
+    """``en`` for ``eng``, ``en-US`` and ``EN``; ``None`` if the code says nothing (``und``)."""
+    short = (code or "").strip().lower().replace("_", "-").partition("-")[0]
+    if short in _UNKNOWN:
+        return None
+    return _TWO.get(short, short)
+
+
+def understands(listener: SpeechRecognizer, code: str | None) -> bool:
+    """Whether the listener knows a declared language; true if the code says nothing."""
+    language = two_letters(code)
+    return language is None or language in listener.languages
+
+
+RATE = 16_000
+LEAST = -0.5
+"""Mean log-probability below which a stretch does not count as English (measured; see above)."""
+PIECE = 60.0
+"""Maximum seconds given to the voice detector at once; cuts are made where it is quietest."""
+STRETCH = 30.0
+"""Length in seconds of the stretches that are judged as a whole."""
+TOKENS_PER_SECOND = 6.5
+"""Upper bound on speech rate; a model that repeats itself would go on for ever."""
+LOOPED = 3
+"""Tokens that repeat what came before, from which on a reply without an end goes in circles."""
+SHORTEST = RATE // 10
+"""Samples below which there is nothing to decode."""
+_BEGIN, _END = 1, 2  # Moonshine's token ids
+_SPACE = "\u2581"  # what its vocabulary has for a space
+
+
+@dataclass(frozen=True)
+class _Said:
+    segment: Segment
+    text: str
+    certainty: float
+    """Mean log-probability per token."""
+    tokens: int
+
+
+class MoonshineListener:
+    """The built-in listener."""
+
+    languages: tuple[str, ...] = ("en",)
+
+    def __init__(self, *, compute: Compute | None = None, least: float = LEAST) -> None:
+        try:
+            version = version_of("moonshine-voice")
+        except ModuleNotFoundError as error:
+            raise MissingExtra("speech", "speech recognition") from error
+        self._least = least
+        self._compute = compute or Compute()
+        self._lock = threading.Lock()  # models are loaded once, however many threads ask
+        self.key = f"moonshine-tiny-en-{version}:{least}:ended"
+
+    @cached_property
+    def _loaded(self) -> tuple[Path, Recogniser]:
+        """The folder of the weights and what decodes with them, loaded on first use."""
+        import moonshine_voice
+
+        folder = Path(moonshine_voice.__file__).parent / "assets" / "tiny-en"
+        if not folder.is_dir():
+            detail = "this version ships without its model; install 0.0.65"
+            raise ModelError("moonshine-voice", "unavailable", detail)
+        return folder, Recogniser(folder, self._compute)
+
+    def unload(self) -> None:
+        """Free the memory of the models; they are loaded again on use."""
+        with self._lock:
+            self.__dict__.pop("_loaded", None)
+
+    def listen(self, samples: Samples, start: float = 0.0) -> Heard:
+        """English lines with film times; other speech is reported, not transcribed."""
+        # callers may pass views and other types of float
+        samples = np.ascontiguousarray(samples, np.float32)
+        if samples.ndim != 1:
+            raise ValueError(f"samples must be one channel, not an array of shape {samples.shape}")
+        said: list[_Said] = []
+        for offset, piece in pieces(samples):
+            check_stop()
+            said += self._transcribe(piece, start + offset / RATE)
+        lines: list[Line] = []
+        unsupported: list[UnsupportedSpeech] = []
+        for stretch in stretches(said):
+            certainty = _certainty(stretch)
+            if certainty < self._least:
+                span = Segment(stretch[0].segment.start, max(line.segment.end for line in stretch))
+                why = f"certainty {certainty:.2f} per token, {self._least:.2f} needed"
+                unsupported.append(UnsupportedSpeech(span, f"not understood as English ({why})"))
+            else:
+                lines.extend(Line(line.segment, line.text) for line in stretch)
+        return Heard(tuple(lines), tuple(unsupported), "en" if lines else None)
+
+    def _transcribe(self, piece: Samples, start: float) -> list[_Said]:
+        with self._lock:
+            folder, recogniser = self._loaded
+        said = []
+        for begin, end in voiced(folder, piece):
+            check_stop()
+            text, certainty, tokens = recogniser.decode(piece[int(begin * RATE) : int(end * RATE)])
+            if text:
+                said.append(_Said(Segment(start + begin, start + end), text, certainty, tokens))
+        return said
+
+
+def voiced(folder: Path, samples: Samples) -> list[tuple[float, float]]:
+    """Start and end of each stretch of speech in seconds, by Moonshine's voice detector."""
+    from moonshine_voice import ModelArch
+    from moonshine_voice.transcriber import Transcriber
+
+    options = {
+        "return_audio_data": "false",
+        "identify_speakers": "false",
+        "skip_transcription": "true",
+    }
+    # a new one each time, which costs nothing: it carries its state over to the next sound
+    detector = Transcriber(folder, ModelArch.TINY, options=options)
+    try:
+        found = detector.transcribe_without_streaming(samples.tolist(), RATE).lines
+    finally:
+        detector.close()
+    longest = len(samples) / RATE
+    spans = [(line.start_time, min(line.start_time + line.duration, longest)) for line in found]
+    return [(begin, end) for begin, end in spans if end > begin]
+
+
+class Recogniser:
+    """Decodes speech, and tells how sure the model is of it."""
+
+    def __init__(self, folder: Path, compute: Compute) -> None:
+        # one thread: a second gains little on a network this small, and pictures need the core
+        alone = replace(compute, threads=compute.threads or 1)
+        self._encoder = OnnxSession(folder / "encoder_model.ort", alone)
+        self._decoder = OnnxSession(folder / "decoder_model_merged.ort", alone)
+        self._vocabulary = vocabulary((folder / "tokenizer.bin").read_bytes())
+        self._past = [name for name in self._decoder.inputs if name.startswith("past_key_values.")]
+        self._present = [name.replace("past_key_values.", "present.") for name in self._past]
+
+    def decode(self, samples: Samples) -> tuple[str, float, int]:
+        """The words, the mean log-probability of the model's own best tokens, and their number."""
+        if len(samples) < SHORTEST:
+            return "", 0.0, 0
+        mask = np.ones((1, len(samples)), np.int64)
+        audio = {"input_values": samples[None], "attention_mask": mask}
+        (states,) = self._encoder.run(("last_hidden_state",), audio)
+        _, heads, _, width = self._decoder.inputs[self._past[0]]
+        past = {name: np.zeros((1, heads, 0, width), np.float32) for name in self._past}
+        logs: list[float] = []
+        tokens: list[int] = []
+        token, first = _BEGIN, True
+        while token != _END and len(logs) < max(2, len(samples) / RATE * TOKENS_PER_SECOND):
+            feed = {
+                "input_ids": np.array([[token]], np.int64),
+                "encoder_hidden_states": states,
+                "encoder_attention_mask": mask,
+                "use_cache_branch": np.array([not first]),
+                **past,
+            }
+            logits, *present = self._decoder.run(("logits", *self._present), feed)
+            for name, value in zip(self._past, present, strict=True):
+                # from the second step on, the encoder's part comes out empty
+                if first or ".decoder." in name:
+                    past[name] = value
+            row = logits[0, -1].astype(np.float64)
+            token, first = int(row.argmax()), False
+            tokens.append(token)
+            logs.append(float(row.max() - _logsumexp(row)))
+        if token != _END:
+            tokens = without_loop(tokens)
+        return self._text(tokens), float(np.mean(logs)), len(logs)
+
+    def _text(self, tokens: Sequence[int]) -> str:
+        # the first three tokens mark beginning and end
+        spelled = b"".join(self._vocabulary[token] for token in tokens if token > _END)
+        return spelled.decode("utf-8", "replace").replace(_SPACE, " ").strip()
+
+
+def without_loop(tokens: Sequence[int]) -> list[int]:
+    """Tokens of a reply that found no end, without the phrase that it repeated until then."""
+    for length in range(1, len(tokens)):
+        repeated = 0
+        while repeated < len(tokens) - length:
+            at = len(tokens) - 1 - repeated
+            if tokens[at] != tokens[at - length]:
+                break
+            repeated += 1
+        if repeated >= LOOPED:
+            return list(tokens[: len(tokens) - repeated])
+    return list(tokens)
+
+
+def vocabulary(stored: bytes) -> list[bytes]:
+    """Moonshine's tokens: each is stored as its length, of one byte or two, and its bytes."""
+    tokens, place = [], 0
+    while place < len(stored):
+        length, place = stored[place], place + 1
+        if length >= 128:
+            length, place = stored[place] * 128 + length - 128, place + 1
+        tokens.append(stored[place : place + length])
+        place += length
+    return tokens
+
+
+def _certainty(stretch: Sequence[_Said]) -> float:
+    """Mean log-probability per token over several lines; 0 if there are no tokens to judge by."""
+    tokens = sum(line.tokens for line in stretch)
+    total = sum(line.certainty * line.tokens for line in stretch)
+    return total / tokens if tokens else 0.0
+
+
+def _logsumexp(row: Any) -> float:
+    top = row.max()
+    return float(top + np.log(np.exp(row - top).sum()))
+
+
+def pieces(samples: Samples, longest: float = PIECE) -> list[tuple[int, Samples]]:
+    """Consecutive pieces of at most ``longest`` seconds, cut where the last quarter is quietest."""
+    size, step = int(longest * RATE), RATE // 10
+    cut_off, begin = [], 0
+    while len(samples) - begin > size:
+        # only the last quarter, so that pieces stay long
+        late = samples[begin + size * 3 // 4 : begin + size]
+        loud = np.square(late[: len(late) // step * step].reshape(-1, step)).sum(axis=1)
+        cut = begin + size * 3 // 4 + int(loud.argmin()) * step + step // 2
+        cut_off.append((begin, samples[begin:cut]))
+        begin = cut
+    if begin < len(samples):
+        cut_off.append((begin, samples[begin:]))
+    return cut_off
+
+
+def stretches(said: Sequence[_Said], longest: float = STRETCH) -> list[list[_Said]]:
+    """Consecutive lines in groups of at most ``longest`` seconds; a single line may be longer."""
+    groups: list[list[_Said]] = []
+    for line in said:
+        if groups and line.segment.end - groups[-1][0].segment.start <= longest:
+            groups[-1].append(line)
+        else:
+            groups.append([line])
+    return groups
+
+
+BATCH = 16
+"""Stretches of up to 30 seconds that a GPU recognises at once."""
+
+
+class WhisperListener:
+    """Any CTranslate2 Whisper model, by size (``base``) or folder."""
+
+    def __init__(
+        self,
+        model: str | Path = "base",
+        *,
+        cache: Path | None = None,
+        download: bool = False,
+        compute: Compute | None = None,
+    ) -> None:
+        try:
+            from faster_whisper import BatchedInferencePipeline, WhisperModel
+        except ImportError as error:
+            raise MissingExtra("whisper", "speech recognition by Whisper") from error
+        threads = (compute or Compute()).threads
+        try:
+            engine = WhisperModel(
+                str(model),
+                cpu_threads=threads,
+                download_root=str(cache) if cache else None,
+                local_files_only=not download,
+            )
+        # errors of the hub and of the runtime share no base class
+        except Exception as error:
+            detail = f"cannot be loaded ({error}); give a folder, or allow the download"
+            raise ModelError(f"whisper {model}", "unavailable", detail) from error
+        key = f"faster-whisper:{Path(model).name}"
+        if engine.model.device == "cuda":
+            self._set(engine, f"{key}:batched", BatchedInferencePipeline(engine))
+        else:
+            self._set(engine, key)
+
+    @classmethod
+    def around(cls, engine: Any, key: str, batched: Any = None) -> WhisperListener:
+        """Wrap an engine that is already loaded, and the pipeline that gives it batches."""
+        listener = cls.__new__(cls)
+        listener._set(engine, key, batched)
+        return listener
+
+    def _set(self, engine: Any, key: str, batched: Any = None) -> None:
+        self._engine, self._batched = engine, batched
+        self._lock = threading.Lock()
+        self.key = key
+        self.languages: tuple[str, ...] = tuple(engine.supported_languages)
+
+    def listen(self, samples: Samples, start: float = 0.0) -> Heard:
+        """Lines in the spoken language, with film times."""
+        samples = np.ascontiguousarray(samples, np.float32)
+        if len(samples) == 0:
+            return Heard()
+        lines = []
+        with self._lock:  # segments are decoded while they are iterated
+            parts, info = self._transcribed(samples)
+            for part in parts:
+                check_stop()
+                text = part.text.strip()
+                if text:
+                    end = max(part.end, part.start)
+                    lines.append(Line(Segment(start + part.start, start + end), text))
+        return Heard(tuple(lines), (), info.language if lines else None)
+
+    def _transcribed(self, samples: Samples) -> Any:
+        """Lines, decoded while they are iterated, and what is known about the sound."""
+        if self._batched is None:
+            return self._engine.transcribe(samples, vad_filter=True)
+        # without time stamps a line would be as long as its stretch, up to half a minute
+        return self._batched.transcribe(
+            samples, vad_filter=True, batch_size=BATCH, without_timestamps=False
+        )

@@ -1,0 +1,275 @@
+"""Encoders in the folder layout of Hugging Face transformers, run by PyTorch (extra ``gpu``).
+
+``perception.images = "transformers"`` with ``perception.images_folder`` opens any model of the
+shapes of CLIP, SigLIP or DINOv2. Everything is read from its folder: the network (``config.json``,
+``*.safetensors``), the preparation of pictures (``preprocessor_config.json``) and the tokenizer.
+On a GPU it computes in bfloat16; pictures are resized there too. Copying and resizing have one
+stream and the network another, so that the pictures of one film are prepared while those of
+another are encoded, and decoding on the same GPU waits for neither.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from longtake.errors import MissingExtra, ModelError
+from longtake.perception.card_encoder import identity
+from longtake.perception.pixels import Preprocessing
+from longtake.perception.runtime import Compute, batches, stack, unit
+from longtake.types import Frame
+
+if TYPE_CHECKING:
+    from longtake.perception.encoders import EncoderSetup
+    from longtake.perception.protocols import Array
+
+BATCH = 64
+"""Pictures per run on a GPU."""
+ALIGNED = 128
+"""A width of which a GPU's matrix units take whole tiles."""
+_FILTERS = {2: "bilinear", 3: "bicubic"}
+"""Resampling filters by their numbers in Pillow, which preprocessor files use."""
+
+
+class TorchImageEncoder:
+    """A vision model in a folder."""
+
+    def __init__(self, folder: Path, *, name: str, compute: Compute | None = None) -> None:
+        torch = _torch()
+        self.name = name
+        self.pixels = preprocessing(name, folder)
+        self.device = "cuda" if torch.cuda.is_available() else "cpu"
+        self._dtype = torch.bfloat16 if self.device == "cuda" else torch.float32
+        self._model = _load(name, folder, self._dtype, self.device)
+        if self.device == "cuda":
+            align_hidden_layers(self._model)
+        compute = compute or Compute()
+        self._batch = compute.batch or (BATCH if self.device == "cuda" else 4)
+        self._compiled = compute.compiled
+        network = _network(self._model)
+        self._network = torch.compile(network) if self._compiled else network
+        # one batch at a time: the network fills the GPU, and films share it
+        self._turn = threading.Lock()
+        self._stream = torch.cuda.Stream() if self.device == "cuda" else None
+        self._preparing = torch.cuda.Stream() if self.device == "cuda" else None
+        blank = torch.zeros(self._batch, 3, self.pixels.side, self.pixels.side)
+        self.dim = int(self._vectors(blank).shape[1])
+        self.key = f"{name}:{_weights_identity(folder)}:{self.pixels.key}:{self._dtype}"
+
+    @property
+    def size(self) -> int:
+        """Shorter side in pixels that frames need."""
+        return self.pixels.size
+
+    def images(self, frames: Sequence[Frame]) -> Array:
+        """One unit row per frame."""
+        parts = []
+        for some in batches(frames, self._batch):
+            # a compiled network is compiled again for every size of a batch
+            padding = self._batch - len(some) if self._compiled else 0
+            pixels = self._ready([*some, *[some[-1]] * padding])
+            with self._turn, _on(self._stream):
+                values = self._vectors(pixels)
+            # waiting for the result is not part of the turn: the next batch is queued meanwhile
+            with _on(self._stream):
+                parts.append(values[: len(some)].float().cpu().numpy())
+        return unit(stack(parts, self.dim))
+
+    def _ready(self, frames: Sequence[Frame]) -> Any:
+        """Prepared frames that the network's stream may use."""
+        with _on(self._preparing):
+            pixels = self._prepared(frames)
+        if self._stream is not None:
+            self._stream.wait_stream(self._preparing)
+            pixels.record_stream(self._stream)
+        return pixels
+
+    def _vectors(self, pixels: Any) -> Any:
+        torch = _torch()
+        with torch.inference_mode():
+            return self._network(pixels.to(self.device, self._dtype))
+
+    def _prepared(self, frames: Sequence[Frame]) -> Any:
+        """Frames × 3 × side × side, resized and normalised where the network runs."""
+        torch = _torch()
+        mean = torch.tensor(self.pixels.mean, device=self.device)[:, None, None]
+        std = torch.tensor(self.pixels.std, device=self.device)[:, None, None]
+        shapes = {frame.pixels.shape for frame in frames}
+        if len(shapes) > 1:  # frames of several films
+            return torch.cat([self._prepared([frame]) for frame in frames])
+        stacked = torch.from_numpy(np.stack([frame.pixels for frame in frames]))
+        values = stacked.to(self.device).permute(0, 3, 1, 2).float()
+        return (resized(values, self.pixels) / 255 - mean) / std
+
+
+class TorchImageTextEncoder(TorchImageEncoder):
+    """A vision model and its text model, in one space."""
+
+    thresholds: Mapping[str, float] = {}
+
+    def __init__(self, folder: Path, *, name: str, compute: Compute | None = None) -> None:
+        super().__init__(folder, name=name, compute=compute)
+        scale = getattr(self._model, "logit_scale", None)
+        bias = getattr(self._model, "logit_bias", None)
+        self.logit_scale = None if scale is None else float(scale.exp())
+        self.logit_bias = None if bias is None else float(bias)
+        self._tokenizer = _tokenizer(name, folder)
+
+    def texts(self, texts: Sequence[str]) -> Array:
+        """One unit row per text."""
+        torch = _torch()
+        parts = []
+        for some in batches(texts, self._batch):
+            with self._turn, _on(self._stream), torch.inference_mode():
+                # SigLIP was trained on texts padded to their full length
+                feed = self._tokenizer(
+                    list(some), padding="max_length", truncation=True, return_tensors="pt"
+                )
+                values = _features(self._model.get_text_features(**feed.to(self.device)))
+                parts.append(values.float().cpu().numpy())
+        return unit(stack(parts, self.dim))
+
+
+def open_transformers(setup: EncoderSetup) -> TorchImageEncoder:
+    """The encoder in a folder; with its text model if it has one."""
+    config = _json(setup.name, setup.folder / "config.json")
+    kind = TorchImageTextEncoder if "text_config" in config else TorchImageEncoder
+    return kind(setup.folder, name=setup.name, compute=setup.compute)
+
+
+def preprocessing(name: str, folder: Path) -> Preprocessing:
+    """What ``preprocessor_config.json`` says about pictures."""
+    file = folder / "preprocessor_config.json"
+    config = _json(name, file)
+    try:
+        crop = bool(config.get("do_center_crop"))
+        size = config["size"]
+        resize = int(size.get("shortest_edge") or size["height"])
+        side = int(config["crop_size"]["height"]) if crop else resize
+        return Preprocessing(
+            side=side,
+            resize=resize,
+            mean=tuple(map(float, config["image_mean"])),  # type: ignore[arg-type]
+            std=tuple(map(float, config["image_std"])),  # type: ignore[arg-type]
+            filter=_FILTERS[config["resample"]],  # type: ignore[arg-type]
+            fit="crop" if crop else "squash",
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        detail = f"{file} does not say how to prepare pictures ({error!r})"
+        raise ModelError(name, "refused", detail) from error
+
+
+def resized(values: Any, pixels: Preprocessing) -> Any:
+    """Pictures (n × 3 × height × width) as squares, cropped or squashed as the model expects."""
+    from torch.nn import functional
+
+    height, width = values.shape[-2:]
+    target = (pixels.side, pixels.side)
+    if pixels.fit == "crop":
+        scale = pixels.resize / min(width, height)
+        target = (round(height * scale), round(width * scale))
+    scaled = functional.interpolate(values, target, mode=pixels.filter, antialias=True)
+    top, left = (target[0] - pixels.side) // 2, (target[1] - pixels.side) // 2
+    square = scaled[..., top : top + pixels.side, left : left + pixels.side]
+    # as Pillow does: whole numbers, within their range
+    return square.round().clamp(0, 255)
+
+
+def _network(model: Any) -> Callable[[Any], Any]:
+    """The model as a function from prepared pictures to vectors."""
+    if hasattr(model, "get_image_features"):
+        return lambda values: _features(model.get_image_features(pixel_values=values))
+    return lambda values: _features(model(pixel_values=values))
+
+
+def _features(output: Any) -> Any:
+    # transformers 5 returns an object, 4 returned the tensor
+    return getattr(output, "pooler_output", output)
+
+
+def _on(stream: Any) -> AbstractContextManager[Any]:
+    """Queue work on a stream, if there is one."""
+    return nullcontext() if stream is None else _torch().cuda.stream(stream)
+
+
+def _torch() -> Any:
+    try:
+        import torch
+    except ImportError as error:
+        raise MissingExtra("gpu", "this encoder") from error
+    return torch
+
+
+def _load(name: str, folder: Path, dtype: Any, device: str) -> Any:
+    try:
+        from transformers import AutoModel
+    except ImportError as error:
+        raise MissingExtra("gpu", "this encoder") from error
+    if not any(folder.glob("*.safetensors")):
+        detail = f"{folder} holds no *.safetensors; copy a model folder of transformers there"
+        raise ModelError(name, "unavailable", detail)
+    try:
+        # only tensors are read, and no code that comes with a model is run
+        model = AutoModel.from_pretrained(
+            folder,
+            local_files_only=True,
+            use_safetensors=True,
+            trust_remote_code=False,
+            dtype=dtype,
+        )
+    except (OSError, ValueError, RuntimeError, KeyError) as error:
+        first = (str(error).splitlines() or [type(error).__name__])[0]
+        raise ModelError(name, "refused", f"{folder} cannot be loaded ({first})") from error
+    return model.to(device).eval()
+
+
+def _tokenizer(name: str, folder: Path) -> Any:
+    from transformers import AutoTokenizer
+
+    try:
+        return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    except (OSError, ValueError, KeyError) as error:
+        raise ModelError(name, "refused", f"{folder} has no usable tokenizer ({error})") from error
+
+
+def _weights_identity(folder: Path) -> str:
+    files = sorted(folder.glob("*.safetensors"))
+    joined = " ".join(identity(file) for file in files)
+    return hashlib.sha256(joined.encode()).hexdigest()[:16]
+
+
+def _json(name: str, file: Path) -> dict[str, Any]:
+    try:
+        config = json.loads(file.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise ModelError(name, "unavailable", f"{file} cannot be read ({error})") from error
+    if not isinstance(config, dict):
+        raise ModelError(name, "refused", f"{file} is not a JSON object")
+    return config
+
+
+def align_hidden_layers(model: Any) -> None:
+    """Widen the hidden layers of a vision model's MLPs to a multiple of :data:`ALIGNED`, in place.
+
+    The new units have no weights, so the results are the same, and a GPU is 6 % faster
+    (``docs/scale.md``). SigLIP-SO400M's 4,304 become 4,352.
+    """
+    from torch.nn import functional
+
+    for block in getattr(model, "vision_model", model).modules():
+        into, out = getattr(block, "fc1", None), getattr(block, "fc2", None)
+        if into is None or out is None or into.out_features != out.in_features:
+            continue
+        missing = -into.out_features % ALIGNED
+        into.weight.data = functional.pad(into.weight.data, (0, 0, 0, missing))
+        out.weight.data = functional.pad(out.weight.data, (0, missing))
+        if into.bias is not None:
+            into.bias.data = functional.pad(into.bias.data, (0, missing))
+        into.out_features = out.in_features = into.out_features + missing

@@ -1,0 +1,1 @@
+"""Settings become a store, films, models, a method and a run."""

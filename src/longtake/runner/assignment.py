@@ -1,0 +1,168 @@
+"""Who answers: a model for each role, and a team.
+
+``--model X`` names a model for all roles, ``--model ROLE=X`` for one; ``team`` is a role like any
+other. :func:`read_role_assignment` is the only place that reads this notation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+from longtake import registry
+from longtake.errors import ConfigError, unknown
+from longtake.agents.team import DEFAULT_TEAM, Member, read_team
+
+TEAM = "team"
+CAPTIONER = "captioner"
+WORDS_CAPTIONER = "senses/words"
+"""Describes pictures by text and speech alone, for small models."""
+DEFAULT_METHOD = "videoagent"
+BUILT_IN_METHOD = "lookup"
+"""The method for models that are built in: they read well and see little, so they look things up in
+what the film says and shows."""
+ONE_MODEL_METHOD = "auto"
+"""The method where one other model fills every role: as good as the best single method that was
+measured, at a fraction of its tokens (``docs/auto.md``)."""
+_BUILT_IN = ("local/", "socratic/", "senses")
+DEFAULT_MODELS = {
+    "llm": "local/qwen2.5-1.5b",
+    "vlm": "socratic/qwen2.5-1.5b",
+    "captioner": "senses",
+}
+"""The models that fill roles for which none is named; all of them run on this machine."""
+TEAM_SIZE = 3
+"""Agents in a team that is made of one model."""
+_ROLE = re.compile(r"[a-z][a-z_]*")
+
+
+class RoleAssignment(NamedTuple):
+    """One ``--model`` option."""
+
+    role: str
+    """Empty: every role."""
+    model: str
+
+    def __str__(self) -> str:
+        return f"{self.role}={self.model}" if self.role else self.model
+
+
+def read_role_assignment(text: str) -> RoleAssignment:
+    """``vlm=lab/acuity=0.8`` is a model for one role, ``lab/acuity=0.8`` one for all."""
+    # a model's own name may hold "=", so what precedes the first one must look like a role
+    role, equals, model = text.partition("=")
+    if equals and _ROLE.fullmatch(role):
+        return RoleAssignment(role, model)
+    return RoleAssignment("", text)
+
+
+def roles_of(methods: Sequence[str]) -> tuple[str, ...]:
+    """The roles of all these methods, each once."""
+    roles: dict[str, None] = {}
+    for name in methods:
+        roles |= dict.fromkeys(registry.methods.get(name).roles)
+    return tuple(roles)
+
+
+@dataclass(frozen=True)
+class ModelAssignment:
+    """Models by role, and a team."""
+
+    models: Sequence[str] = ()
+    """Assignments, as ``--model`` takes them."""
+    team: Path | None = None
+    """A team file."""
+    offline: bool = False
+    """Refuse models that are not on this machine."""
+    replies: bool = True
+    """Keep replies in the film's folder and use them again."""
+    roster: tuple[Member, ...] = ()
+    """A team that is already loaded; it takes precedence over the file."""
+    beside: tuple[str, ...] = ()
+    """Roles of other methods in the same comparison; naming a model for them is no mistake."""
+
+    @property
+    def assignments(self) -> list[RoleAssignment]:
+        """The parsed ``--model`` options, in order."""
+        return [read_role_assignment(text) for text in self.models]
+
+    @property
+    def everyone(self) -> str:
+        """The model for all roles; empty if none is named."""
+        return self._last("")
+
+    @property
+    def names_captioner(self) -> bool:
+        """Whether a model is named that describes pictures."""
+        return bool(self._last(CAPTIONER) or self.everyone)
+
+    @property
+    def names_team(self) -> bool:
+        """Whether a team is given, by a file, by its members or by a model in that role."""
+        return bool(self.team or self.roster or self._last(TEAM))
+
+    @property
+    def default_method(self) -> str:
+        """The method where none is named; it depends on what the models can do."""
+        named = [assignment.model for assignment in self.assignments]
+        has_team = bool(self.team or self.roster)
+        if not has_team and all(model.startswith(_BUILT_IN) for model in named):
+            return BUILT_IN_METHOD
+        if self.everyone and not self.everyone.startswith(_BUILT_IN):
+            return ONE_MODEL_METHOD
+        return DEFAULT_METHOD
+
+    def or_else(self, model: str) -> ModelAssignment:
+        """The same casting, with this model for the roles that no other is named for."""
+        if not model or self.everyone or self.roster:
+            return self
+        return replace(self, models=(model, *self.models))
+
+    def among(self, methods: Sequence[str]) -> ModelAssignment:
+        """The same casting, for several methods that share one set of models."""
+        return replace(self, beside=roles_of(methods))
+
+    def names(self, roles: Sequence[str], *, pictures: bool = True) -> dict[str, str]:
+        """The model of each role except the team.
+
+        Without pictures there is nothing to see, so the text model is the default for every role.
+        """
+        self._check_roles(roles)
+        defaults = DEFAULT_MODELS
+        if not pictures:
+            defaults = dict.fromkeys(DEFAULT_MODELS, DEFAULT_MODELS["llm"])
+        names = {}
+        for role in roles:
+            if role == TEAM:
+                continue
+            name = self._last(role) or self.everyone or defaults.get(role, "")
+            if not name:
+                raise ConfigError(f"no model fills the role {role}; name one: --model {role}=NAME")
+            names[role] = name
+        return names
+
+    def members(self) -> Sequence[Member]:
+        """The team: loaded, from the file, three agents of one model, or else the built-in one."""
+        if self.roster:
+            return self.roster
+        if self.team is not None:
+            return read_team(self.team)
+        if model := self._last(TEAM) or self.everyone:
+            numbers = range(1, TEAM_SIZE + 1)
+            return [Member(name=f"agent {number}", model=model) for number in numbers]
+        return DEFAULT_TEAM
+
+    def _last(self, role: str) -> str:
+        """The last model that was named for a role: later options win."""
+        named = [assignment.model for assignment in self.assignments if assignment.role == role]
+        return named[-1] if named else ""
+
+    def _check_roles(self, roles: Sequence[str]) -> None:
+        known = list(dict.fromkeys((*roles, *self.beside)))
+        # a mistyped role would otherwise be ignored, and the default model used
+        for assignment in self.assignments:
+            if assignment.role not in ("", TEAM, *known):
+                raise unknown("role", assignment.role, known, where=f"--model {assignment}")

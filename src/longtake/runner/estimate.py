@@ -1,0 +1,148 @@
+"""The most a question can cost, from the method's own bounds and the models' prices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from longtake.footage.protocol import Footage
+from longtake.methods.base import Composed, Method, StageOdds, bounds_of, words
+from longtake.llm.chat import Chat
+from longtake.llm.chat import estimate as estimate_tokens
+from longtake.prompts import show_question
+from longtake.runner.session import Session, registered_name
+from longtake.agents.verify import LEAST_TOKENS, MOST, SHARE
+from longtake.agents.run import Run
+from longtake.types import Question
+
+N = TypeVar("N", int, float)
+TOKENS_PER_WORD = 1.4
+"""Typical of English text; a rough figure, like the whole estimate."""
+PICTURE_TOKENS = 765
+"""For endpoints that do not say: four tiles of 512 pixels at 170 tokens each, plus 85 (GPT-4o in
+OpenAI's vision guide)."""
+FORM_TOKENS = 60
+"""Tokens of each call beyond the words of its prompt: the rule about material, and the JSON of the
+reply's form, which counts as one word."""
+TIME_TOKENS = 6
+"""The time written before each picture."""
+
+
+CHECK_CALLS = 2
+"""Calls of the check of an answer: the marks, and one reconsideration."""
+CHECK_WORDS = 150
+"""Words of each of its prompts, and of each of its replies, besides what it shows."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The most that one question can use; figures are ``None`` if the method has no ``bounds``.
+
+    Not included: replies that have to be asked for again, and replies longer than requested.
+    """
+
+    method: str
+    calls: int | None
+    frames: int | None
+    tokens_in: int | None
+    tokens_out: int | None
+    cost: float | None
+    """US dollars; ``None`` if a price or the number of tokens is unknown."""
+    steps: int | None
+    """Calls that run one after another."""
+    paid: bool
+    """Whether the question may cost money: some model has a price above zero or no known price."""
+    stages: tuple[StageOdds, ...] = ()
+    """For a method made of methods: its stages and how often they are needed."""
+
+
+def estimate(
+    method: Method, duration: float, question: Question, run: Run, *, check: bool = False
+) -> Estimate:
+    """The upper bound for a method with the models of a run; ``check`` adds its verification."""
+    chats = run.chats
+    most = bounds_of(method, duration, question)
+    if most is None:
+        # models that are free stay free, however often they are called
+        free = _cost(chats, 1, 1) == 0
+        cost = 0.0 if free else None
+        return Estimate(registered_name(method), None, None, None, None, cost, None, paid=not free)
+    picture = max((chat.card.picture_tokens or PICTURE_TOKENS for chat in chats), default=0)
+    # each call repeats the question and the form of the reply
+    per_call = FORM_TOKENS + _beyond_words(question)
+    written = most.prompt_words * TOKENS_PER_WORD + most.calls * per_call
+    tokens_in = round(written + most.frames * (picture + TIME_TOKENS))
+    tokens_out = round(most.reply_words * TOKENS_PER_WORD)
+    calls, frames = most.calls, most.frames
+    if check:
+        shown = max(LEAST_TOKENS, SHARE * (tokens_in + tokens_out)) + picture
+        asked = CHECK_WORDS * TOKENS_PER_WORD + words([show_question(question)]) * TOKENS_PER_WORD
+        calls += CHECK_CALLS
+        frames += CHECK_CALLS * min(MOST, math.ceil(shown / max(1, picture)))
+        tokens_in += CHECK_CALLS * round(shown + asked + per_call + MOST * TIME_TOKENS)
+        tokens_out += CHECK_CALLS * round(CHECK_WORDS * TOKENS_PER_WORD)
+    cost = _cost(chats, tokens_in, tokens_out)
+    return Estimate(
+        registered_name(method),
+        calls,
+        frames,
+        tokens_in,
+        tokens_out,
+        cost,
+        most.steps + CHECK_CALLS * check,
+        paid=cost is None or cost > 0,
+        stages=method.odds(question) if isinstance(method, Composed) else (),
+    )
+
+
+def total(name: str, estimates: Sequence[Estimate]) -> Estimate:
+    """Add up several questions; a figure is unknown if it is unknown for one of them."""
+    return Estimate(
+        name,
+        calls=_sum([each.calls for each in estimates]),
+        frames=_sum([each.frames for each in estimates]),
+        tokens_in=_sum([each.tokens_in for each in estimates]),
+        tokens_out=_sum([each.tokens_out for each in estimates]),
+        cost=_sum([each.cost for each in estimates]),
+        steps=_sum([each.steps for each in estimates]),
+        paid=any(each.paid for each in estimates),
+    )
+
+
+def _sum(figures: Sequence[N | None]) -> N | None:
+    known = [figure for figure in figures if figure is not None]
+    return sum(known) if len(known) == len(figures) else None
+
+
+def estimate_all(
+    session: Session, footage: Footage, question: Question, methods: Sequence[str]
+) -> list[Estimate]:
+    """Estimate one question for several methods that share one set of models."""
+    # a role that only one of the methods has may be named for all
+    shared = replace(session, casting=session.casting.among(methods))
+    estimates = []
+    for name in methods:
+        method = shared.method(name)
+        # an estimate contacts nobody
+        run = shared.run(method, footage, meet=False)
+        check = session.settings.answers.verify
+        estimates.append(estimate(method, footage.duration, question, run, check=check))
+    return estimates
+
+
+def _beyond_words(question: Question) -> float:
+    """Tokens that a word count misses: in scripts without spaces, a sentence is one word."""
+    counted = words([question.text, *question.options]) * TOKENS_PER_WORD
+    return max(0.0, estimate_tokens(show_question(question)) - counted)
+
+
+def _cost(chats: list[Chat], tokens_in: int, tokens_out: int) -> float | None:
+    """All tokens at the price of the most expensive model: an upper bound."""
+    costs = [0.0]
+    for chat in chats:
+        if chat.card.price is None:
+            return None
+        costs.append(chat.card.price.of(tokens_in, 0, tokens_out))
+    return max(costs)

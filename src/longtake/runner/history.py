@@ -1,0 +1,102 @@
+"""Follow-up questions: what was asked and answered before goes along with the next question.
+
+The text that is carried is plain, and whoever asks can see it, change it and drop it.
+"""
+
+from __future__ import annotations
+
+from longtake.prompts import phrase
+import json
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from filelock import FileLock
+from longtake.config import Settings
+from longtake.config import cache_folder
+from longtake.index.store import private_folder
+
+
+CARRIED = 20_000
+"""Characters of a conversation that are carried; its end matters most."""
+
+
+def with_carried(question: str, carried: str) -> str:
+    """The question as a method is asked it, with what it refers to."""
+    text, earlier = question.strip(), carried.strip()
+    return f"{text}\n{phrase('shared', 'earlier', earlier=earlier)}" if earlier else text
+
+
+def carry_on(carried: str, question: str, answer: str) -> str:
+    """What the next question carries: as before, and this question with its answer."""
+    turn = f"Q: {' '.join(question.split())}\nA: {' '.join(answer.split())}"
+    return f"{carried}\n{turn}".strip()[-CARRIED:]
+
+
+FILE = "history.jsonl"
+MOST = 1000
+"""Questions that are kept."""
+
+
+@dataclass(frozen=True)
+class PastQuestion:
+    """A question that was asked."""
+
+    at: float
+    """Unix time."""
+    film: str
+    question: str
+    result: Mapping[str, Any]
+    """The answer, as ``--json`` prints it."""
+
+    @property
+    def answer(self) -> str:
+        """The answer in words."""
+        choice, text = self.result.get("choice"), str(self.result.get("text") or "")
+        return f"{choice}. {text}" if choice else text or "(no answer)"
+
+
+def history_file(settings: Settings) -> Path:
+    """Where the history is kept."""
+    return cache_folder(settings) / FILE
+
+
+def remember(settings: Settings, film: Path, question: str, result: Mapping[str, Any]) -> None:
+    """Add a question and its answer, unless the settings say not to."""
+    if not settings.answers.history:
+        return
+    path = history_file(settings)
+    private_folder(path.parent)
+    row = {"at": time.time(), "film": str(film), "question": question, "result": dict(result)}
+    # surrogates stand for the bytes of a file name that are not valid UTF-8
+    line = json.dumps(row).encode()
+    with FileLock(f"{path}.lock", timeout=5, mode=0o600):
+        kept = path.read_bytes().splitlines()[-(MOST - 1) :] if path.is_file() else []
+        draft = path.with_name(f".{path.name}.{os.getpid()}")
+        draft.touch(mode=0o600)
+        draft.write_bytes(b"\n".join([*kept, line]) + b"\n")
+        draft.replace(path)
+
+
+def past_questions(settings: Settings) -> list[PastQuestion]:
+    """Everything that was asked, oldest first; damaged lines are left out."""
+    path = history_file(settings)
+    if not path.is_file():
+        return []
+    past = []
+    for line in path.read_bytes().splitlines():
+        try:
+            row = json.loads(line)
+            past.append(PastQuestion(row["at"], row["film"], row["question"], row["result"]))
+        except (ValueError, KeyError, TypeError):
+            continue  # a line that was cut off by a full disk
+    return past
+
+
+def forget(settings: Settings) -> int:
+    """Delete the history; return how many questions it held."""
+    count = len(past_questions(settings))
+    history_file(settings).unlink(missing_ok=True)
+    return count

@@ -1,0 +1,226 @@
+"""An answer to read or take away: in words, as Markdown, or as one self-contained HTML file.
+
+The command line and the server show answers through this module, so that both cite alike.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from longtake.llm.backends.perception_only import LABELS
+from longtake.agents.answer import claims
+from longtake._util.timecode import clock
+from longtake.types import LETTERS, Answer, Evidence, Usage
+
+Picture: TypeAlias = Callable[[int, float], bytes]
+"""The JPEG of the frame that a citation shows, by its place in the answer and its time; empty if
+its film is gone."""
+Link: TypeAlias = Callable[[int, float], str]
+"""The address at which the film of a citation plays from a time."""
+
+TAGS = LABELS[0]
+"""How a sentence begins that only guesses what a picture may show, which is no evidence."""
+_TAGS = re.compile(rf"{TAGS}: .*?(?:\.(?=\s+(?:{'|'.join(LABELS)}): |\s*$)|$)")
+LABELS_BEGIN = tuple(f"{label}: " for label in LABELS)
+_LABEL = re.compile(rf"(?:{'|'.join(LABELS[1:])}): ")
+KINDS = {
+    "frame": "picture",
+    "caption": "picture, described",
+    "speech": "said",
+    "subtitle": "said (subtitles)",
+    "onscreen": "text on screen",
+}
+"""What the sources of evidence are called."""
+WORDS = ((0.85, "high"), (0.6, "fair"), (0.35, "low"), (0.0, "very low"))
+"""Words for confidence, each from a share on."""
+
+
+@dataclass(frozen=True)
+class RenderedAnswer:
+    """An answer with what it was an answer to."""
+
+    question: str
+    film: str
+    method: str
+    answer: Answer | None
+    usage: Usage
+    options: Sequence[str] = ()
+    unseen: Sequence[str] = ()
+    """What was not looked at."""
+    calibrated: bool = False
+    """Whether the confidence is a measured probability rather than the method's own statement."""
+    sources: Sequence[str] = ()
+    """The film of each citation, if several films were asked."""
+
+    def where(self, place: int, cited: Evidence) -> str:
+        """The time of a citation, with its film if several were asked."""
+        times = times_of(cited)
+        return f"{self.sources[place]} @ {times}" if place < len(self.sources) else times
+
+
+def answer_text(answer: Answer | None, *, none: str = "(no answer)") -> str:
+    """The chosen option with its letter, or the text of an open answer."""
+    if answer is None:
+        return none
+    if answer.choice:
+        return f"{answer.choice}. {answer.text}"
+    return answer.text or none
+
+
+def with_footnotes(answer: Answer) -> str:
+    """An answer of several claims, each followed by the numbers of its citations; else empty."""
+    marked = []
+    for claim in claims(answer):
+        notes = "".join(f"[{place + 1}]" for place in claim.citations)
+        marked.append(f"{claim.text} {notes}".strip())
+    return " ".join(marked)
+
+
+def kind_of(cited: Evidence) -> str:
+    """What kind of evidence a citation is, in a word or two."""
+    if _is_perceived(cited):
+        return "read and heard" if quoted(cited) else KINDS["frame"]
+    return KINDS.get(cited.source, cited.source)
+
+
+def quoted(cited: Evidence) -> str:
+    """The words of a citation, without guesses at what a picture may show; may be empty."""
+    words = cited.text
+    if _is_perceived(cited):
+        words = _LABEL.sub("", _TAGS.sub("", words))
+    return " ".join(words.split())
+
+
+def _is_perceived(cited: Evidence) -> bool:
+    """Whether a picture was put in words by perception alone, which labels its sentences."""
+    return cited.source == "caption" and cited.text.startswith(LABELS_BEGIN)
+
+
+def times_of(cited: Evidence) -> str:
+    """``00:12:31–00:12:34``, or one time if it is shorter than a second."""
+    start, end = cited.segment.start, cited.segment.end
+    return f"{clock(start)}–{clock(end)}" if end - start >= 1 else clock(start)
+
+
+def sureness(confidence: float | None, *, calibrated: bool = False) -> str:
+    """``high (90%)``, with a word if nobody measured how often that is right; empty if unknown."""
+    if confidence is None:
+        return ""
+    word = next(word for least, word in WORDS if confidence >= least or least == 0.0)
+    stated = "" if calibrated else ", not calibrated"
+    return f"{word} ({confidence:.0%}{stated})"
+
+
+def _facts(told: RenderedAnswer) -> str:
+    used = told.usage
+    confidence = told.answer.confidence if told.answer else None
+    sure = sureness(confidence, calibrated=told.calibrated)
+    cost = "cost unknown" if used.cost is None else f"${used.cost:.4f}"
+    spent = f"{used.frames} frames, {used.calls} calls, {cost}, {used.seconds:.1f} s"
+    parts = [told.film, told.method, f"confidence {sure}" if sure else "", spent]
+    return " · ".join(part for part in parts if part)
+
+
+STYLE = """
+body{font:16px/1.55 system-ui,sans-serif;max-width:46rem;margin:3rem auto;padding:0 1.25rem;
+color:#1c2024;background:#fff}h1{font-size:1.25rem;line-height:1.35;margin:0 0 1rem}
+.answer{font-size:1.35rem;font-weight:600;margin:0 0 .5rem}.meta{color:#60646c;font-size:.875rem}
+sup a{font-size:.8rem;font-weight:400;text-decoration:none}
+figure{margin:0;border:1px solid #e0e1e6;border-radius:10px;overflow:hidden}
+figure:target{outline:3px solid #0090ff}
+figure img{display:block;width:100%}figcaption{padding:.6rem .8rem;font-size:.9rem}
+.cards{display:grid;grid-template-columns:repeat(auto-fill,minmax(13rem,1fr));gap:1rem;
+margin:1.5rem 0}@media(prefers-color-scheme:dark){body{background:#111113;color:#edeef0}
+figure{border-color:#363a3f}.meta{color:#b0b4ba}}
+"""
+
+
+def as_html(told: RenderedAnswer, picture: Picture, link: Link | None = None) -> str:
+    """One page with its pictures inside; whatever the film or a model said is text.
+
+    Times are links if ``link`` is given.
+    """
+    answer = told.answer
+    cards = "".join(
+        _card(place, told, cited, picture, link)
+        for place, cited in enumerate(answer.evidence if answer else ())
+    )
+    reason = f"<p>{_text(answer.reason)}</p>" if answer and answer.reason else ""
+    listed = zip(LETTERS, told.options, strict=False)
+    options = "".join(f"<li>{letter}. {_text(option)}</li>" for letter, option in listed)
+    unseen = f'<p class="meta">Not looked at: {_text("; ".join(told.unseen))}</p>'
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        f'<meta name="viewport" content="width=device-width,initial-scale=1">'
+        f"<title>{_text(told.question)}</title><style>{STYLE}</style></head><body>"
+        f"<h1>{_text(told.question)}</h1>"
+        + (f'<ul class="meta">{options}</ul>' if options else "")
+        + f'<p class="answer">{_claimed(answer)}</p>{reason}'
+        f'<p class="meta">{_text(_facts(told))}</p>'
+        + (unseen if told.unseen else "")
+        + f'<div class="cards">{cards}</div></body></html>'
+    )
+
+
+def _claimed(answer: Answer | None) -> str:
+    """The answer in HTML; each of its claims is followed by links to its citations."""
+    parts = []
+    for claim in claims(answer) if answer else ():
+        numbers = [place + 1 for place in claim.citations]
+        notes = "".join(f'<sup><a href="#c{number}">[{number}]</a></sup>' for number in numbers)
+        parts.append(f"{_text(claim.text)}{notes}")
+    return " ".join(parts) or _text(answer_text(answer))
+
+
+def _card(place: int, told: RenderedAnswer, cited: Evidence, picture: Picture, link: Link | None) -> str:
+    number, words = place + 1, quoted(cited)
+    quote = f"<br>“{_text(words)}”" if words else ""
+    shown = f"<strong>{_text(told.where(place, cited))}</strong>"
+    if link is not None:
+        address = link(place, cited.segment.start)
+        shown = f'<a href="{_text(address)}">{shown}</a>'
+    jpeg = picture(place, cited.segment.middle)
+    frame = ""
+    if jpeg:
+        data = base64.b64encode(jpeg).decode()
+        frame = f'<img alt="Frame at {times_of(cited)}" src="data:image/jpeg;base64,{data}">'
+    return (
+        f'<figure id="c{number}">{frame}'
+        f"<figcaption>[{number}] {shown} {_text(kind_of(cited))}{quote}"
+        "</figcaption></figure>"
+    )
+
+
+def as_markdown(told: RenderedAnswer, link: Link) -> str:
+    """Markdown whose times are links."""
+    answer = told.answer
+    answered = (with_footnotes(answer) if answer else "") or answer_text(answer)
+    lines = [f"## {_mark(told.question)}", "", f"**{_mark(answered)}**", ""]
+    if answer and answer.reason:
+        lines += [_mark(answer.reason), ""]
+    for place, cited in enumerate(answer.evidence if answer else ()):
+        words = quoted(cited)
+        quote = f" “{_mark(words)}”" if words else ""
+        time = f"[{_mark(told.where(place, cited))}]({link(place, cited.segment.start)})"
+        lines.append(f"{place + 1}. {time} {_mark(kind_of(cited))}{quote}")
+    if told.unseen:
+        lines += ["", f"Not looked at: {_mark('; '.join(told.unseen))}"]
+    lines += ["", f"*{_mark(_facts(told))}*", ""]
+    return "\n".join(lines)
+
+
+def _text(value: str) -> str:
+    return html.escape(value, quote=True)
+
+
+def _mark(value: str) -> str:
+    """One line of Markdown in which nothing is markup."""
+    plain = " ".join(value.split())
+    for sign in "\\`*_[]<>#|!":
+        plain = plain.replace(sign, f"\\{sign}")
+    return plain

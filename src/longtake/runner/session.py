@@ -1,0 +1,469 @@
+"""Opens the store and films: all that a command needs if it asks no model."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from pathlib import Path
+import numpy as np
+from longtake.config import PerceptionSettings
+from longtake.config import Settings
+from longtake.config import cache_folder
+from longtake.footage.plain import FrameFootage
+from longtake.index.film import Film
+from longtake.index.store import writable_store
+from longtake.index.store import Store
+from longtake.index.word_cache import remember_words
+from longtake.perception.loader import PerceptionModels
+from longtake.types import Frame
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from dataclasses import field
+from dataclasses import replace
+from typing import Any
+from longtake.tracing import events
+from longtake import prompts
+from longtake import registry
+from longtake.config import user_config_file
+from longtake.errors import BudgetSpent
+from longtake.errors import ConfigError
+from longtake.errors import LongtakeError
+from longtake.tracing.events import Sink
+from longtake.tracing.events import Stream
+from longtake.footage.protocol import Footage
+from longtake.methods.base import FULL
+from longtake.methods.base import SMALL
+from longtake.methods.base import Composed
+from longtake.methods.base import Method
+from longtake.methods.base import checks_itself
+from longtake.methods.base import configure
+from longtake.methods.base import fields_of
+from longtake.methods.base import name_of
+from longtake.methods.base import verifies
+from longtake.llm.budget import Ledger
+from longtake.llm.middleware import ReplyStore
+from longtake.llm.catalog import ModelCatalog
+from longtake.llm.chat import Chat
+from longtake.llm.middleware import introduced
+from longtake.runner.assignment import CAPTIONER
+from longtake.runner.assignment import DEFAULT_MODELS
+from longtake.runner.assignment import TEAM
+from longtake.runner.assignment import WORDS_CAPTIONER
+from longtake.runner.assignment import ModelAssignment
+from longtake.tracing.sinks import Recorder
+from longtake.agents import calibration
+from longtake.agents.calibration import FILE
+from longtake.agents.calibration import Calibration
+from longtake.agents.run import on_time
+from longtake.agents.run import Agent
+from longtake.agents.run import Run
+from longtake.agents.run import may_end
+from longtake.agents.run import settle
+from longtake.agents.calibration import is_given
+from longtake.agents.calibration import signals
+from longtake.agents.team import open_team
+from longtake.agents.verify import Checked
+from longtake.agents.verify import check as check_answer
+from longtake.prompts import prompts_digest
+from longtake._util.cancellation import Cancelled
+from longtake._util.cancellation import Stop
+from longtake._util.cancellation import stopping
+from longtake.types import Answer
+from longtake.types import Question
+from longtake.types import Result
+
+
+def open_store(settings: Settings) -> Store:
+    """Open the user's store."""
+    return Store(cache_folder(settings), limit_bytes=settings.cache.limit_gb * 1e9)
+
+
+def open_film(
+    path: Path,
+    settings: Settings,
+    *,
+    subtitles: Path | None = None,
+    subtitles_begin: float = 0.0,
+    full_hash: bool = False,
+    senses: PerceptionModels | None = None,
+) -> Film:
+    """Open a film with its part of the user's store.
+
+    ``subtitles_begin`` is the time in the subtitles at which the film begins; ``senses`` replace
+    those that the settings name.
+    """
+    store = writable_store(open_store(settings))
+    remember_words(store.root)
+    return Film(
+        path,
+        store,
+        settings,
+        senses=senses or _senses(settings.perception, store.root),
+        subtitles=subtitles,
+        subtitles_begin=subtitles_begin,
+        full_hash=full_hash,
+    )
+
+
+def open_frames(folder: Path, settings: Settings) -> FrameFootage:
+    """Open a folder of pictures, numbered from 0, with their times in ``times.json``."""
+    from PIL import Image
+
+    times = json.loads((folder / "times.json").read_bytes())
+    frames = []
+    for number, time in enumerate(times):
+        with Image.open(folder / f"{number:05d}") as picture:
+            frames.append(Frame(time, np.asarray(picture.convert("RGB"))))
+    store = writable_store(open_store(settings))
+    name = f"{len(frames)} pictures"
+    return FrameFootage(name, frames, _senses(settings.perception, store.root))
+
+
+def open_senses(settings: Settings) -> PerceptionModels:
+    """The models of perception that films opened with these settings use."""
+    return _senses(settings.perception, writable_store(open_store(settings)).root)
+
+
+@lru_cache(maxsize=1)
+def _senses(settings: PerceptionSettings, cache: Path) -> PerceptionModels:
+    """The models of perception: they take seconds to load, so all films of a process share them."""
+    return PerceptionModels(settings, cache)
+
+
+@dataclass(frozen=True)
+class Session:
+    """Settings and models, ready to answer questions."""
+
+    settings: Settings = field(default_factory=Settings)
+    casting: ModelAssignment = field(default_factory=ModelAssignment)
+    seed: int = 0
+    prompts: Path | None = None
+    """A folder whose prompts replace ours."""
+
+    def with_fields(self, method: str, fields: Mapping[str, Any]) -> Session:
+        """The same session with a method's fields set."""
+        return replace(self, settings=with_fields(self.settings, method, fields))
+
+    def method(
+        self, name: str, *, meet: bool = False, under: Mapping[str, Any] | None = None
+    ) -> Method:
+        """The method of that name with its settings; ``meet`` asks endpoints for their context.
+
+        ``under`` holds fields that the settings do not name.
+        """
+        # fields stay unchecked until the method's own class, which knows them, is loaded
+        values = self.settings.methods.get(name, {})
+        kind = registry.methods.get(name)
+        small = "preset" not in values and self._has_small_models(kind.roles, meet=meet)
+        method: Method = configure(kind, values, source="settings", small=small, under=under)
+        if isinstance(method, Composed):
+            fields = {}
+            for stage in dict.fromkeys(method.stages):
+                if name_of(stage) in registry.methods:
+                    under = method.stage_defaults.get(stage)
+                    fields[stage] = fields_of(self.method(name_of(stage), meet=meet, under=under))
+            rule = self.calibration
+            method = method.composed(fields, {} if rule is None else rule.plain())
+        return method
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """The user's calibration; ``None`` if there is none."""
+        chosen = self.settings.answers.calibration
+        path = Path(chosen).expanduser() if chosen else user_config_file().with_name(FILE)
+        return calibration.read(path) if chosen or path.is_file() else None
+
+    def settled(self, name: str) -> Session:
+        """The same session, whose choice of preset stays whatever is learned about its models."""
+        values = self.settings.methods.get(name, {})
+        small = self._has_small_models(registry.methods.get(name).roles, meet=True)
+        has_small = SMALL in registry.methods.get(name).presets
+        preset = SMALL if small and has_small else FULL
+        return self.with_fields(name, {"preset": preset, **values})
+
+    @property
+    def _unhurried(self) -> bool:
+        """Whether there is time to ask endpoints about themselves before the question."""
+        return self.settings.budget.seconds is None
+
+    def _has_small_models(self, roles: Sequence[str], *, meet: bool = False) -> bool:
+        """Whether every model that would answer is small; who describes pictures does not count."""
+        catalogue = self._catalogue()
+        try:
+            cast = self.casting.names(roles)
+        except ConfigError:
+            return False  # reported when the models are opened
+        names = {name for role, name in cast.items() if role != CAPTIONER}
+        if TEAM in roles:
+            names |= {member.model for member in self.casting.members()}
+        meet = meet and self._unhurried
+        return bool(names) and all(catalogue.is_small(name, meet=meet) for name in names)
+
+    def _cast(self, roles: Sequence[str], footage: Footage) -> dict[str, str]:
+        """The model of each role, for this footage."""
+        names = self.casting.names(roles, pictures="pictures" in footage.has)
+        # tags are guesses, and a small model takes them for facts
+        by_default = names.get(CAPTIONER) == DEFAULT_MODELS[CAPTIONER]
+        if by_default and not self.casting.names_captioner and self._has_small_models(roles):
+            names[CAPTIONER] = WORDS_CAPTIONER
+        return names
+
+    def hosts(self, roles: Sequence[str]) -> list[str]:
+        """The hosts, other than this machine, that pictures and words would be sent to."""
+        models = list(self.casting.names(roles).values())
+        if TEAM in roles:
+            models += [member.model for member in self.casting.members()]
+        return self._catalogue().hosts(models)
+
+    def check_models(self, roles: Sequence[str]) -> None:
+        """Reject models that cannot be asked, for example without a key, before any work."""
+        names = list(self.casting.names(roles).values())
+        if TEAM in roles:
+            names += [member.model for member in self.casting.members()]
+        self._catalogue().check(names)
+
+    def run(
+        self,
+        method: Method,
+        footage: Footage,
+        *,
+        ledger: Ledger | None = None,
+        stop: Stop | None = None,
+        meet: bool = True,
+    ) -> Run:
+        """Open the models that a method needs, with the budget for one question.
+
+        Their endpoints are asked for what they tell about themselves unless ``meet`` is off, or
+        the question has a time limit, which a slow endpoint would use up before it begins.
+        """
+        meet = meet and self._unhurried
+        catalogue = self._catalogue()
+        # a witness lets models without eyes describe pictures; replies are kept beside the film
+        witness, folder = footage.witness(), footage.replies_folder
+        replies = ReplyStore(folder) if folder and self.casting.replies else None
+        names = self._cast(method.roles, footage)
+        models: dict[str, Chat] = {}
+        for role, name in names.items():
+            opened = catalogue.open(name, witness=witness, replies=replies)
+            models[role] = introduced(opened, self.settings.answers.permutations, meet=meet)
+        team: Sequence[Agent] = ()
+        if TEAM in method.roles or (isinstance(method, Composed) and self.casting.names_team):
+            members = self.casting.members()
+            team = open_team(
+                catalogue,
+                members,
+                witness=witness,
+                replies=replies,
+                permutations=self.settings.answers.permutations,
+                meet=meet,
+            )
+        return Run(
+            models, team=team, budget=self.settings.budget, seed=self.seed, ledger=ledger, stop=stop
+        )
+
+    def reader(self, *, folder: Path | None = None, stop: Stop | None = None) -> Run:
+        """Open the model that reads alone, for work on words that shows it no film.
+
+        Its replies are kept in ``folder``, if one is given.
+        """
+        replies = ReplyStore(folder) if folder and self.casting.replies else None
+        name = self.casting.names(("llm",), pictures=False)["llm"]
+        opened = self._catalogue().open(name, witness=None, replies=replies)
+        chat = introduced(opened, self.settings.answers.permutations, meet=self._unhurried)
+        return Run({"llm": chat}, budget=self.settings.budget, seed=self.seed, stop=stop)
+
+    def ask(
+        self,
+        footage: Footage,
+        question: Question,
+        method: str | None = None,
+        *,
+        sinks: Sequence[Sink] = (),
+        pictures: bool = False,
+        stop: Stop | None = None,
+    ) -> Result:
+        """Answer a question with a method; ``pictures`` keeps the frames it saw in the trace.
+
+        ``stop.set()``, from any thread, ends the run within a second with the best answer so far.
+        """
+        # the recorder is a sink like any other
+        recorder = Recorder(pictures=pictures)
+        with self.under_way(recorder, *sinks):
+            named = method or self.casting.default_method
+            result = self.answer(named, footage, question, stop=stop)
+        return replace(result, trace=recorder.trace)
+
+    def answer(
+        self, method: str, footage: Footage, question: Question, *, stop: Stop | None = None
+    ) -> Result:
+        """Open the method and its models and run it; events go to the active stream."""
+        opened = self.method(method, meet=True)
+        # the time begins here: models that look at the film may index it when they are opened
+        ledger = Ledger(self.settings.budget)
+        opening = Stop(stop, stopping.get())
+        try:
+            run = on_time(
+                lambda: self.run(opened, footage, ledger=ledger, stop=stop),
+                ledger,
+                opening,
+                apart=may_end(ledger, stop) or stopping.get() is not None,
+            )
+        except (BudgetSpent, Cancelled) as ended:
+            return self._unopened(opened, footage, question, ledger, ended)
+        finally:
+            opening.release()
+        check = self.settings.answers.verify
+        return solve(opened, footage, question, run, check=check, rule=self.calibration)
+
+    def _unopened(
+        self,
+        method: Method,
+        footage: Footage,
+        question: Question,
+        ledger: Ledger,
+        ended: BudgetSpent | Cancelled,
+    ) -> Result:
+        """The result of a run that ended before its models were opened."""
+        run = Run({}, ledger=ledger, seed=self.seed)
+        started = _started(registered_name(method), method, footage, question, run)
+        models = self._cast(method.roles, footage)
+        events.emit(replace(started, models=models))
+        answer = _ended_early(ended, run)
+        events.emit(events.Answered(answer=answer, usage=run.usage))
+        return Result(answer, run.usage, started.method, models)
+
+    @contextmanager
+    def under_way(self, *sinks: Sink) -> Iterator[None]:
+        """Inside the block, events go to these sinks and the session's prompts are in force."""
+        stream = Stream(*sinks)
+        try:
+            with prompts.override(self.prompts), stream.active():
+                yield
+        finally:
+            stream.close()
+
+    def _catalogue(self) -> ModelCatalog:
+        return ModelCatalog(self.settings, offline=self.casting.offline)
+
+
+def with_fields(settings: Settings, method: str, fields: Mapping[str, Any]) -> Settings:
+    """Settings with a method's fields set."""
+    merged = {**settings.methods.get(method, {}), **fields}
+    return replace(settings, methods={**settings.methods, method: merged})
+
+
+def solve(
+    method: Method,
+    footage: Footage,
+    question: Question,
+    run: Run,
+    *,
+    check: bool = False,
+    rule: Calibration | None = None,
+) -> Result:
+    """Run a method on one question; return its answer and its usage.
+
+    If the budget runs out or the run is cancelled, the answer is the best one so far, marked as
+    such. With ``check`` the answer is verified against the film and cites only what supports it.
+    With a calibration as ``rule`` its confidence is a probability.
+    """
+    name = registered_name(method)
+    started = _started(name, method, footage, question, run)
+    events.emit(replace(started, verify=check))
+
+    def work() -> Answer:
+        run.checks = check
+        answer = with_option_text(method.answer(footage, question, run), question)
+        if verifies(method):
+            return answer
+        # verifying may be ended too, and this answer is complete without it
+        run.propose(answer)
+        checked = Checked(answer)
+        if answer.evidence and checks_itself(method):
+            checked = Checked(answer, done=True, supports=len(answer.evidence))
+        elif check:
+            checked = check_answer(answer, footage, question, run)
+        found = signals(answer, checked, question, footage.duration)
+        return _weighed(name, with_option_text(checked.answer, question), found, rule)
+
+    try:
+        answer = run.on_time(work)
+    except (BudgetSpent, Cancelled) as ended:
+        answer = with_option_text(_ended_early(ended, run), question)
+    # a trace shows how the run ended, even if it failed
+    except LongtakeError as error:
+        events.emit(events.Failed(error=type(error).__name__, message=str(error)))
+        raise
+    events.emit(events.Answered(answer=answer, usage=run.usage))
+    return Result(answer, run.usage, name, run.names)
+
+
+def _weighed(
+    name: str, answer: Answer, found: Mapping[str, float], rule: Calibration | None
+) -> Answer:
+    """The checked answer; its confidence is a probability if there is a calibration for it."""
+    if not is_given(answer):
+        return answer
+    chance = None if rule is None else rule.confidence(name, found)
+    events.note(events.SIGNALS, **found)
+    if chance is None:
+        return answer
+    events.note("calibrated", stated=answer.confidence, probability=chance)
+    return replace(answer, confidence=chance)
+
+
+def _ended_early(ended: BudgetSpent | Cancelled, run: Run) -> Answer:
+    """The best answer so far, marked with what ended the run."""
+    if isinstance(ended, BudgetSpent):
+        events.note("budget_spent", why=str(ended))
+        return settle(ended)
+    events.note("cancelled")
+    return replace(run.ledger.best or Answer(), status="cancelled")
+
+
+def _started(
+    name: str, method: Method, footage: Footage, question: Question, run: Run
+) -> events.RunStarted:
+    """The event that holds everything needed to repeat the run."""
+    limits = vars(run.ledger.limits).items()
+    return events.RunStarted(
+        method=name,
+        question=question.text,
+        options=question.options,
+        film=footage.name,
+        fields=fields_of(method),
+        models=run.names,
+        cards=run.cards,
+        seed=run.seed,
+        budget={key: limit for key, limit in limits if limit is not None},
+        prompts=replaced_prompts(),
+        subtitles=str(footage.given_subtitles or ""),
+        prompts_digest=prompts_digest(),
+    )
+
+
+def registered_name(method: Method) -> str:
+    """The name by which a rerun of the trace finds the method, or else the method's own name."""
+    return registry.methods.name_of(type(method)) or method.name
+
+
+def replaced_prompts() -> dict[str, str]:
+    """The texts of the prompts that replace shipped ones, by name."""
+    # reading every prompt takes longer than many a question
+    if not prompts.overridden():
+        return {}
+    # outside any override, load() gives the shipped prompts
+    with prompts.override(None):
+        shipped = {name: prompts.load(name) for name in prompts.names()}
+    in_force = {name: prompts.load(name) for name in shipped}
+    return {name: prompt.text for name, prompt in in_force.items() if prompt is not shipped[name]}
+
+
+def with_option_text(answer: Answer, question: Question) -> Answer:
+    """Return the answer with the text of the option that it chose by letter."""
+    if answer.choice is None or answer.text:
+        return answer
+    return replace(answer, text=question.options[question.letters.index(answer.choice)])

@@ -1,1 +1,0 @@
-"""Films as tools for assistants, over the Model Context Protocol."""

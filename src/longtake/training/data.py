@@ -1,0 +1,368 @@
+"""Selects captioned clips worth training on, as LVAgent's LongVR dataset does.
+
+Clips of 5 seconds to 12 minutes with captions of at least 20 tokens are kept. Captions longer than
+the text encoder's limit are shortened by whole sentences (the authors let a model rewrite them).
+Whatever is dropped is reported.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections import Counter
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import field
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from longtake.errors import ConfigError
+from longtake.types import Segment
+import random
+import numpy as np
+from numpy.typing import NDArray
+from longtake.algorithms import sampling
+from longtake.errors import LongtakeError
+from longtake.footage.protocol import Footage
+from longtake.perception.runtime import unit
+import contextlib
+import hashlib
+import zipfile
+from dataclasses import asdict
+from longtake.config import Settings
+from longtake.config import cache_folder
+from longtake.index.film import Film
+from longtake.perception.card_encoder import CardImageTextEncoder
+from longtake.perception.minilm import LONGEST
+from longtake.perception.minilm import bert_tokenizer
+from longtake.perception.protocols import ImageTextEncoder
+from longtake.perception.loader import PerceptionModels
+from longtake.runner.session import open_store
+
+
+_SENTENCE = re.compile(r"(?<=[.!?])\s+")
+Count = Callable[[str], int]
+"""Counts the tokens of a text."""
+
+
+@dataclass(frozen=True)
+class CaptionRules:
+    """Which captioned clips are kept."""
+
+    shortest: float = 5.0
+    """Seconds."""
+    longest: float = 720.0
+    """Seconds."""
+    least_tokens: int = 20
+    """Minimum per caption; a shorter one cannot distinguish long clips."""
+
+
+@dataclass(frozen=True)
+class CaptionedClip:
+    """A captioned segment of a video."""
+
+    video: str
+    segment: Segment
+    caption: str
+
+
+@dataclass
+class Dropped:
+    """Counts of dropped clips by reason, and of shortened captions."""
+
+    reasons: Counter[str] = field(default_factory=Counter)
+    shortened: int = 0
+    examples: dict[str, str] = field(default_factory=dict)
+    """The first case for each reason."""
+
+    def add(self, reason: str, case: str) -> None:
+        """Count one dropped clip."""
+        self.reasons[reason] += 1
+        self.examples.setdefault(reason, case)
+
+    def lines(self) -> list[str]:
+        """One line per reason, with its first case."""
+        lines = []
+        for reason, count in self.reasons.most_common():
+            lines.append(f"dropped {count}: {reason} ({self.examples[reason]})")
+        if self.shortened:
+            lines.append(f"shortened {self.shortened} captions")
+        return lines
+
+
+def read_list(path: Path) -> list[Mapping[str, Any]]:
+    """Rows with ``video, start, end, caption`` from JSON lines, a JSON list, or CSV."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        if path.suffix == ".csv":
+            return list(csv.DictReader(text.splitlines()))
+        if path.suffix == ".json":
+            rows = json.loads(text)
+        else:
+            rows = [json.loads(line) for line in text.splitlines() if line.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ConfigError(f"{path}: cannot be read ({reason})") from error
+    except json.JSONDecodeError as error:
+        raise ConfigError(f"{path}: not valid JSON (line {error.lineno}: {error.msg})") from error
+    except (ValueError, RecursionError, csv.Error) as error:
+        raise ConfigError(f"{path}: malformed ({error})") from error
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise ConfigError(f"{path}: not a list of objects with video, start, end and caption")
+    return rows
+
+
+def keep(
+    rows: Iterable[Mapping[str, Any]], rules: CaptionRules, count: Count, most_tokens: int
+) -> tuple[list[CaptionedClip], Dropped]:
+    """The clips that the rules accept, and what was dropped."""
+    kept: list[CaptionedClip] = []
+    dropped = Dropped()
+    for number, row in enumerate(rows, start=1):
+        clip = _clip(row)
+        if clip is None:
+            dropped.add("no video, start, end and caption", f"row {number}")
+            continue
+        seconds, tokens = clip.segment.duration, count(clip.caption)
+        if seconds < rules.shortest:
+            dropped.add(f"shorter than {rules.shortest:g} s", f"row {number}, {seconds:g} s")
+        elif seconds > rules.longest:
+            dropped.add(f"longer than {rules.longest:g} s", f"row {number}, {seconds:g} s")
+        elif tokens < rules.least_tokens:
+            reason = f"caption of fewer than {rules.least_tokens} tokens"
+            dropped.add(reason, f"row {number}, {tokens} tokens")
+        elif tokens > most_tokens:
+            kept.append(replace(clip, caption=shorten(clip.caption, most_tokens, count)))
+            dropped.shortened += 1
+        else:
+            kept.append(clip)
+    return kept, dropped
+
+
+def shorten(caption: str, most_tokens: int, count: Count) -> str:
+    """As many sentences as fit; if not even the first fits, as many of its words as fit."""
+    sentences = _SENTENCE.split(caption)
+    return _first(sentences, most_tokens, count) or _first(sentences[0].split(), most_tokens, count)
+
+
+def _first(pieces: Sequence[str], most_tokens: int, count: Count) -> str:
+    fits = ""
+    for number in range(1, len(pieces) + 1):
+        text = " ".join(pieces[:number])
+        if count(text) > most_tokens:
+            break
+        fits = text
+    return fits
+
+
+def _clip(row: Mapping[str, Any]) -> CaptionedClip | None:
+    try:
+        video, caption = row["video"], row["caption"]
+        segment = Segment(float(row["start"]), float(row["end"]))
+    except (KeyError, TypeError, ValueError):
+        return None
+    named = isinstance(video, str) and isinstance(caption, str) and video
+    if not named or segment.start < 0:
+        return None
+    return CaptionedClip(video, segment, " ".join(caption.split()))
+
+
+Rows = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """``n`` clips with their captions."""
+
+    frames: NDArray[np.float16]
+    """``n × t × d``, padded with zeros after each clip's last frame."""
+    counts: NDArray[np.int64]
+    """Number of frames per clip."""
+    texts: NDArray[np.float16]
+    """``n × d``."""
+    videos: NDArray[Any]
+    """The video of each clip; clips are held out by video."""
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def clip(self, number: int) -> Rows:
+        """The frame vectors of one clip."""
+        return np.asarray(self.frames[number, : self.counts[number]], np.float32)
+
+    def only(self, chosen: Sequence[int]) -> Pairs:
+        """The pairs with the given indices."""
+        rows = np.asarray(chosen, np.int64)
+        return Pairs(self.frames[rows], self.counts[rows], self.texts[rows], self.videos[rows])
+
+    def save(self, path: Path) -> None:
+        """Write the pairs atomically."""
+        draft = path.with_name(f".{path.name}.npz")
+        np.savez(
+            draft, frames=self.frames, counts=self.counts, texts=self.texts, videos=self.videos
+        )
+        draft.replace(path)
+
+
+def load(path: Path) -> Pairs:
+    """Read what :meth:`Pairs.save` wrote."""
+    with np.load(path, allow_pickle=False) as stored:
+        return Pairs(stored["frames"], stored["counts"], stored["texts"], stored["videos"])
+
+
+def stack(clips: Sequence[Rows], texts: Rows, videos: Sequence[str], most: int) -> Pairs:
+    """Pairs from clips, each thinned out evenly to at most ``most`` frames."""
+    if not clips:
+        raise ConfigError("no clips left to train on")
+    counts = np.array([min(len(rows), most) for rows in clips], np.int64)
+    frames = np.zeros((len(clips), most, texts.shape[1]), np.float16)
+    for number, rows in enumerate(clips):
+        frames[number, : counts[number]] = unit(rows[sampling.uniform(len(rows), most)])
+    return Pairs(frames, counts, np.asarray(texts, np.float16), np.asarray(videos))
+
+
+def embed(
+    clips: Sequence[CaptionedClip],
+    dropped: Dropped,
+    opener: Callable[[str], Footage],
+    most: int,
+    advance: Callable[[float], None] = lambda share: None,  # noqa: ARG005
+) -> Pairs:
+    """Embed every clip through its film's index; unreadable films are dropped and reported."""
+    by_video: dict[str, list[CaptionedClip]] = {}
+    for clip in clips:
+        by_video.setdefault(clip.video, []).append(clip)
+    rows: list[Rows] = []
+    texts: list[Rows] = []
+    names: list[str] = []
+    for number, (video, listed) in enumerate(by_video.items()):
+        advance(number / len(by_video))
+        try:
+            footage = opener(video)
+            vectors, times = footage.embeddings(), footage.times
+        except LongtakeError as error:
+            for _ in listed:
+                dropped.add("film cannot be read", str(error))
+            continue
+        inside = []
+        for clip in listed:
+            moments = np.flatnonzero((times >= clip.segment.start) & (times < clip.segment.end))
+            # containers round durations, so a caption may end a little late
+            if len(moments) and clip.segment.end <= footage.duration + 1.0:
+                inside.append(clip)
+                rows.append(np.asarray(vectors[moments], np.float32))
+            else:
+                dropped.add("beyond the end of its film", f"{video} at {clip.segment.start:g} s")
+        if inside:
+            texts.append(footage.encode([clip.caption for clip in inside]))
+            names += [video] * len(inside)
+    captions = np.concatenate(texts) if texts else np.zeros((0, 1), np.float32)
+    return stack(rows, captions, names, most)
+
+
+def held_out(pairs: Pairs, share: float, seed: int) -> tuple[Pairs, Pairs]:
+    """Split pairs into training and test pairs; no video is in both."""
+    videos = sorted(set(pairs.videos.tolist()))
+    if len(videos) < 2:
+        raise ConfigError("clips of at least two videos are needed, so that one can be held out")
+    random.Random(seed).shuffle(videos)
+    test: set[str] = set()
+    for video in videos[:-1]:  # at least one video stays for training
+        if test and np.isin(pairs.videos, list(test)).mean() >= share:
+            break
+        test.add(video)
+    tested = np.isin(pairs.videos, list(test))
+    train_pairs = pairs.only(np.flatnonzero(~tested).tolist())
+    return train_pairs, pairs.only(np.flatnonzero(tested).tolist())
+
+
+PAIRS = "pairs.npz"
+
+
+def prepare(
+    data: Path,
+    videos: Path,
+    settings: Settings,
+    rules: CaptionRules,
+    frames: int,
+    folder: Path,
+    advance: Callable[[float], None] = lambda share: None,  # noqa: ARG005
+) -> tuple[Pairs, list[str], ImageTextEncoder]:
+    """The pairs of a list, a report of what was dropped, and the encoder.
+
+    Pairs are cached in ``folder`` until the list, the films, the encoder or the rules change.
+    """
+    senses = PerceptionModels(settings.perception, cache_folder(settings))
+    listed = read_list(data)
+    identity = _identity(data, _files(listed, videos), senses.images, rules, frames)
+    file, note = folder / PAIRS, folder / f"{PAIRS}.json"
+    cached = _cached(file, note, identity)
+    if cached is not None:
+        return *cached, senses.images
+    count, most = tokens_of(senses.images)
+    clips, dropped = keep(listed, rules, count, most)
+    store = open_store(settings)
+    try:
+        pairs = embed(
+            clips,
+            dropped,
+            lambda video: Film(videos / video, store, settings, senses=senses),
+            frames,
+            advance,
+        )
+    except ConfigError as error:
+        why = "; ".join(dropped.lines()) or f"{data} lists none"
+        raise ConfigError(f"{error} ({why})") from error
+    folder.mkdir(parents=True, exist_ok=True)
+    pairs.save(file)
+    report = _report(pairs, dropped)
+    record = {"identity": identity, "dropped": report}
+    note.write_text(json.dumps(record, indent=2), encoding="utf-8")
+    return pairs, report, senses.images
+
+
+def _cached(file: Path, note: Path, identity: str) -> tuple[Pairs, list[str]] | None:
+    """The cached pairs with this identity; ``None``, so they are rebuilt, if unreadable."""
+    try:
+        record = json.loads(note.read_text(encoding="utf-8"))
+        if record["identity"] != identity:
+            return None
+        return load(file), record["dropped"]
+    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
+        return None
+
+
+def tokens_of(encoder: ImageTextEncoder) -> tuple[Count, int]:
+    """How the encoder's text side counts tokens, and how many it accepts."""
+    if isinstance(encoder, CardImageTextEncoder) and encoder.card.text is not None:
+        return encoder.count, encoder.card.text.length
+    tokenizer = bert_tokenizer()
+    tokenizer.no_truncation()
+    return lambda text: len(tokenizer.encode(text).ids), LONGEST
+
+
+def _report(pairs: Pairs, dropped: Dropped) -> list[str]:
+    films = len(set(pairs.videos.tolist()))
+    return [f"kept {len(pairs)} clips of {films} films", *dropped.lines()]
+
+
+def _files(listed: Sequence[Mapping[str, Any]], videos: Path) -> list[Any]:
+    """The films that the list names, with size and modification time to detect replacements."""
+    films = []
+    for name in sorted({str(row.get("video")) for row in listed}):
+        with contextlib.suppress(OSError, ValueError):
+            status = (videos / name).stat()
+            films.append([name, status.st_size, status.st_mtime_ns])
+    return [str(videos.resolve()), films]
+
+
+def _identity(
+    data: Path, films: list[Any], encoder: ImageTextEncoder, rules: CaptionRules, frames: int
+) -> str:
+    content = hashlib.blake2b(data.read_bytes()).hexdigest()
+    facts = [encoder.key, asdict(rules), frames, content, films]
+    return hashlib.blake2b(json.dumps(facts).encode(), digest_size=16).hexdigest()

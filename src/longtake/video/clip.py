@@ -1,0 +1,199 @@
+"""Writes films for the laboratory, the demo and the tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from collections.abc import Mapping
+from dataclasses import dataclass
+from dataclasses import field
+from fractions import Fraction
+from pathlib import Path
+import av
+import numpy as np
+from av.audio.frame import AudioFrame
+from av.audio.stream import AudioStream
+from av.container import OutputContainer
+from av.video.frame import VideoFrame
+from av.video.stream import VideoStream
+from numpy.typing import NDArray
+from longtake.types import Pixels
+import tempfile
+from collections.abc import Iterator
+from collections.abc import Sequence
+from longtake.errors import MediaError
+from longtake.video.audio import RATE
+from longtake.video.audio import listen
+from longtake.video.subtitles import TimedText
+from longtake.video.subtitles import srt
+from longtake.video.video import Video
+from longtake._util.files import replacing
+from longtake._util.timecode import clock
+from longtake.types import Line
+from longtake.types import Segment
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """How a film is encoded."""
+
+    codec: str = "libx264"
+    fps: Fraction = Fraction(10)
+    gop: int = 40
+    """Frames from one keyframe to the next."""
+    options: Mapping[str, str] = field(default_factory=lambda: {"preset": "ultrafast"})
+    """Options for the encoder."""
+    container: Mapping[str, str] = field(default_factory=dict)
+    """Options for the container."""
+    rotation: int = 0
+    """Degrees by which players rotate the picture anticlockwise."""
+    pixel_aspect: Fraction = Fraction(1)
+    audio_codec: str = "aac"
+    audio_rate: int = 16_000
+
+
+def write_film(
+    path: Path,
+    pictures: Iterable[Pixels],
+    encoding: Encoding | None = None,
+    *,
+    times: Iterable[float] | None = None,
+    sound: NDArray[np.float32] | None = None,
+    audio_start: float = 0.0,
+) -> None:
+    """Write pictures, all of the same size, and mono sound from −1 to 1.
+
+    ``times`` gives the time of each picture in seconds, for variable frame rates; without it
+    pictures follow one another at ``encoding.fps``.
+    """
+    encoding = encoding or Encoding()
+    # one tick per frame, or milliseconds for variable frame rates
+    tick = Fraction(1, 1000) if times is not None else 1 / encoding.fps
+    stamps = iter(times) if times is not None else None
+    with av.open(str(path), "w", options=dict(encoding.container)) as file:
+        stream: VideoStream | None = None
+        voice = None
+        if sound is not None:
+            voice = _add_sound(file, encoding.audio_codec, encoding.audio_rate)
+        for number, pixels in enumerate(pictures):
+            stream = stream or _add_picture(file, encoding, pixels, tick)  # now the size is known
+            frame = VideoFrame.from_ndarray(np.ascontiguousarray(pixels), format="rgb24")
+            frame.pts = number if stamps is None else round(next(stamps) * 1000)
+            frame.time_base = tick
+            file.mux(stream.encode(frame))
+        if stream is not None:
+            file.mux(stream.encode(None))  # flush the encoder
+        if voice is not None and sound is not None:
+            _mux_sound(file, voice, sound, encoding.audio_rate, audio_start)
+
+
+def _add_picture(
+    file: OutputContainer, encoding: Encoding, pixels: Pixels, tick: Fraction
+) -> VideoStream:
+    stream = file.add_stream(encoding.codec, rate=encoding.fps)
+    assert isinstance(stream, VideoStream)
+    stream.height, stream.width = pixels.shape[:2]
+    # MJPEG uses the full range of luma
+    stream.pix_fmt = "yuvj420p" if encoding.codec == "mjpeg" else "yuv420p"
+    context = stream.codec_context
+    context.time_base = tick
+    context.gop_size = encoding.gop
+    context.options = dict(encoding.options)
+    if encoding.pixel_aspect != 1:
+        context.sample_aspect_ratio = encoding.pixel_aspect
+    if encoding.rotation:
+        stream.set_display_rotation(encoding.rotation)
+    return stream
+
+
+def _add_sound(file: OutputContainer, codec: str, rate: int) -> AudioStream:
+    """Add a track for mono sound."""
+    stream = file.add_stream(codec, rate=rate)
+    assert isinstance(stream, AudioStream)
+    stream.layout = "mono"
+    return stream
+
+
+def _mux_sound(
+    file: OutputContainer, stream: AudioStream, sound: NDArray[np.float32], rate: int, start: float
+) -> None:
+    """Write samples from −1 to 1 that begin at ``start`` seconds."""
+    size = stream.frame_size or 1024
+    for begin in range(0, len(sound), size):
+        piece = np.clip(sound[begin : begin + size], -1, 1)
+        samples = (piece * 32767).astype(np.int16)[None]
+        frame = AudioFrame.from_ndarray(samples, format="s16", layout="mono")
+        frame.sample_rate = rate
+        frame.pts = begin + round(start * rate)
+        frame.time_base = Fraction(1, rate)
+        file.mux(stream.encode(frame))
+    file.mux(stream.encode(None))
+
+
+QUALITY = {"preset": "veryfast", "crf": "20"}
+LEAST = 0.1
+"""Shortest clip in seconds; a shorter stretch is a moment, and a player would show nothing."""
+
+
+def cut(video: Video, stretch: Segment, path: Path, *, width: int | None = None) -> Segment:
+    """Write the frames and the sound of a stretch to an MP4 file; return the stretch written.
+
+    The stretch is cut to the film's end; pictures are at most ``width`` pixels wide.
+    """
+    if not stretch.start < video.duration:  # NaN fails too
+        asked, last = clock(stretch.start), clock(video.duration)
+        raise MediaError(video.path, "out_of_range", f"{asked} is outside the film (0 to {last})")
+    end = min(max(stretch.end, stretch.start + LEAST), video.duration)
+    written = Segment(stretch.start, end)
+    sound = _sound(video, written)
+    # the frame on screen at the start belongs to the clip, although it appeared earlier; of frames
+    # within one millisecond, the last is kept
+    inside = [float(time) for time in video.table.times if stretch.start < time < end]
+    times = {round(1000 * (time - stretch.start)): time for time in (stretch.start, *inside)}
+    rate = Fraction(video.info.fps or 25).limit_denominator(1001)
+    with replacing(path) as draft:
+        write_film(
+            draft,
+            _even(video, list(times.values()), width),
+            Encoding(fps=rate, gop=250, options=QUALITY, audio_rate=RATE),
+            times=[stamp / 1000 for stamp in times],
+            sound=sound,
+        )
+    return written
+
+
+def clip_bytes(video: Video, stretch: Segment, *, width: int | None = None) -> bytes:
+    """A stretch as the content of an MP4 file, at most ``width`` pixels wide."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "clip.mp4"
+        cut(video, stretch, path, width=width)
+        return path.read_bytes()
+
+
+def write_subtitles(lines: Sequence[Line], stretch: Segment, path: Path) -> int:
+    """Write what is said in a stretch as SRT, timed from its start; return the number of lines."""
+    said: list[TimedText] = []
+    for line in lines:
+        start = max(line.segment.start, stretch.start) - stretch.start
+        end = min(line.segment.end, stretch.end) - stretch.start
+        if end > start:
+            said.append((start, end, " ".join(line.text.split())))
+    if said:
+        with replacing(path) as draft:
+            draft.write_text(srt(said), encoding="utf-8")
+    return len(said)
+
+
+def _even(video: Video, times: Sequence[float], width: int | None) -> Iterator[Pixels]:
+    """The frames at given times, without the last row or column where their number is odd."""
+    for frame in video.frames(times, width=width):
+        rows, columns = frame.pixels.shape[:2]
+        # H.264 stores colour for two by two pixels
+        yield frame.pixels[: max(2, rows - rows % 2), : max(2, columns - columns % 2)]
+
+
+def _sound(video: Video, stretch: Segment) -> NDArray[np.float32] | None:
+    if not video.info.audio:
+        return None
+    heard = listen(video.path, origin=video.origin, within=stretch, limits=video.limits)
+    pieces = [sound.samples for sound in heard]
+    return np.concatenate(pieces) if pieces else None

@@ -1,0 +1,260 @@
+"""Opens media files safely.
+
+Films are untrusted input. FFmpeg also reads playlists, concatenation scripts and URLs, each of
+which makes it open further files. So only plain files in real container formats are accepted: the
+protocol and the demuxer are restricted to an allowlist before any header is read.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from typing import NamedTuple
+from typing import TypeVar
+import av
+from av.audio.stream import AudioStream
+from av.codec.hwaccel import HWAccel
+from av.container import InputContainer
+from av.stream import Discard
+from av.stream import Stream
+from av.video.stream import VideoStream
+from longtake.config import MediaSettings
+from longtake.errors import MediaError
+from collections.abc import Sequence
+
+
+_Packet = TypeVar("_Packet", bound="av.Packet[Any]")
+
+FORMATS = (
+    "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,mpegts,mpeg,mpegvideo,h264,hevc,m4v,obu,ivf,flv,"
+    "asf,ogg,mxf,nut,rm,wtv,dv,gif,yuv4mpegpipe,av1,vvc,"
+    # sound only: accepted so that the error can say that there is no video stream
+    "wav,mp3,flac,aac,ac3,eac3,amr,aiff,caf,w64"
+)
+"""Demuxers that read one file and never open another."""
+
+
+@contextmanager
+def open_container(
+    path: Path, limits: MediaSettings | None = None, hardware: HWAccel | None = None
+) -> Iterator[InputContainer]:
+    """Open a media file; raises a :class:`MediaError` that says what is wrong with it."""
+    limits = limits or MediaSettings()
+    size = check_plain_file(path)
+    try:
+        container = _open(path, limits, hardware)
+    except av.error.FFmpegError as error:
+        raise _not_opened(path, size, error, limits) from error
+    with container:
+        if len(container.streams) > limits.max_streams:
+            raise _too_many_streams(path, len(container.streams), limits)
+        for stream in container.streams.video:
+            context = stream.codec_context
+            if context is not None and context.width * context.height > limits.max_pixels:
+                raise _too_many_pixels(path, context.width, context.height, limits)
+        yield container
+
+
+def _open(path: Path, limits: MediaSettings, hardware: HWAccel | None) -> InputContainer:
+    name = str(path.absolute())  # absolute, so that "concat:a|b" is a file name, not a protocol
+    options = {
+        "protocol_whitelist": "file",
+        "format_whitelist": FORMATS,
+        "max_streams": str(limits.max_streams),
+    }
+    # unlike codec_context.options, these already apply while the streams are being probed
+    probing: Any = [{"max_pixels": str(limits.max_pixels)}] * limits.max_streams
+    try:
+        return av.open(
+            name,
+            options=options,
+            stream_options=probing,
+            metadata_errors="replace",
+            hwaccel=hardware,
+        )
+    except ValueError:
+        # MPEG program streams reveal their streams too late for that, but their headers allow at
+        # most 16383 pixels a side
+        return av.open(name, options=options, metadata_errors="replace", hwaccel=hardware)
+
+
+def check_plain_file(path: Path) -> int:
+    """Return the size of a regular, readable, non-empty file; raises for anything else."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        hint = "; URLs are not supported, only local files" if "://" in str(path) else ""
+        raise MediaError(path, "not_found", f"no such file{hint}") from None
+    except OSError as error:
+        raise MediaError(path, "unreadable", f"cannot be read ({error.strerror})") from error
+    if not stat.S_ISREG(status.st_mode):
+        kind = "a folder" if stat.S_ISDIR(status.st_mode) else "a device or pipe"
+        raise MediaError(path, "not_a_file", f"is {kind}, not a video file")
+    if not os.access(path, os.R_OK):
+        raise MediaError(path, "unreadable", "cannot be read (permission denied)")
+    if status.st_size == 0:
+        raise MediaError(path, "not_a_video", "is empty (0 bytes)")
+    return status.st_size
+
+
+class FileVersion(NamedTuple):
+    """What changes when a file is replaced or overwritten."""
+
+    device: int
+    inode: int
+    size: int
+    modified: int
+
+    def grew_into(self, other: FileVersion) -> bool:
+        """Whether the other is the same file with more in it, as while a film is recorded."""
+        return self[:2] == other[:2] and self.size < other.size
+
+
+NO_FILE = FileVersion(0, 0, 0, 0)
+
+
+def file_version(path: Path) -> FileVersion:
+    """Return the version of a file; ``NO_FILE`` if it is gone."""
+    try:
+        status = path.stat()
+    except OSError:
+        return NO_FILE
+    return FileVersion(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+def video_stream(path: Path, container: InputContainer) -> VideoStream:
+    """Return the default video stream, or the largest; cover art of a music file does not count."""
+    usable: list[VideoStream] = []
+    for stream in container.streams.video:
+        context = stream.codec_context
+        if stream.disposition & stream.disposition.attached_pic or context is None:
+            continue
+        if context.codec_tag in ("encv", "drmi"):
+            raise MediaError(path, "encrypted", "is encrypted (DRM); longtake cannot decode it")
+        if context.width:
+            usable.append(stream)
+    if not usable:
+        raise _no_video(path, container)
+    return max(
+        usable, key=lambda s: (bool(s.disposition & s.disposition.default), s.width * s.height)
+    )
+
+
+def discard_others(container: InputContainer, stream: VideoStream | AudioStream) -> None:
+    """Make the demuxer skip the packets of every stream but one."""
+    for other in container.streams:
+        if other.index != stream.index:
+            other.discard = Discard.all
+
+
+def packets_of(container: InputContainer, stream: Stream) -> Iterator[Any]:
+    """Yield the packets of one stream, as ``demux`` does.
+
+    A transport stream can gain streams in the middle. PyAV knows those that were there when the
+    file was opened and raises an IndexError at the first packet of another; reading goes on.
+    """
+    while True:
+        try:
+            yield from container.demux(stream)
+        except IndexError:
+            continue
+        return
+
+
+def readable_packets(packets: Iterable[_Packet]) -> Iterator[_Packet]:
+    """Yield packets up to the end of the file, or up to where it can no longer be read."""
+    try:
+        for packet in packets:
+            if packet.size:  # the last one is an empty packet that flushes decoders
+                yield packet
+    except av.error.FFmpegError:
+        return
+
+
+def _no_video(path: Path, container: InputContainer) -> MediaError:
+    codecs = [s.codec_context.name for s in container.streams.audio if s.codec_context]
+    detail = f" (sound only: {', '.join(codecs)})" if codecs else ""
+    return MediaError(path, "no_video", f"has no video stream{detail}")
+
+
+def _not_opened(
+    path: Path, size: int, error: av.error.FFmpegError, limits: MediaSettings
+) -> MediaError:
+    # FFmpeg reports a demuxer that is not on the allowlist like this
+    if isinstance(error, av.error.ArgumentError | av.error.PermissionError):
+        detail = "is not in a supported video format (playlists and scripts are rejected)"
+        return MediaError(path, "not_a_video", detail)
+    # and exceeding its limit on streams like this
+    if isinstance(error, av.error.MemoryError):
+        return _too_many_streams(path, None, limits)
+    with path.open("rb") as file:
+        head = file.read(12)
+    if head[4:8] == b"ftyp":  # an MP4 that was recognised but has no index
+        detail = f"is truncated: {size:,} bytes without the index at the end of an MP4 (moov)"
+        return MediaError(path, "truncated", detail)
+    return MediaError(path, "not_a_video", "is not a video file that FFmpeg can read")
+
+
+def _too_many_streams(path: Path, count: int | None, limits: MediaSettings) -> MediaError:
+    number = f" ({count})" if count else ""
+    detail = f"has more streams{number} than the limit of {limits.max_streams} (media.max_streams)"
+    return MediaError(path, "too_large", detail)
+
+
+def _too_many_pixels(path: Path, width: int, height: int, limits: MediaSettings) -> MediaError:
+    detail = (
+        f"{width}×{height} exceeds the limit of {limits.max_pixels:,} pixels per frame "
+        f"(--set media.max_pixels={width * height} allows it)"
+    )
+    return MediaError(path, "too_large", detail)
+
+
+_NAMES = """
+    3g2 3gp asf av1 avi divx dv f4v flv h264 hevc ivf m2ts m4v mkv mov mp4 mpeg mpg mts mxf nut ogm
+    ogv rm rmvb ts vob webm wmv wtv
+"""
+SUFFIXES = frozenset(f".{name}" for name in _NAMES.split())
+"""Names of files that are taken for films; a file that is named outright may have any name."""
+
+
+class FoundFile(NamedTuple):
+    """A file, and the folder in which it was found."""
+
+    path: Path
+    root: Path | None
+    """``None`` if the file itself was named."""
+
+
+def films_in(paths: Sequence[Path]) -> Iterator[FoundFile]:
+    """The films below the given folders, and the given files, each once.
+
+    Hidden files and folders are left out, and links to folders are not followed.
+    """
+    seen: set[Path] = set()
+    for given in paths:
+        path = given.absolute()
+        if path.is_dir():
+            places: Iterator[FoundFile] = (FoundFile(each, path) for each in _below(path))
+        elif path.exists():
+            places = iter([FoundFile(path, None)])
+        else:
+            raise MediaError(given, "not_found", "no such file or folder")
+        for place in places:
+            if place.path not in seen:
+                seen.add(place.path)
+                yield place
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    for parent, folders, names in os.walk(folder):
+        # sorted in place, which also decides the order of the walk
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            path = Path(parent) / name
+            if path.suffix.casefold() in SUFFIXES and not name.startswith("."):
+                yield path

@@ -1,0 +1,413 @@
+"""Converts decoded frames to arrays, and arrays to files."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+import numpy as np
+from av.video.frame import VideoFrame
+from av.video.reformatter import Interpolation
+from longtake.video import nvdec
+from longtake._util.files import replacing
+from longtake.types import Pixels
+from collections.abc import Iterator
+from contextlib import ExitStack
+from itertools import chain
+from typing import TypeAlias
+import av
+from av.container import InputContainer
+from av.video.codeccontext import VideoCodecContext
+from av.video.stream import VideoStream
+from longtake.config import MediaSettings
+from longtake.video.container import discard_others
+from longtake.video.container import open_container
+from longtake.video.container import packets_of
+from longtake.video.container import readable_packets
+from longtake.video.container import video_stream
+from longtake.video.packets import UNKNOWN
+from longtake.video.packets import PacketTable
+from longtake.video.packets import DecodeRun
+from longtake._util.cancellation import check_stop
+import contextvars
+import queue
+import threading
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from longtake._util.process_pool import usable_cores
+from longtake.tracing.events import note
+from longtake.video.packets import plan
+from longtake.video.packets import spans
+
+
+def to_pixels(frame: VideoFrame, *, width: int | None, rotation: int, aspect: float) -> Pixels:
+    """Convert a frame to RGB as it is displayed: upright, square pixels, at most ``width`` wide."""
+    quarter = rotation // 90 % 4
+    square_width = frame.width * aspect
+    # scaling comes before turning, so a limit on the upright width may apply to the stored height
+    upright_width = frame.height if quarter % 2 else square_width
+    scale = min(1.0, width / upright_width) if width else 1.0
+    rgb = _scaled(frame, max(1, round(square_width * scale)), max(1, round(frame.height * scale)))
+    if quarter == 0:
+        return rgb
+    # FFmpeg counts the rotation anticlockwise, as rot90 does
+    return np.ascontiguousarray(np.rot90(rgb, quarter))
+
+
+def _scaled(frame: VideoFrame, width: int, height: int) -> Pixels:
+    if nvdec.is_on_gpu(frame):
+        return nvdec.to_pixels(frame, width=width, height=height)
+    scaled = frame.reformat(width, height, format="rgb24", interpolation=Interpolation.AREA)
+    rgb: Pixels = scaled.to_ndarray()  # type: ignore[assignment]
+    return rgb
+
+
+def display_size(width: int, height: int, rotation: int, aspect: float) -> tuple[int, int]:
+    """Return width and height as displayed."""
+    # an absurd aspect ratio must not leave a picture without pixels
+    square_width = max(1, round(width * aspect))
+    return (height, square_width) if rotation // 90 % 2 else (square_width, height)
+
+
+def save_png(pixels: Pixels, path: Path) -> None:
+    """Write a picture to a PNG file."""
+    from PIL import Image
+
+    with replacing(path) as draft:
+        Image.fromarray(pixels).save(draft, "PNG")
+
+
+def encoded(pixels: Pixels, kind: str) -> bytes:
+    """A picture as the bytes of a file, ``jpeg`` or ``png``."""
+    from PIL import Image
+
+    file = io.BytesIO()
+    # PNG ignores the quality
+    Image.fromarray(pixels).save(file, kind.upper(), quality=90)
+    return file.getvalue()
+
+
+Packet: TypeAlias = "av.Packet[VideoStream]"
+
+READ_THROUGH = 300
+"""Number of packets that is cheaper to read than to seek over."""
+SKIPPING = frozenset({"h264", "hevc", "mpeg1video", "mpeg2video", "mpeg4"})
+"""Decoders that respect ``skip_frame`` per packet; others read it once, when opened."""
+REORDER = 16
+"""Maximum number of frames that a codec stores ahead of the next one to show."""
+
+
+class VideoReader:
+    """A decoder for one thread; it tracks its position, so that neighbouring runs need no seek."""
+
+    def __init__(
+        self,
+        path: Path,
+        table: PacketTable,
+        limits: MediaSettings,
+        *,
+        threads: int = 1,
+        gpu: bool = False,
+    ) -> None:
+        self._path, self._table, self._limits = path, table, limits
+        self._threads, self._gpu = threads, gpu
+        self.fell_back = False
+        """Whether the CPU decoded although the GPU was asked for."""
+        self._open = ExitStack()
+        self._container: InputContainer | None = None
+        self._stream: VideoStream
+        self._packets: Iterator[Packet]
+        self._next: int
+        self._rewind()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._open.close()
+
+    def frames(self, run: DecodeRun, *, skip: bool) -> Iterator[tuple[int, VideoFrame]]:
+        """Yield wanted positions and their pictures by time; what cannot be decoded is left out.
+
+        ``skip`` avoids decoding unwanted pictures that no other picture depends on.
+        """
+        self._go_to(run.first)
+        context = self._stream.codec_context  # after the seek, which may reopen the file
+        # frames that are identified by counting must all be counted
+        skip = skip and self._table.timed and context.name in SKIPPING
+        missing = {int(self._table.pts[position]): position for position in run.wanted}
+        wanted = set(run.wanted)
+        shown = 0
+        for position, packet in self._read(run):
+            context.skip_frame = "NONREF" if skip and position not in wanted else "DEFAULT"
+            for frame in decode_packet(context, packet):
+                if self._table.timed and frame.pts is not None:
+                    stamp = frame.pts - self._table.origin
+                else:
+                    stamp = shown  # without usable time stamps, the pts of the table are a count
+                shown += 1
+                if stamp in missing:
+                    self.fell_back |= self._gpu and not nvdec.is_on_gpu(frame)
+                    yield missing.pop(stamp), frame
+            if not missing:
+                break
+        context.flush_buffers()
+
+    def _read(self, run: DecodeRun) -> Iterator[tuple[int, Packet | None]]:
+        """Yield the packets of a run with their positions, then ``None`` to drain the decoder."""
+        # if positions only count shown frames, the packet of frame n may be stored after the nth
+        last = run.last if self._table.timed else run.last + REORDER
+        for packet in readable_packets(self._packets):
+            check_stop()
+            position, self._next = self._next, self._next + 1
+            if position >= run.first:
+                yield position, packet
+            if position == last:
+                break
+        yield -1, None
+
+    def _go_to(self, first: int) -> None:
+        """Make ``first`` one of the next packets."""
+        if self._container is None:
+            self._rewind()  # an earlier rewind failed; this one raises, or works
+        if not first - READ_THROUGH <= self._next <= first:
+            self._seek(first)
+
+    def _seek(self, first: int) -> None:
+        """Make ``first`` the next packet; if a seek overshoots, seek further back and read on."""
+        table = self._table
+        assert self._container is not None
+        second = max(1, round(1 / table.tick))
+        stamp = int(table.dts[first] if table.dts[first] != UNKNOWN else table.pts[first])
+        # seeking in MPEG-TS often overshoots
+        back = second if self._container.format.name == "mpegts" else 0
+        while table.timed and stamp - back > table.pts[0]:
+            target = stamp - back + table.origin
+            try:
+                self._container.seek(target, stream=self._stream, backward=True)
+            except av.error.FFmpegError:
+                break
+            self._packets = packets_of(self._container, self._stream)
+            if self._advance_to(first):
+                return
+            back = back * 2 or second
+        self._rewind()
+
+    def _advance_to(self, first: int) -> bool:
+        """Read up to just before ``first``; False if the seek landed after it."""
+        table = self._table
+        goal = (int(table.pts[first]), int(table.dts[first]))
+        for packet in readable_packets(self._packets):
+            check_stop()
+            pts = UNKNOWN if packet.pts is None else packet.pts - table.origin
+            dts = UNKNOWN if packet.dts is None else packet.dts - table.origin
+            if (pts, dts) == goal:
+                self._next = first
+                self._packets = chain([packet], self._packets)  # put it back
+                return True
+            if UNKNOWN not in (dts, goal[1]) and dts > goal[1]:
+                return False
+        return False
+
+    def _rewind(self) -> None:
+        """Reopen the file: unlike seeking to zero, this works for every format."""
+        self._open.close()
+        # if opening fails, nothing may use the closed container again: FFmpeg would crash
+        self._container = None
+        hardware = nvdec.hardware() if self._gpu else None
+        opened = open_container(self._path, self._limits, hardware)
+        container = self._open.enter_context(opened)
+        self._stream = video_stream(self._path, container)
+        discard_others(container, self._stream)
+        context = self._stream.codec_context
+        context.options = {"max_pixels": str(self._limits.max_pixels)}
+        context.thread_count = self._threads
+        context.thread_type = "AUTO" if self._threads > 1 else "NONE"
+        self._packets = packets_of(container, self._stream)
+        self._next = 0
+        self._container = container
+
+
+def decode_packet(context: VideoCodecContext, packet: Packet | None) -> list[VideoFrame]:
+    """Decode one packet; a damaged one yields no frame."""
+    try:
+        return context.decode(packet)
+    except av.error.FFmpegError:
+        return []  # decoding recovers at the next keyframe
+
+
+Picture: TypeAlias = tuple[int, Pixels]
+"""A position in the packet table, and its pixels."""
+
+MANY = 64
+"""Frames from which a GPU is used: opening its decoders costs more than a few frames do."""
+PENDING_BYTES = 24 * 2**20
+"""Decoded pixels of one worker that may wait for the consumer."""
+
+
+@dataclass(frozen=True)
+class FrameShape:
+    """Size and orientation of the pictures to return."""
+
+    width: int | None = None
+    """Maximum width; smaller films are not enlarged."""
+    rotation: int = 0
+    aspect: float = 1.0
+    frame_bytes: int = 0
+    """Size of one picture, for the memory limit."""
+
+
+def workers_for(limits: MediaSettings, *, gpu: bool = False) -> int:
+    """Return the number of decoding threads: as configured, or one per usable core, at most 8."""
+    if limits.workers:
+        return limits.workers
+    if gpu:
+        return nvdec.SESSIONS
+    return min(usable_cores(), 8)
+
+
+def fetch(
+    path: Path,
+    table: PacketTable,
+    positions: Iterable[int],
+    shape: FrameShape,
+    limits: MediaSettings,
+) -> Iterator[Picture]:
+    """Yield positions and their pixels, by time; frames that cannot be decoded are left out."""
+    positions = list(positions)
+    gpu = len(positions) >= MANY and nvdec.on_gpu(limits)
+    cores = workers_for(limits, gpu=gpu)
+    waiting = max(2, PENDING_BYTES // max(1, shape.frame_bytes))
+    jobs = spans(plan(table, positions), frames=min(waiting, 16))
+    workers = min(cores, len(jobs))
+    readers = _Readers(path, table, limits, gpu=gpu)
+    try:
+        if workers <= 1:
+            # with nothing to share between workers, FFmpeg's own threads use the cores
+            reader = readers.open(threads=1 if gpu else cores)
+            for run in chain.from_iterable(jobs):
+                yield from _pictures(reader, run, shape, waiting)
+        else:
+            yield from _in_parallel(readers, jobs, shape, workers=workers, waiting=waiting)
+    finally:
+        readers.close()
+    if readers.fell_back:
+        note("decoded on the CPU", film=str(path), reason="the GPU does not know this codec")
+
+
+class _Readers:
+    """The readers of one film, one per worker."""
+
+    def __init__(self, path: Path, table: PacketTable, limits: MediaSettings, *, gpu: bool) -> None:
+        self._path, self._table, self._limits, self._gpu = path, table, limits, gpu
+        self._opened: list[VideoReader] = []
+
+    def open(self, threads: int = 1) -> VideoReader:
+        reader = VideoReader(self._path, self._table, self._limits, threads=threads, gpu=self._gpu)
+        self._opened.append(reader)
+        return reader
+
+    @property
+    def fell_back(self) -> bool:
+        """Whether frames came from the CPU although the GPU was asked for."""
+        return any(reader.fell_back for reader in self._opened)
+
+    def close(self) -> None:
+        for reader in self._opened:
+            reader.close()
+
+
+def _pictures(reader: VideoReader, run: DecodeRun, shape: FrameShape, waiting: int) -> Iterator[Picture]:
+    """Yield the wanted pictures of one run as pixels."""
+
+    def convert(skip: bool) -> Iterator[Picture]:
+        for position, frame in reader.frames(run, skip=skip):
+            try:
+                pixels = to_pixels(
+                    frame, width=shape.width, rotation=shape.rotation, aspect=shape.aspect
+                )
+            except av.error.FFmpegError:
+                # decoded from damaged data, with a format or a size that cannot be converted:
+                # left out, as a picture that cannot be decoded is
+                continue
+            yield position, pixels
+
+    if len(run.wanted) > waiting:  # too many to collect before the first is passed on
+        yield from convert(skip=False)
+        return
+    decoded = dict(convert(skip=True))
+    if len(decoded) < len(run.wanted):
+        # some decoders mix up the order of frames when others are skipped; decode everything then
+        decoded |= dict(convert(skip=False))
+    for position in run.wanted:
+        if position in decoded:
+            yield position, decoded[position]
+
+
+class _Channel:
+    """Passes the pictures of one span from a worker to the consumer."""
+
+    def __init__(self, size: int, stop: threading.Event) -> None:
+        self._queue: queue.Queue[Picture | BaseException | None] = queue.Queue(size)
+        self._stop = stop
+
+    def put(self, item: Picture | BaseException | None) -> bool:
+        """Wait for room and return True; return False once the consumer has stopped."""
+        while not self._stop.is_set():
+            try:
+                self._queue.put(item, timeout=0.1)
+            except queue.Full:
+                continue
+            return True
+        return False
+
+    def __iter__(self) -> Iterator[Picture]:
+        while (item := self._get()) is not None:
+            if isinstance(item, BaseException):
+                raise item
+            yield item
+
+    def _get(self) -> Picture | BaseException | None:
+        while True:
+            check_stop()
+            try:
+                # in short waits, so that cancelled work does not wait for the next picture
+                return self._queue.get(timeout=0.1)
+            except queue.Empty:
+                continue
+
+
+def _in_parallel(
+    readers: _Readers, jobs: list[list[DecodeRun]], shape: FrameShape, *, workers: int, waiting: int
+) -> Iterator[Picture]:
+    stop = threading.Event()
+    local = threading.local()
+    ahead = threading.Semaphore(workers + 1)  # limits the spans begun but not yet consumed
+
+    def work(job: list[DecodeRun], channel: _Channel) -> None:
+        try:
+            if not hasattr(local, "reader"):
+                local.reader = readers.open()
+            for run in job:
+                for item in _pictures(local.reader, run, shape, waiting):
+                    if not channel.put(item):
+                        return
+            channel.put(None)
+        except BaseException as error:  # noqa: BLE001 - the consumer raises it
+            channel.put(error)
+
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="longtake-decode")
+    try:
+        channels: list[_Channel] = []
+        submitted = 0
+        for turn in range(len(jobs)):
+            while submitted < len(jobs) and ahead.acquire(blocking=False):
+                channels.append(_Channel(waiting, stop))
+                # the workers notice when the consumer's work is cancelled
+                context = contextvars.copy_context()
+                pool.submit(context.run, work, jobs[submitted], channels[submitted])
+                submitted += 1
+            yield from channels[turn]
+            channels[turn] = _Channel(1, stop)  # frees the memory of the consumed one
+            ahead.release()
+    finally:
+        stop.set()
+        pool.shutdown(wait=True, cancel_futures=True)

@@ -1,0 +1,254 @@
+"""Lines of text with times as subtitle files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from longtake._util.timecode import clock
+import codecs
+import json
+import math
+import re
+import warnings
+from collections.abc import Iterable
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+from typing import Any
+from typing import TypeAlias
+import av
+from av.subtitles.stream import SubtitleStream
+from longtake.config import MediaSettings
+from longtake.errors import ConfigError
+from longtake.errors import MediaError
+from longtake.video.container import check_plain_file
+from longtake.video.container import open_container
+from longtake.video.container import packets_of
+from longtake.video.container import readable_packets
+from longtake._util.timecode import parse_time
+from longtake.types import Line
+from longtake.types import Segment
+
+if TYPE_CHECKING:
+    import pysubs2
+
+
+TimedText = tuple[float, float, str]
+"""Start, end, text."""
+
+
+def srt(lines: Sequence[TimedText]) -> str:
+    """SubRip."""
+    blocks = []
+    for number, (start, end, text) in enumerate(lines, start=1):
+        times = f"{clock(start, millis=True)} --> {clock(end, millis=True)}".replace(".", ",")
+        blocks.append(f"{number}\n{times}\n{_plain(text)}\n")
+    return "\n".join(blocks)
+
+
+def vtt(lines: Sequence[TimedText]) -> str:
+    """WebVTT."""
+    blocks = ["WEBVTT\n"]
+    for start, end, text in lines:
+        times = f"{clock(start, millis=True)} --> {clock(end, millis=True)}"
+        blocks.append(f"{times}\n{escaped(text)}\n")
+    return "\n".join(blocks)
+
+
+def _plain(text: str) -> str:
+    """Without empty lines, which end a subtitle."""
+    return "\n".join(line for line in text.splitlines() if line.strip()) or "…"
+
+
+def escaped(text: str) -> str:
+    """WebVTT has tags and arrows; text from a film is shown, never interpreted."""
+    return _plain(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+Packet: TypeAlias = "av.Packet[SubtitleStream]"
+
+SUFFIXES = (".srt", ".vtt", ".ass", ".ssa")
+"""Suffixes of sidecar files, in order of preference."""
+
+# HTML tags and ASS overrides; a match ends at the next bracket, so that stray ones stay cheap
+_TAGS = re.compile(r"<[^<>]{0,1000}>|\{[^{}]*\}")
+_EMPTY_LINES = re.compile(r"\n{3,}")
+_BREAKS = re.compile(r"<br\s*/?>", re.IGNORECASE)
+_ASS_FIELDS = 8
+"""Number of fields before the text in a decoded ASS event."""
+
+
+def sidecar(path: Path) -> Path | None:
+    """Find the subtitle file beside a film: ``film.srt``, otherwise ``film.en.srt`` or similar."""
+    for suffix in SUFFIXES:
+        exact = path.with_suffix(suffix)
+        if exact.is_file():
+            return exact
+    for beside in sorted(path.parent.glob(f"{_literal(path.stem)}.*")):
+        if beside.suffix in SUFFIXES and beside.is_file():
+            return beside
+    return None
+
+
+def read_subtitles(
+    path: Path, limits: MediaSettings | None = None, *, begin: float = 0.0
+) -> list[Line]:
+    """Read the lines of an SRT, VTT, ASS or JSON file, in time order.
+
+    ``begin`` is the time in the file at which the film begins.
+    """
+    import pysubs2  # late: searching an indexed film does not need it
+
+    _check_size(path, limits or MediaSettings())
+    text = _decoded(path.read_bytes())
+    if path.suffix.lower() == ".json":
+        return _tidy(_benchmark_lines(path, text), begin)
+    try:
+        parsed = _parse(text, path.suffix.lower())
+    except (pysubs2.exceptions.Pysubs2Error, ValueError, IndexError) as error:
+        detail = "is not a subtitle file (SRT, VTT, ASS or JSON)"
+        raise MediaError(path, "unreadable", detail) from error
+    if not parsed.events:
+        raise MediaError(path, "unreadable", "contains no subtitles")
+    lines = []
+    for event in parsed:
+        if not event.is_comment:
+            lines.append((event.start / 1000, event.end / 1000, _unescaped(event.text)))
+    return _tidy(lines, begin)
+
+
+def _check_size(path: Path, limits: MediaSettings) -> None:
+    megabytes = check_plain_file(path) / 2**20
+    if megabytes > limits.max_subtitle_mb:
+        detail = (
+            f"{megabytes:.1f} MB of subtitles exceed the limit of {limits.max_subtitle_mb:g} MB "
+            f"(--set media.max_subtitle_mb={megabytes + 1:.0f} allows it)"
+        )
+        raise MediaError(path, "too_large", detail)
+
+
+def _decoded(data: bytes) -> str:
+    """Decode UTF-8 or UTF-16; an odd character is better than no subtitles."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return data.decode("utf-16", errors="replace")
+    head = data[:1000]
+    # text in Latin letters as UTF-16 without a byte order mark: every other byte is zero
+    for encoding, zeros in (("utf-16-le", head[1::2]), ("utf-16-be", head[::2])):
+        if zeros.count(0) > 0.8 * len(zeros):
+            return data.decode(encoding, errors="replace")
+    return data.decode("utf-8-sig", errors="replace")
+
+
+def _parse(text: str, suffix: str) -> pysubs2.SSAFile:
+    import pysubs2
+
+    # the parser takes quadratic time on runs of empty lines, and on tags, which are kept for _tidy
+    text = _EMPTY_LINES.sub("\n\n", text)
+    name = _format(text, suffix)
+    options = {} if name in ("ass", "ssa") else {"keep_html_tags": True}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # an odd margin or style concerns nobody here
+        return pysubs2.SSAFile.from_string(text, format_=name, **options)
+
+
+def _format(text: str, suffix: str) -> str:
+    """Return the format that the text is in, whatever the file's name says."""
+    if "[Script Info]" in text or "[V4+ Styles]" in text or "[V4 Styles]" in text:
+        return "ssa" if "[V4 Styles]" in text else "ass"
+    if text.lstrip().startswith("WEBVTT"):
+        return "vtt"
+    # short times, which SRT does not have, need the parser for WebVTT
+    return "vtt" if suffix == ".vtt" else "srt"
+
+
+def _unescaped(text: str) -> str:
+    """Replace the escapes of ASS by what they stand for."""
+    return text.replace("\\N", "\n").replace("\\n", "\n").replace("\\h", " ")
+
+
+def embedded_subtitles(
+    path: Path, *, origin: float, index: int | None = None, limits: MediaSettings | None = None
+) -> list[Line]:
+    """Read a subtitle stream inside the film: the first, or the one with the given ``index``.
+
+    Bitmap streams yield no lines.
+    """
+    limits = limits or MediaSettings()
+    room = limits.max_subtitle_mb * 2**20
+    raw: list[tuple[float, float, str]] = []
+    with open_container(path, limits) as container:
+        streams = [s for s in container.streams.subtitles if index is None or s.index == index]
+        if not streams:
+            missing = f"subtitle stream {index}" if index else "subtitles"
+            raise MediaError(path, "unreadable", f"has no {missing}")
+        stream = streams[0]
+        for packet in readable_packets(packets_of(container, stream)):
+            if packet.pts is None or stream.time_base is None:
+                continue
+            start = float(packet.pts * stream.time_base) - origin
+            end = start + float((packet.duration or 0) * stream.time_base)
+            for subtitle in _decode(packet):
+                text = _subtitle_text(subtitle)
+                room -= len(text)
+                if room < 0:
+                    detail = f"contains more than {limits.max_subtitle_mb:g} MB of subtitles"
+                    raise MediaError(path, "too_large", detail)
+                raw.append((start, end, text))
+    return _tidy(raw)
+
+
+def _decode(packet: Packet) -> list[object]:
+    """Decode one packet; a damaged one yields no subtitle."""
+    try:
+        return list(packet.decode())
+    except (av.error.FFmpegError, UnicodeDecodeError):
+        return []
+
+
+def _subtitle_text(subtitle: object) -> str:
+    """Return the text of a decoded subtitle; FFmpeg converts every text format to ASS."""
+    if not isinstance(subtitle, av.subtitles.subtitle.AssSubtitle):
+        return ""
+    raw = subtitle.ass.decode("utf-8", errors="replace") if subtitle.ass else ""
+    return _unescaped(raw.split(",", _ASS_FIELDS)[-1])
+
+
+def _benchmark_lines(path: Path, text: str) -> Iterable[tuple[float, float, str]]:
+    """Parse the JSON of benchmarks: ``[{start, end, line}]`` or ``[{timestamp: [a, b], text}]``."""
+    try:
+        rows = json.loads(text)
+        if not isinstance(rows, list):
+            raise TypeError("it must be a list")
+        return [_benchmark_line(row) for row in rows]
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError, ConfigError) as error:
+        detail = f"is not a list of subtitle lines ({error})"
+        raise MediaError(path, "unreadable", detail) from error
+
+
+def _benchmark_line(row: Mapping[str, Any]) -> tuple[float, float, str]:
+    start, end = row["timestamp"] if "timestamp" in row else (row["start"], row["end"])
+    text = row["line"] if "line" in row else row["text"]
+    # LongVideoBench leaves the end of the last line open
+    return _seconds(start), _seconds(start if end is None else end), str(text)
+
+
+def _seconds(value: Any) -> float:
+    seconds = parse_time(value) if isinstance(value, str) else float(value)
+    if not math.isfinite(seconds):
+        raise ValueError(f"{seconds} is not a time")
+    return seconds
+
+
+def _tidy(raw: Iterable[tuple[float, float, str]], begin: float = 0.0) -> list[Line]:
+    """Remove markup, empty lines and negative times and durations, and sort by time."""
+    lines = []
+    for raw_start, raw_end, text in raw:
+        start, end = raw_start - begin, raw_end - begin
+        plain = " ".join(_TAGS.sub("", _BREAKS.sub(" ", text)).split())
+        if plain and end >= 0:
+            lines.append(Line(Segment(max(0.0, start), max(start, end, 0.0)), plain))
+    return sorted(lines, key=lambda line: line.segment)
+
+
+def _literal(name: str) -> str:
+    """Escape the wildcards of a glob pattern."""
+    return re.sub(r"([*?[])", r"[\1]", name)
