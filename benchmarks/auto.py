@@ -47,21 +47,19 @@ from auto_cells import (
     stop_chance,
 )
 
-from longtake.algorithms.calibration import expected_error
-from longtake.evals.benchmarks import load
-from longtake.evals.calibration import samples
-from longtake.evals.calibration import of_run
-from longtake.evals.report import table
-from longtake.evals.runner import Scored, evaluate
-from longtake.evals.runs import RunFolder
-from longtake.evals.scoring import paired
-from longtake.evals.runner import Solver
-from longtake.lab.profile import LAB_2
-from longtake.methods.auto.method import shipped
-from longtake.runner.session import Session
-from longtake.runner.assignment import ModelAssignment
 from longtake.agents import calibration
 from longtake.agents.calibration import Calibration
+from longtake.algorithms.calibration import expected_error
+from longtake.evals.benchmarks import load
+from longtake.evals.calibration import of_run, samples
+from longtake.evals.report import table
+from longtake.evals.runner import Scored, Solver, evaluate
+from longtake.evals.runs import RunFolder
+from longtake.evals.scoring import paired
+from longtake.lab.profile import LAB_2
+from longtake.methods.auto.method import shipped
+from longtake.runner.assignment import ModelAssignment
+from longtake.runner.session import Session
 
 
 def points(gap: Any) -> str:

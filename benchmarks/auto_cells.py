@@ -8,21 +8,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from longtake.agents.calibration import StageFacts
+from longtake.agents.run import Run
 from longtake.config import BudgetSettings, Settings
+from longtake.evals.benchmarks.lab import lab
 from longtake.evals.experiment import with_profile_model
 from longtake.evals.items import Benchmark
-from longtake.evals.benchmarks.lab import lab
-from longtake.evals.runner import Scored, evaluate, score
+from longtake.evals.runner import Scored, Solver, evaluate, score
 from longtake.evals.runs import RunFolder
-from longtake.evals.runner import Solver
 from longtake.lab.model import make as make_model
 from longtake.lab.profile import LAB_2
 from longtake.methods.auto.method import STAGE_DEFAULTS, Auto, shipped
 from longtake.methods.auto.plan import frames_that_fit, keys
-from longtake.runner.session import Session
 from longtake.runner.assignment import ModelAssignment
-from longtake.agents.calibration import StageFacts
-from longtake.agents.run import Run
+from longtake.runner.session import Session
 
 FIRST_SEED = 5000  # published, and used by nothing else: from 5300 for 60 minutes, 5600 for 120
 WORLDS, QUESTIONS = 16, 20

@@ -13,13 +13,13 @@ import argparse
 import math
 from collections import defaultdict
 
-from longtake.evals.experiment import with_profile_model
 from longtake.evals.benchmarks.lab import lab
-from longtake.evals.scoring import accuracy, correct
+from longtake.evals.experiment import with_profile_model
 from longtake.evals.runner import Solver, answer_one
+from longtake.evals.scoring import accuracy, correct
 from longtake.lab.profile import LAB_2
-from longtake.runner.session import Session
 from longtake.runner.assignment import ModelAssignment
+from longtake.runner.session import Session
 
 MINUTES = 20
 SEEDS = range(20, 40)

@@ -12,8 +12,8 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from longtake.cluster.backends import parse_backend
 from longtake._util.process_pool import TaskFailed, TaskFinished, WorkerBackend, WorkerPool
+from longtake.cluster.backends import parse_backend
 
 TASKS, LATENCY = 24, 0.5
 """Tasks that wait for so many seconds, as for a reply of a model."""

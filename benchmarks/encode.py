@@ -18,13 +18,13 @@ import av
 import numpy as np
 
 from longtake.index.layers import NetworkLayer, rows_of, width_for
-from longtake.video.video import Video
-from longtake.perception.encoders import image_text_encoder
 from longtake.perception.efficientnet import EfficientNetLite2
+from longtake.perception.encoders import image_text_encoder
 from longtake.perception.minilm import MiniLM
 from longtake.perception.ocr import RapidReader
 from longtake.perception.runtime import Compute
 from longtake.types import Frame
+from longtake.video.video import Video
 
 
 def best(act, runs=3):

@@ -26,11 +26,10 @@ import longtake
 from longtake.config import AnswerSettings, CacheSettings, Settings
 from longtake.lab.film import make_world
 from longtake.lab.footage import LabFootage
-from longtake.video.clip import Encoding, write_film
-from longtake.server.app import create_app
+from longtake.server.app import _bind, create_app
 from longtake.server.options import ServeOptions
-from longtake.server.app import _bind
 from longtake.server.security import AccessKeys
+from longtake.video.clip import Encoding, write_film
 
 MODEL = "lab/acuity=1,latency=0"
 TOKEN = "t" * 32

@@ -93,8 +93,7 @@ def strongest(cuts: Sequence[tuple[float, float]], count: int) -> list[float]:
 def one(python: str, minutes: int, seed: int) -> dict[str, float]:
     from longtake.algorithms.partition import PAPER, EventPartition
     from longtake.config import Settings
-    from longtake.index.film import partition
-    from longtake.index.film import Film
+    from longtake.index.film import Film, partition
     from longtake.index.store import Store
     from longtake.lab.film import FILM, make_world, write_world
 

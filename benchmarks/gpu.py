@@ -31,9 +31,9 @@ import torch
 from transformers import SiglipVisionConfig, SiglipVisionModel
 
 from longtake.config import MediaSettings
-from longtake.video.video import Video
 from longtake.perception.runtime import Compute
 from longtake.perception.torch_encoder import TorchImageEncoder
+from longtake.video.video import Video
 
 SIDE, WIDTH, INNER, LAYERS, PATCH = 378, 1152, 4304, 27, 14
 TOKENS = (SIDE // PATCH) ** 2

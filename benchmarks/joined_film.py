@@ -21,8 +21,8 @@ import numpy as np
 from PIL import Image
 
 from longtake.video.audio import listen
-from longtake.video.video import Video
 from longtake.video.clip import Encoding, write_film
+from longtake.video.video import Video
 
 WIDTH, HEIGHT, FPS, RATE = 1280, 720, 24, 16_000
 PIECE = 20.0

@@ -19,19 +19,17 @@ from pathlib import Path
 
 from longtake.config import AnswerSettings, Settings
 from longtake.evals import scoring
+from longtake.evals.benchmarks.lab import lab
 from longtake.evals.experiment import frames_in_one_call, with_profile_model
 from longtake.evals.items import Benchmark
-from longtake.evals.benchmarks.lab import lab
 from longtake.evals.report import table
-from longtake.evals.runs import format_mean
-from longtake.evals.runner import Scored, evaluate
-from longtake.evals.runs import RunFolder
+from longtake.evals.runner import Scored, Solver, evaluate
+from longtake.evals.runs import RunFolder, format_mean
 from longtake.evals.scoring import paired
-from longtake.evals.runner import Solver
 from longtake.lab.profile import CURRENT
 from longtake.plots.results import Mark, as_svg, bars
-from longtake.runner.session import Session
 from longtake.runner.assignment import ModelAssignment
+from longtake.runner.session import Session
 
 METHODS = ("videoagent", "videodetective", "a4vl", "lvagent", "symphony", "lookup")
 LENGTHS = (20, 60, 120)

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from longtake.algorithms import lexical, passages as phrases
+from longtake.algorithms import lexical
+from longtake.algorithms import passages as phrases
 from longtake.algorithms.passages import held
 from longtake.algorithms.question_kinds import CERTAIN
 from longtake.config import load

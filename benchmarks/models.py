@@ -24,16 +24,16 @@ from pathlib import Path
 import httpx
 from pydantic import BaseModel
 
-from longtake.config import BudgetSettings, Settings
-from longtake.config.entries import OpenAIEntry
-from longtake.tracing.events import Stream
-from longtake.llm.middleware import ReplyStore
-from longtake.llm.catalog import ModelCatalog
-from longtake.llm.chat import Options, say
-from longtake.tracing.jsonl import JsonlSink
-from longtake.llm.structured.ask import ask
 from longtake.agents.fanout import fanout
 from longtake.agents.run import Run
+from longtake.config import BudgetSettings, Settings
+from longtake.config.entries import OpenAIEntry
+from longtake.llm.catalog import ModelCatalog
+from longtake.llm.chat import Options, say
+from longtake.llm.middleware import ReplyStore
+from longtake.llm.structured.ask import ask
+from longtake.tracing.events import Stream
+from longtake.tracing.jsonl import JsonlSink
 
 TESTS = Path(__file__).parents[1] / "tests"
 CALLS = 100

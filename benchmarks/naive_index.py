@@ -23,11 +23,11 @@ from moonshine_voice import ModelArch
 from moonshine_voice.transcriber import Transcriber
 from rapidocr import RapidOCR
 
-from longtake.video.audio import listen
-from longtake.video.video import Video
 from longtake.perception.encoders import BuiltIns, open_image_text_encoder
 from longtake.perception.runtime import Compute
 from longtake.types import Frame, Segment
+from longtake.video.audio import listen
+from longtake.video.video import Video
 
 MODELS = Path(__file__).parent.parent / "build" / "index" / "models"
 PARTS = ("frames", "speech", "onscreen")

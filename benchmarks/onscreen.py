@@ -19,10 +19,10 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from longtake.algorithms.passages import squeeze
-from longtake.video.video import Video
 from longtake.perception.ocr import RapidReader
 from longtake.perception.runtime import Compute
 from longtake.types import Frame
+from longtake.video.video import Video
 
 WORDS = ["harbour", "lantern", "ferry", "garden", "violin", "copper", "meadow", "station", "winter"]
 

@@ -43,19 +43,19 @@ from support.rungs import RUNGS, Ladder, Step, counting
 from support.stripping import stripping
 
 from longtake import prompts
+from longtake.agents.team import Member
 from longtake.config import BudgetSettings, Settings
 from longtake.config.entries import LocalEntry, OpenAIEntry, SocraticEntry
 from longtake.errors import LongtakeError
 from longtake.evals.benchmarks.egoschema import load_captions as load_egoschema
 from longtake.evals.benchmarks.nextqa import load_captions as load_nextqa
-from longtake.evals.items import BenchmarkQuestion, Benchmark
-from longtake.methods.base import FULL
+from longtake.evals.items import Benchmark, BenchmarkQuestion
 from longtake.llm.backends.local import LocalChat
 from longtake.llm.catalog import ModelCatalog
-from longtake.runner.session import Session
+from longtake.methods.base import FULL
 from longtake.runner.assignment import ModelAssignment
+from longtake.runner.session import Session
 from longtake.tracing.meter import Meter
-from longtake.agents.team import Member
 from longtake.types import Answer, Question, Usage
 
 BENCH = Path(__file__).parents[1] / ".." / "shared" / "bench"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from longtake.agents.run import Run
 from longtake.footage.protocol import Footage
 from longtake.methods.a4vl.method import A4VL, View
 from longtake.methods.symphony.method import Symphony
 from longtake.methods.symphony.perception import PerceptionTools, listen
-from longtake.agents.run import Run
 from longtake.types import Question
 
 CONTENDERS: dict[str, tuple[str, dict[str, Any]]] = {

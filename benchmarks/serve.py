@@ -30,8 +30,8 @@ from serve_viewers import sse
 from longtake.lab.drawing import Painter
 from longtake.lab.film import make_world, write_world
 from longtake.lab.world import make_script
-from longtake.video.clip import Encoding, write_film
 from longtake.server.journal import Ask, Journal, RunRecord, new_id
+from longtake.video.clip import Encoding, write_film
 
 ASKS, EVENTS = 500, 20_000
 PARTS = ("sse", "page", "scroll", "seek", "memory")

@@ -27,12 +27,11 @@ from typing import Any
 import longtake.methods.auto
 from longtake.cli.calibrate import calibrate
 from longtake.evals.benchmarks import load
-from longtake.evals.runner import evaluate
+from longtake.evals.runner import Solver, evaluate
 from longtake.evals.runs import RunFolder
-from longtake.evals.runner import Solver
 from longtake.methods.auto.method import Auto
-from longtake.runner.session import Session
 from longtake.runner.assignment import ModelAssignment
+from longtake.runner.session import Session
 
 CHEAP = Auto.stages[:5]
 QUESTIONS = 20  # about each film

@@ -25,8 +25,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from longtake.video.clip import write_film
 from longtake._util.timecode import clock
+from longtake.video.clip import write_film
 
 MODEL = "local/qwen2.5-1.5b"
 SIZE, FPS, SCENE = (640, 360), 10, 12

@@ -15,15 +15,14 @@ from typing import ClassVar
 import numpy as np
 from support.patience import PATIENCE
 
+from longtake.agents.answer import guess
 from longtake.footage.plain import CaptionedFootage
 from longtake.index.store import LayerKey, Store
 from longtake.index.text import TextStore
 from longtake.library.fts_index import EmbeddedIndex
-from longtake.library.segments import FilmRows
-from longtake.library.segments import Row
+from longtake.library.segments import FilmRows, Row
 from longtake.llm.middleware import ReplyStore
 from longtake.prompts import Plain
-from longtake.agents.answer import guess
 from longtake.types import Answer, Line, Segment
 
 

@@ -8,8 +8,8 @@ from longtake.evals.benchmarks.lab import LabSource
 from longtake.lab.library import LibraryWorld, make_library
 from longtake.lab.questions import LabQuestion
 from longtake.library import Adder, Library, ask_library
-from longtake.runner.session import Session
 from longtake.runner.assignment import ModelAssignment
+from longtake.runner.session import Session
 from longtake.types import Answer
 
 MODEL = "lab/acuity=0.8,latency=0"

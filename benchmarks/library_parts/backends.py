@@ -13,8 +13,7 @@ from longtake.library import Entry
 from longtake.library.fts_index import EmbeddedIndex
 from longtake.library.lance_index import LanceIndex
 from longtake.library.search import LibraryQuery, make_query, search
-from longtake.library.segments import FilmRows, RowHit, SegmentIndex
-from longtake.library.segments import Vectors
+from longtake.library.segments import FilmRows, RowHit, SegmentIndex, Vectors
 
 SCRIPTS = 200
 """Lab films whose rows are repeated, with noise."""

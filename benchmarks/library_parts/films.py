@@ -13,20 +13,19 @@ from longtake.config import Settings
 from longtake.evals.benchmarks.lab import LabSource
 from longtake.footage.protocol import Footage
 from longtake.lab.encoder import LabEncoder
-from longtake.lab.prompt import Eyes
-from longtake.lab.footage import LabFootage
 from longtake.lab.facts import sentence
+from longtake.lab.footage import LabFootage
 from longtake.lab.library import captions
+from longtake.lab.prompt import Eyes
 from longtake.lab.world import make_script
 from longtake.library import Entry, Library
 from longtake.library.catalog import Facts
-from longtake.library.segments import FilmRows
-from longtake.library.segments import Row, material_of_footage, rows_of
-from longtake.video.container import NO_FILE
-from longtake.video.clip import Encoding, write_film
+from longtake.library.segments import FilmRows, Row, material_of_footage, rows_of
 from longtake.perception.loader import PerceptionModels
 from longtake.runner.session import open_film
 from longtake.types import Line
+from longtake.video.clip import Encoding, write_film
+from longtake.video.container import NO_FILE
 
 SCRIPT = Path(__file__).parent.parent / "library.py"
 """The benchmark itself, for parts that start processes."""

@@ -18,10 +18,10 @@ from longtake.errors import (
 from longtake.types import Answer, Evidence, Frame, Line, Question, Result, Segment, Usage
 
 if TYPE_CHECKING:
+    from longtake._util.cancellation import Cancelled, Stop
     from longtake.api import AsyncFilm, OpenFilm, Still, open  # noqa: A004
     from longtake.config import BudgetSettings
     from longtake.tracing.events import Event
-    from longtake._util.cancellation import Cancelled, Stop
 
 # onnxruntime (1.31) sends usage data unless this is set before anybody imports it, rapidocr
 # included; worker processes inherit it. The hub's client then leaves machine details out, too.

@@ -8,51 +8,29 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import functools
 import queue
 import threading
-from collections.abc import AsyncIterator
-from collections.abc import Callable
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextlib import suppress
-from typing import Any
-from typing import TypeVar
-from longtake.tracing.events import Event
-from longtake.tracing.events import Sink
-from longtake.tracing.sinks import CallbackSink
-from longtake._util.cancellation import Stop
-from longtake._util.cancellation import stopping
-from longtake.types import Result
-import functools
-from collections.abc import Coroutine
-from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import replace
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Concatenate
-from typing import Literal
-from typing import ParamSpec
-from typing import TypeAlias
-from longtake import config
-from longtake import registry
-from longtake.config import BudgetSettings
-from longtake.config import Settings
+from typing import Any, Concatenate, Literal, ParamSpec, TypeAlias, TypeVar
+
+from longtake import config, registry
+from longtake._util.cancellation import Stop, check_stop, stopping
+from longtake.config import BudgetSettings, Settings
 from longtake.errors import unknown
 from longtake.index.film import Film
-from longtake.index.search import SearchResult
-from longtake.index.search import search
-from longtake.index.search import stretch_of
-from longtake.index.tasks import TASKS
-from longtake.index.tasks import tasks
+from longtake.index.search import SearchResult, search, stretch_of
+from longtake.index.tasks import TASKS, tasks
+from longtake.runner.assignment import ModelAssignment
+from longtake.runner.session import Session, open_film
+from longtake.tracing.events import Event, Sink
+from longtake.tracing.sinks import CallbackSink
+from longtake.types import Question, Result, Segment
 from longtake.video.clip import clip_bytes
 from longtake.video.decode import encoded
-from longtake.runner.session import Session
-from longtake.runner.assignment import ModelAssignment
-from longtake.runner.session import open_film
-from longtake._util.cancellation import check_stop
-from longtake.types import Question
-from longtake.types import Segment
-
 
 R = TypeVar("R")
 GRACE = 2.0

@@ -20,10 +20,10 @@ from attack.damage import make
 
 from longtake.config import MediaSettings
 from longtake.errors import LongtakeError
+from longtake.types import Segment
 from longtake.video.audio import RATE, listen
 from longtake.video.subtitles import embedded_subtitles
 from longtake.video.video import Video
-from longtake.types import Segment
 
 MEMORY = 6 * 2**30
 """Address space of the process: a header must not be able to claim more."""

@@ -10,16 +10,15 @@ from types import SimpleNamespace
 
 from pydantic import BaseModel
 
-from longtake.video.packets import _table
-from longtake.video.packets import plan
 from longtake.llm.chat import Card, Reply, say
 from longtake.llm.http import Response
-from longtake.llm.structured.schema import Brief, Letter
-from longtake.llm.structured.reader import UnreadableReply, read_known_fields, parse_reply
-from longtake.llm.structured.tolerant_json import NotJson, lists, objects, parse
 from longtake.llm.openai_protocol import read_reply
 from longtake.llm.structured.form import ReplyForm
+from longtake.llm.structured.reader import UnreadableReply, parse_reply, read_known_fields
+from longtake.llm.structured.schema import Brief, Letter
+from longtake.llm.structured.tolerant_json import NotJson, lists, objects, parse
 from longtake.types import Question
+from longtake.video.packets import _table, plan
 
 QUESTION = Question("Which?", ("red", "green", "blue"))
 

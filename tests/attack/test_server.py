@@ -11,6 +11,7 @@ import pytest
 from attack.liar import FLOODS, LIES, STALLS, deaf, lying, random_reply
 from support.patience import FOREVER, PATIENCE
 
+from longtake._util.cancellation import Cancelled, Stop
 from longtake.config import BudgetSettings
 from longtake.errors import BudgetSpent, ModelError
 from longtake.llm.backends.openai import OpenAIChat
@@ -18,7 +19,6 @@ from longtake.llm.budget import Ledger
 from longtake.llm.chat import Card, Options, Unavailable, say
 from longtake.llm.http import Endpoint
 from longtake.llm.middleware import Budgeted, Retrying
-from longtake._util.cancellation import Cancelled, Stop
 
 KEY = "sk-MARKED-0123456789abcdef"
 DEADLINE = 0.4

@@ -11,8 +11,7 @@ from attack.texts import TARGETS, attempt, change
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longtake.video.packets import LONGEST, UNKNOWN, _table
-from longtake.video.packets import plan
+from longtake.video.packets import LONGEST, UNKNOWN, _table, plan
 
 CASES = 40
 """Mutations of each target in ``make test``; ``make attack`` goes on with fresh seeds."""

@@ -21,16 +21,16 @@ from attack import replies
 from attack.bombs import HEADS, PIECES
 
 from longtake import config
-from longtake.tracing import trace
+from longtake.agents.team import read_team
 from longtake.errors import LongtakeError
 from longtake.evals import runs
 from longtake.evals.benchmarks import load
 from longtake.evals.benchmarks.mlvu import DEV
 from longtake.lab.film import read_script
 from longtake.lab.world import make_script
-from longtake.video.subtitles import read_subtitles
-from longtake.agents.team import read_team
+from longtake.tracing import trace
 from longtake.training.data import read_list
+from longtake.video.subtitles import read_subtitles
 
 SECONDS = 10.0
 """CPU time that no text of some kilobytes may take."""

@@ -12,16 +12,15 @@ import pytest
 from processes import Captions
 from support.working import Count, alone_at_the_gate, collect, make_film, take_turns
 
+from longtake._util.process_pool import TaskFailed, TaskValue, WorkerPool
 from longtake.cluster.backends import BackendAddress
 from longtake.cluster.evaluation import ClusterRun
-from longtake.cluster.indexing import ClusterIndexer
-from longtake.cluster.indexing import IndexTarget
+from longtake.cluster.indexing import ClusterIndexer, IndexTarget
 from longtake.config import CacheSettings, IndexSettings, Settings
 from longtake.errors import ConfigError
 from longtake.evals.items import BenchmarkQuestion
 from longtake.evals.runner import Solver, answer_one
 from longtake.index.tasks import tasks
-from longtake._util.process_pool import TaskFailed, TaskValue, WorkerPool
 from longtake.runner.session import open_film
 from longtake.types import Question
 

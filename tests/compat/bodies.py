@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel, Field
 
+from longtake.agents.answer import ReasonedChoice
+from longtake.llm.capabilities import LADDER, Capabilities
+from longtake.llm.chat import Image, Message, Options, Text, ToolCall, ToolSpec, say
+from longtake.llm.openai_protocol import wire_body
+from longtake.llm.structured.schema import schema_for
 from longtake.methods.symphony.method import PlanReply
 from longtake.methods.videoagent.method import WishesReply
-from longtake.llm.chat import Image, Message, Options, Text, ToolCall, ToolSpec, say
-from longtake.llm.capabilities import LADDER, Capabilities
-from longtake.llm.structured.schema import schema_for
-from longtake.llm.openai_protocol import wire_body
-from longtake.agents.answer import ReasonedChoice
 from longtake.types import Frame, Question
 
 QUESTION = Question("Who barks?", ("the man", "the dog"))

@@ -9,12 +9,12 @@ from pydantic import BaseModel
 
 from longtake.config import CacheSettings, Settings
 from longtake.errors import ModelError
+from longtake.llm.capabilities import capabilities_of
 from longtake.llm.catalog import ModelCatalog
 from longtake.llm.chat import Chat, Options, ToolSpec, Unavailable, Unsupported, say
-from longtake.llm.capabilities import capabilities_of
 from longtake.llm.probe import probe
-from longtake.llm.structured.schema import Letter
 from longtake.llm.structured.ask import ask
+from longtake.llm.structured.schema import Letter
 from longtake.types import Question
 
 QUESTION = Question("Who barks?", ("the man", "the dog"))

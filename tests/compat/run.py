@@ -33,8 +33,8 @@ from checks import check  # noqa: E402
 from support.stripping import stripping  # noqa: E402
 
 from longtake.config import Settings, cache_folder  # noqa: E402
-from longtake.llm.backends.local import LocalChat
-from longtake.llm.catalog import ModelCatalog
+from longtake.llm.backends.local import LocalChat  # noqa: E402
+from longtake.llm.catalog import ModelCatalog  # noqa: E402
 
 LOADING = 600
 """Seconds that a server may take to start."""

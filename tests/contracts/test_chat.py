@@ -9,15 +9,24 @@ from support.server import completion, serve
 
 from longtake.config import BudgetSettings
 from longtake.lab.model import LabChat, LabModel
+from longtake.llm.backend import Description
 from longtake.llm.backends.openai import OpenAIChat
 from longtake.llm.backends.scripted import ScriptedChat
 from longtake.llm.backends.socratic import SocraticChat
 from longtake.llm.budget import Ledger
-from longtake.llm.middleware import Cached, ReplyStore
 from longtake.llm.chat import Card, Chat, Image, Options, Reply, request_hash, say
 from longtake.llm.http import Endpoint
-from longtake.llm.middleware import Budgeted, Carded, Gate, Limited, Plugin, Retrying, Traced
-from longtake.llm.backend import Description
+from longtake.llm.middleware import (
+    Budgeted,
+    Cached,
+    Carded,
+    Gate,
+    Limited,
+    Plugin,
+    ReplyStore,
+    Retrying,
+    Traced,
+)
 from longtake.types import Frame
 
 MESSAGES = [say("system", "Be brief."), say("user", "Say ok.")]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from pydantic import BaseModel
 
-from longtake.llm.structured.schema import Brief, Letter
 from longtake.llm.structured.reader import UnreadableReply, parse_reply
+from longtake.llm.structured.schema import Brief, Letter
 from longtake.types import Question
 
 QUESTION = Question("Who barks?", ("the man", "the dog", "the cat", "nobody at all"))
@@ -203,4 +203,6 @@ def test_a_bare_letter_at_the_very_end_of_a_cut_reply_is_refused(text: str) -> N
 
 def test_a_letter_before_the_end_of_a_cut_reply_stands() -> None:
     assert parse_reply("The answer is B. It bar", Reasoned, QUESTION, cut=True).choice == "B"
-    assert parse_reply('{"choice": "B", "reason": "it bar', Reasoned, QUESTION, cut=True).choice == "B"
+    assert (
+        parse_reply('{"choice": "B", "reason": "it bar', Reasoned, QUESTION, cut=True).choice == "B"
+    )

@@ -7,8 +7,8 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from longtake.llm.structured.schema import Brief
 from longtake.llm.structured.reader import UnreadableReply, parse_reply
+from longtake.llm.structured.schema import Brief
 from longtake.types import Question
 
 OPEN = Question("What happens?")

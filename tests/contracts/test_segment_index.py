@@ -10,8 +10,7 @@ import pytest
 
 from longtake.library.fts_index import EmbeddedIndex
 from longtake.library.lance_index import LanceIndex
-from longtake.library.segments import FilmRows
-from longtake.library.segments import Row
+from longtake.library.segments import FilmRows, Row
 from longtake.types import Segment
 
 DIMS = {"picture": 8, "meaning": 6}

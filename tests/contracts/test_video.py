@@ -11,10 +11,9 @@ import pytest
 from films import FILMS, read_number
 
 from longtake.config import MediaSettings
-from longtake.video.packets import PacketTable
-from longtake.video.packets import plan
-from longtake.video.video import Video
 from longtake.types import Segment
+from longtake.video.packets import PacketTable, plan
+from longtake.video.video import Video
 
 
 @pytest.fixture(params=FILMS, ids=lambda film: film.name)

@@ -7,15 +7,15 @@ from typing import ClassVar
 
 import pytest
 
+from longtake.agents.run import Agent, Run
 from longtake.evals.benchmarks.lab import lab
 from longtake.lab.model import LabChat, parse
-from longtake.methods.base import configure
-from longtake.llm.middleware import Carded
 from longtake.llm.chat import HERE, Price
+from longtake.llm.middleware import Carded
+from longtake.methods.base import configure
 from longtake.registry import methods
-from longtake.runner.session import solve
 from longtake.runner.estimate import estimate
-from longtake.agents.run import Agent, Run
+from longtake.runner.session import solve
 from longtake.types import Answer, Question
 
 AT_LENGTH = (

@@ -13,8 +13,8 @@ import pytest
 from longtake import registry
 from longtake.evals.benchmarks.lab import lab
 from longtake.evals.runner import Solver, answer_one
-from longtake.runner.session import Session
 from longtake.runner.assignment import ModelAssignment
+from longtake.runner.session import Session
 
 KINDS = ("needle", "spoken", "open")
 """A question with options, one that is answered by subtitles, and one to be answered in words."""

@@ -12,16 +12,15 @@ from longtake import cli
 from longtake.config import AnswerSettings, Settings
 from longtake.errors import ModelError
 from longtake.evals import experiment
-from longtake.evals.experiment import with_acuity
 from longtake.evals.benchmarks.lab import lab
-from longtake.evals.runner import score
-from longtake.evals.runner import Solver, answer_one
-from longtake.lab.model import parse
+from longtake.evals.experiment import with_acuity
+from longtake.evals.runner import Solver, answer_one, score
 from longtake.lab.film import make_world, write_world
-from longtake.server.openai.simulated import SimulatedService
-from longtake.server.app import serving
-from longtake.runner.session import Session
+from longtake.lab.model import parse
 from longtake.runner.assignment import ModelAssignment
+from longtake.runner.session import Session
+from longtake.server.app import serving
+from longtake.server.openai.simulated import SimulatedService
 
 
 def solve_all(benchmark, method, model, **fields):

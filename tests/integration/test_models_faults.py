@@ -13,14 +13,14 @@ from support.listening import listening
 from support.server import Request, Send, completion, serve
 
 from longtake import prompts
+from longtake.agents.fanout import fanout
+from longtake.agents.run import Run
 from longtake.llm.backends.openai import OpenAIChat
 from longtake.llm.chat import Card
 from longtake.llm.http import Endpoint
 from longtake.llm.middleware import Gate, Limited, Retrying
-from longtake.llm.structured.schema import Letter
 from longtake.llm.structured.ask import ask
-from longtake.agents.fanout import fanout
-from longtake.agents.run import Run
+from longtake.llm.structured.schema import Letter
 from longtake.types import Question
 
 ASKS = 200

@@ -17,15 +17,15 @@ from support.patience import PATIENCE
 from longtake import prompts
 from longtake.config import CacheSettings, Settings, cache_folder
 from longtake.errors import ModelError
-from longtake.tracing.events import Stream
 from longtake.llm.backends import local
 from longtake.llm.catalog import ModelCatalog
 from longtake.llm.chat import Card, Chat, Options, Unavailable, say
 from longtake.llm.middleware import Traced
 from longtake.llm.probe import probe
-from longtake.llm.structured.schema import Letter
-from longtake.tracing.jsonl import JsonlSink
 from longtake.llm.structured.ask import ask
+from longtake.llm.structured.schema import Letter
+from longtake.tracing.events import Stream
+from longtake.tracing.jsonl import JsonlSink
 from longtake.types import Question
 
 NAME = "local/smollm2-135m"

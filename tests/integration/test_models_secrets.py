@@ -13,12 +13,11 @@ from support.server import Request, Send, completion, serve
 from longtake.config import Settings
 from longtake.config.entries import OpenAIEntry, SocraticEntry
 from longtake.errors import LongtakeError
-from longtake.tracing.events import Stream
-from longtake.llm.middleware import ReplyStore
+from longtake.llm.backend import Description
 from longtake.llm.catalog import ModelCatalog
 from longtake.llm.chat import Image, Options, say
-from longtake.llm.middleware import Traced
-from longtake.llm.backend import Description
+from longtake.llm.middleware import ReplyStore, Traced
+from longtake.tracing.events import Stream
 from longtake.tracing.jsonl import JsonlSink
 from longtake.types import Frame
 

@@ -13,17 +13,17 @@ import pytest
 from support.listening import listening
 from support.talking import TalkingFootage, Team
 
+from longtake.agents.run import Agent, Run
 from longtake.algorithms import allocate
 from longtake.algorithms.partition import PAPER, EventPartition
 from longtake.errors import ConfigError
-from longtake.tracing.events import ScoresSet
 from longtake.footage.plain import from_features
-from longtake.methods.a4vl.method import A4VL, View, shortened
-from longtake.methods.base import configure
 from longtake.llm.backends.scripted import ScriptedChat
 from longtake.llm.chat import Card
+from longtake.methods.a4vl.method import A4VL, View, shortened
+from longtake.methods.base import configure
 from longtake.runner.session import solve
-from longtake.agents.run import Agent, Run
+from longtake.tracing.events import ScoresSet
 from longtake.types import Question
 
 # ---- Algorithm 1, lines 10 to 19: frames for blocks

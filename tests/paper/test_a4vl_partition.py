@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 
 from longtake.algorithms import changepoint, novelty
-from longtake.algorithms.partition import BASE_WEIGHTS, LONG_RUN, PAPER, EventCut, EventPartition, Samples, suppress
+from longtake.algorithms.partition import (
+    BASE_WEIGHTS,
+    LONG_RUN,
+    PAPER,
+    EventCut,
+    EventPartition,
+    Samples,
+    suppress,
+)
 from longtake.types import Segment
 
 # ---- appendix D: colour, sharpness, motion

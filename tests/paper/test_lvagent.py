@@ -12,13 +12,13 @@ from support.discussing import FOOTAGE, LOW_BOB, NAMES, OPEN, QUESTION, cards, p
 from support.footages import TestFootage
 from support.patience import PATIENCE
 
+from longtake.agents.run import Agent, Run
 from longtake.config import BudgetSettings
 from longtake.errors import ConfigError
-from longtake.methods.lvagent.method import LVAgent
 from longtake.llm.backends.scripted import ScriptedChat
 from longtake.llm.chat import Card, Options
+from longtake.methods.lvagent.method import LVAgent
 from longtake.runner.session import solve
-from longtake.agents.run import Agent, Run
 from longtake.types import Line, Segment
 
 # ---- action: equation 6, and "exceeds half of the total number of agents"

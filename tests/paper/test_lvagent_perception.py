@@ -13,14 +13,14 @@ from support.footages import TestFootage
 from support.listening import listening
 from support.talking import TalkingFootage, Team
 
+from longtake.agents.run import Run
 from longtake.algorithms import chunks
 from longtake.evals import selection
-from longtake.tracing.events import ScoresSet
 from longtake.footage.look import clip_scorer
 from longtake.methods.lvagent.method import LVAgent
 from longtake.perception.minilm import MeanPooling
 from longtake.runner.session import solve
-from longtake.agents.run import Run
+from longtake.tracing.events import ScoresSet
 from longtake.types import Question, Segment
 
 QUESTION = Question("What is thrown?", ("a ball", "a stick", "a shoe"))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from support.discussing import FOOTAGE, LOW_BOB, NAMES, OPEN, QUESTION, cards, play, talk
 
+from longtake.agents.run import Run
 from longtake.errors import ConfigError
+from longtake.llm.chat import Reply
+from longtake.llm.structured.form import ReplyForm
 from longtake.methods.base import configure
 from longtake.methods.lvagent.method import AgentReasonReply, LVAgent
-from longtake.llm.chat import Reply
 from longtake.runner.session import solve
-from longtake.llm.structured.form import ReplyForm
-from longtake.agents.run import Run
 
 # ---- Tables 3, 4 and 6
 

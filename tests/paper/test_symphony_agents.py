@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from support.footages import TestFootage
 from support.orchestra import QUESTION, Script, finish, plan, play
 
-from longtake.tracing.events import ToolCalled
+from longtake.llm.chat import Reply
 from longtake.methods.symphony.grounding import Grounding, cut, named_stretches
 from longtake.methods.symphony.method import Symphony
-from longtake.llm.chat import Reply
+from longtake.tracing.events import ToolCalled
 from longtake.types import Question, Segment
 
 # Grounding

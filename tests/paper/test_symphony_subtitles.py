@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from support.footages import TestFootage
 from support.orchestra import Script, finish, plan, play
 
+from longtake.llm.chat import Reply
 from longtake.methods.symphony.method import Symphony
 from longtake.methods.symphony.perception import pieces
-from longtake.llm.chat import Reply
 from longtake.types import Line, Segment
 
 

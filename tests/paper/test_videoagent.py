@@ -9,14 +9,14 @@ import pytest
 from support.footages import TestFootage
 from support.listening import listening
 
+from longtake.agents.run import Run
 from longtake.config import BudgetSettings
 from longtake.errors import ConfigError
 from longtake.footage.plain import CaptionedFootage
+from longtake.llm.backends.scripted import ScriptedChat
 from longtake.methods.base import configure
 from longtake.methods.videoagent.method import VideoAgent, Wish, segments, widest_middle
-from longtake.llm.backends.scripted import ScriptedChat
 from longtake.runner.session import solve
-from longtake.agents.run import Run
 from longtake.types import Question
 
 QUESTION = Question("What is on the sofa?", ("a cat", "a toy", "a hat"))

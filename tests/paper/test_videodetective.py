@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.detecting import FACETS, FILM, QUESTION, Detectives, SceneFootage, looks, play, scores
 
-from longtake.tracing.events import ScoresSet
+from longtake.agents.run import Run
 from longtake.lab.model import make
 from longtake.methods.videodetective import method as videodetective
 from longtake.methods.videodetective.method import VideoDetective
 from longtake.methods.videodetective.scenes import GraphRule
 from longtake.runner.session import solve
-from longtake.agents.run import Run
+from longtake.tracing.events import ScoresSet
 from longtake.types import Question
 
 SETTLED = ("nothing", False, "")

@@ -10,10 +10,10 @@ from support.talking import TalkingFootage
 
 from longtake.algorithms import sampling
 from longtake.errors import ConfigError
-from longtake.tracing.events import Noted
 from longtake.lab.model import make
 from longtake.methods.base import configure
 from longtake.methods.videodetective.method import VideoDetective, most_tokens
+from longtake.tracing.events import Noted
 
 
 def test_table_3_without_propagation_belief_is_what_is_known_of_the_scene_itself():

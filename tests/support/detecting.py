@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from longtake.config import BudgetSettings
-from longtake.tracing.events import ScoresSet
-from longtake.methods.videodetective.method import VideoDetective
-from longtake.llm.backends.scripted import ScriptedChat
-from longtake.runner.session import solve
 from longtake.agents.run import Run
+from longtake.config import BudgetSettings
+from longtake.llm.backends.scripted import ScriptedChat
+from longtake.methods.videodetective.method import VideoDetective
+from longtake.runner.session import solve
+from longtake.tracing.events import ScoresSet
 from longtake.types import Question, Segment
 from support.footages import TestFootage
 from support.listening import listening

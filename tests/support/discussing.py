@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from longtake.agents.run import Run
 from longtake.methods.lvagent.method import LVAgent
 from longtake.runner.session import solve
-from longtake.agents.run import Run
 from longtake.types import Question
 from support.listening import listening
 from support.talking import TalkingFootage, Team

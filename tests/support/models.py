@@ -9,9 +9,8 @@ from longtake.config.entries import ModelEntry
 from longtake.errors import ModelError
 from longtake.llm.backend import Backend
 from longtake.llm.backends.scripted import ScriptedChat
-from longtake.llm.chat import Card
 from longtake.llm.budget import REAL
-from longtake.llm.chat import HERE
+from longtake.llm.chat import HERE, Card
 from support.patience import FOREVER
 
 

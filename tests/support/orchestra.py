@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 
+from longtake.agents.run import Run
 from longtake.config import BudgetSettings
-from longtake.methods.symphony.method import Symphony
 from longtake.llm.backends.scripted import ScriptedChat
 from longtake.llm.chat import Card, Reply, ToolCall, Unsupported, images
+from longtake.methods.symphony.method import Symphony
 from longtake.runner.session import solve
-from longtake.agents.run import Run
 from longtake.types import Question
 from support.footages import TestFootage
 from support.listening import listening

@@ -17,8 +17,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from longtake.llm.structured.schema import Brief, Letter, decisive_fields
 from longtake.llm.structured.reader import UnreadableReply, parse_reply
+from longtake.llm.structured.schema import Brief, Letter, decisive_fields
 from longtake.types import LETTERS, Question
 from support import replywords as words
 from support.replylayouts import (
@@ -130,7 +130,9 @@ def outcomes(seed: int, number: int) -> Iterator[Outcome]:
             yield Outcome(case, None)
             continue
         plain = reply.model_dump()
-        yield Outcome(case, {name: plain[name] for name in decisive_fields(case.kind, case.question)})
+        yield Outcome(
+            case, {name: plain[name] for name in decisive_fields(case.kind, case.question)}
+        )
 
 
 def cases(seed: int, number: int) -> Iterator[Case]:

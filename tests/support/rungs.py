@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from longtake.agents import tools
 from longtake.errors import ModelError
-from longtake.methods.symphony import perception
 from longtake.llm.chat import Chat, Message, Options, Reply
 from longtake.llm.middleware import Middleware
 from longtake.llm.structured import ask
-from longtake.agents import tools
+from longtake.methods.symphony import perception
 from longtake.types import Usage
 
 RUNGS = ("first", "again", "field", "unread")

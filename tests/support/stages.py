@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from longtake.agents.run import Run
 from longtake.errors import ConfigError
 from longtake.llm.structured.ask import ask
-from longtake.agents.run import Run
 from longtake.types import Answer, Question
 
 

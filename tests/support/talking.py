@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from longtake.agents.run import Agent
 from longtake.footage.plain import CaptionedFootage
 from longtake.llm.backends.scripted import ScriptedChat
 from longtake.llm.chat import Card, Message, Options
-from longtake.agents.run import Agent
 
 WORDS = ("cat", "dog", "car", "boat")
 UNREADABLE = "I cannot say."

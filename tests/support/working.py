@@ -14,13 +14,21 @@ from typing import ClassVar
 from films import X264, numbered
 from processes import FirstOption
 
-from longtake.cluster.evaluation import Limits, SharedGate
+from longtake._util.process_pool import (
+    TaskFailed,
+    TaskFinished,
+    TaskRunner,
+    TaskValue,
+    WorkerDied,
+    WorkerMessage,
+    WorkerPool,
+)
 from longtake.cluster.backends import with_notes
+from longtake.cluster.evaluation import Limits, SharedGate
 from longtake.errors import ConfigError
 from longtake.tracing.events import note
-from longtake.video.clip import Encoding, write_film
-from longtake._util.process_pool import TaskFailed, TaskFinished, TaskRunner, TaskValue, WorkerDied, WorkerMessage, WorkerPool
 from longtake.types import Answer
+from longtake.video.clip import Encoding, write_film
 from support.patience import FOREVER, PATIENCE
 
 

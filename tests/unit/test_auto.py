@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 from support.footages import TestFootage
 
+from longtake.agents.calibration import StageFacts
+from longtake.agents.run import Run, settle
 from longtake.config import BudgetSettings
 from longtake.errors import BudgetSpent, ConfigError, ModelError
-from longtake.tracing.events import Stream
+from longtake.llm.backends.scripted import ScriptedChat
+from longtake.llm.chat import Card
 from longtake.methods.auto.method import Auto, shipped
 from longtake.methods.auto.plan import (
     NOTHING,
@@ -26,12 +29,9 @@ from longtake.methods.auto.plan import (
 from longtake.methods.auto.search import closest_moments, in_turns, merged, relevant, split
 from longtake.methods.base import FULL, SMALL, configure, name_of
 from longtake.methods.lookup.method import Lookup
-from longtake.llm.backends.scripted import ScriptedChat
-from longtake.llm.chat import Card
 from longtake.runner.session import Session, solve
+from longtake.tracing.events import Stream
 from longtake.tracing.sinks import Recorder
-from longtake.agents.calibration import StageFacts
-from longtake.agents.run import Run, settle
 from longtake.types import Answer, Line, Question, Segment, Usage
 
 QUESTION = Question("Who leaves?", ("a", "b", "c", "d"))

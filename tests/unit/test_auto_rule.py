@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from longtake.agents.calibration import Calibration, StageFacts
+from longtake.agents.verify import Checked
 from longtake.algorithms.question_kinds import KINDS
 from longtake.config import BudgetSettings
 from longtake.methods.auto.method import shipped
@@ -15,8 +17,6 @@ from longtake.methods.auto.plan import (
     leader_among,
     only_time_is_limited,
 )
-from longtake.agents.calibration import Calibration, StageFacts
-from longtake.agents.verify import Checked
 from longtake.types import Answer, Question
 
 QUESTION = Question("Who leaves?", ("a", "b", "c", "d"))

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from longtake.agents.team import DEFAULT_TEAM
 from longtake.config import IndexSettings, Settings
 from longtake.errors import ConfigError
 from longtake.evals.benchmarks.lab import lab
 from longtake.runner.assignment import ModelAssignment
-from longtake.agents.team import DEFAULT_TEAM
 
 
 @pytest.mark.parametrize(

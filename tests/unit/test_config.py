@@ -8,8 +8,8 @@ import pytest
 
 from longtake import config
 from longtake.config import Layer, load, merge, parse_assignment, user_config_file
-from longtake.errors import ConfigError
 from longtake.config.overlay import overlay, renamed
+from longtake.errors import ConfigError
 
 
 def write_user_config(text):

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from longtake.config import Settings
+from longtake.perception.loader import PerceptionModels
 from longtake.video.subtitles import read_subtitles, sidecar
 from longtake.video.video import Video
-from longtake.perception.loader import PerceptionModels
 
 PATH = Path(__file__).parents[2] / "examples" / "demo.py"
 

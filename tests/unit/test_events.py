@@ -7,9 +7,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longtake.tracing import events, trace
 from longtake.errors import RunError
-from longtake.tracing.events import Answered, ChatCalled, Failed, FramesSeen, Noted, RunStarted, ScoresSet, Seen, StepBegan, StepEnded, Stream, ToolCalled, note, step
+from longtake.tracing import events, trace
+from longtake.tracing.events import (
+    Answered,
+    ChatCalled,
+    Failed,
+    FramesSeen,
+    Noted,
+    RunStarted,
+    ScoresSet,
+    Seen,
+    StepBegan,
+    StepEnded,
+    Stream,
+    ToolCalled,
+    note,
+    step,
+)
 from longtake.tracing.jsonl import JsonlSink
 from longtake.types import Answer, Evidence, Segment, Usage
 

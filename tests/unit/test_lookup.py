@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from support.footages import TestFootage
 
+from longtake.agents.run import Run
 from longtake.errors import ConfigError
+from longtake.llm.backends.scripted import ScriptedChat
 from longtake.methods.lookup.method import (
     BEARS,
     KIND_WEIGHT,
@@ -23,9 +25,7 @@ from longtake.methods.lookup.method import (
     read,
     screens,
 )
-from longtake.llm.backends.scripted import ScriptedChat
 from longtake.runner.session import solve
-from longtake.agents.run import Run
 from longtake.types import Line, Question, Segment
 
 SAID = [

@@ -5,13 +5,13 @@ import dataclasses
 import pytest
 from support.footages import TestFootage
 
+from longtake.agents.run import Run
 from longtake.errors import ConfigError
+from longtake.llm.backends.scripted import ScriptedChat
 from longtake.methods.base import configure
 from longtake.methods.baselines.method import Blind, Uniform
-from longtake.llm.backends.scripted import ScriptedChat
 from longtake.registry import methods
 from longtake.runner.session import solve
-from longtake.agents.run import Run
 from longtake.types import Question
 
 

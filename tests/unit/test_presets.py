@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from longtake.config import Settings, load, merge
-from longtake.errors import ConfigError
-from longtake.llm.backends.openai import OpenAIChat
-from longtake.llm.catalog import ModelCatalog
-from longtake.llm.discovery import KEYS
-from longtake.llm.capabilities import Capabilities
 from longtake.config.overlay import Layer
 from longtake.config.vendors import PRESETS, preset_entry
+from longtake.errors import ConfigError
+from longtake.llm.backends.openai import OpenAIChat
+from longtake.llm.capabilities import Capabilities
+from longtake.llm.catalog import ModelCatalog
+from longtake.llm.discovery import KEYS
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,16 @@ import time
 import pytest
 from support.working import Count, Inline, collect
 
+from longtake._util.process_pool import (
+    Notice,
+    Processes,
+    TaskFailed,
+    TaskFinished,
+    TaskValue,
+    WorkerPool,
+)
 from longtake.cluster.backends import BackendAddress, parse_backend
 from longtake.errors import ConfigError, LongtakeError
-from longtake._util.process_pool import Notice, Processes, TaskFailed, TaskFinished, TaskValue, WorkerPool
 
 
 @pytest.fixture(scope="module")

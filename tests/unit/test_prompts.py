@@ -10,9 +10,9 @@ import pytest
 
 import longtake
 from longtake import prompts
+from longtake import prompts as phrases
 from longtake.errors import ConfigError
 from longtake.prompts import Plain, phrase
-from longtake import prompts as phrases
 from longtake.types import Segment
 
 SOURCE = Path(longtake.__file__).parent

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from longtake._util.timecode import clock, parse_range, parse_time
 from longtake.algorithms import sampling
 from longtake.errors import ConfigError, unknown
 from longtake.registry import Registry
-from longtake._util.timecode import clock, parse_range, parse_time
 from longtake.types import Frame, Question, Segment, Usage
 
 

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from longtake.config.entries import ModelEntry
-from longtake.llm.backend import Backend, Opening
-from longtake.llm.chat import Card, Chat, Message, Options, Reply, request_hash
-from longtake.llm.chat import HERE
 from longtake.config.overlay import number
+from longtake.llm.backend import Backend, Opening
+from longtake.llm.chat import HERE, Card, Chat, Message, Options, Reply, request_hash
 from longtake.types import Usage
 
 

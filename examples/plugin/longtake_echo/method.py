@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from longtake.footage.protocol import Footage
-from longtake.prompts import Plain
 from longtake.agents.answer import guess
 from longtake.agents.run import Run
+from longtake.footage.protocol import Footage
+from longtake.prompts import Plain
 from longtake.types import Answer, Question
 
 

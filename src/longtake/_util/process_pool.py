@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-import os
 import multiprocessing
+import os
 import signal
 import socket
 import threading
 from collections import deque
-from collections.abc import Callable
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import resource_tracker
-from multiprocessing.connection import Connection
-from multiprocessing.connection import wait
+from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from multiprocessing.managers import BaseManager
-from typing import Any
-from typing import Generic
-from typing import Literal
-from typing import Protocol
-from typing import TypeAlias
-from typing import TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar
+
+from longtake._util.cancellation import check_stop, leave
 from longtake.errors import LongtakeError
-from longtake._util.cancellation import check_stop
-from longtake._util.cancellation import leave
 
 
 def usable_cores() -> int:

@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+from pydantic import BaseModel
+
+from longtake import prompts
+from longtake._util.timecode import clock
+from longtake.algorithms import lexical
+from longtake.algorithms.passages import HELD, held
 from longtake.footage.look import Look
 from longtake.footage.protocol import Footage
-from longtake.prompts import Plain
-from longtake.llm.structured.fit import LinesByDistance
-from longtake._util.timecode import clock
-from collections.abc import Mapping
-from dataclasses import dataclass
-from dataclasses import field
-from dataclasses import replace
-from pydantic import BaseModel
-from longtake.tracing import events
-from longtake import prompts
-from longtake.llm.chat import Chat
-from longtake.llm.chat import Options
-from longtake.llm.structured.schema import Brief
-from longtake.llm.structured.schema import Letter
+from longtake.llm.chat import Chat, Options
 from longtake.llm.openai_protocol import LIKELY
-from longtake.llm.structured.ask import ask
-from longtake.llm.structured.ask import compose
-from longtake.types import Answer
-from longtake.types import Evidence
-from longtake.types import Frame
-from longtake.types import Question
-import re
-from longtake.algorithms import lexical
-from longtake.algorithms.passages import HELD
-from longtake.algorithms.passages import held
-
+from longtake.llm.structured.ask import ask, compose
+from longtake.llm.structured.fit import LinesByDistance
+from longtake.llm.structured.schema import Brief, Letter
+from longtake.prompts import Plain
+from longtake.tracing import events
+from longtake.types import Answer, Evidence, Frame, Question
 
 SPOKEN = 5
 """Upper bound on speech rate, in words per second; used by estimates."""

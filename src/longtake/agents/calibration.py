@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
-from longtake.algorithms.calibration import log_odds
-from longtake.algorithms.question_kinds import KINDS
-from longtake.algorithms.question_kinds import PLAIN
-from longtake.algorithms.question_kinds import kind
-from longtake.agents.verify import Checked
-from longtake.types import GIVEN
-from longtake.types import Answer
-from longtake.types import Question
-import json
-from dataclasses import asdict
-from dataclasses import dataclass
-from dataclasses import field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
-from pydantic import TypeAdapter
-from pydantic import ValidationError
-from longtake.algorithms.calibration import probability
-from longtake.errors import ConfigError
 
+from pydantic import TypeAdapter, ValidationError
+
+from longtake.agents.verify import Checked
+from longtake.algorithms.calibration import log_odds, probability
+from longtake.algorithms.question_kinds import KINDS, PLAIN, kind
+from longtake.errors import ConfigError
+from longtake.types import GIVEN, Answer, Question
 
 MANY = 4
 """Supporting moments beyond which more of them add nothing."""

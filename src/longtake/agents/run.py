@@ -8,47 +8,23 @@ after its time, the thread is left behind: it ends by itself at its next check.
 from __future__ import annotations
 
 import contextvars
-import threading
-from collections.abc import Callable
-from typing import Generic
-from typing import TypeVar
-from longtake.llm.budget import Ledger
-from longtake._util.cancellation import Stop
-from longtake._util.cancellation import leave_behind
 import hashlib
-import random
-from collections.abc import Mapping
-from collections.abc import Sequence
-from dataclasses import asdict
-from dataclasses import dataclass
-from dataclasses import replace
-from typing import Any
-from longtake.config import BudgetSettings
-from longtake.errors import BudgetSpent
-from longtake.errors import ConfigError
-from longtake.errors import unknown
-from longtake.llm.chat import Chat
-from longtake.llm.budget import REAL
-from longtake.llm.budget import Clock
-from longtake.llm.middleware import Budgeted
-from longtake.llm.middleware import Traced
-from longtake._util.cancellation import stopping
-from longtake.types import Answer
-from longtake.types import Usage
 import json
-from collections.abc import Iterator
-from longtake.tracing import events
-from longtake.errors import LongtakeError
-from longtake.llm.chat import Message
-from longtake.llm.chat import Options
-from longtake.llm.chat import Reply
-from longtake.llm.chat import images
-from longtake.llm.chat import request_hash
-from longtake.llm.middleware import Middleware
-from longtake._util.timecode import parse_time
-from longtake.types import Line
-from longtake.types import Segment
+import random
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Generic, TypeVar
 
+from longtake._util.cancellation import Stop, leave_behind, stopping
+from longtake._util.timecode import parse_time
+from longtake.config import BudgetSettings
+from longtake.errors import BudgetSpent, ConfigError, LongtakeError, unknown
+from longtake.llm.budget import REAL, Clock, Ledger
+from longtake.llm.chat import Chat, Message, Options, Reply, images, request_hash
+from longtake.llm.middleware import Budgeted, Middleware, Traced
+from longtake.tracing import events
+from longtake.types import Answer, Line, Segment, Usage
 
 R = TypeVar("R")
 POLL = 0.05

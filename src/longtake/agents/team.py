@@ -10,13 +10,12 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from longtake.errors import ConfigError
-from longtake.llm.middleware import ReplyStore
-from longtake.llm.catalog import ModelCatalog
-from longtake.llm.middleware import Carded, introduced
-from longtake.llm.structured.reader import explain
-from longtake.llm.backend import FrameDescriber
 from longtake.agents.run import Agent
+from longtake.errors import ConfigError
+from longtake.llm.backend import FrameDescriber
+from longtake.llm.catalog import ModelCatalog
+from longtake.llm.middleware import Carded, ReplyStore, introduced
+from longtake.llm.structured.reader import explain
 
 
 class Member(BaseModel):

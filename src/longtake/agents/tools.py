@@ -12,50 +12,35 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Callable
-from collections.abc import Mapping
-from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import replace
-from typing import Any
-from typing import TypeVar
-from typing import get_type_hints
-from pydantic import BaseModel
-from pydantic import ConfigDict
-from pydantic import Field
-from pydantic import ValidationError
-from pydantic import create_model
-from longtake.tracing import events
-from longtake import prompts
-from longtake.errors import LongtakeError
-from longtake.llm.chat import Chat
-from longtake.llm.chat import Message
-from longtake.llm.chat import Options
-from longtake.llm.chat import Reply
-from longtake.llm.chat import Text
-from longtake.llm.chat import ToolCall
-from longtake.llm.chat import ToolSpec
-from longtake.llm.chat import Unsupported
-from longtake.llm.chat import say
-from longtake.llm.structured.schema import in_words
-from longtake.llm.structured.reader import explain
-from longtake.llm.structured.tolerant_json import NotJson
-from longtake.llm.structured.tolerant_json import holds_cut
-from longtake.llm.structured.tolerant_json import objects
-from longtake.llm.structured.tolerant_json import parse
-from longtake.prompts import Plain
-from longtake.prompts.quoting import quote
-from longtake.llm.structured.ask import REQUIRED
-from longtake.llm.structured.ask import compose
-from longtake.llm.structured.ask import converse
-from longtake.llm.structured.form import ReplyForm
-from longtake.types import Frame
-from longtake.errors import ConfigError
-from longtake.prompts import phrase
-from longtake._util.timecode import clock
-from longtake._util.timecode import parse_time
-from longtake.types import Segment
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar, get_type_hints
 
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+
+from longtake import prompts
+from longtake._util.timecode import clock, parse_time
+from longtake.errors import ConfigError, LongtakeError
+from longtake.llm.chat import (
+    Chat,
+    Message,
+    Options,
+    Reply,
+    Text,
+    ToolCall,
+    ToolSpec,
+    Unsupported,
+    say,
+)
+from longtake.llm.structured.ask import REQUIRED, compose, converse
+from longtake.llm.structured.form import ReplyForm
+from longtake.llm.structured.reader import explain
+from longtake.llm.structured.schema import in_words
+from longtake.llm.structured.tolerant_json import NotJson, holds_cut, objects, parse
+from longtake.prompts import Plain, phrase
+from longtake.prompts.quoting import quote
+from longtake.tracing import events
+from longtake.types import Frame, Segment
 
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")

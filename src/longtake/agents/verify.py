@@ -2,47 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-import numpy as np
-from longtake.footage.protocol import Footage
-from longtake.types import Evidence
-from longtake.types import Segment
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
+
+import numpy as np
 from numpy.typing import NDArray
-from longtake.algorithms import passages
+from pydantic import BaseModel, Field
+
+from longtake._util.timecode import CLOCK, clock, parse_time
+from longtake.agents.answer import guess, in_words, option
+from longtake.agents.run import Run
+from longtake.algorithms import lexical, passages
 from longtake.algorithms.passages import SURE
 from longtake.algorithms.scope import scope
-from longtake.llm.chat import Card
-from longtake.llm.chat import Chat
-from longtake.llm.chat import Image
-from longtake.llm.chat import estimate
-from longtake.llm.chat import estimate_image
-from longtake.prompts import phrase
-from longtake.agents.run import Run
-from longtake._util.timecode import CLOCK
-from longtake._util.timecode import clock
-from longtake._util.timecode import parse_time
-from longtake.types import Answer
-from longtake.types import Frame
-from longtake.types import Line
-from pydantic import BaseModel
-from pydantic import Field
-from longtake.algorithms import lexical
-from longtake.errors import BudgetSpent
-from longtake.errors import ModelError
-from longtake.tracing.events import note
-from longtake.tracing.events import step
-from longtake.prompts import Plain
-from longtake.agents.answer import guess
-from longtake.agents.answer import in_words
-from longtake.agents.answer import option
+from longtake.errors import BudgetSpent, ModelError
+from longtake.footage.protocol import Footage
+from longtake.llm.chat import Card, Chat, Image, estimate, estimate_image
 from longtake.llm.structured.ask import ask
-from longtake.types import GIVEN
-from longtake.types import Question
-
+from longtake.prompts import Plain, phrase
+from longtake.tracing.events import note, step
+from longtake.types import GIVEN, Answer, Evidence, Frame, Line, Question, Segment
 
 REACH = 30
 """Moments on either side in which the same caption counts as the same moment."""

@@ -13,13 +13,13 @@ from typing import Any
 
 from pydantic import BaseModel, Field, create_model
 
-from longtake.tracing import events
-from longtake.llm.chat import Chat
-from longtake.llm.structured.letters import normalized_text
-from longtake.prompts import Plain, phrase
-from longtake.llm.structured.ask import ask
 from longtake.agents.fanout import fanout
 from longtake.agents.run import Agent
+from longtake.llm.chat import Chat
+from longtake.llm.structured.ask import ask
+from longtake.llm.structured.letters import normalized_text
+from longtake.prompts import Plain, phrase
+from longtake.tracing import events
 from longtake.types import Question
 
 

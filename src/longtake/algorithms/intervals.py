@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+
 from longtake.types import Segment
-from collections.abc import Sequence
 
 
 def union(segments: Iterable[Segment]) -> list[Segment]:

@@ -7,15 +7,13 @@ frames. A quantity that compares a frame with the one before it has N − 1 valu
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-from typing import TypeAlias
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
 import numpy as np
 from numpy.typing import NDArray
-from collections.abc import Hashable
-from dataclasses import dataclass
-from typing import TypeVar
+
 from longtake.algorithms import changepoint
 
 if TYPE_CHECKING:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
-from longtake.types import Line
-import re
-from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
+
 from longtake.algorithms import lexical
 from longtake.algorithms.novelty import reciprocal_rank
-
+from longtake.types import Line
 
 SURE = 0.8
 """Score from which a phrase counts as found, allowing for recognition errors."""

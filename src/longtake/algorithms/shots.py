@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-import numpy as np
-from numpy.typing import NDArray
-from longtake.algorithms import sampling
 from itertools import pairwise
 from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longtake.algorithms import sampling
 
 
 @dataclass(frozen=True)

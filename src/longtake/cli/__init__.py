@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
-from typing import TYPE_CHECKING
-import click
-from longtake._util.display import on_one_line
-from longtake.errors import ConfigError
 import errno
 import gc
 import importlib
@@ -15,11 +10,15 @@ import os
 import sqlite3
 import sys
 import traceback
+from collections.abc import Container
+from typing import TYPE_CHECKING
+
+import click
+
 from longtake import __version__
-from longtake._util.display import visible
-from longtake.errors import LongtakeError
-from longtake.errors import unknown
 from longtake._util.cancellation import leave
+from longtake._util.display import on_one_line, visible
+from longtake.errors import ConfigError, LongtakeError, unknown
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -99,6 +98,9 @@ COMMANDS = {
 """Our commands in the order of ``--help``. Their summaries are here so that ``--help`` need not
 import them."""
 
+_FILES = {"summary": "chapters", "completion": "setup"}
+"""Commands whose file is not named after them."""
+
 WELCOME = """\
 Ask a film:      longtake ask film.mp4 "Who wins the race?"
 Choose a model:  longtake setup   (or per question: --model gemini-…, gpt-…, claude-…, ollama/…)
@@ -142,10 +144,11 @@ class _LazyGroup(click.Group):
 
 def _load(name: str) -> click.Command:
     identifier = name.replace("-", "_")
+    file = _FILES.get(name, identifier)
     # the collector would search all that was imported so far again and again, and find nothing
     gc.disable()
     try:
-        module = importlib.import_module(f"longtake.cli.{identifier}")
+        module = importlib.import_module(f"longtake.cli.{file}")
     finally:
         gc.freeze()
         gc.enable()

@@ -3,70 +3,57 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
-from collections.abc import Sequence
-from contextlib import contextmanager
-from typing import Any
-import click
-from longtake.cli.output import say
-from longtake.cli.output import bold
-from longtake.cli.output import faint
-from longtake.cli.output import in_one_line
-from longtake.cli.output import wrapped
-from longtake._util.display import visible
-from longtake.errors import LongtakeError
-from longtake.runner.rendering import kind_of
-from longtake.runner.rendering import quoted
-from longtake.runner.rendering import answer_text
-from longtake.runner.rendering import sureness
-from longtake.runner.rendering import times_of
-from longtake.runner.rendering import with_footnotes
-from longtake.tracing.meter import Meter
-from longtake.agents.answer import claims
-from longtake.types import GIVEN
-from longtake.types import Answer
-from longtake.types import Evidence
-from longtake.types import Result
-from longtake.types import Usage
-from collections.abc import Iterable
-from itertools import pairwise
-from longtake.index.film import Film
-from longtake.index.search import covered
-from longtake._util.timecode import clock
-import sys
-from collections.abc import Callable
-from longtake.cli.output import on_terminal
-from longtake._util.display import on_one_line
-from longtake.tracing.events import ChatCalled
-from longtake.tracing.events import Event
-from longtake.tracing.events import FramesSeen
-from longtake.tracing.events import Noted
-from longtake.tracing.events import RunStarted
-from longtake.tracing.events import Sink
-from longtake.tracing.events import StepBegan
-from longtake.tracing.console import ConsoleSink
-from dataclasses import dataclass
-from dataclasses import field
-from urllib.parse import quote
-from longtake.video.decode import encoded
-from longtake.methods.base import bounds_of
-from longtake.registry import methods
-from longtake.runner.session import Session
-from longtake.runner.estimate import CHECK_CALLS
-from longtake.runner.history import remember
-from longtake.runner.rendering import RenderedAnswer
-from longtake.runner.rendering import as_html
-from longtake.runner.rendering import as_markdown
-from longtake._util.cancellation import Stop
-from longtake.types import Question
 import shutil
 import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
-from longtake.errors import ConfigError
-from longtake.video.clip import cut
-from longtake.video.clip import write_subtitles
-from longtake.types import Segment
+from typing import Any
+from urllib.parse import quote
 
+import click
+
+from longtake._util.cancellation import Stop
+from longtake._util.display import on_one_line, visible
+from longtake._util.timecode import clock
+from longtake.agents.answer import claims
+from longtake.cli.output import bold, faint, in_one_line, on_terminal, say, wrapped
+from longtake.errors import ConfigError, LongtakeError
+from longtake.index.film import Film
+from longtake.index.search import covered
+from longtake.methods.base import bounds_of
+from longtake.registry import methods
+from longtake.runner.estimate import CHECK_CALLS
+from longtake.runner.history import remember
+from longtake.runner.rendering import (
+    RenderedAnswer,
+    answer_text,
+    as_html,
+    as_markdown,
+    kind_of,
+    quoted,
+    sureness,
+    times_of,
+    with_footnotes,
+)
+from longtake.runner.session import Session
+from longtake.tracing.console import ConsoleSink
+from longtake.tracing.events import (
+    ChatCalled,
+    Event,
+    FramesSeen,
+    Noted,
+    RunStarted,
+    Sink,
+    StepBegan,
+)
+from longtake.tracing.meter import Meter
+from longtake.types import GIVEN, Answer, Evidence, Question, Result, Segment, Usage
+from longtake.video.clip import cut, write_subtitles
+from longtake.video.decode import encoded
 
 STATUS = {
     "answered": "",

@@ -2,71 +2,65 @@
 
 from __future__ import annotations
 
-from longtake.cli.answers import AnsweredQuestion
-from longtake.cli.answers import AskOptions
-from longtake.cli.answers import ask_film
-from longtake.cli.jobs import is_unread
-from longtake.cli.jobs import show_notes
-from longtake.cli.output import say
-from longtake.index.film import Film
-from longtake.index.tasks import SECONDS
-from longtake.index.tasks import glance
-from longtake.index.search import covered
-from longtake.methods.lookup.method import Lookup
-from longtake.types import Question
-import json
-import sys
-from pathlib import Path
-from typing import Any
-from longtake.cli.options import read_question
-from longtake.errors import ConfigError
 import hashlib
+import json
 import shutil
 import subprocess
+import sys
 from collections.abc import Sequence
-from longtake.config import Settings
-from longtake.config import cache_folder
-from longtake.errors import MediaError
-from longtake.index.store import private_folder
-from longtake.video.container import films_in
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
 import click
 from click.shell_completion import CompletionItem
-from longtake.cli.answers import exit_code
-from longtake.cli.answers import FORMATS
-from longtake.cli.answers import show_asked
-from longtake.cli.answers import check_clips_folder
-from longtake.cli.answers import open_player
-from longtake.cli.answers import write_clips
-from longtake.cli.jobs import look_through
-from longtake.cli.options import FILE
-from longtake.cli.options import FOLDER
-from longtake.cli.options import common
-from longtake.cli.options import plot
-from longtake.cli.options import quiet_option
-from longtake.cli.options import verbose_option
-from longtake.cli.output import emit_json
-from longtake.cli.output import emit_line
-from longtake.cli.output import faint
-from longtake.cli.output import TRACE
-from longtake.cli.output import check_place
-from longtake.cli.output import plot_kind
-from longtake.cli.options import answering_options
-from longtake.cli.options import check_models
-from longtake.cli.options import question_method_option
-from longtake.cli.options import question_options
+
 from longtake._util.display import visible
-from longtake.errors import LongtakeError
+from longtake.cli.answers import (
+    FORMATS,
+    AnsweredQuestion,
+    AskOptions,
+    ask_film,
+    check_clips_folder,
+    exit_code,
+    open_player,
+    show_asked,
+    write_clips,
+)
+from longtake.cli.jobs import is_unread, look_through, show_notes
+from longtake.cli.options import (
+    FILE,
+    FOLDER,
+    answering_options,
+    check_models,
+    common,
+    plot,
+    question_method_option,
+    question_options,
+    quiet_option,
+    read_question,
+    verbose_option,
+)
+from longtake.cli.output import TRACE, check_place, emit_json, emit_line, faint, plot_kind, say
+from longtake.config import Settings, cache_folder
+from longtake.errors import ConfigError, LongtakeError, MediaError
+from longtake.index.film import Film
+from longtake.index.search import covered
+from longtake.index.store import private_folder
+from longtake.index.tasks import SECONDS, glance
+from longtake.methods.lookup.method import Lookup
+from longtake.plots.film import (
+    THUMBNAILS,
+    check_plot_path,
+    draw_answer,
+    draw_belief,
+    read_belief_history,
+)
+from longtake.runner.session import Session, open_film
 from longtake.tracing.events import ScoresSet
-from longtake.plots.film import draw_answer
-from longtake.plots.film import THUMBNAILS
-from longtake.plots.film import draw_belief
-from longtake.plots.film import read_belief_history
-from longtake.plots.film import check_plot_path
-from longtake.runner.session import Session
-from longtake.runner.session import open_film
 from longtake.tracing.jsonl import JsonlSink
-from longtake.types import Result
+from longtake.types import Question, Result
+from longtake.video.container import films_in
 
 
 def wants_first_look(options: AskOptions, film: Film) -> bool:

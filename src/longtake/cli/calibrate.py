@@ -12,25 +12,31 @@ from typing import Any
 import click
 
 from longtake import __version__
-from longtake.cli.options import COUNT, FILE, PATH, benchmark_parts, common, workers
+from longtake._util.files import replacing
+from longtake.agents.calibration import FILE as CALIBRATION
+from longtake.agents.calibration import Calibration, from_plain
+from longtake.cli.options import (
+    COUNT,
+    FILE,
+    PATH,
+    benchmark_parts,
+    check_models,
+    common,
+    no_question_options,
+    session_options,
+    workers,
+)
 from longtake.cli.output import emit_json, say, worth_a_line
-from longtake.cli.options import check_models, no_question_options, session_options
 from longtake.config import user_config_file
 from longtake.errors import ConfigError
 from longtake.evals.benchmarks import load
-from longtake.evals.calibration import fit_runs
-from longtake.evals.calibration import corrected, of_run
-from longtake.evals.report import read_labelled
-from longtake.evals.report import RunReport
-from longtake.evals.runner import evaluate
+from longtake.evals.calibration import corrected, fit_runs, of_run
+from longtake.evals.report import RunReport, read_labelled
+from longtake.evals.runner import Solver, evaluate
 from longtake.evals.runs import RunFolder
-from longtake.evals.runner import Solver
 from longtake.methods.auto.method import shipped
 from longtake.registry import methods
-from longtake._util.files import replacing
 from longtake.runner.session import Session
-from longtake.agents.calibration import FILE as CALIBRATION
-from longtake.agents.calibration import Calibration, from_plain
 
 METHOD = "auto"
 

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-import click
-from longtake.cli.jobs import look_through
-from longtake.cli.output import progress
-from longtake.cli.output import say
-from longtake.cli.options import check_models
-from longtake.index.film import Film
-from longtake.library.overview import FORMATS
-from longtake.library.overview import FilmOverview
-from longtake.library.overview import make_overview
-from longtake._util.files import replacing
-from longtake.runner.session import Session
-from longtake.runner.session import open_film
 from dataclasses import asdict
-from longtake.cli.options import FILE
-from longtake.cli.options import common
-from longtake.cli.options import film_path
-from longtake.cli.output import emit_json
-from longtake.cli.output import Kind
-from longtake.cli.output import check_place
-from longtake.cli.options import answering_options
-from longtake.cli.options import no_question_options
-from longtake._util.display import visible
-from longtake._util.timecode import clock
+from pathlib import Path
 
+import click
+
+from longtake._util.display import visible
+from longtake._util.files import replacing
+from longtake._util.timecode import clock
+from longtake.cli.jobs import look_through
+from longtake.cli.options import (
+    FILE,
+    answering_options,
+    check_models,
+    common,
+    film_path,
+    no_question_options,
+)
+from longtake.cli.output import Kind, check_place, emit_json, progress, say
+from longtake.index.film import Film
+from longtake.library.overview import FORMATS, FilmOverview, make_overview
+from longtake.runner.session import Session, open_film
 
 format_option = click.option(
     "--format",

@@ -5,51 +5,37 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Callable
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from textwrap import indent
+
 import click
-from longtake.cli.answers import AnsweredQuestion
-from longtake.cli.answers import AskOptions
-from longtake.cli.answers import ask_film
-from longtake.cli.answers import show_asked
-from longtake.cli.answers import open_player
-from longtake.cli.output import say
-from longtake.cli.output import in_one_line
-from longtake.cli.output import wrapped
-from longtake.cli.options import read_question
+
+from longtake._util.cancellation import Stop
 from longtake._util.display import visible
-from longtake.errors import ConfigError
-from longtake.errors import unknown
+from longtake._util.timecode import clock, parse_time
+from longtake.cli.answers import AnsweredQuestion, AskOptions, ask_film, open_player, show_asked
+from longtake.cli.jobs import look_through
+from longtake.cli.options import (
+    PATH,
+    answering_options,
+    check_models,
+    common,
+    film_path,
+    question_method_option,
+    read_question,
+    verbose_option,
+)
+from longtake.cli.output import in_one_line, say, wrapped
+from longtake.errors import ConfigError, LongtakeError, unknown
 from longtake.index.film import Film
 from longtake.index.search import search
+from longtake.runner.history import carry_on, with_carried
+from longtake.runner.rendering import answer_text, kind_of, quoted, times_of
+from longtake.runner.session import Session, open_film
+from longtake.types import Evidence, Segment
 from longtake.video.decode import save_png
-from longtake.runner.history import carry_on
-from longtake.runner.history import with_carried
-from longtake.runner.rendering import kind_of
-from longtake.runner.rendering import quoted
-from longtake.runner.rendering import answer_text
-from longtake.runner.rendering import times_of
-from longtake._util.cancellation import Stop
-from longtake._util.timecode import clock
-from longtake._util.timecode import parse_time
-from longtake.types import Evidence
-from longtake.types import Segment
-from longtake.cli.jobs import look_through
-from longtake.cli.options import PATH
-from longtake.cli.options import common
-from longtake.cli.options import film_path
-from longtake.cli.options import verbose_option
-from longtake.cli.options import answering_options
-from longtake.cli.options import check_models
-from longtake.cli.options import question_method_option
-from longtake.errors import LongtakeError
-from longtake.runner.session import Session
-from longtake.runner.session import open_film
-
 
 PROMPT = "> "
 HITS = 5

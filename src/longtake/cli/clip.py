@@ -6,14 +6,13 @@ from pathlib import Path
 
 import click
 
+from longtake._util.timecode import parse_time
 from longtake.cli.answers import clip_path, write_clip
 from longtake.cli.options import FILE, common, film_path
-from longtake.cli.output import emit_json
-from longtake.cli.output import NEW, check_place
+from longtake.cli.output import NEW, check_place, emit_json
 from longtake.config import Settings
 from longtake.errors import ConfigError
 from longtake.runner.session import open_film
-from longtake._util.timecode import parse_time
 from longtake.types import Segment
 
 

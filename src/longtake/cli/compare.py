@@ -9,20 +9,25 @@ from pathlib import Path
 import click
 
 from longtake import registry
+from longtake._util.display import visible
 from longtake.cli.answers import exit_code, plain, report_spending
 from longtake.cli.jobs import look_through
-from longtake.cli.options import common, film_path
-from longtake.cli.output import confirm, emit_json, say
-from longtake.cli.options import answering_options, check_models, methods_option, question_options, read_question
-from longtake.cli.output import first_column, show_estimates
+from longtake.cli.options import (
+    answering_options,
+    check_models,
+    common,
+    film_path,
+    methods_option,
+    question_options,
+    read_question,
+)
+from longtake.cli.output import confirm, emit_json, first_column, say, show_estimates
 from longtake.config import Settings
-from longtake._util.display import visible
 from longtake.errors import LongtakeError, ModelError
-from longtake.runner.session import Session
 from longtake.runner.assignment import roles_of
 from longtake.runner.estimate import Estimate, estimate_all
-from longtake.runner.session import open_film
 from longtake.runner.rendering import answer_text
+from longtake.runner.session import Session, open_film
 from longtake.tracing.meter import Meter
 from longtake.types import Result
 

@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-from dataclasses import dataclass
-from importlib.util import find_spec
-from longtake.cli.answers import PLAYERS
-from longtake.config import Settings
-from longtake.llm.catalog import ModelCatalog
-from longtake.llm.discovery import Key
-from longtake.llm.discovery import found_keys
-from longtake.llm.discovery import found_servers
-from longtake.config.vendors import Preset
-from longtake.runner.assignment import DEFAULT_MODELS
-import click
-from longtake.llm.chat import Chat
-from longtake.llm.capabilities import BIASED
-from longtake.llm.probe import ProbeReport
-import sys
-from pathlib import Path
-from longtake import config
-from longtake.llm.pull import pull as fetch
-from longtake.llm.catalog import download_of
 import json
 import re
+import shutil
+import subprocess
+import sys
 import tomllib
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
-from longtake.errors import ConfigError
-from longtake._util.files import replacing
 
+import click
+
+from longtake import config
+from longtake._util.files import replacing
+from longtake.cli.answers import PLAYERS
+from longtake.config import Settings
+from longtake.config.vendors import Preset
+from longtake.errors import ConfigError
+from longtake.llm.capabilities import BIASED
+from longtake.llm.catalog import ModelCatalog, download_of
+from longtake.llm.chat import Chat
+from longtake.llm.discovery import Key, found_keys, found_servers
+from longtake.llm.probe import ProbeReport
+from longtake.llm.pull import pull as fetch
+from longtake.runner.assignment import DEFAULT_MODELS
 
 BUILT_IN = DEFAULT_MODELS["llm"]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome", "firefox")

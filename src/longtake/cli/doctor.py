@@ -13,11 +13,11 @@ from pathlib import Path
 import click
 
 from longtake import __version__
+from longtake._util.display import visible
 from longtake.cli.discovery import Advice, advise, described, look_around, plain_findings
 from longtake.cli.options import common
 from longtake.cli.output import emit_json, human_bytes, rows
 from longtake.config import Settings, user_config_file
-from longtake._util.display import visible
 from longtake.errors import ConfigError
 from longtake.index.store import Store
 from longtake.runner.session import open_store

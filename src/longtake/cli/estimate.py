@@ -8,13 +8,17 @@ from pathlib import Path
 import click
 
 from longtake import registry
-from longtake.cli.options import common, film_path
-from longtake.cli.output import emit_json
-from longtake.cli.options import answering_options, methods_option, question_options, read_question
-from longtake.cli.output import show_estimates
-from longtake.runner.session import Session
+from longtake.cli.options import (
+    answering_options,
+    common,
+    film_path,
+    methods_option,
+    question_options,
+    read_question,
+)
+from longtake.cli.output import emit_json, show_estimates
 from longtake.runner.estimate import estimate_all
-from longtake.runner.session import open_film
+from longtake.runner.session import Session, open_film
 
 
 @click.command()

@@ -16,28 +16,30 @@ from longtake.cli.options import (
     PATH,
     benchmark_files,
     benchmark_parts,
+    check_models,
     common,
+    no_question_options,
+    question_method_option,
     retry_errors,
+    session_options,
     workers,
 )
 from longtake.cli.output import emit_json, human_seconds, say, worth_a_line
-from longtake.cli.options import check_models, no_question_options, question_method_option, session_options
 from longtake.cluster.backends import BackendAddress
 from longtake.errors import ConfigError
 from longtake.evals import presets
 from longtake.evals import report as reports
 from longtake.evals.benchmarks import load
 from longtake.evals.items import Benchmark
-from longtake.evals.report import markdown
 from longtake.evals.presets import EvalPreset
-from longtake.evals.runner import evaluate
+from longtake.evals.report import markdown
+from longtake.evals.runner import Solver, evaluate
 from longtake.evals.runs import RunFolder
 from longtake.evals.scoring import correct
-from longtake.evals.runner import Solver
 from longtake.methods.base import FULL
 from longtake.registry import methods
-from longtake.runner.session import Session
 from longtake.runner.assignment import ModelAssignment
+from longtake.runner.session import Session
 
 
 @click.command("eval")

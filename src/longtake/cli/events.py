@@ -8,18 +8,16 @@ from typing import Any
 
 import click
 
+from longtake._util.timecode import clock
 from longtake.algorithms.partition import Partition
 from longtake.cli.options import COUNT, common, film_path, plot
-from longtake.cli.output import emit_json, progress, say
-from longtake.cli.output import check_place, plot_kind
+from longtake.cli.output import check_place, emit_json, plot_kind, progress, say
 from longtake.config import Settings
-from longtake.index.film import partition
-from longtake.index.film import Film
+from longtake.index.film import Film, partition
 from longtake.methods.a4vl.method import A4VL
 from longtake.methods.base import configure
 from longtake.plots.film import check_plot_path, draw_events
 from longtake.runner.session import open_film
-from longtake._util.timecode import clock
 
 THUMBNAIL = 192
 """Width of a block's picture in the plot."""

@@ -6,14 +6,13 @@ from pathlib import Path
 
 import click
 
+from longtake._util.timecode import clock, parse_time
 from longtake.cli.options import COUNT, FOLDER, common, film_path
-from longtake.cli.output import emit_json
-from longtake.cli.output import PICTURE, check_place
+from longtake.cli.output import PICTURE, check_place, emit_json
 from longtake.config import Settings
 from longtake.errors import ConfigError
-from longtake.video.decode import save_png
 from longtake.runner.session import open_film
-from longtake._util.timecode import clock, parse_time
+from longtake.video.decode import save_png
 
 
 @click.command()

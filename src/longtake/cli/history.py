@@ -8,14 +8,13 @@ from pathlib import Path
 
 import click
 
-from longtake.cli.options import COUNT, common
-from longtake.cli.output import emit_json, say
-from longtake.cli.output import bold, faint, in_one_line
-from longtake.config import Settings
 from longtake._util.display import visible
+from longtake._util.timecode import clock
+from longtake.cli.options import COUNT, common
+from longtake.cli.output import bold, emit_json, faint, in_one_line, say
+from longtake.config import Settings
 from longtake.errors import ConfigError
 from longtake.runner.history import PastQuestion, forget, history_file, past_questions
-from longtake._util.timecode import clock
 
 
 @click.command()

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 
-from longtake.cli.jobs import check_workers, index_on, on_with_workers
-from longtake.cli.jobs import show_notes
+from longtake._util.timecode import clock
+from longtake.cli.jobs import check_workers, index_on, on_with_workers, show_notes
 from longtake.cli.options import PATH, common, full_hash
 from longtake.cli.output import emit_json, progress, say
 from longtake.cluster.backends import BackendAddress
@@ -21,7 +21,6 @@ from longtake.index.film import Film
 from longtake.index.tasks import TASKS, IndexTask, build_tasks, tasks
 from longtake.methods.lookup.method import prepare
 from longtake.runner.session import open_film, open_store
-from longtake._util.timecode import clock
 
 MEANINGS = "meanings"
 """What the last step is called; it is no part that can be chosen, because it takes seconds."""

@@ -8,13 +8,13 @@ from pathlib import Path
 import click
 import numpy as np
 
+from longtake._util.timecode import clock
 from longtake.cli.options import common, film_path, full_hash
 from longtake.cli.output import emit_json, human_bytes, rows
 from longtake.config import Settings
 from longtake.index.film import Film
-from longtake.video.video import StreamInfo, Video
 from longtake.runner.session import open_film
-from longtake._util.timecode import clock
+from longtake.video.video import StreamInfo, Video
 
 
 @click.command()

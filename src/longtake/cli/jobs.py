@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from longtake.cli.output import progress
-from longtake.cli.output import say
-from longtake.tracing.events import Stream
-from longtake.index.film import Film
-from longtake.index.search import covered
-from longtake.tracing.sinks import NoteSink
-from collections.abc import Callable
-from collections.abc import Mapping
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-from typing import TypeVar
+from typing import Any, TypeVar
+
 import click
-from longtake.cli.options import COUNT
-from longtake.cli.options import add_options
-from longtake.cluster.backends import BackendAddress
-from longtake.cluster.backends import parse_backend
-from longtake.cluster.evaluation import ClusterRun
-from longtake.cluster.evaluation import cost_of
-from longtake.cluster.indexing import IndexedFilm
-from longtake.cluster.indexing import ClusterIndexer
-from longtake.cluster.indexing import IndexTask
-from longtake.cluster.indexing import IndexTarget
-from longtake.cluster.indexing import for_workers
-from longtake.config import Settings
-from longtake.errors import ConfigError
+
 from longtake._util.process_pool import WorkerPool
 from longtake._util.timecode import clock
-
+from longtake.cli.options import COUNT, add_options
+from longtake.cli.output import progress, say
+from longtake.cluster.backends import BackendAddress, parse_backend
+from longtake.cluster.evaluation import ClusterRun, cost_of
+from longtake.cluster.indexing import (
+    ClusterIndexer,
+    IndexedFilm,
+    IndexTarget,
+    IndexTask,
+    for_workers,
+)
+from longtake.config import Settings
+from longtake.errors import ConfigError
+from longtake.index.film import Film
+from longtake.index.search import covered
+from longtake.tracing.events import Stream
+from longtake.tracing.sinks import NoteSink
 
 LONG = 300.0
 """Seconds of film from which reading all of it takes too long for a first answer."""

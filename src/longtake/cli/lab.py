@@ -2,60 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from pathlib import Path
-import click
-from longtake.cli.jobs import asking_on
-from longtake.cli.jobs import on
-from longtake.cli.options import COUNT
-from longtake.cli.options import PATH
-from longtake.cli.options import common
-from longtake.cli.options import plot
-from longtake.cli.options import workers
-from longtake.cli.output import emit_json
-from longtake.cli.output import say
-from longtake.cli.output import check_place
-from longtake.cli.output import plot_kind
-from longtake.cli.options import check_models
-from longtake.cli.options import method_option
-from longtake.cli.options import no_question_options
-from longtake.cli.options import session_options
-from longtake.cluster.backends import BackendAddress
-from longtake._util.display import visible
-from longtake.errors import ConfigError
-from longtake.evals import experiment
-from longtake.evals.experiment import ACUITIES
-from longtake.evals.experiment import BASELINE
-from longtake.evals.experiment import NOISES
-from longtake.evals.experiment import SweepCell
-from longtake.evals.experiment import MethodResult
-from longtake.evals.items import Benchmark
-from longtake.evals.benchmarks.lab import lab as lab_experiment
-from longtake.evals.runs import count_statuses
-from longtake.evals.runs import format_mean
-from longtake.evals.runs import list_errors
-from longtake.evals.runner import Solver
-from longtake.lab.profile import CURRENT
-from longtake.plots.film import check_plot_path
-from longtake.plots.results import draw_sweep
-from longtake.runner.session import Session
-from longtake.runner.assignment import roles_of
-from longtake.types import GIVEN
 import json
 import threading
 import time
-from longtake.cli.options import FOLDER
-from longtake.cli.options import as_json
-from longtake.cli.options import debug
-from longtake.cli.output import progress
-from longtake.errors import MissingExtra
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from longtake._util.display import visible
+from longtake.cli.jobs import asking_on, on
+from longtake.cli.options import (
+    COUNT,
+    FOLDER,
+    PATH,
+    as_json,
+    check_models,
+    common,
+    debug,
+    method_option,
+    no_question_options,
+    plot,
+    session_options,
+    workers,
+)
+from longtake.cli.output import check_place, emit_json, plot_kind, progress, say
+from longtake.cluster.backends import BackendAddress
+from longtake.errors import ConfigError, MissingExtra
+from longtake.evals import experiment
+from longtake.evals.benchmarks.lab import lab as lab_experiment
+from longtake.evals.experiment import ACUITIES, BASELINE, NOISES, MethodResult, SweepCell
+from longtake.evals.items import Benchmark
+from longtake.evals.runner import Solver
+from longtake.evals.runs import count_statuses, format_mean, list_errors
+from longtake.lab.film import check_folder, make_world, read_script, summary, write_world
 from longtake.lab.model import parse
-from longtake.lab.film import check_folder
-from longtake.lab.film import make_world
-from longtake.lab.film import read_script
-from longtake.lab.film import summary
-from longtake.lab.film import write_world
+from longtake.lab.profile import CURRENT
+from longtake.plots.film import check_plot_path
+from longtake.plots.results import draw_sweep
+from longtake.runner.assignment import roles_of
+from longtake.runner.session import Session
+from longtake.types import GIVEN
 
 
 @click.command("run")
@@ -206,8 +194,8 @@ def _show(measured: MethodResult) -> None:
     click.echo(f"accuracy  {scored.accuracy}")
     click.echo(
         f"a question: {scored.mean('frames'):.1f} frames "
-        f"({in_text(scored.count('seen'))} distinct), "
-        f"{in_text(scored.count('rounds'))} rounds, {scored.mean('calls'):.1f} calls, "
+        f"({format_mean(scored.count('seen'))} distinct), "
+        f"{format_mean(scored.count('rounds'))} rounds, {scored.mean('calls'):.1f} calls, "
         f"{scored.tokens:,.0f} tokens, {scored.mean('seconds'):.2f} s"
     )
     for kind, rate in measured.types().items():
@@ -334,8 +322,8 @@ def serve(
       longtake ask world/film.mp4 "…" --model http://127.0.0.1:8765/v1#lab/acuity=0.8
     """
     try:
-        from longtake.server.openai.simulated import SimulatedService
         from longtake.server.app import serving
+        from longtake.server.openai.simulated import SimulatedService
     except ImportError as error:
         raise MissingExtra("serve", "longtake lab serve") from error
     model = parse(name)

@@ -2,78 +2,60 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-from typing import TypeVar
-import click
-from longtake.cli.options import FOLDER
-from longtake.cli.options import F
-from longtake.cli.options import add_options
-from longtake.config import Settings
-from longtake.library import Entry
-from longtake.library import Library
-from dataclasses import asdict
-from longtake.cli.answers import STATUS
-from longtake.cli.answers import exit_code
-from longtake.cli.answers import plain
-from longtake.cli.answers import report_spending
-from longtake.cli.answers import spent
-from longtake.cli.options import COUNT
-from longtake.cli.options import common
-from longtake.cli.options import quiet_option
-from longtake.cli.options import verbose_option
-from longtake.cli.output import emit_json
-from longtake.cli.output import say
-from longtake.cli.output import bold
-from longtake.cli.output import in_one_line
-from longtake.cli.output import wrapped
-from longtake.cli.options import answering_options
-from longtake.cli.options import check_models
-from longtake.cli.options import method_option
-from longtake.cli.options import question_options
-from longtake.cli.options import read_question
-from longtake.cli.answers import watching
-from longtake._util.display import visible
-from longtake.errors import ConfigError
-from longtake.tracing.events import Sink
-from longtake.library import FilmHits
-from longtake.library import LibraryAnswer
-from longtake.library import FoundMoment
-from longtake.library import ask_library
-from longtake.library.ask import TRIES
-from longtake.registry import methods
-from longtake.runner.session import Session
-from longtake.runner.rendering import kind_of
-from longtake.runner.rendering import quoted
-from longtake.runner.rendering import answer_text
-from longtake.tracing.meter import Meter
-from longtake._util.timecode import clock
 from collections.abc import Callable
-from longtake.cli.jobs import check_workers
-from longtake.cli.jobs import index_on
-from longtake.cli.jobs import on_with_workers
-from longtake.cli.jobs import show_notes
-from longtake.cli.options import PATH
-from longtake.cli.output import human_bytes
-from longtake.cli.output import human_seconds
-from longtake.cli.output import progress
-from longtake.cli.output import rows
-from longtake.cli.output import worth_a_line
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from longtake._util.display import visible
+from longtake._util.timecode import clock
+from longtake.cli.answers import STATUS, exit_code, plain, report_spending, spent, watching
+from longtake.cli.jobs import check_workers, index_on, on_with_workers, show_notes
+from longtake.cli.options import (
+    COUNT,
+    FOLDER,
+    PATH,
+    F,
+    add_options,
+    answering_options,
+    check_models,
+    common,
+    method_option,
+    question_options,
+    quiet_option,
+    read_question,
+    verbose_option,
+)
+from longtake.cli.output import (
+    bold,
+    emit_json,
+    human_bytes,
+    human_seconds,
+    in_one_line,
+    progress,
+    rows,
+    say,
+    worth_a_line,
+    wrapped,
+)
 from longtake.cluster.backends import BackendAddress
-from longtake.errors import MediaError
+from longtake.config import Settings
+from longtake.errors import ConfigError, MediaError
 from longtake.index.layers import Advance
-from longtake.library.add import PARTS
-from longtake.library.add import Adder
-from longtake.library.add import AddProgress
-from longtake.library.add import AddReport
-from longtake.library.add import SurveyedFile
-from longtake.library.add import rebuild
+from longtake.library import Entry, FilmHits, FoundMoment, Library, LibraryAnswer, ask_library
+from longtake.library.add import PARTS, Adder, AddProgress, AddReport, SurveyedFile, rebuild, watch
+from longtake.library.ask import TRIES
+from longtake.library.catalog import parse
 from longtake.library.collection import problems
 from longtake.library.collection import status as state_of
-from longtake.library.add import watch
-from longtake.library.catalog import parse
+from longtake.registry import methods
+from longtake.runner.rendering import answer_text, kind_of, quoted
+from longtake.runner.session import Session
+from longtake.tracing.events import Sink
+from longtake.tracing.meter import Meter
 from longtake.video.container import films_in
-
 
 T = TypeVar("T")
 

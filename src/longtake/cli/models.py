@@ -11,22 +11,20 @@ from urllib.parse import urlsplit
 import click
 
 from longtake import config
+from longtake.cli.discovery import probed_chat, pull_weights, show_report
 from longtake.cli.options import common
 from longtake.cli.output import emit_json, human_bytes, progress, say
-from longtake.cli.discovery import probed_chat, show_report
-from longtake.cli.discovery import pull_weights
 from longtake.config import Settings
 from longtake.config.entries import LocalEntry
-from longtake.errors import LongtakeError, ModelError, unknown
-from longtake.llm.probe import measure_bias
-from longtake.llm.catalog import ModelCatalog
-from longtake.llm.discovery import is_listening, suggestions
-from longtake.llm.probe import probe as ask
-from longtake.llm.catalog import DOWNLOADS
-from longtake.perception.cards import CARDS
-from longtake.perception.encoders import card_folder
-from longtake.perception.cards import fetch as fetch_card
 from longtake.config.vendors import PRESETS, Preset
+from longtake.errors import LongtakeError, ModelError, unknown
+from longtake.llm.catalog import DOWNLOADS, ModelCatalog
+from longtake.llm.discovery import is_listening, suggestions
+from longtake.llm.probe import measure_bias
+from longtake.llm.probe import probe as ask
+from longtake.perception.cards import CARDS
+from longtake.perception.cards import fetch as fetch_card
+from longtake.perception.encoders import card_folder
 
 
 @click.group()

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
-from typing import TypeVar
-import click
-from longtake import config
-from longtake import registry
-from longtake.errors import ConfigError
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from longtake import config, registry
 from longtake.cli.output import say
 from longtake.config import BudgetSettings
 from longtake.config.entries import BUILTIN_MODELS
 from longtake.config.vendors import PRESETS
+from longtake.errors import ConfigError
+from longtake.runner.assignment import (
+    BUILT_IN_METHOD,
+    DEFAULT_METHOD,
+    ONE_MODEL_METHOD,
+    ModelAssignment,
+)
 from longtake.runner.session import Session
-from longtake.runner.assignment import BUILT_IN_METHOD
-from longtake.runner.assignment import DEFAULT_METHOD
-from longtake.runner.assignment import ONE_MODEL_METHOD
-from longtake.runner.assignment import ModelAssignment
 from longtake.types import Question
-
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import json
 import math
-import sys
-import time
-from collections.abc import Callable
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
-from contextlib import contextmanager
-from typing import Any
-import click
-from longtake._util.display import visible
 import os
 import shutil
+import sys
 import textwrap
-from longtake._util.display import on_one_line
-from longtake.runner.estimate import Estimate
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from longtake.errors import ConfigError
+from typing import Any
 
+import click
+
+from longtake._util.display import on_one_line, visible
+from longtake.errors import ConfigError
+from longtake.runner.estimate import Estimate
 
 SCHEMA = 1
 """Version of the ``--json`` output."""

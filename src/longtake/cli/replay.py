@@ -11,22 +11,21 @@ from pathlib import Path
 import click
 
 from longtake import prompts
-from longtake.tracing import trace as traces
+from longtake.agents.run import Agent, Run, settle
 from longtake.cli.answers import exit_code, plain, show
 from longtake.cli.options import PATH, common
 from longtake.cli.output import emit_json, say
 from longtake.config import BudgetSettings, Settings
 from longtake.errors import BudgetSpent, ConfigError, ModelError, RunError, unknown
-from longtake.tracing.events import Answered, ChatCalled, Failed, RunStarted, Stream
 from longtake.index.film import Film
-from longtake.methods.base import FULL
 from longtake.llm.backends.recorded import RecordedChat, Recording, card_from
-from longtake.registry import methods
-from longtake.runner.session import Session, solve, with_option_text
-from longtake.runner.session import open_film
-from longtake.tracing.console import ConsoleSink
-from longtake.agents.run import Agent, Run, settle
+from longtake.methods.base import FULL
 from longtake.prompts import prompts_digest
+from longtake.registry import methods
+from longtake.runner.session import Session, open_film, solve, with_option_text
+from longtake.tracing import trace as traces
+from longtake.tracing.console import ConsoleSink
+from longtake.tracing.events import Answered, ChatCalled, Failed, RunStarted, Stream
 from longtake.tracing.trace import Trace
 from longtake.types import Answer, Question, Result
 

@@ -7,20 +7,17 @@ from pathlib import Path
 
 import click
 
+from longtake._util.files import replacing
 from longtake.cli.options import FILE, PATH, common
-from longtake.cli.output import emit_json, say
-from longtake.cli.output import PAGE, Kind, check_place
+from longtake.cli.output import PAGE, Kind, check_place, emit_json, say
 from longtake.config import Settings
 from longtake.errors import ConfigError
 from longtake.evals import presets
 from longtake.evals import report as reports
 from longtake.evals.benchmarks import about
-from longtake.evals.report import read_labelled
-from longtake.evals.report import markdown
 from longtake.evals.html_report import html_report
 from longtake.evals.presets import Published
-from longtake.evals.report import RunReport
-from longtake._util.files import replacing
+from longtake.evals.report import RunReport, markdown, read_labelled
 
 
 @click.command()

@@ -10,6 +10,8 @@ from typing import Any
 
 import click
 
+from longtake._util.display import visible
+from longtake.agents.team import read_team, write_team
 from longtake.cli.options import (
     COUNT,
     FILE,
@@ -17,22 +19,29 @@ from longtake.cli.options import (
     PATH,
     benchmark_files,
     benchmark_parts,
+    check_models,
     common,
+    no_question_options,
     retry_errors,
+    session_options,
     workers,
 )
-from longtake.cli.output import confirm, emit_json, human_seconds, say, worth_a_line
-from longtake.cli.output import TEAM, check_place
-from longtake.cli.options import check_models, no_question_options, session_options
-from longtake.cli.output import show_estimates
-from longtake._util.display import visible
+from longtake.cli.output import (
+    TEAM,
+    check_place,
+    confirm,
+    emit_json,
+    human_seconds,
+    say,
+    show_estimates,
+    worth_a_line,
+)
 from longtake.errors import ConfigError
 from longtake.evals import selection
 from longtake.evals.benchmarks import load
 from longtake.evals.items import Benchmark
 from longtake.evals.selection import Ranked, Selection
 from longtake.runner.session import Session
-from longtake.agents.team import read_team, write_team
 
 
 @click.command()

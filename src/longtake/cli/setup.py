@@ -7,35 +7,31 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
 import click
+from click.shell_completion import get_completion_class
+
 from longtake import config
-from longtake.cli.discovery import write_setting
-from longtake.cli.discovery import BUILT_IN
-from longtake.cli.discovery import Findings
-from longtake.cli.discovery import described
-from longtake.cli.discovery import look_around
-from longtake.cli.discovery import plain_findings
-from longtake.cli.options import common
-from longtake.cli.output import emit_json
-from longtake.cli.output import on_terminal
-from longtake.cli.output import progress
-from longtake.cli.output import rows
-from longtake.cli.output import say
-from longtake.cli.discovery import probed_chat
-from longtake.cli.discovery import show_report
-from longtake.cli.discovery import pull_weights
-from longtake.config import Settings
 from longtake._util.display import visible
-from longtake.errors import ConfigError
-from longtake.errors import ModelError
+from longtake.cli.discovery import (
+    BUILT_IN,
+    Findings,
+    described,
+    look_around,
+    plain_findings,
+    probed_chat,
+    pull_weights,
+    show_report,
+    write_setting,
+)
+from longtake.cli.options import common, debug
+from longtake.cli.output import emit_json, on_terminal, progress, rows, say
+from longtake.config import Settings
+from longtake.config.vendors import Preset
+from longtake.errors import ConfigError, ModelError
 from longtake.llm.catalog import ModelCatalog
 from longtake.llm.discovery import offered_models
-from longtake.llm.probe import ProbeReport
-from longtake.llm.probe import probe
-from longtake.config.vendors import Preset
-from click.shell_completion import get_completion_class
-from longtake.cli.options import debug
-
+from longtake.llm.probe import ProbeReport, probe
 
 MOST_LISTED = 20
 """Models of one server that are shown to choose from."""

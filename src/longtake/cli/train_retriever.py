@@ -9,18 +9,22 @@ from typing import Any, TypeVar
 import click
 
 from longtake.cli.options import COUNT, FOLDER, PATH, common
-from longtake.cli.output import emit_json, human_seconds, on_terminal, progress, say
-from longtake.cli.output import PICTURE, Kind, check_place
+from longtake.cli.output import (
+    PICTURE,
+    Kind,
+    check_place,
+    emit_json,
+    human_seconds,
+    on_terminal,
+    progress,
+    say,
+)
 from longtake.config import Settings
 from longtake.errors import MissingExtra
-from longtake.perception.retriever import Shape
-from longtake.perception.retriever import CARD, WEIGHTS
+from longtake.perception.retriever import CARD, WEIGHTS, Shape
 from longtake.plots import results as plots
-from longtake.training.data import CaptionRules
-from longtake.training.fit import TrainingProgress, Schedule, Tell, export, fit
-from longtake.training.fit import need_torch
-from longtake.training.data import held_out
-from longtake.training.data import prepare
+from longtake.training.data import CaptionRules, held_out, prepare
+from longtake.training.fit import Schedule, Tell, TrainingProgress, export, fit, need_torch
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -6,18 +6,17 @@ from pathlib import Path
 
 import click
 
+from longtake._util.display import visible
+from longtake._util.files import replacing
+from longtake._util.timecode import clock, parse_range
 from longtake.cli.jobs import show_notes
 from longtake.cli.options import FILE, common, film_path
-from longtake.cli.output import emit_json, progress, say
-from longtake.cli.output import Kind, check_place
+from longtake.cli.output import Kind, check_place, emit_json, progress, say
 from longtake.config import Settings
-from longtake._util.display import visible
 from longtake.index.film import Film
-from longtake.video.subtitles import TimedText, srt, vtt
-from longtake._util.files import replacing
 from longtake.runner.session import open_film
-from longtake._util.timecode import clock, parse_range
 from longtake.types import Segment
+from longtake.video.subtitles import TimedText, srt, vtt
 
 FORMATS = ("txt", "srt", "vtt")
 TRANSCRIPT = Kind("a transcript", (b"[", b"1\n", b"WEBVTT"))

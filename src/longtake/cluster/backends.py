@@ -3,38 +3,33 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from collections.abc import Iterator
-from typing import TypeVar
-from longtake.tracing.events import Stream
-from longtake._util.process_pool import Notice
-from longtake.tracing.sinks import NoteSink
 import importlib
 import os
 import secrets
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-from longtake import __version__
-from longtake.errors import ConfigError
-from longtake.errors import LongtakeError
-from longtake.errors import MissingExtra
-from longtake._util.process_pool import WORKER
-from longtake._util.process_pool import TaskRunner
-from longtake._util.process_pool import WorkerDied
-from longtake._util.process_pool import WorkerMessage
-from longtake._util.process_pool import WorkerTask
-from longtake._util.process_pool import worker_name
-from urllib.parse import parse_qsl
-from urllib.parse import urlsplit
-from longtake._util.process_pool import usable_cores
-from longtake.errors import unknown
-from longtake._util.process_pool import Processes
-from longtake._util.process_pool import WorkerBackend
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl, urlsplit
 
+from longtake import __version__
+from longtake._util.process_pool import (
+    WORKER,
+    Notice,
+    Processes,
+    TaskRunner,
+    WorkerBackend,
+    WorkerDied,
+    WorkerMessage,
+    WorkerTask,
+    usable_cores,
+    worker_name,
+)
+from longtake.errors import ConfigError, LongtakeError, MissingExtra, unknown
+from longtake.tracing.events import Stream
+from longtake.tracing.sinks import NoteSink
 
 S = TypeVar("S")
 V = TypeVar("V")

@@ -9,33 +9,18 @@ from __future__ import annotations
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Protocol
-from longtake.llm.middleware import Gate
-from longtake.llm.middleware import make_gate
-from longtake._util.process_pool import worker_name
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
 from longtake._util.cancellation import check_stop
-from collections.abc import Mapping
-from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
-from typing import Any
+from longtake._util.process_pool import Notice, WorkerBackend, WorkerPool, worker_name
 from longtake.cluster.backends import with_notes
 from longtake.errors import BudgetSpent
-from longtake.evals.items import BenchmarkQuestion
-from longtake.evals.items import VideoSource
-from longtake.evals.runner import FilmQuestions
-from longtake.evals.runner import Row
-from longtake.evals.runner import Solver
-from longtake.evals.runner import answer_one
-from longtake.evals.runner import by_video
-from longtake.evals.runner import rows_of
-from longtake._util.process_pool import Notice
-from longtake._util.process_pool import WorkerBackend
-from longtake._util.process_pool import WorkerPool
-
+from longtake.evals.items import BenchmarkQuestion, VideoSource
+from longtake.evals.runner import FilmQuestions, Row, Solver, answer_one, by_video, rows_of
+from longtake.llm.middleware import Gate, make_gate
 
 TURN = 1.0
 """Seconds that one call waits for a place; meanwhile the caller cannot notice a cancellation."""
@@ -191,7 +176,9 @@ class ClusterRun:
     spent: float = 0.0
     """Dollars that earlier runs have spent of these."""
 
-    def __call__(self, solver: Solver, source: VideoSource, questions: Sequence[BenchmarkQuestion]) -> Iterator[Row]:
+    def __call__(
+        self, solver: Solver, source: VideoSource, questions: Sequence[BenchmarkQuestion]
+    ) -> Iterator[Row]:
         """Results in the order in which they arrive; raises at the run's cost limit."""
         limits = self.backend.share(Limits, self.max_cost, self.spent)
         pool: WorkerPool[LimitedQuestions] = WorkerPool(self.backend, on_death=limits.forget)

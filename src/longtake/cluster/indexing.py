@@ -7,46 +7,35 @@ goes to the store.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from collections.abc import Iterator
-from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
-from dataclasses import replace
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
-from typing import TypeAlias
+from typing import Any, TypeAlias
+
 import numpy as np
 from numpy.typing import NDArray
+
+from longtake._util.process_pool import (
+    Failure,
+    Notice,
+    TaskFailed,
+    TaskFinished,
+    TaskValue,
+    WorkerPool,
+)
 from longtake.cluster.backends import with_notes
-from longtake.config import Settings
-from longtake.config import cache_folder
+from longtake.config import Settings, cache_folder
 from longtake.errors import RunError
 from longtake.index.film import Film
-from longtake.index.layers import FrameLayer
-from longtake.index.layers import build_parts
-from longtake.index.layers import chunked
-from longtake.index.text_layers import OnscreenLayer
-from longtake.index.text_layers import TILE
-from longtake.index.text_layers import SpeechLayer
-from longtake.index.store import FilmFolder
-from longtake.index.store import LayerKey
-from longtake.index.tasks import TASKS
-from longtake.index.tasks import tasks
-from longtake.perception.protocols import Heard
-from longtake.perception.protocols import UnsupportedSpeech
+from longtake.index.layers import FrameLayer, build_parts, chunked
+from longtake.index.store import FilmFolder, LayerKey
+from longtake.index.tasks import TASKS, tasks
+from longtake.index.text_layers import TILE, OnscreenLayer, SpeechLayer
+from longtake.perception.protocols import Heard, UnsupportedSpeech
 from longtake.runner.session import open_film
-from longtake.types import Line
-from longtake.types import Segment
-import time
-from longtake._util.process_pool import Failure
-from longtake._util.process_pool import Notice
-from longtake._util.process_pool import TaskFailed
-from longtake._util.process_pool import TaskFinished
-from longtake._util.process_pool import TaskValue
-from longtake._util.process_pool import WorkerPool
-
+from longtake.types import Line, Segment
 
 CHUNKS = 10
 """Ten minutes of film, at one frame a second."""
@@ -342,7 +331,8 @@ def _plain(heard: Heard) -> dict[str, Any]:
 def _heard(value: dict[str, Any]) -> Heard:
     lines = [Line(Segment(start, end), text) for start, end, text in value["lines"]]
     left_out = [
-        UnsupportedSpeech(Segment(start, end), reason) for start, end, reason in value["unsupported"]
+        UnsupportedSpeech(Segment(start, end), reason)
+        for start, end, reason in value["unsupported"]
     ]
     return Heard(tuple(lines), tuple(left_out))
 

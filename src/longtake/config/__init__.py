@@ -24,9 +24,9 @@ from typing import Any, Literal
 import platformdirs
 
 from longtake.config.entries import BUILTIN_MODELS, ModelEntry, field_names, overlay_entry
-from longtake.errors import ConfigError, unknown
 from longtake.config.overlay import Layer, as_table, number, overlay, renamed, trusted
 from longtake.config.vendors import preset_entry
+from longtake.errors import ConfigError, unknown
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from longtake import registry
-from longtake.errors import ConfigError, unknown
 from longtake.config.overlay import Layer, number, overlay, trusted, tunable
+from longtake.errors import ConfigError, unknown
 
 E = TypeVar("E", bound="ModelEntry")
 

@@ -3,37 +3,29 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
-from collections.abc import Mapping
-from collections.abc import Sequence
-from dataclasses import dataclass
-from longtake.algorithms.calibration import expected_error
-from longtake.algorithms.calibration import logistic
-from longtake.algorithms.calibration import probability
-from longtake.agents.calibration import weighed
 from collections import defaultdict
-from dataclasses import replace
-from typing import Any
-from typing import TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from longtake.agents.calibration import LENGTH, Calibration, StageFacts, ending, weighed
+from longtake.agents.verify import Checked
+from longtake.algorithms.calibration import expected_error, logistic, probability
 from longtake.algorithms.question_kinds import kind
 from longtake.evals.items import LabelledQuestion
 from longtake.evals.runner import Scored
 from longtake.evals.scoring import sound
-from longtake.methods.auto.plan import NOTHING
-from longtake.methods.auto.plan import UNIT
-from longtake.methods.auto.plan import Leader
-from longtake.methods.auto.plan import NextStage
-from longtake.methods.auto.plan import StageVote
-from longtake.methods.auto.plan import decide
-from longtake.methods.auto.plan import follows
-from longtake.methods.auto.plan import leader_among
-from longtake.agents.calibration import Calibration
-from longtake.agents.calibration import StageFacts
-from longtake.agents.calibration import LENGTH
-from longtake.agents.verify import Checked
+from longtake.methods.auto.plan import (
+    NOTHING,
+    UNIT,
+    Leader,
+    NextStage,
+    StageVote,
+    decide,
+    follows,
+    leader_among,
+)
 from longtake.types import Answer
-from longtake.agents.calibration import ending
-
 
 LEAST = 20
 """Answers without which a method gets no weights."""
@@ -311,7 +303,9 @@ def choose(parts: Sequence[Part]) -> tuple[float, float]:
     return max(worth, key=worth.__getitem__)
 
 
-def held_out_ends(parts: Sequence[Part], stop_at: float, least_gain: float) -> list[list[StagePoint]]:
+def held_out_ends(
+    parts: Sequence[Part], stop_at: float, least_gain: float
+) -> list[list[StagePoint]]:
     """Where questions end under rules that were fitted without their films, part by part."""
     ends = []
     for fitted, about in parts:
@@ -332,7 +326,9 @@ def folds(through: Sequence[StageRecord]) -> list[Part]:
     return parts
 
 
-def with_odds(stages: Mapping[str, StageFacts], ends: Sequence[StagePoint]) -> dict[str, StageFacts]:
+def with_odds(
+    stages: Mapping[str, StageFacts], ends: Sequence[StagePoint]
+) -> dict[str, StageFacts]:
     """The stages with how often a question reaches them and ends there."""
     told = {}
     for key, known in stages.items():

@@ -9,16 +9,14 @@ from typing import Any
 from longtake import prompts
 from longtake.errors import ConfigError, ModelError
 from longtake.evals import scoring
-from longtake.evals.scoring import Citations
 from longtake.evals.items import Benchmark
+from longtake.evals.runner import AskAll, Scored, Solver, evaluate
 from longtake.evals.runs import list_errors
-from longtake.evals.runner import Scored, evaluate
-from longtake.evals.scoring import Difference, Rate, by_tag, paired
-from longtake.evals.runner import AskAll, Solver
+from longtake.evals.scoring import Citations, Difference, Rate, by_tag, paired
 from longtake.lab.model import LabModel, parse
 from longtake.lab.profile import CURRENT, profile_named
+from longtake.runner.assignment import ModelAssignment, RoleAssignment
 from longtake.runner.session import Session
-from longtake.runner.assignment import RoleAssignment, ModelAssignment
 
 BASELINE = "uniform"
 LAB = "lab/"
@@ -192,9 +190,9 @@ def with_acuity(casting: ModelAssignment, acuity: float) -> ModelAssignment:
         model = parse(name.removeprefix(LAB))
         # an acuity that was asked for must not be replaced in silence
         if model.acuity != profile_named(model.profile).model.acuity:
+            given = RoleAssignment(role, name)
             raise ConfigError(
-                f"--sweep sets the acuity itself; leave it out of --model {Assignment(role, name)}",
-                key=name,
+                f"--sweep sets the acuity itself; leave it out of --model {given}", key=name
             )
         models.append(str(RoleAssignment(role, replace(model, acuity=acuity).name)))
     return replace(casting, models=tuple(models))

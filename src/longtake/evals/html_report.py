@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from longtake._util.display import visible
+from longtake._util.timecode import clock
 from longtake.errors import MissingExtra
 from longtake.evals.items import LabelledQuestion
 from longtake.evals.presets import Published
 from longtake.evals.report import COLUMNS, RunReport, by_budget, differences
-from longtake.evals.scoring import Rate
 from longtake.evals.runner import file_name
+from longtake.evals.scoring import Rate
 from longtake.plots import results
 from longtake.plots.results import Mark
-from longtake._util.timecode import clock
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -94,7 +94,9 @@ def _plots(reports: Sequence[RunReport], colours: Mapping[str, int]) -> Iterator
     yield from _calibration(reports, colours)
 
 
-def _against_usage(reports: Sequence[RunReport], colours: Mapping[str, int]) -> Iterator[ReportPlot]:
+def _against_usage(
+    reports: Sequence[RunReport], colours: Mapping[str, int]
+) -> Iterator[ReportPlot]:
     scored = [report for report in reports if report.scored.items]
     # runs whose price is unknown are left out of the plot against money, free ones too
     paid = {r.name: r.cost / len(r.rows) for r in scored if r.cost}
@@ -111,7 +113,9 @@ def _against_usage(reports: Sequence[RunReport], colours: Mapping[str, int]) -> 
             if report.name in values
         ]
         if marks:
-            yield ReportPlot(heading, f"accuracy against {name}", results.scatter(marks, x_name=name))
+            yield ReportPlot(
+                heading, f"accuracy against {name}", results.scatter(marks, x_name=name)
+            )
             heading = ""
 
 

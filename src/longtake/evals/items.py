@@ -1,7 +1,8 @@
 """Questions with labels, and the same questions without.
 
 Labels never leave the process that scores. Solvers run in separate processes, without a copy of
-this one's memory, and receive :class:`BenchmarkQuestion` only: what a person taking the test would see.
+this one's memory, and receive :class:`BenchmarkQuestion` only: what a person
+taking the test would see.
 """
 
 from __future__ import annotations

@@ -4,42 +4,32 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
-from collections.abc import Sequence
-from dataclasses import asdict
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
-from longtake.algorithms.calibration import BINS
-from longtake.algorithms.calibration import expected_error
-from longtake.errors import RunError
-from longtake.evals import scoring
-from longtake.evals.scoring import Citations
-from longtake.evals.items import Benchmark
-from longtake.evals.items import LabelledQuestion
-from longtake.evals.runs import count_errors
-from longtake.evals.runs import count_statuses
-from longtake.evals.runs import format_mean
-from longtake.evals.runs import mean_count
-from longtake.evals.runs import mean_tokens
-from longtake.evals.runs import mean_usage
-from longtake.evals.runner import Scored
-from longtake.evals.runner import score
-from longtake.evals.runs import RunFolder
-from longtake.evals.scoring import Difference
-from longtake.evals.scoring import Rate
-from longtake.evals.scoring import accuracy
-from longtake.evals.scoring import by_tag
-from longtake.evals.scoring import paired
-from longtake.types import GIVEN
-from longtake._util.display import on_one_line
-from longtake.evals.runs import list_errors
-from longtake.evals.presets import Published
-from longtake.errors import ConfigError
-from longtake.errors import LongtakeError
-from longtake.evals.benchmarks import load
-from longtake.lab.profile import CURRENT
 
+from longtake._util.display import on_one_line
+from longtake.algorithms.calibration import BINS, expected_error
+from longtake.errors import ConfigError, LongtakeError, RunError
+from longtake.evals import scoring
+from longtake.evals.benchmarks import load
+from longtake.evals.items import Benchmark, LabelledQuestion
+from longtake.evals.presets import Published
+from longtake.evals.runner import Scored, score
+from longtake.evals.runs import (
+    RunFolder,
+    count_errors,
+    count_statuses,
+    format_mean,
+    list_errors,
+    mean_count,
+    mean_tokens,
+    mean_usage,
+)
+from longtake.evals.scoring import Citations, Difference, Rate, accuracy, by_tag, paired
+from longtake.lab.profile import CURRENT
+from longtake.types import GIVEN
 
 SINGLE = 12
 """Different confidences up to which each is a point of its own: methods that vote state few."""

@@ -10,52 +10,36 @@ import dataclasses
 import errno
 import hashlib
 import re
-from collections.abc import Callable
-from collections.abc import Iterator
-from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
-from typing import Self
-from typing import TypeAlias
-from typing import TypeVar
+from typing import Any, Self, TypeAlias, TypeVar
+
+from longtake import __version__, prompts
+from longtake._util.process_pool import (
+    Notice,
+    Processes,
+    TaskFailed,
+    TaskFinished,
+    TaskValue,
+    WorkerPool,
+)
+from longtake.config import Settings
 from longtake.errors import LongtakeError
-from longtake.evals.items import BenchmarkQuestion
-from longtake.evals.items import VideoSource
-from longtake.tracing.events import Sink
-from longtake._util.process_pool import Notice
-from longtake._util.process_pool import Processes
-from longtake._util.process_pool import TaskFailed
-from longtake._util.process_pool import TaskFinished
-from longtake._util.process_pool import TaskValue
-from longtake._util.process_pool import WorkerPool
+from longtake.evals.items import Benchmark, BenchmarkQuestion, LabelledQuestion, VideoSource
+from longtake.evals.runs import RunFolder, count_errors, mean_count, mean_tokens, mean_usage
+from longtake.evals.scoring import Rate, accuracy, sound
+from longtake.llm.catalog import ModelCatalog
+from longtake.methods.base import fields_of
+from longtake.runner.assignment import TEAM
 from longtake.runner.session import Session
+from longtake.tracing.events import Sink
 from longtake.tracing.jsonl import JsonlSink
 from longtake.tracing.meter import Meter
-from longtake.types import Result
-from longtake.types import Usage
-from collections import Counter
-from collections.abc import Mapping
-from contextlib import nullcontext
-from functools import partial
-from longtake import __version__
-from longtake import prompts
-from longtake.config import Settings
-from longtake.evals.items import Benchmark
-from longtake.evals.items import LabelledQuestion
-from longtake.evals.runs import count_errors
-from longtake.evals.runs import mean_count
-from longtake.evals.runs import mean_tokens
-from longtake.evals.runs import mean_usage
-from longtake.evals.runs import RunFolder
-from longtake.evals.scoring import Rate
-from longtake.evals.scoring import accuracy
-from longtake.evals.scoring import sound
-from longtake.methods.base import fields_of
-from longtake.llm.catalog import ModelCatalog
-from longtake.runner.assignment import TEAM
-
+from longtake.types import Result, Usage
 
 Row: TypeAlias = dict[str, Any]
 F = TypeVar("F", bound="FilmQuestions")

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
-from collections.abc import Sequence
-from typing import Any
 import json
 import os
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from filelock import FileLock
-from filelock import Timeout
-from longtake.errors import RunError
+from typing import Any
 
+from filelock import FileLock, Timeout
+
+from longtake.errors import RunError
 
 ERRORS_LISTED = 5
 """Distinct errors that are listed; the rest are counted."""

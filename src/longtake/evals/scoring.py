@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
-from longtake.evals.items import NOT_TOLD
-from longtake.evals.items import LabelledQuestion
-from statistics import fmean
-from longtake.algorithms import intervals
-from longtake.types import Segment
 
+from longtake.algorithms import intervals
+from longtake.evals.items import NOT_TOLD, LabelledQuestion
+from longtake.types import Segment
 
 Z95 = 1.959963984540054
 """Two-sided 95 % quantile of the normal distribution."""
@@ -158,7 +157,9 @@ def mcnemar(only_first: int, only_second: int) -> float:
     return min(1.0, float(2 * tail / 2**count))
 
 
-def by_tag(items: Sequence[LabelledQuestion], right: Sequence[bool], tag: str) -> Mapping[str, Rate]:
+def by_tag(
+    items: Sequence[LabelledQuestion], right: Sequence[bool], tag: str
+) -> Mapping[str, Rate]:
     """Accuracy for each value of a tag."""
     rates = {}
     # questions without the tag form a group of their own

@@ -3,36 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from collections.abc import Sequence
-from collections.abc import Callable
-from dataclasses import dataclass
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
-from longtake.config import AnswerSettings
-from longtake.config import BudgetSettings
+
+from longtake.agents.team import Member
+from longtake.agents.votes import Opinion, by_meaning
+from longtake.config import AnswerSettings, BudgetSettings
 from longtake.errors import RunError
-from longtake.evals.items import BenchmarkQuestion
-from longtake.evals.items import Benchmark
-from longtake.evals.runner import collect
+from longtake.evals.items import Benchmark, BenchmarkQuestion
+from longtake.evals.runner import Solver, collect, file_name
 from longtake.evals.runs import RunFolder
-from longtake.evals.scoring import Difference
-from longtake.evals.scoring import Rate
-from longtake.evals.scoring import accuracy
-from longtake.evals.scoring import paired
-from longtake.evals.runner import Solver
-from longtake.evals.runner import file_name
+from longtake.evals.scoring import Difference, Rate, accuracy, paired
 from longtake.footage.protocol import Footage
 from longtake.llm.chat import Chat
+from longtake.runner.estimate import Estimate, estimate, total
 from longtake.runner.session import Session
-from longtake.runner.estimate import Estimate
-from longtake.runner.estimate import estimate
-from longtake.runner.estimate import total
-from longtake.agents.team import Member
-from longtake.agents.votes import Opinion
-from longtake.agents.votes import by_meaning
 from longtake.types import GIVEN
 
 
@@ -177,7 +165,9 @@ def _alone(member: Member, session: Session) -> Session:
 
 
 def votes_of(
-    asked: Sequence[BenchmarkQuestion], results: Mapping[str, Results], judge: Callable[[], Chat | None]
+    asked: Sequence[BenchmarkQuestion],
+    results: Mapping[str, Results],
+    judge: Callable[[], Chat | None],
 ) -> dict[str, list[str | None]]:
     """Each agent's vote on each question; a judge compares open answers by meaning."""
     # opening the judge can fail, so it is opened only if there is something to judge

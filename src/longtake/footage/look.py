@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
-from longtake.algorithms import sampling
+
+from longtake.algorithms import passages, sampling
 from longtake.footage.protocol import Footage
-from longtake.types import Evidence
-from longtake.types import Frame
-from longtake.types import Line
-from longtake.types import Segment
 from longtake.perception.minilm import MeanPooling
 from longtake.perception.protocols import VideoTextEncoder
-from longtake.algorithms import passages
+from longtake.types import Evidence, Frame, Line, Segment
 
 
 @dataclass(frozen=True)

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-import numpy as np
-from longtake.algorithms import sampling
-from longtake.algorithms.partition import EventPartition
-from longtake.algorithms.partition import Partition
-from longtake.algorithms.partition import Samples
-from longtake.footage.protocol import Footage
-from longtake.footage.protocol import Material
-from longtake.llm.backend import FrameDescriber
-from longtake.perception.protocols import VideoTextEncoder
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Protocol
+
+import numpy as np
 from numpy.typing import NDArray
+
+from longtake.algorithms import sampling
+from longtake.algorithms.partition import EventPartition, Partition, Samples
 from longtake.errors import MediaError
-from longtake.tracing.events import CAPTIONS_READ
-from longtake.tracing.events import note
-from longtake.types import Frame
-from longtake.types import Line
-from longtake.types import Segment
-from longtake.perception.protocols import ImageTextEncoder
+from longtake.footage.protocol import Footage, Material
+from longtake.llm.backend import FrameDescriber
 from longtake.perception.loader import PerceptionModels
+from longtake.perception.protocols import ImageTextEncoder, VideoTextEncoder
+from longtake.tracing.events import CAPTIONS_READ, note
+from longtake.types import Frame, Line, Segment
 
 
 class PlainFootage:

@@ -2,42 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-from longtake.llm.backend import Description
-from longtake.types import Frame
-from longtake.types import Segment
 import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+
 import numpy as np
 from numpy.typing import NDArray
-from longtake.algorithms import novelty
-from longtake.algorithms.partition import EventCut
-from longtake.algorithms.partition import EventPartition
-from longtake.algorithms.partition import Partition
-from longtake.algorithms.partition import Samples
-from longtake.index.layers import Advance
-from longtake.index.layers import ignore
-from longtake.index.store import Arrays
-from longtake.index.store import LayerKey
-from longtake.index.store import Notes
-from longtake.video.packets import PacketTable
+
 from longtake._util.cancellation import check_stop
-from pathlib import Path
-from longtake.algorithms import sampling
+from longtake.algorithms import novelty, sampling
+from longtake.algorithms.partition import EventCut, EventPartition, Partition, Samples
 from longtake.config import Settings
 from longtake.footage.protocol import Material
-from longtake.index.layers import Glimpses
-from longtake.index.layers import Pictures
+from longtake.index.layers import Advance, Glimpses, Pictures, ignore
 from longtake.index.source import IndexedSource
-from longtake.index.store import FilmFolder
-from longtake.index.store import Store
+from longtake.index.store import Arrays, FilmFolder, LayerKey, Notes, Store
 from longtake.index.text_layers import FilmWords
-from longtake.video.video import Video
-from longtake.perception.protocols import ImageTextEncoder
-from longtake.perception.protocols import VideoTextEncoder
+from longtake.llm.backend import Description
 from longtake.perception.loader import PerceptionModels
-from longtake.types import Line
-
+from longtake.perception.protocols import ImageTextEncoder, VideoTextEncoder
+from longtake.types import Frame, Line, Segment
+from longtake.video.packets import PacketTable
+from longtake.video.video import Video
 
 NEARBY = 5.0
 """Speech within this many seconds of a frame is told with it."""

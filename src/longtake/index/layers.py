@@ -7,34 +7,23 @@ resumes where it stopped.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from collections.abc import Collection
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
-from typing import Any
-from typing import Protocol
-from typing import TypeAlias
+from typing import Any, Protocol, TypeAlias
+
 import numpy as np
 from numpy.typing import NDArray
-from longtake.index.store import FilmFolder
-from longtake.index.store import LayerKey
-from longtake.video.video import Video
-from longtake.perception.protocols import FrameNetwork
-from longtake.perception.protocols import ImageEncoder
-from longtake._util.cancellation import check_stop
-from longtake.types import Frame
-from functools import cached_property
-from longtake.index.source import IndexedSource
-from longtake.perception.efficientnet import best_tags
-from longtake.perception.efficientnet import probabilities_in
-from longtake.perception.protocols import DerivedEncoder
-from longtake.perception.protocols import Tag
-from longtake.perception.loader import PerceptionModels
 
+from longtake._util.cancellation import check_stop
+from longtake.index.source import IndexedSource
+from longtake.index.store import FilmFolder, LayerKey
+from longtake.perception.efficientnet import best_tags, probabilities_in
+from longtake.perception.loader import PerceptionModels
+from longtake.perception.protocols import DerivedEncoder, FrameNetwork, ImageEncoder, Tag
+from longtake.types import Frame
+from longtake.video.video import Video
 
 BATCH = 64
 """Frames given to a layer at once."""

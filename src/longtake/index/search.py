@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from longtake._util.timecode import clock
 from longtake.algorithms import passages
 from longtake.algorithms.intervals import coverage
 from longtake.algorithms.novelty import by_moment
@@ -19,7 +20,6 @@ from longtake.errors import ConfigError, MediaError
 from longtake.index.film import Film
 from longtake.index.store import LayerKey
 from longtake.perception.protocols import CalibratedEncoder
-from longtake._util.timecode import clock
 from longtake.types import Line, Segment
 
 APART = 3.0

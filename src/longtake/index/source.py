@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-import hashlib
-from pathlib import Path
-from longtake.video.container import check_plain_file
 import dataclasses
-from collections.abc import Mapping
-from typing import Any
-import numpy as np
-from longtake.config import MediaSettings
-from longtake.tracing.events import note_once
-from longtake.index.store import UNREADABLE
-from longtake.index.store import Arrays
-from longtake.index.store import FilmFolder
-from longtake.index.store import LayerKey
-from longtake.index.store import Notes
-from longtake.index.store import note_damage
-from longtake.video.packets import PacketTable
-from longtake.video.video import StreamInfo
-from longtake.video.video import Video
-from longtake.video.video import VideoInfo
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Mapping
 from functools import cached_property
-from numpy.typing import NDArray
-from longtake.config import Settings
-from longtake.index.store import Store
-from longtake.index.text import TextStore
-from longtake.types import Segment
+from pathlib import Path
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from longtake.config import MediaSettings, Settings
+from longtake.index.store import UNREADABLE, Arrays, FilmFolder, LayerKey, Notes, Store, note_damage
+from longtake.index.text import TextStore
+from longtake.tracing.events import note_once
+from longtake.types import Segment
+from longtake.video.container import check_plain_file
+from longtake.video.packets import PacketTable
+from longtake.video.video import StreamInfo, Video, VideoInfo
 
 PIECE = 2**20
 """Bytes hashed at the head, middle and tail."""

@@ -16,6 +16,7 @@ counts as missing: it is noted and built again.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import hashlib
 import json
@@ -23,26 +24,19 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
-from collections.abc import Iterator
-from collections.abc import Mapping
-from dataclasses import dataclass
-from dataclasses import field
-from pathlib import Path
-from typing import Any
-from typing import TypeAlias
-import numpy as np
-from filelock import FileLock
-from filelock import Timeout
-from numpy.typing import NDArray
-from longtake.errors import ConfigError
-from longtake.errors import RunError
-from longtake.tracing.events import note
-from longtake.tracing.events import note_once
-from longtake._util.cancellation import check_stop
-import atexit
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeAlias
 
+import numpy as np
+from filelock import FileLock, Timeout
+from numpy.typing import NDArray
+
+from longtake._util.cancellation import check_stop
+from longtake.errors import ConfigError, RunError
+from longtake.tracing.events import note, note_once
 
 Arrays: TypeAlias = dict[str, NDArray[Any]]
 Notes: TypeAlias = dict[str, Any]

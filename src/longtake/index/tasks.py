@@ -15,26 +15,17 @@ from __future__ import annotations
 import contextvars
 import threading
 import time
-from collections.abc import Callable
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from longtake.index.film import Film
-from longtake.index.text_layers import SpeechLayer
-from longtake._util.cancellation import Stop
-from longtake._util.cancellation import stopping
-from longtake.types import Segment
-from concurrent.futures import Future
-from concurrent.futures import ThreadPoolExecutor
-from concurrent.futures import wait
-from contextlib import AbstractContextManager
-from contextlib import contextmanager
-from typing import Protocol
-from typing import TypeAlias
-from longtake.index.layers import Advance
-from longtake.index.layers import FrameLayer
-from longtake.index.layers import Glimpses
+from typing import Protocol, TypeAlias
 
+from longtake._util.cancellation import Stop, stopping
+from longtake.index.film import Film
+from longtake.index.layers import Advance, FrameLayer, Glimpses
+from longtake.index.text_layers import SpeechLayer
+from longtake.types import Segment
 
 SECONDS = 8.0
 """Time for a first look."""

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from longtake.algorithms.intervals import union
 from longtake.errors import RunError
-from longtake.tracing.events import note_once
 from longtake.index.store import LayerKey
+from longtake.tracing.events import note_once
 from longtake.types import Line, Segment
 
 _SCHEMA = """

@@ -3,40 +3,29 @@
 from __future__ import annotations
 
 import hashlib
+import math
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
-from longtake.errors import MediaError
-from longtake.tracing.events import note_once
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longtake._util.cancellation import check_stop
+from longtake.algorithms.intervals import coverage
+from longtake.algorithms.shots import Survey, survey
+from longtake.errors import MediaError, MissingExtra
+from longtake.index.layers import Advance, ignore
 from longtake.index.source import IndexedSource
 from longtake.index.store import LayerKey
-from longtake.video.container import FileVersion
-from longtake.video.container import check_plain_file
-from longtake.video.container import file_version
-from longtake.video.subtitles import embedded_subtitles
-from longtake.video.subtitles import read_subtitles
-from longtake.video.subtitles import sidecar
-from longtake.types import Line
-from longtake.types import Segment
-import math
-import numpy as np
-from longtake.algorithms.intervals import coverage
-from longtake.index.layers import Advance
-from longtake.index.layers import ignore
-from longtake.video.audio import listen
-from longtake.perception.protocols import Heard
-from longtake.perception.protocols import SpeechRecognizer
-from longtake._util.cancellation import check_stop
-from collections.abc import Callable
-from collections.abc import Iterator
-from collections.abc import Sequence
-from functools import cached_property
-from numpy.typing import NDArray
-from longtake.algorithms.shots import Survey
-from longtake.algorithms.shots import survey
-from longtake.perception.protocols import TextReader
-from longtake.types import Frame
-from longtake.errors import MissingExtra
 from longtake.perception.loader import PerceptionModels
+from longtake.perception.protocols import Heard, SpeechRecognizer, TextReader
+from longtake.tracing.events import note_once
+from longtake.types import Frame, Line, Segment
+from longtake.video.audio import listen
+from longtake.video.container import FileVersion, check_plain_file, file_version
+from longtake.video.subtitles import embedded_subtitles, read_subtitles, sidecar
 
 
 class Subtitles:

@@ -13,9 +13,9 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 
+from longtake._util.versions import version_of
 from longtake.algorithms import lexical
 from longtake.index.store import private_folder
-from longtake._util.versions import version_of
 
 FILE = "words.db"
 LAYOUT = "3"

@@ -5,24 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from PIL import Image
-from PIL import ImageDraw
-from PIL import ImageFont
-from longtake.lab import vocabulary as v
-from longtake.lab.facts import Person
-from longtake.lab.facts import Thing
-from longtake.lab.profile import generator
-from longtake.lab.world import Appearance
-import numpy as np
-from longtake.lab.frame_code import FrameMoment
-from longtake.lab.frame_code import stamp
-from longtake.lab.facts import Deed
-from longtake.lab.facts import Happening
-from longtake.lab.facts import Sign
-from longtake.lab.world import Scene
-from longtake.lab.world import Script
-from longtake.types import Pixels
 
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+from longtake.lab import vocabulary as v
+from longtake.lab.facts import Deed, Happening, Person, Sign, Thing
+from longtake.lab.frame_code import FrameMoment, stamp
+from longtake.lab.profile import generator
+from longtake.lab.world import Appearance, Scene, Script
+from longtake.types import Pixels
 
 Colour = tuple[int, int, int]
 INK = (24, 24, 28)

@@ -16,12 +16,9 @@ from numpy.typing import NDArray
 
 from longtake.lab import frame_code
 from longtake.lab import vocabulary as v
-from longtake.lab.profile import numbers
-from longtake.lab.facts import Deed, Fact, Presence, Sign
-from longtake.lab.facts import BASE_OF
-from longtake.lab.profile import PROFILE, EncoderProfile
-from longtake.lab.world import Script
-from longtake.lab.world import make_script
+from longtake.lab.facts import BASE_OF, Deed, Fact, Presence, Sign
+from longtake.lab.profile import PROFILE, EncoderProfile, numbers
+from longtake.lab.world import Script, make_script
 from longtake.types import Frame
 
 Rows = NDArray[np.float32]

@@ -5,14 +5,12 @@ The same records serve as patterns, in which ``None`` matches anything.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from dataclasses import fields
-from typing import TypeAlias
 import re
-from collections.abc import Callable
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields
 from functools import cache
+from typing import TypeAlias
+
 from longtake.lab import vocabulary as v
 
 

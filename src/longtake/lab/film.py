@@ -12,15 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longtake.errors import ConfigError
-from longtake.lab.profile import numbers
 from longtake.lab.drawing import Painter
-from longtake.lab.profile import CURRENT, PROFILE
+from longtake.lab.profile import CURRENT, PROFILE, numbers
 from longtake.lab.questions import LabQuestion, make_questions, questions_json
-from longtake.lab.world import Script, dump
-from longtake.lab.world import make_script
-from longtake.video.subtitles import srt
-from longtake.video.clip import Encoding, write_film
+from longtake.lab.world import Script, dump, make_script
 from longtake.types import Pixels
+from longtake.video.clip import Encoding, write_film
+from longtake.video.subtitles import srt
 
 RATE = 16_000
 """Audio samples per second."""

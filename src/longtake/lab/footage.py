@@ -13,13 +13,12 @@ from PIL import Image
 
 from longtake.algorithms import sampling
 from longtake.footage.plain import PlainFootage
-from longtake.lab.profile import numbers
 from longtake.lab.drawing import Painter
 from longtake.lab.encoder import LabEncoder
-from longtake.lab.profile import PROFILE
+from longtake.lab.profile import PROFILE, numbers
 from longtake.lab.world import Script
-from longtake.video.video import sample_times
 from longtake.types import Frame, Line, Pixels, Segment
+from longtake.video.video import sample_times
 
 KEPT = 500
 """Frames held in memory (200 MB): questions about one film often look at the same ones."""

@@ -7,21 +7,14 @@ goes by the words, as a real model would.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
-from longtake.llm.chat import ToolSpec
-from collections.abc import Mapping
-from collections.abc import Sequence
-from longtake.lab.profile import pick
-from longtake.lab.mind import Mind
-from longtake.lab.skills import peer_score
-from longtake.lab.skills import choose_tool
-from longtake.lab.skills import next_agent
-from longtake.lab.skills import role_of
-from longtake.lab.skills import LISTS
-from longtake.lab.skills import VALUES
-from longtake._util.timecode import clock
 
+from longtake._util.timecode import clock
+from longtake.lab.mind import Mind
+from longtake.lab.profile import pick
+from longtake.lab.skills import LISTS, VALUES, choose_tool, next_agent, peer_score, role_of
+from longtake.llm.chat import ToolSpec
 
 _MEMBER = re.compile(r'(?:^|, | and |\n)"([^"\n]+)": ')
 _TOOL = re.compile(r"^(\w+): (.*) Arguments: (.*)$", re.MULTILINE)

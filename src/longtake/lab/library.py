@@ -9,15 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from longtake.lab.facts import Sighting, sentence
 from longtake.lab.frame_code import FrameMoment
 from longtake.lab.prompt import Eyes
-from longtake.lab.facts import Sighting
-from longtake.lab.facts import sentence
-from longtake.lab.queries import LabQuery, query_in
+from longtake.lab.queries import LabQuery, query_in, solve
 from longtake.lab.questions import LabQuestion, everything, make_questions
-from longtake.lab.world import Script
-from longtake.lab.queries import solve
-from longtake.lab.world import make_script
+from longtake.lab.world import Script, make_script
 from longtake.types import Line, Segment
 
 NAMELESS = frozenset({"scope", "count", "topic"})

@@ -3,37 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from longtake.lab import vocabulary as v
-from longtake.lab.profile import pick
-from longtake.lab.profile import share
-from longtake.lab.facts import Deed
-from longtake.lab.facts import Fact
-from longtake.lab.facts import Person
-from longtake.lab.facts import Saying
-from longtake.lab.facts import Sign
-from longtake.lab.facts import Thing
-from longtake.lab.facts import values_of
-from longtake.lab.profile import PROFILE
-from longtake.lab.prompt import Shown
-from longtake.lab.queries import RELATIONS
-from longtake.lab.queries import clause
-from longtake.lab.queries import doing
-from dataclasses import dataclass
-from dataclasses import fields
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TypeVar
-from longtake.lab.facts import Sighting
-from longtake.lab.facts import sentence
-from longtake.lab.facts import wish
-from longtake.lab.facts import wished_in
-from longtake.lab.queries import LabQuery
-from longtake.lab.queries import deed_in
-from longtake.lab.queries import scope_segment
-from longtake.lab.queries import Finding
-from longtake.lab.queries import option_of
-from longtake.lab.queries import solve
+
 from longtake._util.timecode import clock
+from longtake.lab import vocabulary as v
+from longtake.lab.facts import (
+    Deed,
+    Fact,
+    Person,
+    Saying,
+    Sighting,
+    Sign,
+    Thing,
+    sentence,
+    values_of,
+    wish,
+    wished_in,
+)
+from longtake.lab.profile import PROFILE, pick, share
+from longtake.lab.prompt import Shown
+from longtake.lab.queries import (
+    RELATIONS,
+    Finding,
+    LabQuery,
+    clause,
+    deed_in,
+    doing,
+    option_of,
+    scope_segment,
+    solve,
+)
 from longtake.types import LETTERS
 
 

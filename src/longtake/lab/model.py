@@ -3,48 +3,39 @@
 from __future__ import annotations
 
 import json
-import re
-from longtake.lab.profile import pick
-from longtake.lab.profile import share
 import math
-from collections.abc import Mapping
-from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
-from dataclasses import fields
-from dataclasses import replace
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
-from longtake.tracing import events
-from longtake.errors import ConfigError
-from longtake.errors import unknown
-from longtake.lab.prompt import Eyes
+
+from longtake.config.entries import LabEntry
+from longtake.errors import ConfigError, unknown
 from longtake.lab.facts import KINDS
 from longtake.lab.forms import Filler
 from longtake.lab.mind import Mind
-from longtake.lab.skills import pick_tool
-from longtake.lab.skills import wants_tool
-from longtake.lab.profile import PROFILE
-from longtake.lab.profile import profile_named
-from longtake.lab.prompt import Shown
+from longtake.lab.profile import PROFILE, pick, profile_named, share
+from longtake.lab.prompt import Eyes, Shown
+from longtake.lab.skills import pick_tool, wants_tool
 from longtake.lab.world import make_script
-from longtake.llm.chat import Card
-from longtake.llm.chat import Image
-from longtake.llm.chat import Message
-from longtake.llm.chat import Options
-from longtake.llm.chat import Reply
-from longtake.llm.chat import ToolCall
-from longtake.llm.chat import ToolSpec
-from longtake.llm.chat import Unsupported
-from longtake.llm.chat import request_hash
+from longtake.llm.backend import Backend, Opening
 from longtake.llm.budget import REAL
-from longtake.llm.chat import Price
-from longtake.types import Usage
-from longtake.config.entries import LabEntry
-from longtake.llm.backend import Backend
-from longtake.llm.backend import Opening
-from longtake.llm.chat import Chat
+from longtake.llm.chat import (
+    Card,
+    Chat,
+    Image,
+    Message,
+    Options,
+    Price,
+    Reply,
+    ToolCall,
+    ToolSpec,
+    Unsupported,
+    request_hash,
+)
 from longtake.llm.middleware import Carded
-
+from longtake.tracing import events
+from longtake.types import Usage
 
 FAULTS = ("prose", "fence", "comma", "quotes", "cut", "words", "wrong_name")
 """Prose around the object, a code fence, a trailing comma, single quotes, a truncated end, no JSON

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import random
-from collections.abc import Sequence
-from typing import TypeVar
-import numpy as np
 import json
-from collections.abc import Mapping
-from dataclasses import asdict
-from dataclasses import dataclass
-from dataclasses import field
-from typing import Any
-from longtake.errors import unknown
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, TypeVar
 
+import numpy as np
+
+from longtake.errors import unknown
 
 T = TypeVar("T")
 

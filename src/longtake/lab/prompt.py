@@ -3,43 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from dataclasses import field
-from longtake.lab import vocabulary as v
-from longtake.lab.profile import pick
-from longtake.lab.profile import share
-from longtake.lab.frame_code import FrameMoment
-from longtake.lab.facts import Deed
-from longtake.lab.facts import Fact
-from longtake.lab.facts import Presence
-from longtake.lab.facts import Saying
-from longtake.lab.facts import Sighting
-from longtake.lab.facts import Sign
-from longtake.lab.facts import Thing
-from longtake.lab.facts import sentence
-from longtake.lab.profile import PROFILE
-from longtake.lab.world import Script
-from longtake.lab.world import make_script
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
+
+from longtake._util.timecode import SHORT_CLOCK, parse_time
 from longtake.lab import frame_code
-from longtake.lab.facts import facts_in
-from longtake.lab.facts import sign_text
-from longtake.lab.queries import LabQuery
-from longtake.lab.queries import query_in
-from longtake.lab.queries import joined
-from longtake.lab.forms import form_in
-from longtake.lab.forms import tools_in
-from longtake.llm.chat import Image
-from longtake.llm.chat import Message
-from longtake.llm.chat import Text
-from longtake.llm.chat import ToolSpec
-from longtake._util.timecode import SHORT_CLOCK
-from longtake._util.timecode import parse_time
+from longtake.lab import vocabulary as v
+from longtake.lab.facts import (
+    Deed,
+    Fact,
+    Presence,
+    Saying,
+    Sighting,
+    Sign,
+    Thing,
+    facts_in,
+    sentence,
+    sign_text,
+)
+from longtake.lab.forms import form_in, tools_in
+from longtake.lab.frame_code import FrameMoment
+from longtake.lab.profile import PROFILE, pick, share
+from longtake.lab.queries import LabQuery, joined, query_in
+from longtake.lab.world import Script, make_script
+from longtake.llm.chat import Image, Message, Text, ToolSpec
 from longtake.types import Segment
 
 

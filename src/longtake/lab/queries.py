@@ -6,28 +6,28 @@ answer when a question is generated and answers for a simulated model from what 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cache
-from longtake.lab import vocabulary as v
-from longtake.lab.facts import Deed
-from longtake.lab.facts import Fact
-from longtake.lab.facts import Saying
-from longtake.lab.facts import Sign
-from longtake.lab.facts import base
-from longtake.lab.facts import expression
-from longtake.lab.facts import person_in
-from longtake.lab.facts import thing_in
-from longtake.types import Segment
 import math
+import re
 from collections import Counter
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 from itertools import pairwise
-from longtake.lab.facts import Sighting
-from longtake.lab.facts import fits
 
+from longtake.lab import vocabulary as v
+from longtake.lab.facts import (
+    Deed,
+    Fact,
+    Saying,
+    Sighting,
+    Sign,
+    base,
+    expression,
+    fits,
+    person_in,
+    thing_in,
+)
+from longtake.types import Segment
 
 FORMS: Mapping[str, str] = {
     "what": "What does {person} {verb} at the {place}?",

@@ -11,37 +11,16 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TypeAlias
-from typing import TypeVar
-from longtake.lab.facts import Deed
-from longtake.lab.facts import Fact
-from longtake.lab.facts import Happening
-from longtake.lab.facts import Person
-from longtake.lab.facts import Saying
-from longtake.lab.facts import Sign
-from longtake.lab.facts import fits
-from longtake.lab.queries import LabQuery
-from longtake.lab.queries import clause
-from longtake.lab.queries import scope_segment
-from longtake.lab.queries import value_of
-from longtake.lab.world import Script
-from typing import Any
-from longtake.lab.profile import generator
-from longtake.lab.facts import Sighting
-from longtake.lab.profile import CURRENT
-from longtake.lab.world import dump
-from longtake.lab.queries import option_of
-from longtake.lab.queries import solve
-from longtake.types import LETTERS
-from longtake.types import Question
-from longtake.types import Segment
+from typing import Any, TypeAlias, TypeVar
 
+from longtake.lab.facts import Deed, Fact, Happening, Person, Saying, Sighting, Sign, fits
+from longtake.lab.profile import CURRENT, generator
+from longtake.lab.queries import LabQuery, clause, option_of, scope_segment, solve, value_of
+from longtake.lab.world import Script, dump
+from longtake.types import LETTERS, Question, Segment
 
 T = TypeVar("T")
 OPTIONS = 4
@@ -91,7 +70,9 @@ def _is_unique(script: Script, query: LabQuery) -> bool:
     return len(_matching(script, query.first)) == 1
 
 
-def _with_similar(script: Script, query: LabQuery, happening: Happening, rng: random.Random) -> Draft:
+def _with_similar(
+    script: Script, query: LabQuery, happening: Happening, rng: random.Random
+) -> Draft:
     """A draft whose wrong options come from other deeds, the most similar ones first."""
     deed = deed_of(happening)
     others = shuffled(rng, [deed_of(h) for h in script.deeds if h is not happening])

@@ -3,34 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-from longtake.lab.facts import Sighting
-from longtake.lab.facts import facts_in
-from longtake.lab.mind import Mind
-from longtake.lab.mind import scope_of
-from longtake.lab.queries import SPOKEN_FORMS
-from longtake.lab.forms import is_form
-from longtake.llm.chat import ToolSpec
-from longtake._util.timecode import clock
-from longtake.types import Segment
-from longtake.lab.queries import option_of
-from longtake._util.timecode import CLOCK
-from longtake._util.timecode import parse_time
-from longtake.types import LETTERS
-from longtake.lab.facts import Deed
-from longtake.lab.facts import Fact
-from longtake.lab.facts import Saying
-from longtake.lab.facts import Sign
-from longtake.lab.facts import sentence
-from longtake.lab.facts import wish
-from longtake.lab.mind import timed
-from longtake.lab.queries import WHOLE_FILM
-from longtake._util.timecode import SHORT_CLOCK
-from longtake.lab.queries import same
 
+from longtake._util.timecode import CLOCK, SHORT_CLOCK, clock, parse_time
+from longtake.lab.facts import Deed, Fact, Saying, Sighting, Sign, facts_in, sentence, wish
+from longtake.lab.forms import is_form
+from longtake.lab.mind import Mind, scope_of, timed
+from longtake.lab.queries import SPOKEN_FORMS, WHOLE_FILM, option_of, same
+from longtake.llm.chat import ToolSpec
+from longtake.types import LETTERS, Segment
 
 SIMPLE = frozenset({"what", "who", "where", "deed", "colour", "sign"})
 """Forms of questions that a single scene answers, so a search can find it."""

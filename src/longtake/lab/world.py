@@ -7,32 +7,29 @@ from __future__ import annotations
 
 import bisect
 import json
-from collections.abc import Mapping
-from dataclasses import asdict
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
-from longtake.lab.facts import Deed
-from longtake.lab.facts import Fact
-from longtake.lab.facts import Happening
-from longtake.lab.facts import Person
-from longtake.lab.facts import Presence
-from longtake.lab.facts import Saying
-from longtake.lab.facts import Sign
-from longtake.types import Line
-from longtake.types import Segment
 import random
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
 from longtake.errors import ConfigError
 from longtake.lab import vocabulary as v
-from longtake.lab.profile import generator
-from longtake.lab.facts import Thing
-from longtake.lab.facts import SAYINGS
-from longtake.lab.facts import sentence
-from longtake.lab.facts import values_of
-from longtake.lab.profile import PROFILE
-from longtake.lab.profile import WorldProfile
+from longtake.lab.facts import (
+    SAYINGS,
+    Deed,
+    Fact,
+    Happening,
+    Person,
+    Presence,
+    Saying,
+    Sign,
+    Thing,
+    sentence,
+    values_of,
+)
+from longtake.lab.profile import PROFILE, WorldProfile, generator
+from longtake.types import Line, Segment
 
 
 @dataclass(frozen=True)

@@ -9,29 +9,28 @@
 """
 
 from longtake.library.add import Adder, AddProgress, AddReport
-from longtake.library.ask import FilmCitation, FilmAnswer, LibraryAnswer, ask_library
-from longtake.library.collection import Library
+from longtake.library.ask import FilmAnswer, FilmCitation, LibraryAnswer, ask_library
 from longtake.library.catalog import Entry
+from longtake.library.collection import Library, LibraryProblem, LibraryStatus, problems, status
 from longtake.library.overview import Chapter, FilmOverview, make_overview
-from longtake.library.search import FilmHits, LibrarySearchResult, FoundMoment
-from longtake.library.collection import LibraryProblem, LibraryStatus, problems, status
+from longtake.library.search import FilmHits, FoundMoment, LibrarySearchResult
 
 __all__ = [
+    "AddProgress",
+    "AddReport",
     "Adder",
     "Chapter",
-    "Cited",
     "Entry",
     "FilmAnswer",
+    "FilmCitation",
     "FilmHits",
-    "Found",
+    "FilmOverview",
+    "FoundMoment",
     "Library",
     "LibraryAnswer",
-    "Moment",
-    "Overview",
-    "Problem",
-    "Progress",
-    "Report",
-    "Status",
+    "LibraryProblem",
+    "LibrarySearchResult",
+    "LibraryStatus",
     "ask_library",
     "make_overview",
     "problems",

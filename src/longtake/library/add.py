@@ -6,45 +6,28 @@ Nothing is guessed: what neither the file nor its name says stays empty.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from longtake.config import MediaSettings
-from longtake.library.catalog import Facts
-from longtake.video.container import open_container
-import time
-from collections.abc import Callable
-from collections.abc import Iterator
-from collections.abc import Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from dataclasses import field
-from typing import Literal
-from typing import TypeAlias
-from filelock import FileLock
-from filelock import Timeout
-from longtake.errors import LongtakeError
-from longtake.errors import MediaError
-from longtake.errors import MissingExtra
-from longtake.errors import RunError
-from longtake.index.film import Film
-from longtake.index.source import fingerprint
-from longtake.index.layers import Advance
-from longtake.index.layers import ignore
-from longtake.index.store import private_folder
-from longtake.index.tasks import TASKS
-from longtake.index.tasks import tasks
-from longtake.library.collection import Library
-from longtake.library.catalog import Entry
-from longtake.library.catalog import Filter
-from longtake.video.container import FileVersion
-from longtake.video.container import file_version
-from longtake.video.container import FoundFile
-from longtake.video.container import films_in
-from longtake.video.subtitles import sidecar
-from longtake.runner.session import open_film
-from longtake.runner.session import open_store
+from typing import Literal, TypeAlias
 
+from filelock import FileLock, Timeout
+
+from longtake.config import MediaSettings
+from longtake.errors import LongtakeError, MediaError, MissingExtra, RunError
+from longtake.index.film import Film
+from longtake.index.layers import Advance, ignore
+from longtake.index.source import fingerprint
+from longtake.index.store import private_folder
+from longtake.index.tasks import TASKS, tasks
+from longtake.library.catalog import Entry, Facts, Filter
+from longtake.library.collection import Library
+from longtake.runner.session import open_film, open_store
+from longtake.video.container import FileVersion, FoundFile, file_version, films_in, open_container
+from longtake.video.subtitles import sidecar
 
 _DAY = re.compile(r"(?<!\d)((?:19|20)\d\d)[-_.]?(0[1-9]|1[0-2])[-_.]?(0[1-9]|[12]\d|3[01])(?!\d)")
 _MONTH = re.compile(r"(?<!\d)((?:19|20)\d\d)[-_.](0[1-9]|1[0-2])(?![-_.]?\d)")

@@ -7,47 +7,27 @@ which can be compared between searches, and is fused with the search for the que
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Sequence
-from dataclasses import replace
-from itertools import chain
-from itertools import zip_longest
-from longtake.library.search import SHARP
-from longtake.library.search import FilmHits
-from longtake.library.search import LibrarySearchResult
-from longtake.library.search import FoundMoment
-from longtake.library.search import ranked
-from longtake.types import Question
-from collections.abc import Collection
-from dataclasses import dataclass
-from dataclasses import field
-from pydantic import BaseModel
-from pydantic import Field
-from longtake.algorithms.question_kinds import asks_for_every
-from longtake.algorithms.question_kinds import may_ask_for_every
-from longtake.config import BudgetSettings
-from longtake.errors import BudgetSpent
-from longtake.errors import LongtakeError
-from longtake.errors import MediaError
-from longtake.tracing.events import Sink
-from longtake.tracing.events import note
-from longtake.tracing.events import step
-from longtake.library.collection import Library
-from longtake.library.catalog import Entry
-from longtake.library.overview import known_overview
-from longtake.llm.budget import Ledger
-from longtake.runner.session import Session
-from longtake.runner.assignment import DEFAULT_METHOD
-from longtake.llm.structured.ask import ask
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, zip_longest
+
+from pydantic import BaseModel, Field
+
 from longtake._util.cancellation import Stop
 from longtake._util.timecode import clock
-from longtake.types import Answer
-from longtake.types import Evidence
-from longtake.types import Result
-from longtake.types import Status
-from longtake.types import Usage
-
+from longtake.algorithms.question_kinds import asks_for_every, may_ask_for_every
+from longtake.config import BudgetSettings
+from longtake.errors import BudgetSpent, LongtakeError, MediaError
+from longtake.library.catalog import Entry
+from longtake.library.collection import Library
+from longtake.library.overview import known_overview
+from longtake.library.search import SHARP, FilmHits, FoundMoment, LibrarySearchResult, ranked
+from longtake.llm.budget import Ledger
+from longtake.llm.structured.ask import ask
+from longtake.runner.assignment import DEFAULT_METHOD
+from longtake.runner.session import Session
+from longtake.tracing.events import Sink, note, step
+from longtake.types import Answer, Evidence, Question, Result, Status, Usage
 
 PASSAGES = 3
 """Moments of a film that are shown to a model."""

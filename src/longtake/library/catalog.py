@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
-import re
-from collections.abc import Callable
-from typing import NamedTuple
-from typing import TypeAlias
-from longtake.errors import ConfigError
-from longtake.errors import unknown
 import json
+import re
 import sqlite3
 import time
-from collections.abc import Collection
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Sequence
-from contextlib import closing
-from contextlib import contextmanager
-from longtake.errors import RunError
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+from longtake.errors import ConfigError, RunError, unknown
 from longtake.index.store import private_folder
 from longtake.video.container import FileVersion
 

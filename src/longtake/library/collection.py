@@ -4,39 +4,31 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
-from collections.abc import Collection
-from dataclasses import asdict
+from collections.abc import Callable, Collection
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
-from typing import TypeAlias
-from longtake.config import Settings
-from longtake.config import cache_folder
+from typing import Any, TypeAlias
+
+from longtake.config import Settings, cache_folder
+from longtake.errors import LongtakeError
 from longtake.footage.protocol import Footage
 from longtake.index.film import Film
-from longtake.library.catalog import FilmCatalog
-from longtake.library.catalog import Entry
-from longtake.library.search import LibrarySearchResult
-from longtake.library.search import make_query
-from longtake.library.search import search
-from longtake.library.segments import FilmRows
-from longtake.library.segments import SegmentIndex
-from longtake.library.segments import Material
-from longtake.library.segments import SentenceEncoder
-from longtake.library.segments import material_of_film
-from longtake.library.segments import material_of_footage
-from longtake.library.segments import rows_of
-from longtake.library.catalog import parse
+from longtake.index.store import folder_bytes
+from longtake.library.catalog import Entry, FilmCatalog, parse
+from longtake.library.search import LibrarySearchResult, make_query, search
+from longtake.library.segments import (
+    FilmRows,
+    Material,
+    SegmentIndex,
+    SentenceEncoder,
+    material_of_film,
+    material_of_footage,
+    rows_of,
+)
 from longtake.perception.loader import PerceptionModels
 from longtake.registry import Registry
-from longtake.runner.session import open_film
-from longtake.runner.session import open_senses
-from dataclasses import dataclass
-from longtake.errors import LongtakeError
-from longtake.index.store import folder_bytes
-from longtake.runner.session import open_store
-
+from longtake.runner.session import open_film, open_senses, open_store
 
 Opener: TypeAlias = Callable[[Entry], Footage]
 
@@ -137,7 +129,9 @@ class Library:
             films=films,
             moments=moments,
         )
-        return LibrarySearchResult(hits, self.catalogue.count() if entries is None else len(entries))
+        return LibrarySearchResult(
+            hits, self.catalogue.count() if entries is None else len(entries)
+        )
 
     def _lookup(self, fingerprints: Collection[str]) -> dict[str, Entry]:
         # not the whole catalogue: to read it would take longer than the search
@@ -247,12 +241,16 @@ def problems(library: Library) -> list[LibraryProblem]:
         return [LibraryProblem(str(error), "longtake library doctor --rebuild")]
     found += [_missing(entry) for entry in entries if entry.missing]
     found += [
-        LibraryProblem(f"{e.path}: {e.problem}", "fix it, then add it again") for e in entries if e.problem
+        LibraryProblem(f"{e.path}: {e.problem}", "fix it, then add it again")
+        for e in entries
+        if e.problem
     ]
     known = {entry.fingerprint for entry in entries}
     rebuild = "longtake library doctor --rebuild"
     if unindexed := known - held.keys():
-        found.append(LibraryProblem(f"{len(unindexed)} films are not in the index", "add them again"))
+        found.append(
+            LibraryProblem(f"{len(unindexed)} films are not in the index", "add them again")
+        )
     if strays := held.keys() - known:
         found.append(LibraryProblem(f"{len(strays)} films of the index are unknown", rebuild))
     stored = {use.fingerprint for use in open_store(library.settings).films()}
@@ -264,4 +262,6 @@ def problems(library: Library) -> list[LibraryProblem]:
 
 def _missing(entry: Entry) -> LibraryProblem:
     what = f"{entry.path}: is gone"
-    return LibraryProblem(what, f"add its new folder, or: longtake library remove {entry.fingerprint}")
+    return LibraryProblem(
+        what, f"add its new folder, or: longtake library remove {entry.fingerprint}"
+    )

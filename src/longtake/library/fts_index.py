@@ -31,8 +31,18 @@ from numpy.typing import NDArray
 from longtake.errors import RunError
 from longtake.index.store import private_folder
 from longtake.library.catalog import prepare
-from longtake.library.segments import KINDS, FilmRows, RowHit, IndexedFilm, StoredRow, matrix, query_words, stored_lines
-from longtake.library.segments import WORDED, Vectors
+from longtake.library.segments import (
+    KINDS,
+    WORDED,
+    FilmRows,
+    IndexedFilm,
+    RowHit,
+    StoredRow,
+    Vectors,
+    matrix,
+    query_words,
+    stored_lines,
+)
 from longtake.types import Segment
 
 _SCHEMA = """

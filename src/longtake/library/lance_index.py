@@ -23,8 +23,17 @@ from filelock import FileLock
 
 from longtake.errors import MissingExtra
 from longtake.index.store import private_folder
-from longtake.library.segments import KINDS, FilmRows, RowHit, IndexedFilm, StoredRow, matrix, stored_lines
-from longtake.library.segments import WORDED, Vectors
+from longtake.library.segments import (
+    KINDS,
+    WORDED,
+    FilmRows,
+    IndexedFilm,
+    RowHit,
+    StoredRow,
+    Vectors,
+    matrix,
+    stored_lines,
+)
 from longtake.types import Segment
 
 ANN_FROM = 50_000
@@ -147,7 +156,9 @@ class LanceIndex:
             self.__dict__.pop(opened, None)
         self._read.clear()
 
-    def _hits(self, query: Any, score: str, limit: int, films: Collection[str] | None) -> list[RowHit]:
+    def _hits(
+        self, query: Any, score: str, limit: int, films: Collection[str] | None
+    ) -> list[RowHit]:
         current = self._current()
         if films is not None:
             current = {film: current[film] for film in films if film in current}
@@ -156,7 +167,9 @@ class LanceIndex:
             query = query.where(f"film IN ({_quoted(current)})", prefilter=True)
         found = query.select(["row", score]).limit(limit * SPARE).to_list()
         numbers = {entry["number"] for entry in current.values()}
-        hits = [RowHit(each["row"], each[score]) for each in found if each["row"] // PLACES in numbers]
+        hits = [
+            RowHit(each["row"], each[score]) for each in found if each["row"] // PLACES in numbers
+        ]
         return hits[:limit]
 
     def _current(self) -> dict[str, dict[str, Any]]:

@@ -7,33 +7,28 @@ given, else from what is said and shown alone: each is then a quotation. Nothing
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import asdict
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
 import numpy as np
-from pydantic import BaseModel
-from pydantic import Field
+from pydantic import BaseModel, Field
+
+from longtake._util.timecode import clock
+from longtake.agents.answer import length
 from longtake.algorithms import lexical
 from longtake.algorithms.partition import EventPartition
 from longtake.errors import LongtakeError
 from longtake.footage.protocol import Footage
 from longtake.index.film import Film
 from longtake.index.store import LayerKey
-from longtake.library.collection import Library
 from longtake.library.catalog import Entry
-from longtake.runner.session import Session
-from longtake.runner.session import open_store
+from longtake.library.collection import Library
 from longtake.llm.structured.ask import ask
-from longtake.agents.answer import length
-from longtake._util.timecode import clock
-from longtake.types import Line
-from longtake.types import Segment
-import re
-from collections.abc import Callable
-from collections.abc import Mapping
+from longtake.runner.session import Session, open_store
+from longtake.types import Line, Segment
 from longtake.video.subtitles import escaped
-
 
 RULE = EventPartition(max_blocks=12, min_seconds=10.0, min_share=1 / 20)
 """Finer than the blocks of A4VL: chapters of at least ten seconds, at most twelve."""
@@ -223,7 +218,9 @@ def _short(text: str) -> str:
     return plain[:LONGEST].rsplit(" ", 1)[0] + "…"
 
 
-def overview_of(library: Library, entry: Entry, session: Session | None = None) -> FilmOverview | None:
+def overview_of(
+    library: Library, entry: Entry, session: Session | None = None
+) -> FilmOverview | None:
     """The overview of a film of a library; ``None`` if the film cannot be read."""
     try:
         return make_overview(library.footage(entry), session)

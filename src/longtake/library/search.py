@@ -12,39 +12,33 @@ whose weight of pairs is taken).
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
-from collections.abc import Iterable
-from collections.abc import Sequence
-from itertools import combinations
-from itertools import pairwise
-from operator import attrgetter
-from typing import NamedTuple
-from longtake.algorithms.lexical import lemma
-from longtake.library.segments import StoredRow
-from longtake.library.segments import query_words
-from dataclasses import dataclass
-import numpy as np
-from longtake.library.segments import Prints
 from bisect import bisect_right
-from collections.abc import Callable
-from collections.abc import Mapping
-from dataclasses import field
-from typing import Any
-from typing import TypeAlias
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, pairwise
+from operator import attrgetter
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
 from longtake.algorithms import passages
+from longtake.algorithms.lexical import lemma
 from longtake.algorithms.novelty import reciprocal_rank
 from longtake.index.search import check_text
 from longtake.library.catalog import Entry
-from longtake.library.segments import RowHit
-from longtake.library.segments import SegmentIndex
-from longtake.library.segments import SECONDS
-from longtake.library.segments import WORDED
-from longtake.library.segments import SentenceEncoder
-from longtake.library.segments import Vectors
+from longtake.library.segments import (
+    SECONDS,
+    WORDED,
+    Prints,
+    RowHit,
+    SegmentIndex,
+    SentenceEncoder,
+    StoredRow,
+    Vectors,
+    query_words,
+)
 from longtake.perception.protocols import CalibratedEncoder
-from longtake.types import Line
-from longtake.types import Segment
-
+from longtake.types import Line, Segment
 
 PAIRS = 0.15
 """Weight of the pairs of neighbouring words; the words themselves have the rest."""
@@ -160,7 +154,9 @@ def same_pictures(one: Prints, other: Prints) -> bool | None:
     return bool(max(near.any(axis=1).mean(), near.any(axis=0).mean()) >= SHARE)
 
 
-def without_copies(rows: Sequence[StoredRow], most: int = COMPARED) -> list[tuple[StoredRow, list[StoredRow]]]:
+def without_copies(
+    rows: Sequence[StoredRow], most: int = COMPARED
+) -> list[tuple[StoredRow, list[StoredRow]]]:
     """Rows, best first, each with those further down that are copies of it.
 
     Only the first ``most`` rows are compared, each with those before it.
@@ -453,7 +449,9 @@ def _runs(found: Sequence[_Found]) -> list[list[_Found]]:
     return runs
 
 
-def _moment(run: Sequence[_Found], entries: Mapping[str, Entry], asked: SentenceMatcher) -> FoundMoment:
+def _moment(
+    run: Sequence[_Found], entries: Mapping[str, Entry], asked: SentenceMatcher
+) -> FoundMoment:
     best = run[0][0]
     segment = best.stored.segment
     line, fits = (best.line, True) if best.line else _best_line(best.stored, asked)
@@ -466,7 +464,9 @@ def _moment(run: Sequence[_Found], entries: Mapping[str, Entry], asked: Sentence
     # only a line that fits the text tells when it happens
     time = line.segment.start if line is not None and fits else segment.start
     text = "" if line is None else line.text
-    return FoundMoment(time, segment, best.score, best.sure, tuple(best.sources), text, tuple(copies))
+    return FoundMoment(
+        time, segment, best.score, best.sure, tuple(best.sources), text, tuple(copies)
+    )
 
 
 def _best_line(stored: StoredRow, asked: SentenceMatcher) -> tuple[Line | None, bool]:

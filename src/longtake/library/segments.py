@@ -8,26 +8,19 @@ recognised.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
-from dataclasses import replace
-from typing import Any
-from typing import Protocol
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Protocol
+
 import numpy as np
 from numpy.typing import NDArray
+
 from longtake.algorithms.intervals import coverage
+from longtake.algorithms.lexical import STOP
 from longtake.footage.protocol import Footage
 from longtake.index.film import Film
-from longtake.types import Line
-from longtake.types import Segment
-import re
-from collections.abc import Collection
-from collections.abc import Mapping
-from typing import NamedTuple
-from longtake.algorithms.lexical import STOP
-
+from longtake.types import Line, Segment
 
 Vectors = NDArray[np.float32]
 Prints = NDArray[np.uint64]

@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
-from longtake.errors import unknown
-from longtake.llm.chat import Unavailable
-from longtake._util.cancellation import check_stop
-from longtake.types import Frame
-from abc import ABC
-from abc import abstractmethod
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
-from typing import Any
-from typing import Generic
-from typing import TypeVar
-from longtake.config.entries import ModelEntry
-from longtake.llm.chat import Chat
-from longtake.llm.chat import Options
+from typing import Any, Generic, Protocol, TypeVar
 
+from longtake._util.cancellation import check_stop
+from longtake.config.entries import ModelEntry
+from longtake.errors import unknown
+from longtake.llm.chat import Chat, Options, Unavailable
+from longtake.types import Frame
 
 CHANNELS = ("tags", "onscreen", "speech")
 """Things in the picture, text in the picture, words spoken around it."""

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import time
-from typing import Protocol
-from longtake._util.cancellation import stopping
 import threading
-from collections.abc import Iterator
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from longtake._util.cancellation import check_stop, stopping
 from longtake.config import BudgetSettings
 from longtake.errors import BudgetSpent
-from longtake.llm.chat import Card
-from longtake.llm.chat import Message
-from longtake.llm.chat import Options
-from longtake.llm.chat import images
-from longtake.llm.chat import estimate_messages
-from longtake._util.cancellation import check_stop
-from longtake.types import Answer
-from longtake.types import Usage
+from longtake.llm.chat import Card, Message, Options, estimate_messages, images
+from longtake.types import Answer, Usage
 
 
 class Clock(Protocol):

@@ -7,27 +7,19 @@ is named.
 
 from __future__ import annotations
 
-import re
-from longtake.llm.chat import Card
 import json
+import re
 import threading
 import time
-from collections.abc import Callable
-from collections.abc import Mapping
-from dataclasses import asdict
-from dataclasses import dataclass
-from dataclasses import field
-from dataclasses import fields
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
-from typing import Literal
-from typing import Protocol
-from typing import TypeAlias
-from typing import runtime_checkable
-from filelock import FileLock
-from longtake.tracing import events
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
+from filelock import FileLock
+
+from longtake.llm.chat import Card
+from longtake.tracing import events
 
 SMALL_BILLIONS = 4.0
 """Models with at most so many parameters are small,"""
@@ -114,7 +106,9 @@ class Capabilities:
     """What is known of one model on one endpoint; shared by threads, saved when it changes."""
 
     def __init__(
-        self, known: KnownCapabilities | None = None, save: Callable[[KnownCapabilities], None] | None = None
+        self,
+        known: KnownCapabilities | None = None,
+        save: Callable[[KnownCapabilities], None] | None = None,
     ) -> None:
         self.known = known or KnownCapabilities()
         self._save = save

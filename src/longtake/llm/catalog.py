@@ -2,39 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from longtake.config.entries import LocalEntry
-from longtake.errors import ConfigError
-from longtake.errors import unknown
-from collections.abc import Mapping
-from collections.abc import Sequence
 from typing import Any
+
 from longtake import registry
-from longtake.config import Settings
-from longtake.config import cache_folder
-from longtake.config.entries import ENTRIES
-from longtake.config.entries import ModelEntry
-from longtake.config.entries import OpenAIEntry
-from longtake.config.entries import checked
-from longtake.llm.backend import AnyBackend
-from longtake.llm.backend import Opening
-from longtake.llm.middleware import Cached
-from longtake.llm.middleware import ReplyStore
-from longtake.llm.chat import Chat
-from longtake.llm.budget import REAL
-from longtake.llm.budget import Clock
-from longtake.llm.hosts import is_loopback
-from longtake.llm.hosts import normalize_host
-from longtake.llm.middleware import Gate
-from longtake.llm.middleware import Limited
-from longtake.llm.middleware import Retrying
-from longtake.llm.middleware import make_gate
-from longtake.llm.middleware import open_plugin
+from longtake.config import Settings, cache_folder
+from longtake.config.entries import ENTRIES, LocalEntry, ModelEntry, OpenAIEntry, checked
+from longtake.config.vendors import PRESETS, preset_entry
+from longtake.errors import ConfigError, unknown
+from longtake.llm.backend import AnyBackend, FrameDescriber, Opening
+from longtake.llm.budget import REAL, Clock
 from longtake.llm.capabilities import HasCapabilities
-from longtake.llm.backend import FrameDescriber
-from longtake.config.vendors import PRESETS
-from longtake.config.vendors import preset_entry
+from longtake.llm.chat import Chat
+from longtake.llm.hosts import is_loopback, normalize_host
+from longtake.llm.middleware import (
+    Cached,
+    Gate,
+    Limited,
+    ReplyStore,
+    Retrying,
+    make_gate,
+    open_plugin,
+)
 
 
 @dataclass(frozen=True, slots=True)

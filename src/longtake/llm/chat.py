@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import io
-import math
-from typing import TYPE_CHECKING
-from dataclasses import dataclass
-from longtake.config.entries import ModelEntry
-from longtake.errors import ConfigError
 import hashlib
+import io
 import json
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
-from dataclasses import field
-from typing import Any
-from typing import Literal
-from typing import Protocol
-from typing import TypeAlias
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 from weakref import WeakKeyDictionary
-from longtake.errors import ModelError
+
+from longtake.config.entries import ModelEntry
+from longtake.errors import ConfigError, ModelError
 from longtake.llm.structured.cleanup import clean_text
-from longtake.types import Frame
-from longtake.types import Usage
-from typing import runtime_checkable
+from longtake.types import Frame, Usage
 
 if TYPE_CHECKING:
     from longtake.types import Pixels

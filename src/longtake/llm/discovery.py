@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from collections.abc import Mapping
-from longtake.config.entries import ModelEntry
-from longtake.config.entries import OpenAIEntry
-from longtake.llm.http import check_url
 import os
 import socket
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from longtake.errors import ModelError
-from longtake.llm.http import Endpoint
-from longtake.config.vendors import PRESETS
-from longtake.config.vendors import Preset
 
+from longtake.config.entries import ModelEntry, OpenAIEntry
+from longtake.config.vendors import PRESETS, Preset
+from longtake.errors import ModelError
+from longtake.llm.http import Endpoint, check_url
 
 KEYS: Mapping[str, str] = {
     "api.anthropic.com": "ANTHROPIC_API_KEY",

@@ -2,38 +2,28 @@
 
 from __future__ import annotations
 
-import re
-from typing import Any
 import json
 import logging
 import os
+import re
 import ssl
 import zlib
-from collections.abc import Iterator
-from collections.abc import Mapping
-from dataclasses import dataclass
-from dataclasses import field
-from datetime import UTC
-from datetime import datetime
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cache
-from urllib.parse import quote
-from urllib.parse import unquote
-from urllib.parse import urljoin
-from urllib.parse import urlsplit
-from urllib.request import getproxies
-from urllib.request import proxy_bypass
-import httpcore
-from longtake.errors import ConfigError
-from longtake.errors import ModelError
-from longtake.llm.chat import Unavailable
-from longtake.llm.hosts import is_loopback
-from longtake.llm.hosts import normalize_host
-from longtake.llm.deadline import ExchangeWatch
-from longtake.llm.deadline import WatchedBackend
-from longtake.llm.deadline import watching
-from longtake._util.cancellation import check_stop
+from typing import Any
+from urllib.parse import quote, unquote, urljoin, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
+import httpcore
+
+from longtake._util.cancellation import check_stop
+from longtake.errors import ConfigError, ModelError
+from longtake.llm.chat import Unavailable
+from longtake.llm.deadline import ExchangeWatch, WatchedBackend, watching
+from longtake.llm.hosts import is_loopback, normalize_host
 
 HIDDEN = "[key]"
 """What replaces a key that a server echoes."""
@@ -255,7 +245,9 @@ class Endpoint:
         if watch.ended:
             check_stop()
 
-    def _read(self, method: str, path: str, data: bytes, limit: float, watch: ExchangeWatch) -> Response:
+    def _read(
+        self, method: str, path: str, data: bytes, limit: float, watch: ExchangeWatch
+    ) -> Response:
         headers = [
             ("Accept", "*/*"),
             ("Accept-Encoding", "gzip"),

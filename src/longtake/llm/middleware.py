@@ -12,49 +12,41 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
+import sqlite3
 import threading
 import time
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from dataclasses import replace
-from typing import Any
-from longtake.tracing import events
-from longtake.errors import LongtakeError
-from longtake.errors import ModelError
-from longtake.llm.backend import AnyBackend
-from longtake.llm.backend import Opening
-from longtake.llm.budget import Ledger
-from longtake.llm.budget import Tries
-from longtake.llm.budget import another_try
-from longtake.llm.budget import counting
-from longtake.llm.chat import Card
-from longtake.llm.chat import Chat
-from longtake.llm.chat import Image
-from longtake.llm.chat import Message
-from longtake.llm.chat import Options
-from longtake.llm.chat import Reply
-from longtake.llm.chat import Unavailable
-from longtake.llm.chat import describe
-from longtake.llm.chat import images
-from longtake.llm.chat import request_hash
-from longtake.llm.budget import REAL
-from longtake.llm.budget import Clock
-from longtake.llm.capabilities import Capabilities
-from longtake.llm.capabilities import HasCapabilities
-from longtake.llm.capabilities import capabilities_of
-from longtake.llm.chat import Counts
-from longtake._util.cancellation import check_stop
-from longtake.types import Usage
-import json
-import sqlite3
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
-from filelock import FileLock
-from longtake.llm.chat import ToolCall
+from typing import Any
 
+from filelock import FileLock
+
+from longtake._util.cancellation import check_stop
+from longtake.errors import LongtakeError, ModelError
+from longtake.llm.backend import AnyBackend, Opening
+from longtake.llm.budget import REAL, Clock, Ledger, Tries, another_try, counting
+from longtake.llm.capabilities import Capabilities, HasCapabilities, capabilities_of
+from longtake.llm.chat import (
+    Card,
+    Chat,
+    Counts,
+    Image,
+    Message,
+    Options,
+    Reply,
+    ToolCall,
+    Unavailable,
+    describe,
+    images,
+    request_hash,
+)
+from longtake.tracing import events
+from longtake.types import Usage
 
 WAIT = 0.1
 """Seconds between two looks at whether a call that waits for a place is still wanted."""

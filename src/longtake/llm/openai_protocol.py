@@ -2,38 +2,37 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from typing import Any
-from longtake.llm.http import Endpoint
 import base64
-from collections.abc import Sequence
-from dataclasses import replace
-from longtake.algorithms import sampling
-from longtake.llm.chat import Image
-from longtake.llm.chat import Message
-from longtake.llm.chat import Options
-from longtake.llm.chat import Part
-from longtake.llm.chat import Text
-from longtake.llm.chat import ToolSpec
-from longtake.llm.chat import images
-from longtake.llm.capabilities import Capabilities
-from longtake.llm.capabilities import Rung
-from longtake.llm.structured.schema import bounded_schema
-from longtake.llm.structured.schema import strict_schema
 import json
 import math
-from longtake.tracing import events
-from longtake.llm.chat import Card
-from longtake.llm.chat import Finish
-from longtake.llm.chat import Reply
-from longtake.llm.chat import ToolCall
-from longtake.llm.chat import Unavailable
-from longtake.llm.structured.cleanup import split_thinking
-from longtake.llm.chat import estimate
-from longtake.llm.chat import estimate_messages
-from longtake.types import Usage
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
+from longtake.algorithms import sampling
+from longtake.llm.capabilities import Capabilities, Rung
+from longtake.llm.chat import (
+    Card,
+    Finish,
+    Image,
+    Message,
+    Options,
+    Part,
+    Reply,
+    Text,
+    ToolCall,
+    ToolSpec,
+    Unavailable,
+    estimate,
+    estimate_messages,
+    images,
+)
+from longtake.llm.http import Endpoint
+from longtake.llm.structured.cleanup import split_thinking
+from longtake.llm.structured.schema import bounded_schema, strict_schema
+from longtake.tracing import events
+from longtake.types import Usage
 
 FEATURES: Mapping[str, tuple[str, ...]] = {
     "max_tokens": ("max_completion_tokens",),

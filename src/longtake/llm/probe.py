@@ -6,30 +6,19 @@ preference gives each letter a quarter.
 
 from __future__ import annotations
 
-from longtake.llm.chat import Chat
-from longtake.llm.chat import Options
-from longtake.llm.chat import say
-from longtake.llm.capabilities import capabilities_of
-from longtake.llm.structured.letters import read_letter
-from longtake.types import LETTERS
-from longtake.types import Question
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
-from dataclasses import field
-from dataclasses import replace
-from typing import Protocol
-from typing import runtime_checkable
-import numpy as np
-from longtake.errors import ModelError
-from longtake.llm.chat import Image
-from longtake.llm.chat import Message
-from longtake.llm.chat import Reply
-from longtake.llm.capabilities import LADDER
-from longtake.llm.capabilities import Capabilities
-from longtake.types import Frame
+from dataclasses import dataclass, field, replace
+from typing import Protocol, runtime_checkable
 
+import numpy as np
+
+from longtake.errors import ModelError
+from longtake.llm.capabilities import LADDER, Capabilities, capabilities_of
+from longtake.llm.chat import Chat, Image, Message, Options, Reply, say
+from longtake.llm.structured.letters import read_letter
+from longtake.types import LETTERS, Frame, Question
 
 QUESTIONS = (
     ("Which object is in the closed box?", ("a key", "a coin", "a button", "a ring")),

@@ -24,9 +24,9 @@ from typing import BinaryIO, TypeAlias
 import httpx
 from filelock import FileLock
 
-from longtake.tracing import events
 from longtake.errors import ModelError
 from longtake.llm.catalog import Download, Part
+from longtake.tracing import events
 
 HUB_ADDRESS = "https://huggingface.co"
 CHUNK = 1024 * 1024

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
+from longtake.agents.run import Run
+from longtake.config.overlay import overlay
 from longtake.errors import unknown
 from longtake.footage.protocol import Footage
-from longtake.config.overlay import overlay
-from longtake.agents.run import Run
 from longtake.types import Answer, Question
 
 

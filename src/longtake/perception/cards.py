@@ -8,21 +8,16 @@ SigLIP-SO400M/14-384, not on SigLIP 2 base.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from dataclasses import field
-from typing import Literal
-from typing import TypeAlias
-from longtake.errors import unknown
-from longtake.perception.pixels import Preprocessing
 import json
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-from longtake.errors import ModelError
-from longtake.perception.runtime import sha256
+from typing import Any, Literal, TypeAlias
 
+from longtake.errors import ModelError, unknown
+from longtake.perception.pixels import Preprocessing
+from longtake.perception.runtime import sha256
 
 Pool: TypeAlias = Literal["vector", "first"]
 

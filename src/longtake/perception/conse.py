@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from longtake.tracing.events import note
 from longtake.perception.efficientnet import EfficientNetLite2, class_glosses, probabilities_in
 from longtake.perception.minilm import MiniLM
 from longtake.perception.protocols import Tag
 from longtake.perception.runtime import unit, write_once
+from longtake.tracing.events import note
 from longtake.types import Frame
 
 if TYPE_CHECKING:

@@ -24,11 +24,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from longtake.errors import ModelError
-from longtake.perception.weight_files import Network
 from longtake.perception.pixels import Fit, Preprocessing
 from longtake.perception.protocols import Tag
-from longtake.perception.runtime import Compute, OnnxSession, batches, sha256, stack, unit, write_once
-from longtake.perception.weight_files import read_weights
+from longtake.perception.runtime import (
+    Compute,
+    OnnxSession,
+    batches,
+    sha256,
+    stack,
+    unit,
+    write_once,
+)
+from longtake.perception.weight_files import Network, read_weights
 from longtake.types import Frame
 
 if TYPE_CHECKING:

@@ -7,15 +7,19 @@ from pathlib import Path
 
 from longtake.config import PerceptionSettings
 from longtake.errors import ConfigError
-from longtake.perception.speech import MoonshineListener
-from longtake.perception.encoders import BuiltIns, open_encoder, open_image_text_encoder
 from longtake.perception.efficientnet import EfficientNetLite2
+from longtake.perception.encoders import BuiltIns, open_encoder, open_image_text_encoder
 from longtake.perception.minilm import MiniLM
 from longtake.perception.ocr import RapidReader
-from longtake.perception.protocols import ImageEncoder, ImageTextEncoder, SpeechRecognizer, TextReader
+from longtake.perception.protocols import (
+    ImageEncoder,
+    ImageTextEncoder,
+    SpeechRecognizer,
+    TextReader,
+)
 from longtake.perception.retriever import RetrievalHead
 from longtake.perception.runtime import Compute, return_memory
-from longtake.perception.speech import WhisperListener
+from longtake.perception.speech import MoonshineListener, WhisperListener
 
 
 class PerceptionModels:

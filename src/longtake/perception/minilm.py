@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
-import numpy as np
-from longtake.perception.runtime import unit
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
 from longtake.errors import ModelError
-from longtake.perception.runtime import Compute
-from longtake.perception.runtime import OnnxSession
-from longtake.perception.runtime import batches
-from longtake.perception.runtime import sha256
-from longtake.perception.runtime import stack
+from longtake.perception.runtime import Compute, OnnxSession, batches, sha256, stack, unit
 
 if TYPE_CHECKING:
     from longtake.perception.protocols import Array

@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
+from longtake._util.versions import version_of
 from longtake.perception.protocols import TextBox
 from longtake.perception.runtime import Compute, batches, load_network
 from longtake.types import Frame
-from longtake._util.versions import version_of
 
 SCORE = 0.5
 """Text with a lower score is left out (RapidOCR's own default)."""

@@ -14,24 +14,22 @@ compares it with the training code.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 from numpy.typing import NDArray
-from longtake.errors import ConfigError
-from longtake.perception.weight_files import Network
-import json
-from pathlib import Path
-from typing import TYPE_CHECKING
-from typing import Any
+
 from longtake.algorithms import sampling
-from longtake.errors import ModelError
+from longtake.errors import ConfigError, ModelError
 from longtake.perception.card_encoder import identity
 from longtake.perception.protocols import ImageEncoder
-from longtake.perception.runtime import Compute
-from longtake.perception.runtime import OnnxSession
+from longtake.perception.runtime import Compute, OnnxSession
+from longtake.perception.weight_files import Network
 
 if TYPE_CHECKING:
     from longtake.perception.protocols import Array

@@ -8,26 +8,21 @@ processor round them itself, but only for a whole thread, numpy included.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TypeAlias
-import numpy as np
 import ctypes
 import hashlib
 import os
 import tempfile
 import threading
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
-from typing import Any
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+import numpy as np
+
 from longtake._util.process_pool import usable_cores
-from longtake.errors import ConfigError
-from longtake.errors import ModelError
+from longtake.errors import ConfigError, ModelError
 
 if TYPE_CHECKING:
     from longtake.perception.protocols import Array

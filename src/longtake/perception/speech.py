@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from longtake.perception.protocols import SpeechRecognizer
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
-from longtake.errors import MissingExtra
-from longtake.errors import ModelError
-from longtake.perception.protocols import Heard
-from longtake.perception.protocols import UnsupportedSpeech
-from longtake.perception.runtime import Compute
-from longtake.perception.runtime import OnnxSession
+
 from longtake._util.cancellation import check_stop
-from longtake.types import Line
-from longtake.types import Segment
 from longtake._util.versions import version_of
+from longtake.errors import MissingExtra, ModelError
+from longtake.perception.protocols import Heard, SpeechRecognizer, UnsupportedSpeech
+from longtake.perception.runtime import Compute, OnnxSession
+from longtake.types import Line, Segment
 
 if TYPE_CHECKING:
     from longtake.perception.protocols import Samples

@@ -8,20 +8,18 @@ result with ``onnx.checker``.
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterable
-from collections.abc import Mapping
-from collections.abc import Sequence
-from typing import Any
-import numpy as np
-from numpy.typing import NDArray
 import pickle
+import struct
 from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
-from longtake.errors import ModelError
+from typing import IO, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from longtake.errors import ModelError
 
 IR_VERSION = 8
 OPSET = 13

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from longtake._util.display import visible
-from longtake.types import Answer
+from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from longtake.algorithms.partition import Partition
-from longtake.errors import ConfigError
-from longtake.errors import MissingExtra
-from longtake._util.files import replacing
-from longtake._util.timecode import clock
-from longtake.types import Frame
-from longtake.types import Segment
+
 import numpy as np
 from numpy.typing import NDArray
+
+from longtake._util.display import visible
+from longtake._util.files import replacing
+from longtake._util.timecode import clock
+from longtake.algorithms.partition import Partition
+from longtake.errors import ConfigError, MissingExtra
 from longtake.tracing.events import ScoresSet
-from collections import defaultdict
-from dataclasses import dataclass
+from longtake.types import Answer, Frame, Segment
 
 
 def escape_text(text: str) -> str:
@@ -97,7 +96,9 @@ COLUMNS = 1200
 """Horizontal resolution of a strip."""
 
 
-def resample_scores(strip: ScoresSet, duration: float, columns: int = COLUMNS) -> NDArray[np.float64]:
+def resample_scores(
+    strip: ScoresSet, duration: float, columns: int = COLUMNS
+) -> NDArray[np.float64]:
     """Scores resampled at equal steps of the film; NaN where nothing was scored.
 
     A segment without length extends to the start of the next one.
@@ -153,7 +154,9 @@ def _draw_strips(figure: Any, strips: Sequence[ScoresSet], answer: Answer, durat
     rows = np.atleast_1d(figure.subplots(len(strips), 1, sharex=True))
     extent = (0, duration, 0, 1)
     for axes, strip in zip(rows, strips, strict=True):
-        axes.imshow(resample_scores(strip, duration)[None], aspect="auto", extent=extent, cmap="viridis")
+        axes.imshow(
+            resample_scores(strip, duration)[None], aspect="auto", extent=extent, cmap="viridis"
+        )
         axes.set_yticks([])
         label = escape_text(strip.label[:28])
         axes.set_ylabel(label, rotation=0, ha="right", va="center", fontsize=7)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-from longtake.errors import MissingExtra
-from longtake.plots.film import escape_text
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
+
 import numpy as np
-from longtake.plots.film import check_plot_path
+
 from longtake._util.files import replacing
-from typing import Protocol
+from longtake.errors import MissingExtra
+from longtake.plots.film import check_plot_path, escape_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -17,9 +17,9 @@ from pydantic import Field
 
 import longtake
 from longtake import registry
+from longtake._util.timecode import clock
 from longtake.errors import ConfigError
 from longtake.server.openai.requests import read_question
-from longtake._util.timecode import clock
 from longtake.types import Answer
 
 TYPES = ("mp4", "mpeg", "quicktime", "webm", "x-matroska", "x-msvideo", "mp2t", "x-m4v", "x-flv")

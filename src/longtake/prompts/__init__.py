@@ -16,30 +16,25 @@ model that watched one. Only a :class:`Plain` string, a number and a
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from functools import lru_cache
 import hashlib
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from string import Template
 from typing import Any
-from longtake import registry
-from longtake.errors import ConfigError
-from longtake.errors import unknown
-from longtake.tracing.events import note_once
-from longtake.prompts.quoting import quote
-from longtake._util.timecode import clock
-from longtake.types import Line
-from longtake.types import Question
-from longtake.types import Segment
 
+from longtake import registry
+from longtake._util.timecode import clock
+from longtake.errors import ConfigError, unknown
+from longtake.prompts.quoting import quote
+from longtake.tracing.events import note_once
+from longtake.types import Line, Question, Segment
 
 PHRASES_FILE = "phrases"
 """File name of an owner's phrases, without the suffix."""
@@ -123,7 +118,7 @@ def phrase(owner: str, name: str, /, **values: Any) -> str:
     Filled with our own words, numbers and times only, a phrase is :class:`Plain`. With any other
     text in it the result is an ordinary string, so that it is quoted as material in a prompt.
     """
-    file = load(f"{owner}/{phrases.NAME}")
+    file = load(f"{owner}/{PHRASES_FILE}")
     known = split_phrases(file.text)
     if name not in known:
         raise unknown("phrase", name, known, where=file.name)
@@ -227,7 +222,7 @@ def override(folder: Path | None) -> Iterator[None]:
 def _check_phrases(path: Path, theirs: Prompt, ours: Prompt) -> None:
     """Reject a file of phrases that lacks one of ours, adds one, or changes its slots."""
     given, wanted = split_phrases(theirs.text), split_phrases(ours.text)
-    if not ours.name.endswith(f"/{phrases.NAME}"):
+    if not ours.name.endswith(f"/{PHRASES_FILE}"):
         return
     if given.keys() != wanted.keys():
         raise ConfigError(f"{path}: its headings must be {', '.join(wanted)}", key=ours.name)

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from longtake import registry
-from longtake.errors import ConfigError, unknown
 from longtake.agents.team import DEFAULT_TEAM, Member, read_team
+from longtake.errors import ConfigError, unknown
 
 TEAM = "team"
 CAPTIONER = "captioner"

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from longtake.agents.run import Run
+from longtake.agents.verify import LEAST_TOKENS, MOST, SHARE
 from longtake.footage.protocol import Footage
-from longtake.methods.base import Composed, Method, StageOdds, bounds_of, words
 from longtake.llm.chat import Chat
 from longtake.llm.chat import estimate as estimate_tokens
+from longtake.methods.base import Composed, Method, StageOdds, bounds_of, words
 from longtake.prompts import show_question
 from longtake.runner.session import Session, registered_name
-from longtake.agents.verify import LEAST_TOKENS, MOST, SHARE
-from longtake.agents.run import Run
 from longtake.types import Question
 
 N = TypeVar("N", int, float)

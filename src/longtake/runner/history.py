@@ -5,7 +5,6 @@ The text that is carried is plain, and whoever asks can see it, change it and dr
 
 from __future__ import annotations
 
-from longtake.prompts import phrase
 import json
 import os
 import time
@@ -13,11 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from filelock import FileLock
-from longtake.config import Settings
-from longtake.config import cache_folder
-from longtake.index.store import private_folder
 
+from filelock import FileLock
+
+from longtake.config import Settings, cache_folder
+from longtake.index.store import private_folder
+from longtake.prompts import phrase
 
 CARRIED = 20_000
 """Characters of a conversation that are carried; its end matters most."""

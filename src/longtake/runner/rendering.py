@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from longtake.llm.backends.perception_only import LABELS
-from longtake.agents.answer import claims
 from longtake._util.timecode import clock
+from longtake.agents.answer import claims
+from longtake.llm.backends.perception_only import LABELS
 from longtake.types import LETTERS, Answer, Evidence, Usage
 
 Picture: TypeAlias = Callable[[int, float], bytes]
@@ -177,7 +177,9 @@ def _claimed(answer: Answer | None) -> str:
     return " ".join(parts) or _text(answer_text(answer))
 
 
-def _card(place: int, told: RenderedAnswer, cited: Evidence, picture: Picture, link: Link | None) -> str:
+def _card(
+    place: int, told: RenderedAnswer, cited: Evidence, picture: Picture, link: Link | None
+) -> str:
     number, words = place + 1, quoted(cited)
     quote = f"<br>“{_text(words)}”" if words else ""
     shown = f"<strong>{_text(told.where(place, cited))}</strong>"

@@ -3,77 +3,58 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-import numpy as np
-from longtake.config import PerceptionSettings
-from longtake.config import Settings
-from longtake.config import cache_folder
-from longtake.footage.plain import FrameFootage
-from longtake.index.film import Film
-from longtake.index.store import writable_store
-from longtake.index.store import Store
-from longtake.index.word_cache import remember_words
-from longtake.perception.loader import PerceptionModels
-from longtake.types import Frame
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from dataclasses import field
-from dataclasses import replace
 from typing import Any
-from longtake.tracing import events
-from longtake import prompts
-from longtake import registry
-from longtake.config import user_config_file
-from longtake.errors import BudgetSpent
-from longtake.errors import ConfigError
-from longtake.errors import LongtakeError
-from longtake.tracing.events import Sink
-from longtake.tracing.events import Stream
-from longtake.footage.protocol import Footage
-from longtake.methods.base import FULL
-from longtake.methods.base import SMALL
-from longtake.methods.base import Composed
-from longtake.methods.base import Method
-from longtake.methods.base import checks_itself
-from longtake.methods.base import configure
-from longtake.methods.base import fields_of
-from longtake.methods.base import name_of
-from longtake.methods.base import verifies
-from longtake.llm.budget import Ledger
-from longtake.llm.middleware import ReplyStore
-from longtake.llm.catalog import ModelCatalog
-from longtake.llm.chat import Chat
-from longtake.llm.middleware import introduced
-from longtake.runner.assignment import CAPTIONER
-from longtake.runner.assignment import DEFAULT_MODELS
-from longtake.runner.assignment import TEAM
-from longtake.runner.assignment import WORDS_CAPTIONER
-from longtake.runner.assignment import ModelAssignment
-from longtake.tracing.sinks import Recorder
+
+import numpy as np
+
+from longtake import prompts, registry
+from longtake._util.cancellation import Cancelled, Stop, stopping
 from longtake.agents import calibration
-from longtake.agents.calibration import FILE
-from longtake.agents.calibration import Calibration
-from longtake.agents.run import on_time
-from longtake.agents.run import Agent
-from longtake.agents.run import Run
-from longtake.agents.run import may_end
-from longtake.agents.run import settle
-from longtake.agents.calibration import is_given
-from longtake.agents.calibration import signals
+from longtake.agents.calibration import FILE, Calibration, is_given, signals
+from longtake.agents.run import Agent, Run, may_end, on_time, settle
 from longtake.agents.team import open_team
 from longtake.agents.verify import Checked
 from longtake.agents.verify import check as check_answer
+from longtake.config import PerceptionSettings, Settings, cache_folder, user_config_file
+from longtake.errors import BudgetSpent, ConfigError, LongtakeError
+from longtake.footage.plain import FrameFootage
+from longtake.footage.protocol import Footage
+from longtake.index.film import Film
+from longtake.index.store import Store, writable_store
+from longtake.index.word_cache import remember_words
+from longtake.llm.budget import Ledger
+from longtake.llm.catalog import ModelCatalog
+from longtake.llm.chat import Chat
+from longtake.llm.middleware import ReplyStore, introduced
+from longtake.methods.base import (
+    FULL,
+    SMALL,
+    Composed,
+    Method,
+    checks_itself,
+    configure,
+    fields_of,
+    name_of,
+    verifies,
+)
+from longtake.perception.loader import PerceptionModels
 from longtake.prompts import prompts_digest
-from longtake._util.cancellation import Cancelled
-from longtake._util.cancellation import Stop
-from longtake._util.cancellation import stopping
-from longtake.types import Answer
-from longtake.types import Question
-from longtake.types import Result
+from longtake.runner.assignment import (
+    CAPTIONER,
+    DEFAULT_MODELS,
+    TEAM,
+    WORDS_CAPTIONER,
+    ModelAssignment,
+)
+from longtake.tracing import events
+from longtake.tracing.events import Sink, Stream
+from longtake.tracing.sinks import Recorder
+from longtake.types import Answer, Frame, Question, Result
 
 
 def open_store(settings: Settings) -> Store:
@@ -441,7 +422,7 @@ def _started(
         budget={key: limit for key, limit in limits if limit is not None},
         prompts=replaced_prompts(),
         subtitles=str(footage.given_subtitles or ""),
-        prompts_digest=prompts_digest(),
+        wording=prompts_digest(),
     )
 
 

@@ -2,50 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from contextlib import nullcontext
-from importlib.util import find_spec
-from fastapi import FastAPI
-from fastapi import Request
-from starlette.applications import Starlette
-from starlette.responses import JSONResponse
-from starlette.types import ASGIApp
-from longtake import __version__
-from longtake.errors import BudgetSpent
-from longtake.errors import ConfigError
-from longtake.errors import LongtakeError
-from longtake.errors import MediaError
-from longtake.errors import MissingExtra
-from longtake.errors import ModelError
-from longtake.server.films import NoSuchFilm
-from longtake.server.openai import routes as openai
-from longtake.server.options import ServeOptions
-from longtake.server.routes import about
-from longtake.server.routes import films
-from longtake.server.routes import library
-from longtake.server.routes import media
-from longtake.server.routes import page
-from longtake.server.routes import runs
-from longtake.server.runs import QueueFull
-from longtake.server.security import Guard
-from longtake.server.security import AccessKeys
-from longtake.server.security import open_keys
-from longtake.server.state import ServerState
-from longtake.server.state import open_state
-from longtake.server.routes.runs import EventStreams
 import socket
 import sys
 import threading
-from collections.abc import Callable
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
-import uvicorn
-from longtake.server.options import log_as_json
-from longtake.server.security import token_file
 
+import uvicorn
+from fastapi import FastAPI, Request
+from starlette.applications import Starlette
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp
+
+from longtake import __version__
+from longtake.errors import (
+    BudgetSpent,
+    ConfigError,
+    LongtakeError,
+    MediaError,
+    MissingExtra,
+    ModelError,
+)
+from longtake.server.films import NoSuchFilm
+from longtake.server.openai import routes as openai
+from longtake.server.options import ServeOptions, log_as_json
+from longtake.server.routes import about, films, library, media, page, runs
+from longtake.server.routes.runs import EventStreams
+from longtake.server.runs import QueueFull
+from longtake.server.security import AccessKeys, Guard, open_keys, token_file
+from longtake.server.state import ServerState, open_state
 
 API = "/api/v1"
 STATUS: tuple[tuple[type[LongtakeError], int], ...] = (

@@ -6,37 +6,6 @@ The pool gives a :class:`Job` to a :class:`JobWorker`, in a thread of its own, o
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from dataclasses import field
-from dataclasses import replace
-from typing import Protocol
-from longtake.config import BudgetSettings
-from longtake.errors import ConfigError
-from longtake.errors import RunError
-from longtake.tracing.events import Event
-from longtake.tracing.events import Sink
-from longtake.footage.protocol import Footage
-from longtake.index.film import Film
-from longtake.index.tasks import tasks
-from longtake.server.films import FilmCatalog
-from longtake.server.journal import Ask
-from longtake.server.journal import Journal
-from longtake.server.journal import Kind
-from longtake.server.journal import PictureSink
-from longtake.server.journal import Scope
-from longtake.server.journal import CitedFilm
-from longtake.server.library import ServedLibrary
-from longtake.server.options import ServeOptions
-from longtake.runner.session import Session
-from longtake.runner.assignment import ModelAssignment
-from longtake.runner.history import with_carried
-from longtake.tracing.jsonl import JsonlSink
-from longtake.tracing.meter import Meter
-from longtake._util.cancellation import Stop
-from longtake.types import Question
-from longtake.types import Result
-from longtake.types import Usage
 import contextvars
 import os
 import pickle
@@ -44,14 +13,30 @@ import queue
 import threading
 import time
 import traceback
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from multiprocessing.managers import BaseManager
-from typing import Any
-from typing import TypeAlias
-from longtake.errors import LongtakeError
+from typing import Any, Protocol, TypeAlias
+
+from longtake._util.cancellation import Stop, stopping
 from longtake._util.process_pool import start_service
-from longtake.server.options import log_as_json
-from longtake._util.cancellation import stopping
+from longtake.config import BudgetSettings
+from longtake.errors import ConfigError, LongtakeError, RunError
+from longtake.footage.protocol import Footage
+from longtake.index.film import Film
+from longtake.index.tasks import tasks
+from longtake.runner.assignment import ModelAssignment
+from longtake.runner.history import with_carried
+from longtake.runner.session import Session
+from longtake.server.films import FilmCatalog
+from longtake.server.journal import Ask, CitedFilm, Journal, Kind, PictureSink, Scope
+from longtake.server.library import ServedLibrary
+from longtake.server.options import ServeOptions, log_as_json
+from longtake.tracing.events import Event, Sink
+from longtake.tracing.jsonl import JsonlSink
+from longtake.tracing.meter import Meter
+from longtake.types import Question, Result, Usage
 
 
 @dataclass(frozen=True)

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import threading
-from asyncio import AbstractEventLoop
-from asyncio import Future
 import json
 import re
-from collections.abc import AsyncGenerator
-from collections.abc import Callable
-from collections.abc import Iterator
+import threading
+from asyncio import AbstractEventLoop, Future
+from collections.abc import AsyncGenerator, Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 
 class ChangeNotifier:

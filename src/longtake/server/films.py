@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import io
-from PIL import Image
-from longtake.index.film import Film
-from longtake.types import Frame
 import hashlib
+import io
 import os
 import re
 import threading
@@ -16,14 +13,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from PIL import Image
+
 from longtake.errors import MediaError
 from longtake.footage.plain import FrameFootage
+from longtake.index.film import Film
 from longtake.index.store import private_folder
+from longtake.runner.session import open_film, open_frames, open_store
 from longtake.server.options import ServeOptions
-from longtake.runner.session import open_film
-from longtake.runner.session import open_frames
-from longtake.runner.session import open_store
-
+from longtake.types import Frame
 
 QUALITY = 82
 

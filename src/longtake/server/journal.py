@@ -23,9 +23,9 @@ from typing import Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from longtake.config import BudgetSettings
-from longtake.tracing.events import Event
 from longtake.index.store import private_folder, write_atomically
 from longtake.runner.assignment import DEFAULT_METHOD
+from longtake.tracing.events import Event
 from longtake.types import Answer, Usage
 
 RunState: TypeAlias = Literal["queued", "running", "done", "failed", "cancelled", "broken"]

@@ -2,42 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from functools import cached_property
-from pydantic import BaseModel
-from longtake.errors import ConfigError
-from longtake.tracing.events import Sink
-from longtake.footage.protocol import Footage
-from longtake.library import Entry
-from longtake.library import LibrarySearchResult
-from longtake.library import Library
-from longtake.library import LibraryAnswer
-from longtake.library import ask_library
-from longtake.server.films import FilmCatalog
-from longtake.server.films import NoSuchFilm
-from longtake.server.films import film_id
-from longtake.server.journal import Scope
-from longtake.server.journal import CitedFilm
-from longtake.server.options import ServeOptions
-from longtake.runner.session import Session
-from longtake._util.cancellation import Stop
-from longtake.types import Question
-from longtake.types import Result
 import logging
 import threading
-from collections.abc import Callable
-from longtake.errors import LongtakeError
-from longtake.errors import MediaError
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+from pydantic import BaseModel
+
+from longtake._util.cancellation import Cancelled, Stop, leave_behind
+from longtake.errors import ConfigError, LongtakeError, MediaError
+from longtake.footage.protocol import Footage
 from longtake.index.layers import Advance
-from longtake.library import Adder
-from longtake.library import AddProgress
-from longtake.library import AddReport
-from longtake.library.add import SurveyedFile
-from longtake.library.add import EVERY
-from longtake.library.add import watch
-from longtake._util.cancellation import Cancelled
-from longtake._util.cancellation import leave_behind
+from longtake.library import (
+    Adder,
+    AddProgress,
+    AddReport,
+    Entry,
+    Library,
+    LibraryAnswer,
+    LibrarySearchResult,
+    ask_library,
+)
+from longtake.library.add import EVERY, SurveyedFile, watch
+from longtake.runner.session import Session
+from longtake.server.films import FilmCatalog, NoSuchFilm, film_id
+from longtake.server.journal import CitedFilm, Scope
+from longtake.server.options import ServeOptions
+from longtake.tracing.events import Sink
+from longtake.types import Question, Result
 
 
 class LibraryFilm(BaseModel):
@@ -96,7 +89,9 @@ class ServedLibrary:
                 continue  # the same film may lie inside the folders and outside
         raise NoSuchFilm(entry.name)
 
-    def search(self, text: str, where: str, top: int) -> tuple[LibrarySearchResult, dict[str, LibraryFilm]]:
+    def search(
+        self, text: str, where: str, top: int
+    ) -> tuple[LibrarySearchResult, dict[str, LibraryFilm]]:
         """Moments that fit a text, and the films they are in."""
         shown = self.films(where)
         return self.library.search(text, films=top, among=shown), shown

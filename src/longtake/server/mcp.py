@@ -2,49 +2,39 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel
-from longtake.prompts.quoting import quote
-from longtake.server.journal import RunRecord
-from longtake.server.runs import ServerRun
-from longtake._util.timecode import clock
-from longtake.types import Answer
-from longtake.types import Line
+import asyncio
 import io
+import json
 import math
-from collections.abc import Sequence
-from PIL import Image as PilImage
-from PIL import ImageDraw
-from PIL import ImageFont
-from longtake.types import Frame
-from collections.abc import Callable
-from typing import TypeVar
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+from mcp.server.apps import Apps
+from mcp.server.mcpserver import Context, Image, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from pydantic import ValidationError
+from mcp_types import ToolAnnotations
+from PIL import Image as PilImage
+from PIL import ImageDraw, ImageFont
+from pydantic import BaseModel, Field, ValidationError
+
+from longtake import __version__
+from longtake._util.timecode import clock
+from longtake.algorithms.intervals import coverage
 from longtake.errors import LongtakeError
 from longtake.index.film import Film
+from longtake.index.search import check_text, search
 from longtake.index.tasks import tasks
-from longtake.video.container import open_container
-from longtake.server.state import ServerState
-import json
-from pathlib import Path
-from mcp.server.apps import Apps
-from mcp.server.mcpserver import MCPServer
-from longtake.video.clip import clip_bytes
-from longtake.video.decode import encoded
-from longtake.types import Segment
-import asyncio
-import time
-from typing import Annotated
-from mcp.server.mcpserver import Context
-from mcp.server.mcpserver import Image
-from mcp_types import ToolAnnotations
-from pydantic import Field
-from longtake import __version__
-from longtake.algorithms.intervals import coverage
-from longtake.index.search import check_text
-from longtake.index.search import search
-from longtake.server.journal import Ask
+from longtake.prompts.quoting import quote
 from longtake.runner.assignment import DEFAULT_METHOD
+from longtake.server.journal import Ask, RunRecord
+from longtake.server.runs import ServerRun
+from longtake.server.state import ServerState
+from longtake.types import Answer, Frame, Line, Segment
+from longtake.video.clip import clip_bytes
+from longtake.video.container import open_container
+from longtake.video.decode import encoded
 
 
 class FilmRecord(BaseModel):
@@ -176,7 +166,9 @@ def _cited(answer: Answer) -> list[CitationRecord]:
         start, end = evidence.segment.start, evidence.segment.end
         words = quote(evidence.text, "film") if evidence.text else ""
         cited.append(
-            CitationRecord(start=start, end=end, clock=clock(start), source=evidence.source, material=words)
+            CitationRecord(
+                start=start, end=end, clock=clock(start), source=evidence.source, material=words
+            )
         )
     return cited
 

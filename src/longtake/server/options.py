@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from dataclasses import field
-from pathlib import Path
-from longtake.config import Settings
-from longtake.config import cache_folder
 import json
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
 
+from longtake.config import Settings, cache_folder
 
 PORT = 8750
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")

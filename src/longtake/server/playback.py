@@ -23,11 +23,11 @@ from av.container import OutputContainer
 from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
+from longtake.types import Segment
 from longtake.video.audio import RATE, Sound, listen
 from longtake.video.container import open_container, packets_of, readable_packets, video_stream
 from longtake.video.packets import UNKNOWN
 from longtake.video.video import Video
-from longtake.types import Segment
 
 Mode: TypeAlias = Literal["direct", "remux", "transcode"]
 

@@ -3,51 +3,38 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import logging
 import threading
 import time
-from collections.abc import AsyncGenerator
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-from typing import Any
-from longtake.errors import LongtakeError
-from longtake.server import events
-from longtake.server.events import ChangeNotifier
-from longtake.server.journal import ENDED
-from longtake.server.journal import RunRecord
-from longtake.server.journal import RunState
-from longtake.server.engine import Crash
-from longtake.server.engine import EngineLost
-from longtake._util.cancellation import Cancelled
-from longtake._util.cancellation import Stop
-from longtake._util.cancellation import stopping
-from longtake.types import Result
-import contextvars
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from dataclasses import replace
+from typing import Any
+
 from longtake import registry
+from longtake._util.cancellation import Cancelled, Stop, stopping
 from longtake.config import BudgetSettings
-from longtake.errors import BudgetSpent
-from longtake.errors import ConfigError
-from longtake.errors import RunError
-from longtake.errors import unknown
-from longtake.server.engine import Engine
+from longtake.errors import BudgetSpent, ConfigError, LongtakeError, RunError, unknown
+from longtake.runner.session import Session
+from longtake.server import events
+from longtake.server.engine import (
+    Crash,
+    Engine,
+    EngineLost,
+    Job,
+    JobRunner,
+    JobWorker,
+    limits_of,
+    open_session,
+    question_of,
+)
+from longtake.server.events import ChangeNotifier
 from longtake.server.films import FilmCatalog
-from longtake.server.journal import Ask
-from longtake.server.journal import Journal
-from longtake.server.journal import Kind
-from longtake.server.journal import new_id
+from longtake.server.journal import ENDED, Ask, Journal, Kind, RunRecord, RunState, new_id
 from longtake.server.library import ServedLibrary
 from longtake.server.options import ServeOptions
-from longtake.server.engine import Job
-from longtake.server.engine import JobRunner
-from longtake.server.engine import JobWorker
-from longtake.server.engine import limits_of
-from longtake.server.engine import open_session
-from longtake.server.engine import question_of
-from longtake.runner.session import Session
-
+from longtake.types import Result
 
 log = logging.getLogger("longtake.serve")
 

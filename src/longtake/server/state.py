@@ -9,13 +9,11 @@ from fastapi import Depends, HTTPException, Request
 
 from longtake.server.films import FilmCatalog
 from longtake.server.journal import Journal, RunRecord
-from longtake.server.library import ServedLibrary
+from longtake.server.library import ServedLibrary, Watcher
 from longtake.server.options import ServeOptions
-from longtake.server.runs import ServerRun
-from longtake.server.runs import RunPool
+from longtake.server.runs import RunPool, ServerRun
 from longtake.server.security import AccessKeys
 from longtake.server.uploads import Uploads
-from longtake.server.library import Watcher
 
 
 @dataclass(frozen=True)

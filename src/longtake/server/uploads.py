@@ -22,9 +22,9 @@ import httpx
 
 from longtake.config import MediaSettings
 from longtake.errors import ConfigError, MediaError
-from longtake.video.video import probe
 from longtake.server.films import SUFFIXES
 from longtake.server.options import ServeOptions
+from longtake.video.video import probe
 
 DRAFT = ".arriving-"
 AT_ONCE = 1 << 22

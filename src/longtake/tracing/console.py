@@ -7,8 +7,19 @@ from itertools import pairwise
 from typing import Any, TextIO
 
 from longtake._util.display import on_one_line
-from longtake.tracing.events import ChatCalled, Event, Failed, FramesSeen, Noted, RunStarted, ScoresSet, StepBegan, StepEnded, ToolCalled
 from longtake._util.timecode import clock
+from longtake.tracing.events import (
+    ChatCalled,
+    Event,
+    Failed,
+    FramesSeen,
+    Noted,
+    RunStarted,
+    ScoresSet,
+    StepBegan,
+    StepEnded,
+    ToolCalled,
+)
 
 LEVELS = " ▁▂▃▄▅▆▇█"
 STRIP = 48

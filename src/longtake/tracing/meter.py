@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from longtake.tracing.events import CAPTIONS_READ, SIGNALS, STAGE, ChatCalled, Event, FramesSeen, Noted, StepBegan
+from longtake.tracing.events import (
+    CAPTIONS_READ,
+    SIGNALS,
+    STAGE,
+    ChatCalled,
+    Event,
+    FramesSeen,
+    Noted,
+    StepBegan,
+)
 from longtake.types import Usage
 
 

@@ -16,7 +16,16 @@ from typing import TYPE_CHECKING
 
 from longtake import __version__
 from longtake.errors import MissingExtra
-from longtake.tracing.events import Answered, ChatCalled, Event, Failed, RunStarted, StepBegan, StepEnded, ToolCalled
+from longtake.tracing.events import (
+    Answered,
+    ChatCalled,
+    Event,
+    Failed,
+    RunStarted,
+    StepBegan,
+    StepEnded,
+    ToolCalled,
+)
 
 try:
     from opentelemetry import trace

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from longtake.tracing.events import Event
-from longtake.tracing.events import Noted
+
+from longtake.tracing.events import Event, Noted
 from longtake.tracing.trace import Trace
 
 

@@ -7,42 +7,34 @@ Whatever is dropped is reported.
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import hashlib
 import json
+import random
 import re
+import zipfile
 from collections import Counter
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Mapping
-from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
-from longtake.errors import ConfigError
-from longtake.types import Segment
-import random
+
 import numpy as np
 from numpy.typing import NDArray
+
 from longtake.algorithms import sampling
-from longtake.errors import LongtakeError
+from longtake.config import Settings, cache_folder
+from longtake.errors import ConfigError, LongtakeError
 from longtake.footage.protocol import Footage
-from longtake.perception.runtime import unit
-import contextlib
-import hashlib
-import zipfile
-from dataclasses import asdict
-from longtake.config import Settings
-from longtake.config import cache_folder
 from longtake.index.film import Film
 from longtake.perception.card_encoder import CardImageTextEncoder
-from longtake.perception.minilm import LONGEST
-from longtake.perception.minilm import bert_tokenizer
-from longtake.perception.protocols import ImageTextEncoder
 from longtake.perception.loader import PerceptionModels
+from longtake.perception.minilm import LONGEST, bert_tokenizer
+from longtake.perception.protocols import ImageTextEncoder
+from longtake.perception.runtime import unit
 from longtake.runner.session import open_store
-
+from longtake.types import Segment
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 Count = Callable[[str], int]

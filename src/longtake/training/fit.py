@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-from longtake.errors import MissingExtra
-from longtake.perception.retriever import EPSILON
-from longtake.perception.retriever import Shape
-import numpy as np
-from numpy.typing import NDArray
-from collections.abc import Sequence
-from longtake.perception.minilm import MeanPooling
-from longtake.training.data import Pairs
 import json
 import math
 import time
-from collections.abc import Callable
-from dataclasses import asdict
-from dataclasses import dataclass
-from dataclasses import field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from longtake.errors import ConfigError
-from longtake.errors import ModelError
-from longtake.errors import RunError
-from longtake.perception.retriever import initial
-from longtake.perception.retriever import network
-from longtake.perception.protocols import ImageEncoder
-from longtake.perception.retriever import CARD
-from longtake.perception.retriever import WEIGHTS
-from longtake.perception.retriever import RetrievalHead
-from longtake.perception.runtime import Compute
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from longtake.errors import ConfigError, MissingExtra, ModelError, RunError
+from longtake.perception.minilm import MeanPooling
+from longtake.perception.protocols import ImageEncoder
+from longtake.perception.retriever import (
+    CARD,
+    EPSILON,
+    WEIGHTS,
+    RetrievalHead,
+    Shape,
+    initial,
+    network,
+)
+from longtake.perception.runtime import Compute
+from longtake.training.data import Pairs
 
 PURPOSE = "training a retrieval head"
 
@@ -321,7 +317,12 @@ class _Training:
             for name, value in stored["weights"].items():
                 self.weights[name].copy_(value)
         self.adam.load_state_dict(stored["adam"])
-        return TrainingProgress(**stored["progress"]), stored["epoch"], stored["step"], stored["total"]
+        return (
+            TrainingProgress(**stored["progress"]),
+            stored["epoch"],
+            stored["step"],
+            stored["total"],
+        )
 
     def _save(self, progress: TrainingProgress, epoch: int, step: int, total: float) -> None:
         weights = {name: value.detach() for name, value in self.weights.items()}

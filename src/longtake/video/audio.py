@@ -14,12 +14,12 @@ from av.audio.stream import AudioStream
 from av.container import InputContainer
 from numpy.typing import NDArray
 
+from longtake._util.cancellation import check_stop
 from longtake.config import MediaSettings
 from longtake.errors import MediaError
+from longtake.types import Segment
 from longtake.video.container import discard_others, open_container, packets_of
 from longtake.video.packets import LONGEST
-from longtake._util.cancellation import check_stop
-from longtake.types import Segment
 
 RATE = 16_000
 """Samples per second; what speech recognisers expect."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from collections.abc import Mapping
-from dataclasses import dataclass
-from dataclasses import field
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
+
 import av
 import numpy as np
 from av.audio.frame import AudioFrame
@@ -16,20 +16,14 @@ from av.container import OutputContainer
 from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 from numpy.typing import NDArray
-from longtake.types import Pixels
-import tempfile
-from collections.abc import Iterator
-from collections.abc import Sequence
-from longtake.errors import MediaError
-from longtake.video.audio import RATE
-from longtake.video.audio import listen
-from longtake.video.subtitles import TimedText
-from longtake.video.subtitles import srt
-from longtake.video.video import Video
+
 from longtake._util.files import replacing
 from longtake._util.timecode import clock
-from longtake.types import Line
-from longtake.types import Segment
+from longtake.errors import MediaError
+from longtake.types import Line, Pixels, Segment
+from longtake.video.audio import RATE, listen
+from longtake.video.subtitles import TimedText, srt
+from longtake.video.video import Video
 
 
 @dataclass(frozen=True)

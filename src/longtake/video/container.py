@@ -9,24 +9,20 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
-from typing import NamedTuple
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
+
 import av
 from av.audio.stream import AudioStream
 from av.codec.hwaccel import HWAccel
 from av.container import InputContainer
-from av.stream import Discard
-from av.stream import Stream
+from av.stream import Discard, Stream
 from av.video.stream import VideoStream
+
 from longtake.config import MediaSettings
 from longtake.errors import MediaError
-from collections.abc import Sequence
-
 
 _Packet = TypeVar("_Packet", bound="av.Packet[Any]")
 

@@ -2,42 +2,41 @@
 
 from __future__ import annotations
 
-import io
-from pathlib import Path
-import numpy as np
-from av.video.frame import VideoFrame
-from av.video.reformatter import Interpolation
-from longtake.video import nvdec
-from longtake._util.files import replacing
-from longtake.types import Pixels
-from collections.abc import Iterator
-from contextlib import ExitStack
-from itertools import chain
-from typing import TypeAlias
-import av
-from av.container import InputContainer
-from av.video.codeccontext import VideoCodecContext
-from av.video.stream import VideoStream
-from longtake.config import MediaSettings
-from longtake.video.container import discard_others
-from longtake.video.container import open_container
-from longtake.video.container import packets_of
-from longtake.video.container import readable_packets
-from longtake.video.container import video_stream
-from longtake.video.packets import UNKNOWN
-from longtake.video.packets import PacketTable
-from longtake.video.packets import DecodeRun
-from longtake._util.cancellation import check_stop
 import contextvars
+import io
 import queue
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import TypeAlias
+
+import av
+import numpy as np
+from av.container import InputContainer
+from av.video.codeccontext import VideoCodecContext
+from av.video.frame import VideoFrame
+from av.video.reformatter import Interpolation
+from av.video.stream import VideoStream
+
+from longtake._util.cancellation import check_stop
+from longtake._util.files import replacing
 from longtake._util.process_pool import usable_cores
+from longtake.config import MediaSettings
 from longtake.tracing.events import note
-from longtake.video.packets import plan
-from longtake.video.packets import spans
+from longtake.types import Pixels
+from longtake.video import nvdec
+from longtake.video.container import (
+    discard_others,
+    open_container,
+    packets_of,
+    readable_packets,
+    video_stream,
+)
+from longtake.video.packets import UNKNOWN, DecodeRun, PacketTable, plan, spans
 
 
 def to_pixels(frame: VideoFrame, *, width: int | None, rotation: int, aspect: float) -> Pixels:
@@ -315,7 +314,9 @@ class _Readers:
             reader.close()
 
 
-def _pictures(reader: VideoReader, run: DecodeRun, shape: FrameShape, waiting: int) -> Iterator[Picture]:
+def _pictures(
+    reader: VideoReader, run: DecodeRun, shape: FrameShape, waiting: int
+) -> Iterator[Picture]:
     """Yield the wanted pictures of one run as pixels."""
 
     def convert(skip: bool) -> Iterator[Picture]:

@@ -15,23 +15,21 @@ They depend on the group before, so entry(5) is 0 and not 4.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias
+
 import numpy as np
 from av.container import InputContainer
 from av.video.stream import VideoStream
 from numpy.typing import NDArray
-from longtake.errors import MediaError
-from longtake.video.container import discard_others
-from longtake.video.container import packets_of
-from longtake.video.container import readable_packets
-from longtake._util.cancellation import check_stop
 
+from longtake._util.cancellation import check_stop
+from longtake.errors import MediaError
+from longtake.video.container import discard_others, packets_of, readable_packets
 
 Row: TypeAlias = tuple[int, int, bool, bool]
 """Presentation time, decoding time, whether a keyframe, whether shown."""

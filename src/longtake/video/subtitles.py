@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from longtake._util.timecode import clock
 import codecs
 import json
 import math
 import re
 import warnings
-from collections.abc import Iterable
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
-from typing import Any
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
+
 import av
 from av.subtitles.stream import SubtitleStream
+
+from longtake._util.timecode import clock, parse_time
 from longtake.config import MediaSettings
-from longtake.errors import ConfigError
-from longtake.errors import MediaError
-from longtake.video.container import check_plain_file
-from longtake.video.container import open_container
-from longtake.video.container import packets_of
-from longtake.video.container import readable_packets
-from longtake._util.timecode import parse_time
-from longtake.types import Line
-from longtake.types import Segment
+from longtake.errors import ConfigError, MediaError
+from longtake.types import Line, Segment
+from longtake.video.container import check_plain_file, open_container, packets_of, readable_packets
 
 if TYPE_CHECKING:
     import pysubs2

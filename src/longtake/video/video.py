@@ -18,16 +18,14 @@ from av.subtitles.stream import SubtitleStream
 from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
+from longtake._util.timecode import clock
 from longtake.config import MediaSettings
 from longtake.errors import MediaError
 from longtake.tracing.events import note
-from longtake.video.container import file_version, open_container, packets_of, video_stream
-from longtake.video.decode import FrameShape, Picture, fetch
-from longtake.video.decode import display_size
-from longtake.video.packets import PacketTable, read_packets
-from longtake.video.decode import decode_packet
-from longtake._util.timecode import clock
 from longtake.types import Frame, Segment
+from longtake.video.container import file_version, open_container, packets_of, video_stream
+from longtake.video.decode import FrameShape, Picture, decode_packet, display_size, fetch
+from longtake.video.packets import PacketTable, read_packets
 
 Positions: TypeAlias = NDArray[np.int64]
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longtake.algorithms import allocate, changepoint
-from longtake.algorithms.partition import PAPER, EventPartition, Samples
 from longtake.algorithms.novelty import resample
+from longtake.algorithms.partition import PAPER, EventPartition, Samples
 
 
 def random_film(seed, blocks, seconds, count, dim=12):

@@ -11,8 +11,8 @@ import pytest
 from drawings import KNOWN
 
 from longtake import cli
-from longtake.video.clip import Encoding, write_film
 from longtake.perception.efficientnet import EfficientNetLite2
+from longtake.video.clip import Encoding, write_film
 
 FEW = ("--set", "a4vl.events.max_feature_frames=42")
 """Encoding frames is what takes time here."""

@@ -17,12 +17,11 @@ from support.models import waiting
 from support.patience import PATIENCE
 
 from longtake import registry
-from longtake.cli.answers import longest_gap
+from longtake.cli.answers import StatusSink, longest_gap
 from longtake.cli.output import in_one_line, wrapped
-from longtake.cli.answers import StatusSink
 from longtake.config import load
-from longtake.tracing.events import ChatCalled, FramesSeen, RunStarted, StepBegan
 from longtake.runner.history import history_file, past_questions, remember
+from longtake.tracing.events import ChatCalled, FramesSeen, RunStarted, StepBegan
 
 MODEL = ("--model", "test/obliging", "--no-verify")
 

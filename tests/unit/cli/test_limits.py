@@ -12,13 +12,12 @@ from films import FILMS
 from support.patience import FOREVER, PATIENCE
 
 from longtake import registry
+from longtake._util.cancellation import Cancelled
 from longtake.cli.options import check_models
 from longtake.errors import ModelError
-from longtake.index.layers import NetworkLayer
-from longtake.index.layers import Pictures
-from longtake.runner.session import Session
+from longtake.index.layers import NetworkLayer, Pictures
 from longtake.runner.assignment import ModelAssignment
-from longtake._util.cancellation import Cancelled
+from longtake.runner.session import Session
 
 
 @pytest.fixture(autouse=True)

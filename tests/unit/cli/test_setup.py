@@ -12,10 +12,9 @@ import pytest
 from support.server import Send, completion, serve
 
 from longtake import config
-from longtake.config import vendors
 from longtake.cli import setup as command
-from longtake.cli.discovery import with_setting, write_setting
-from longtake.cli.discovery import Advice, Findings, advise
+from longtake.cli.discovery import Advice, Findings, advise, with_setting, write_setting
+from longtake.config import vendors
 from longtake.errors import ConfigError
 from longtake.llm import discovery
 

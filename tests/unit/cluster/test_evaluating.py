@@ -6,11 +6,11 @@ import pytest
 from processes import Captions
 from support.working import Inline
 
+from longtake._util.process_pool import Processes
 from longtake.cluster.evaluation import ClusterRun
 from longtake.errors import BudgetSpent
 from longtake.evals.items import BenchmarkQuestion
 from longtake.evals.runner import Solver, answer_one
-from longtake._util.process_pool import Processes
 from longtake.types import Question
 
 
@@ -18,7 +18,9 @@ def questions(*texts, videos=("v0", "v1", "v2")):
     asked = []
     for video in videos:
         for number, text in enumerate(texts):
-            asked.append(BenchmarkQuestion(f"{video}_{number}", video, Question(text, ("one", "two"))))
+            asked.append(
+                BenchmarkQuestion(f"{video}_{number}", video, Question(text, ("one", "two")))
+            )
     return asked
 
 

@@ -10,14 +10,13 @@ import pytest
 from films import Recipe, x264
 from support.working import Inline, make_film
 
+from longtake._util.process_pool import WorkerPool
 from longtake.cluster import indexing
-from longtake.cluster.indexing import ClusterIndexer
-from longtake.cluster.indexing import IndexTarget, for_workers, split_at_keyframes
+from longtake.cluster.indexing import ClusterIndexer, IndexTarget, for_workers, split_at_keyframes
 from longtake.config import CacheSettings, IndexSettings, Settings
 from longtake.index.tasks import tasks
-from longtake.perception.protocols import Heard, UnsupportedSpeech
 from longtake.perception.loader import PerceptionModels
-from longtake._util.process_pool import WorkerPool
+from longtake.perception.protocols import Heard, UnsupportedSpeech
 from longtake.runner.session import open_film
 from longtake.types import Line, Segment
 

@@ -6,9 +6,9 @@ import threading
 
 from support.working import alone_at_the_gate, take_turns
 
+from longtake._util.process_pool import Processes, worker_name
 from longtake.cluster.evaluation import Limits, SharedGate, shared_gates
 from longtake.llm.middleware import Gate, make_gate
-from longtake._util.process_pool import Processes, worker_name
 
 
 def test_workers_share_the_places_of_an_endpoint():

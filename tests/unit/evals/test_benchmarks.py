@@ -10,8 +10,8 @@ from films import pictures, x264
 from longtake.errors import ConfigError
 from longtake.evals.benchmarks import about, load
 from longtake.evals.benchmarks.mlvu import DEV
-from longtake.video.clip import write_film
 from longtake.registry import benchmarks
+from longtake.video.clip import write_film
 
 
 def items(name, folder, **options):

@@ -7,18 +7,16 @@ import json
 import pytest
 from support.footages import TestFootage
 
-from longtake.evals.calibration import fit_runs
-from longtake.evals.calibration import ReplayedRule, end
-from longtake.evals.calibration import passages as through
-from longtake.evals.calibration import Ending, corrected, of_run
-from longtake.evals.items import BenchmarkQuestion, LabelledQuestion
-from longtake.evals.runner import Scored
-from longtake.methods.auto.method import shipped
-from longtake.methods.baselines.method import Blind
-from longtake.llm.backends.scripted import ScriptedChat
-from longtake.runner.session import solve
 from longtake.agents.calibration import Calibration
 from longtake.agents.run import Run
+from longtake.evals.calibration import Ending, ReplayedRule, corrected, end, fit_runs, of_run
+from longtake.evals.calibration import passages as through
+from longtake.evals.items import BenchmarkQuestion, LabelledQuestion
+from longtake.evals.runner import Scored
+from longtake.llm.backends.scripted import ScriptedChat
+from longtake.methods.auto.method import shipped
+from longtake.methods.baselines.method import Blind
+from longtake.runner.session import solve
 from longtake.types import Question
 
 QUESTION = Question("Who leaves?", ("a", "b", "c", "d"))
@@ -37,7 +35,9 @@ def scored():
         supported = number % 2 == 0
         cheap = stage("cheap", "A" if supported else "B", 100, supported=float(supported))
         dear = stage("dear", "C" if number % 16 == 3 else "A", 50_000, supported=1.0)
-        items.append(LabelledQuestion(BenchmarkQuestion(f"q{number}", f"film {number % 8}", QUESTION), "A"))
+        items.append(
+            LabelledQuestion(BenchmarkQuestion(f"q{number}", f"film {number % 8}", QUESTION), "A")
+        )
         rows.append({"status": "answered", "choice": dear["choice"], "stages": [cheap, dear]})
         right.append(dear["choice"] == "A")
     return Scored(items, rows, right)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from longtake.evals.experiment import frames_in_one_call, with_profile_model
 from longtake.evals.benchmarks.lab import lab
+from longtake.evals.experiment import frames_in_one_call, with_profile_model
 from longtake.evals.runner import Solver, answer_one
-from longtake.runner.session import Session
 from longtake.runner.assignment import ModelAssignment
+from longtake.runner.session import Session
 
 
 @pytest.fixture(scope="module")

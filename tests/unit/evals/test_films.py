@@ -62,6 +62,8 @@ def test_where_nothing_tells_an_abstention_is_right_and_an_error_is_not():
 
 
 def test_any_accepted_phrase_is_right():
-    item = LabelledQuestion(BenchmarkQuestion("q", "v", Question("Which?")), "Webb", accepted=("the telescope",))
+    item = LabelledQuestion(
+        BenchmarkQuestion("q", "v", Question("Which?")), "Webb", accepted=("the telescope",)
+    )
     assert sound(item, {"status": "answered", "text": "It is the Telescope."})
     assert not sound(item, {"status": "answered", "text": "Webbed feet"})

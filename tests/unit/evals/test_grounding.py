@@ -8,15 +8,17 @@ import pytest
 
 from longtake.errors import ConfigError
 from longtake.evals.benchmarks import load
-from longtake.evals.scoring import measure_citations
 from longtake.evals.items import BenchmarkQuestion, LabelledQuestion
+from longtake.evals.scoring import measure_citations
 from longtake.types import Question, Segment
 
 HEAD = "video_id,frame_count,width,height,question,answer,qid,type,a0,a1,a2,a3,a4\n"
 
 
 def item(*evidence):
-    return LabelledQuestion(BenchmarkQuestion("q", "v", Question("What?", ("a", "b"))), "A", {}, evidence)
+    return LabelledQuestion(
+        BenchmarkQuestion("q", "v", Question("What?", ("a", "b"))), "A", {}, evidence
+    )
 
 
 def test_precision_and_recall_are_those_of_right_answers():

@@ -12,12 +12,11 @@ import pytest
 
 from longtake.errors import MissingExtra, RunError
 from longtake.evals import report
-from longtake.evals.items import BenchmarkQuestion, Benchmark, LabelledQuestion
-from longtake.evals.report import markdown
-from longtake.evals.runs import list_errors
 from longtake.evals.html_report import html_report
+from longtake.evals.items import Benchmark, BenchmarkQuestion, LabelledQuestion
 from longtake.evals.presets import Published
-from longtake.evals.runs import RunFolder
+from longtake.evals.report import markdown
+from longtake.evals.runs import RunFolder, list_errors
 from longtake.types import Question
 
 USAGE = {"frames": 4, "calls": 2, "tokens_in": 90, "tokens_out": 10, "seconds": 1.5, "cost": 0.01}
@@ -184,7 +183,10 @@ def test_errors_are_listed_by_frequency_and_the_rest_counted(tmp_path):
     run = RunFolder(reported.folder)
     for number, error in enumerate("aabcdefg"):
         run.append({"id": f"q{number}", "status": "error", "error": error, "usage": USAGE})
-    items = [LabelledQuestion(BenchmarkQuestion(f"q{i}", "v", Question("Why?", ("one", "two"))), "A") for i in range(8)]
+    items = [
+        LabelledQuestion(BenchmarkQuestion(f"q{i}", "v", Question("Why?", ("one", "two"))), "A")
+        for i in range(8)
+    ]
     failed = report.read(run, Benchmark("toy", items, None))
     assert failed.ended == "8 error"
     assert failed.errors == {"a": 2, "b": 1, "c": 1, "d": 1, "e": 1, "f": 1, "g": 1}

@@ -13,16 +13,15 @@ from pathlib import Path
 import pytest
 from processes import SECRET, Captions, masked
 
+from longtake._util.process_pool import spawn
 from longtake.config import AnswerSettings, Settings
 from longtake.config.entries import OpenAIEntry
 from longtake.errors import LongtakeError, RunError
-from longtake.evals.items import BenchmarkQuestion, Benchmark, LabelledQuestion
-from longtake.evals.runner import evaluate, specify
+from longtake.evals.items import Benchmark, BenchmarkQuestion, LabelledQuestion
+from longtake.evals.runner import Solver, evaluate, specify
 from longtake.evals.runs import RunFolder, differences
-from longtake.evals.runner import Solver
-from longtake._util.process_pool import spawn
-from longtake.runner.session import Session
 from longtake.runner.assignment import ModelAssignment
+from longtake.runner.session import Session
 from longtake.types import Question
 
 OPTIONS = ("one", "two")

@@ -38,7 +38,9 @@ def test_words_are_compared_without_case_articles_and_marks():
 
 def test_items_without_labels_cannot_be_scored():
     with pytest.raises(ValueError, match="no public label"):
-        correct(LabelledQuestion(BenchmarkQuestion("q", "v", Question("?", ("a", "b"))), None), "A", "")
+        correct(
+            LabelledQuestion(BenchmarkQuestion("q", "v", Question("?", ("a", "b"))), None), "A", ""
+        )
 
 
 def test_clustered_error_by_hand():
@@ -91,7 +93,9 @@ def test_a_paired_difference_is_antisymmetric_and_inside_its_interval(rows):
 
 def test_by_tag():
     items = [
-        LabelledQuestion(BenchmarkQuestion(str(i), "v", Question("?", ("a", "b"))), "A", {"type": "xy"[i % 2]})
+        LabelledQuestion(
+            BenchmarkQuestion(str(i), "v", Question("?", ("a", "b"))), "A", {"type": "xy"[i % 2]}
+        )
         for i in range(4)
     ]
     rates = by_tag(items, [True, False, True, True], "type")

@@ -8,12 +8,12 @@ import pytest
 from processes import Captions
 
 from longtake import registry
+from longtake.agents.team import Member, read_team, write_team
 from longtake.errors import RunError
-from longtake.evals.items import BenchmarkQuestion, Benchmark, LabelledQuestion
+from longtake.evals.items import Benchmark, BenchmarkQuestion, LabelledQuestion
 from longtake.evals.runs import RunFolder
 from longtake.evals.selection import estimates, select
 from longtake.runner.session import Session
-from longtake.agents.team import Member, read_team, write_team
 from longtake.types import Question
 
 OPTIONS = ("one", "two", "three")
@@ -30,7 +30,9 @@ LIBRARY = [
 
 def unlabelled(count=4, question="Question {}?", options=OPTIONS):
     items = [
-        LabelledQuestion(BenchmarkQuestion(f"q{i}", f"v{i % 2}", Question(question.format(i), options)), None)
+        LabelledQuestion(
+            BenchmarkQuestion(f"q{i}", f"v{i % 2}", Question(question.format(i), options)), None
+        )
         for i in range(count)
     ]
     return Benchmark("toy", items, Captions())

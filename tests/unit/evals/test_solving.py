@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from processes import Captions
 
-from longtake.evals.items import BenchmarkQuestion
 from longtake.evals.benchmarks.lab import LabSource
+from longtake.evals.items import BenchmarkQuestion
 from longtake.evals.runner import Solver, answer_one, file_name
-from longtake.runner.session import Session
 from longtake.runner.assignment import ModelAssignment
+from longtake.runner.session import Session
 from longtake.types import GIVEN, Question
 
 TOPIC = Question("What is this film mostly about?", ("kitchen", "garden", "office", "travel"))

@@ -8,8 +8,7 @@ from scenes import lengths, make_scenes
 
 from longtake.algorithms.partition import EventPartition
 from longtake.algorithms.shots import tile_colours
-from longtake.index.film import _measure, measured, partition, sample_times
-from longtake.index.film import Film
+from longtake.index.film import Film, _measure, measured, partition, sample_times
 from longtake.index.store import Store
 from longtake.video import decode
 from longtake.video.packets import PacketTable
@@ -73,9 +72,7 @@ def test_the_second_time_nothing_is_decoded_and_nothing_computed(scenes, store, 
 def test_two_films_at_once_build_once(scenes, store, monkeypatch):
     made = film(scenes, store)
     built = []
-    monkeypatch.setattr(
-        "longtake.index.film._measure", lambda *a: built.append(1) or _measure(*a)
-    )
+    monkeypatch.setattr("longtake.index.film._measure", lambda *a: built.append(1) or _measure(*a))
     measured(made, EventPartition())
     measured(film(scenes, store), EventPartition())
     assert built == [1]

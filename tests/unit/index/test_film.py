@@ -9,16 +9,15 @@ from films import FILMS, Recipe, read_number, x264
 
 from longtake.config import IndexSettings, Settings
 from longtake.errors import MediaError
-from longtake.tracing.events import Noted, Stream
 from longtake.index.film import Film
-from longtake.index.source import PIECE, fingerprint
 from longtake.index.layers import CHUNK, Glimpses
-from longtake.index.source import load_video
+from longtake.index.source import PIECE, fingerprint, load_video
 from longtake.index.store import LayerKey, Store
 from longtake.index.tasks import tasks
-from longtake.video import decode
+from longtake.tracing.events import Noted, Stream
 from longtake.tracing.sinks import Recorder
 from longtake.types import Segment
+from longtake.video import decode
 
 LONG = Recipe("long.mp4", x264(fps=Fraction(4), gop=8), count=4 * 200)
 

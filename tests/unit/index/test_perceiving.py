@@ -10,18 +10,18 @@ from films import FILMS, pictures, x264
 
 from longtake.config import PerceptionSettings
 from longtake.errors import MissingExtra
-from longtake.tracing.events import Stream
 from longtake.index.film import Film
-from longtake.index.tasks import glance, spread
 from longtake.index.search import covered, search
-from longtake.index.text_layers import TILE
 from longtake.index.store import Store
-from longtake.video.audio import RATE
-from longtake.video.clip import write_film
-from longtake.perception.protocols import Heard, TextBox, UnsupportedSpeech
+from longtake.index.tasks import glance, spread
+from longtake.index.text_layers import TILE
 from longtake.perception.loader import PerceptionModels
+from longtake.perception.protocols import Heard, TextBox, UnsupportedSpeech
+from longtake.tracing.events import Stream
 from longtake.tracing.sinks import Recorder
 from longtake.types import Line, Segment
+from longtake.video.audio import RATE
+from longtake.video.clip import write_film
 
 
 class Ear:

@@ -12,8 +12,8 @@ from processes import hold_film
 from support.patience import PATIENCE
 
 from longtake.errors import RunError
-from longtake.tracing.events import Stream
 from longtake.index.store import LayerKey, Store, _save
+from longtake.tracing.events import Stream
 from longtake.tracing.sinks import Recorder
 
 KEY = LayerKey("rows", 1, {"fps": 1.0})

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from longtake._util.timecode import clock
 from longtake.lab.model import LabChat, LabModel
 from longtake.llm.chat import Image, Message, Options, say
-from longtake._util.timecode import clock
 
 CHOICE = {
     "type": "object",

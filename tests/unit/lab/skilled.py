@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from unit.lab.asking import model
 
+from longtake._util.timecode import clock
 from longtake.lab.film import make_world
 from longtake.lab.footage import LabFootage
 from longtake.llm.chat import Image, Options, say
-from longtake._util.timecode import clock
 
 WORLD = make_world(3, 30, 80)
 SCRIPT = WORLD.script

@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 from unit.lab.asking import CHOICE, answered, model, reply, shown, spoken_in
 
+from longtake._util.timecode import clock
 from longtake.config import Settings
 from longtake.errors import ConfigError
-from longtake.lab.model import LabModel, parse
-from longtake.lab.frame_code import FrameMoment
-from longtake.lab.prompt import Eyes
 from longtake.lab.film import make_world
 from longtake.lab.footage import LabFootage
+from longtake.lab.frame_code import FrameMoment
+from longtake.lab.model import LabModel, parse
 from longtake.lab.profile import PROFILE, ModelProfile, Profile
+from longtake.lab.prompt import Eyes
 from longtake.llm.catalog import ModelCatalog
 from longtake.llm.chat import Image, Options, request_hash, say
-from longtake._util.timecode import clock
 from longtake.types import Frame
 
 WORLDS = [make_world(seed, 40, 80) for seed in (0, 1, 2)]

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from longtake.lab import frame_code
-from longtake.lab.frame_code import FrameMoment, read, stamp
 from longtake.lab.drawing import Painter
+from longtake.lab.frame_code import FrameMoment, read, stamp
 from longtake.lab.world import make_script
 
 MOMENTS = st.builds(

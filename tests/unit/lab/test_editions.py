@@ -10,11 +10,11 @@ import pytest
 from unit.lab.asking import answered, model, reply, shown
 
 from longtake.errors import ConfigError
-from longtake.lab.model import LabChat, LabModel, parse
-from longtake.lab.prompt import Eyes
 from longtake.lab.film import make_world
 from longtake.lab.footage import LabFootage
+from longtake.lab.model import LabChat, LabModel, parse
 from longtake.lab.profile import LAB_2, PROFILE, profile_named
+from longtake.lab.prompt import Eyes
 from longtake.lab.questions import questions_json
 from longtake.llm.chat import Options
 

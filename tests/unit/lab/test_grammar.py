@@ -4,8 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from longtake.lab.facts import Deed, Person, Presence, Saying, Sighting, Sign, Thing
-from longtake.lab.facts import facts_in, sentence, wish, wished_in
+from longtake.lab.facts import (
+    Deed,
+    Person,
+    Presence,
+    Saying,
+    Sighting,
+    Sign,
+    Thing,
+    facts_in,
+    sentence,
+    wish,
+    wished_in,
+)
 from longtake.lab.queries import joined
 from longtake.lab.world import make_script
 

@@ -12,14 +12,14 @@ from pydantic import BaseModel, Field
 from support.listening import listening
 from unit.lab.asking import fields, model, shown, spoken_in
 
-import longtake.methods
 import longtake.agents
+import longtake.methods
+from longtake._util.timecode import clock
+from longtake.agents.team import Member
 from longtake.lab.film import make_world
 from longtake.lab.footage import LabFootage
 from longtake.llm.chat import Options, ToolSpec, say
 from longtake.llm.structured.schema import schema_for
-from longtake.agents.team import Member
-from longtake._util.timecode import clock
 from longtake.types import Segment
 
 WORLD = make_world(3, 30, 80)

@@ -7,12 +7,10 @@ import re
 import pytest
 
 from longtake.lab import vocabulary as v
-from longtake.lab.facts import Deed, fits
+from longtake.lab.facts import Deed, facts_in, fits, wished_in
 from longtake.lab.film import make_world
-from longtake.lab.facts import facts_in, wished_in
-from longtake.lab.queries import FORMS, deed_in, query_in, scope_segment
+from longtake.lab.queries import FORMS, deed_in, option_of, query_in, scope_segment, solve
 from longtake.lab.questions import KINDS, within
-from longtake.lab.queries import option_of, solve
 from longtake.types import LETTERS
 
 SEEDS = (0, 1, 2, 3)

@@ -13,13 +13,12 @@ from pydantic import BaseModel, Field
 from unit.lab.asking import fields, reply, shown, spoken_in
 from unit.lab.skilled import FOOTAGE, LIST, SCRIPT, SHARP, WORLD, frames, noted, question
 
-from longtake.lab.skills import LISTS
-from longtake.lab.skills import VALUES
-from longtake.llm.chat import Image, Options, say
-from longtake.llm.structured.schema import schema_for
+from longtake._util.timecode import clock
 from longtake.agents.run import Agent
 from longtake.agents.votes import Opinion, group_answers, peer_scores
-from longtake._util.timecode import clock
+from longtake.lab.skills import LISTS, VALUES
+from longtake.llm.chat import Image, Options, say
+from longtake.llm.structured.schema import schema_for
 from longtake.types import Question, Segment
 
 

@@ -9,10 +9,10 @@ from pydantic import BaseModel
 from unit.lab.asking import fields, model, reply, shown, spoken_in
 from unit.lab.skilled import SCRIPT, SHARP, noted, question
 
-from longtake.llm.structured.schema import Letter, schema_for
-from longtake.llm.structured.ask import ask
-from longtake.agents.tools import tool, use_tools
 from longtake._util.timecode import clock
+from longtake.agents.tools import tool, use_tools
+from longtake.llm.structured.ask import ask
+from longtake.llm.structured.schema import Letter, schema_for
 
 
 class Plan(BaseModel):

@@ -7,17 +7,17 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel, Field
 
+from longtake.agents.answer import ReasonedChoice
+from longtake.agents.votes import Groups
 from longtake.lab.forms import form_in, is_form, tools_in
+from longtake.llm.structured.form import ReplyForm
+from longtake.llm.structured.schema import Letter, follow, schema_for
 from longtake.methods.symphony.grounding import ScoreReply, ToolReply
 from longtake.methods.symphony.method import PlanReply, VerdictReply
 from longtake.methods.symphony.perception import SubtitlesReply
 from longtake.methods.videoagent.method import ConfidenceReply, WishesReply
 from longtake.methods.videodetective.plan import OptionDecomposition, TimelineReply
 from longtake.methods.videodetective.scenes import ReportReply
-from longtake.llm.structured.schema import Letter, follow, schema_for
-from longtake.agents.answer import ReasonedChoice
-from longtake.llm.structured.form import ReplyForm
-from longtake.agents.votes import Groups
 from longtake.types import Question
 
 QUESTION = Question("Who?", ("the man", "the dog"))

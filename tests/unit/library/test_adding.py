@@ -7,10 +7,9 @@ import shutil
 import pytest
 from unit.library.shelf import add, film
 
-from longtake.library.add import Adder, rebuild
-from longtake.library.collection import problems, status
-from longtake.library.add import watch
+from longtake.library.add import Adder, rebuild, watch
 from longtake.library.catalog import parse
+from longtake.library.collection import problems, status
 
 
 def states(report):

@@ -10,20 +10,19 @@ import pytest
 from longtake.config import AnswerSettings, BudgetSettings, Settings
 from longtake.errors import MediaError
 from longtake.lab.encoder import LabEncoder
-from longtake.lab.footage import LabFootage
 from longtake.lab.facts import sentence
+from longtake.lab.footage import LabFootage
 from longtake.lab.library import make_library
 from longtake.library import Library, ask_library
 from longtake.library.catalog import Facts
-from longtake.library.segments import FilmRows
-from longtake.library.segments import material_of_footage, rows_of
-from longtake.video.container import NO_FILE
+from longtake.library.segments import FilmRows, material_of_footage, rows_of
 from longtake.llm import catalog
 from longtake.llm.backends.scripted import ScriptedChat
 from longtake.perception.loader import PerceptionModels
-from longtake.runner.session import Session
 from longtake.runner.assignment import ModelAssignment
+from longtake.runner.session import Session
 from longtake.types import Question
+from longtake.video.container import NO_FILE
 
 WORLD = make_library(5, 3, first_seed=40, questions=40)
 SESSION = Session(Settings(), ModelAssignment(("lab/acuity=1,latency=0",)))

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from longtake.library.search import without_copies, same_clip
-from longtake.library.segments import StoredRow
-from longtake.library.segments import prints_of
+from longtake.library.search import same_clip, without_copies
+from longtake.library.segments import StoredRow, prints_of
 from longtake.types import Line, Segment
 
 

@@ -9,12 +9,21 @@ import pytest
 from unit.library.shelf import SETTINGS, film
 
 from longtake.config import Settings
-from longtake.library.overview import FORMATS, as_json, ffmetadata, markdown, webvtt, youtube
-from longtake.library.overview import Chapter, FilmOverview, make_overview, quote
+from longtake.library.overview import (
+    FORMATS,
+    Chapter,
+    FilmOverview,
+    as_json,
+    ffmetadata,
+    make_overview,
+    markdown,
+    quote,
+    webvtt,
+    youtube,
+)
 from longtake.llm import catalog
 from longtake.llm.backends.scripted import ScriptedChat
-from longtake.runner.session import Session
-from longtake.runner.session import open_film
+from longtake.runner.session import Session, open_film
 from longtake.types import Line, Segment
 
 OVERVIEW = FilmOverview(

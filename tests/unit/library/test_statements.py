@@ -6,9 +6,14 @@ import pytest
 
 from longtake.library.ask import PASSAGES, candidates
 from longtake.library.catalog import Entry
-from longtake.library.search import FilmHits, LibrarySearchResult, FoundMoment
+from longtake.library.search import (
+    NOTHING,
+    FilmHits,
+    FoundMoment,
+    LibrarySearchResult,
+    SentenceMatcher,
+)
 from longtake.library.segments import query_words
-from longtake.library.search import NOTHING, SentenceMatcher
 from longtake.types import Question, Segment
 
 
@@ -51,7 +56,8 @@ def test_two_sentences_of_a_film_may_state_a_question_of_two_parts():
 
 def hits(name, stated, *starts):
     moments = tuple(
-        FoundMoment(start, Segment(start, start + 10), 0.5, sure=False, sources=()) for start in starts
+        FoundMoment(start, Segment(start, start + 10), 0.5, sure=False, sources=())
+        for start in starts
     )
     return FilmHits(Entry(name, name, 60.0), 1.0, moments, stated)
 

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longtake.errors import ConfigError
-from longtake.library.catalog import Entry
-from longtake.library.catalog import parse
+from longtake.library.catalog import Entry, parse
 
 LECTURE = Entry(
     "f1",

@@ -7,11 +7,11 @@ import pytest
 from films import FILMS, pictures, x264
 
 from longtake.errors import MediaError
+from longtake.types import Segment
 from longtake.video.audio import RATE, audio_stream, listen
+from longtake.video.clip import write_film
 from longtake.video.container import open_container
 from longtake.video.video import Video
-from longtake.video.clip import write_film
-from longtake.types import Segment
 
 BEEPS = (2.0, 5.5, 9.25)
 

@@ -12,9 +12,9 @@ from films import FILMS, Recipe, numbered, pictures, x264
 
 from longtake.config import MediaSettings
 from longtake.errors import MediaError
+from longtake.video.clip import Encoding, write_film
 from longtake.video.container import open_container
 from longtake.video.video import Video
-from longtake.video.clip import Encoding, write_film
 
 
 @pytest.fixture

@@ -7,12 +7,11 @@ import pytest
 from films import pictures, read_number
 
 from longtake.errors import MediaError
+from longtake.types import Line, Segment
 from longtake.video.audio import RATE, listen
-from longtake.video.clip import cut, write_subtitles
+from longtake.video.clip import Encoding, cut, write_film, write_subtitles
 from longtake.video.subtitles import read_subtitles
 from longtake.video.video import Video
-from longtake.video.clip import Encoding, write_film
-from longtake.types import Line, Segment
 
 
 @pytest.fixture(scope="module")

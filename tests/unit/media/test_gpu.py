@@ -6,8 +6,8 @@ import pytest
 from longtake.config import MediaSettings
 from longtake.errors import ConfigError
 from longtake.video import decode, nvdec
-from longtake.video.video import Video
 from longtake.video.clip import write_film
+from longtake.video.video import Video
 
 GPU = nvdec._obstacle() == ""
 

@@ -11,10 +11,10 @@ from films import Recipe, read_number, x264
 from longtake.config import Settings
 from longtake.index.film import Film
 from longtake.index.store import Store
+from longtake.types import Segment
 from longtake.video.audio import RATE, listen
 from longtake.video.packets import LONGEST
 from longtake.video.video import STILL, Video, sample_times
-from longtake.types import Segment
 
 DAY = 24 * 3600.0
 

@@ -9,9 +9,9 @@ from films import numbered
 
 from longtake.config import MediaSettings
 from longtake.errors import MediaError
+from longtake.types import Line, Segment
 from longtake.video.subtitles import embedded_subtitles, read_subtitles, sidecar
 from longtake.video.video import Video
-from longtake.types import Line, Segment
 
 SRT = (
     "1\n00:00:01,000 --> 00:00:02,500\n<i>Hello</i>,\nyou there.\n\n"

@@ -14,15 +14,21 @@ from support.clocks import TurnedClock
 
 from longtake import config, registry
 from longtake.config import Settings, merge
-from longtake.config.entries import ENTRIES, LabEntry, ModelEntry, OpenAIEntry, RecordedEntry, ScriptedEntry
+from longtake.config.entries import (
+    ENTRIES,
+    LabEntry,
+    ModelEntry,
+    OpenAIEntry,
+    RecordedEntry,
+    ScriptedEntry,
+)
+from longtake.config.overlay import Layer, number, tunable
 from longtake.errors import ConfigError, ModelError
-from longtake.tracing.events import RunStarted, Stream
 from longtake.llm.backend import Backend, Opening
-from longtake.llm.middleware import Cached, ReplyStore
 from longtake.llm.catalog import ModelCatalog, load_backend
 from longtake.llm.chat import Card, Message, Options, Reply, Unavailable, say
-from longtake.llm.middleware import Traced
-from longtake.config.overlay import Layer, number, tunable
+from longtake.llm.middleware import Cached, ReplyStore, Traced
+from longtake.tracing.events import RunStarted, Stream
 from longtake.tracing.jsonl import JsonlSink
 
 HELLO = [say("user", "Hello?")]
@@ -221,7 +227,9 @@ def test_its_fields_are_trusted_unless_it_says_otherwise() -> None:
 def test_it_can_be_named_by_its_address() -> None:
     book = configured(backend=f"{__name__}:Echo", greeting="hey")
     assert book.open("mine").complete(HELLO, Options()).text == "hey: Hello?"
-    assert ModelCatalog(Settings()).open("echo/hey").complete(HELLO, Options()).text == "hey: Hello?"
+    assert (
+        ModelCatalog(Settings()).open("echo/hey").complete(HELLO, Options()).text == "hey: Hello?"
+    )
 
 
 def test_what_is_not_a_backend_is_refused_with_the_reason() -> None:

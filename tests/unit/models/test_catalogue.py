@@ -5,16 +5,20 @@ from support.server import completion, serve
 
 from longtake import config
 from longtake.config import Settings, merge
-from longtake.config.entries import BUILTIN_MODELS, LocalEntry, ModelEntry, OpenAIEntry, SocraticEntry
+from longtake.config.entries import (
+    BUILTIN_MODELS,
+    LocalEntry,
+    ModelEntry,
+    OpenAIEntry,
+    SocraticEntry,
+)
+from longtake.config.overlay import Layer
 from longtake.errors import ConfigError, ModelError
 from longtake.llm.backends.local import LocalChat, LocalWeights
-from longtake.llm.middleware import ReplyStore
 from longtake.llm.catalog import ModelCatalog
-from longtake.llm.chat import Card, Options, say
-from longtake.llm.discovery import KEYS, bound_key
-from longtake.llm.discovery import suggestions
-from longtake.llm.chat import HERE, price_of
-from longtake.config.overlay import Layer
+from longtake.llm.chat import HERE, Card, Options, price_of, say
+from longtake.llm.discovery import KEYS, bound_key, suggestions
+from longtake.llm.middleware import ReplyStore
 
 HELLO = [say("user", "Hello?")]
 

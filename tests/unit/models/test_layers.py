@@ -14,13 +14,20 @@ from support.patience import PATIENCE
 
 from longtake.config import BudgetSettings
 from longtake.errors import BudgetSpent, ModelError
-from longtake.tracing.events import ChatCalled
 from longtake.llm.backends.scripted import ScriptedChat
 from longtake.llm.budget import Ledger
-from longtake.llm.middleware import FILE, Cached, ReplyStore
-from longtake.llm.chat import Card, Image, Options, Reply, Unavailable, request_hash, say
-from longtake.llm.middleware import Budgeted, Gate, Limited, Retrying, Traced
-from longtake.llm.chat import Price
+from longtake.llm.chat import Card, Image, Options, Price, Reply, Unavailable, request_hash, say
+from longtake.llm.middleware import (
+    FILE,
+    Budgeted,
+    Cached,
+    Gate,
+    Limited,
+    ReplyStore,
+    Retrying,
+    Traced,
+)
+from longtake.tracing.events import ChatCalled
 from longtake.types import Answer, Frame, Usage
 
 HELLO = [say("user", "Hello?")]

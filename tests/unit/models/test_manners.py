@@ -18,15 +18,20 @@ from longtake.config import CacheSettings, Settings
 from longtake.config.entries import OpenAIEntry
 from longtake.llm import capabilities
 from longtake.llm.backends.openai import LOOPBACK_SECONDS, OpenAIChat
+from longtake.llm.capabilities import (
+    FAILED_WHOLE,
+    REMEMBERED,
+    Capabilities,
+    KnownCapabilities,
+    remembered,
+)
 from longtake.llm.catalog import ModelCatalog
 from longtake.llm.chat import Card, Options, Unavailable, say
 from longtake.llm.http import Endpoint
 from longtake.llm.middleware import Retrying, introduced
-from longtake.llm.capabilities import FAILED_WHOLE, REMEMBERED, KnownCapabilities, Capabilities, remembered
 from longtake.llm.probe import probe
-from longtake.llm.structured.schema import Letter, schema_for
-from longtake.llm.structured.schema import matches_schema, strict_schema
 from longtake.llm.structured.ask import ask
+from longtake.llm.structured.schema import Letter, matches_schema, schema_for, strict_schema
 from longtake.types import Question
 
 HELLO = [say("user", "Which? Reply in JSON.")]
@@ -317,7 +322,9 @@ def test_a_model_that_never_manages_a_whole_form_is_asked_for_its_fields() -> No
             return completion("Well, who knows.")
         return completion("B" if "letter" in asked else "3")
 
-    manner = Capabilities(KnownCapabilities(verdicts=dict.fromkeys(capabilities.LADDER[:4], "refused")))
+    manner = Capabilities(
+        KnownCapabilities(verdicts=dict.fromkeys(capabilities.LADDER[:4], "refused"))
+    )
     with serve(act) as served:
         for _ in range(FAILED_WHOLE):
             said = ask(chat_at(served, manner), "baselines/blind", Said, **told())

@@ -12,10 +12,20 @@ from support.server import Request, Send, completion, serve
 
 from longtake.errors import ConfigError, ModelError
 from longtake.llm.backends.openai import OpenAIChat
-from longtake.llm.chat import Card, Image, Message, Options, ToolCall, ToolSpec, Unavailable, Unsupported, say
+from longtake.llm.chat import (
+    Card,
+    Image,
+    Message,
+    Options,
+    Price,
+    ToolCall,
+    ToolSpec,
+    Unavailable,
+    Unsupported,
+    say,
+)
 from longtake.llm.hosts import is_loopback
 from longtake.llm.http import Endpoint
-from longtake.llm.chat import Price
 from longtake.types import Frame
 
 HELLO = [say("system", "Be brief."), say("user", "Hello?")]

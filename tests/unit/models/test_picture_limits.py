@@ -12,9 +12,9 @@ from support.server import Request, Send, Served, completion, serve
 from longtake.errors import ModelError
 from longtake.llm.backends.openai import OpenAIChat
 from longtake.llm.chat import Card, Image, Options, Unavailable, say
-from longtake.llm.openai_protocol import max_images, refuses_pictures
 from longtake.llm.http import Endpoint
 from longtake.llm.middleware import Retrying
+from longtake.llm.openai_protocol import max_images, refuses_pictures
 from longtake.types import Frame
 
 

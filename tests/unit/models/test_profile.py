@@ -5,14 +5,19 @@ from support.server import Send, serve
 
 from longtake.config import Settings
 from longtake.config.entries import OpenAIEntry
+from longtake.llm.capabilities import (
+    Capabilities,
+    KnownCapabilities,
+    card_with,
+    parameters,
+    why_small,
+)
+from longtake.llm.chat import Card
 from longtake.methods.base import configure
 from longtake.methods.videoagent.method import VideoAgent
-from longtake.llm.chat import Card
-from longtake.llm.capabilities import KnownCapabilities, Capabilities, card_with
-from longtake.llm.capabilities import parameters, why_small
 from longtake.registry import methods
-from longtake.runner.session import Session
 from longtake.runner.assignment import ModelAssignment
+from longtake.runner.session import Session
 
 
 @pytest.mark.parametrize(

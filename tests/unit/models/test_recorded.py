@@ -7,10 +7,10 @@ import pytest
 from support.listening import listening
 
 from longtake.errors import ModelError
-from longtake.tracing.events import ChatCalled
 from longtake.llm.backends.recorded import RecordedChat, Recording
 from longtake.llm.chat import Card, Image, Message, Options, describe, request_hash, say
 from longtake.prompts.quoting import quote
+from longtake.tracing.events import ChatCalled
 from longtake.types import Frame
 
 CARD = Card("m")

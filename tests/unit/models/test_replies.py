@@ -6,9 +6,17 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from longtake.llm.structured.schema import Brief, Letter, bounded_schema, decisive_fields, in_words, single_field_type, schema_for
-from longtake.llm.structured.reader import UnreadableReply, parse_reply
 from longtake.llm.structured.cleanup import split_thinking
+from longtake.llm.structured.reader import UnreadableReply, parse_reply
+from longtake.llm.structured.schema import (
+    Brief,
+    Letter,
+    bounded_schema,
+    decisive_fields,
+    in_words,
+    schema_for,
+    single_field_type,
+)
 from longtake.types import Question
 
 QUESTION = Question("Who?", ("the man", "the dog", "the cat"))
@@ -48,7 +56,9 @@ class Wishes(BaseModel):
     ],
 )
 def test_one_answer_in_many_dresses(text: str) -> None:
-    assert parse_reply(text, Guess, QUESTION) == Guess.model_construct(choice="B", reason="it barks")
+    assert parse_reply(text, Guess, QUESTION) == Guess.model_construct(
+        choice="B", reason="it barks"
+    )
 
 
 @pytest.mark.parametrize("text", ["B", "Answer: (B).", "the dog", "Let me see.\nThe answer is B."])

@@ -5,12 +5,20 @@ import numpy as np
 import pytest
 
 from longtake.errors import ConfigError
-from longtake.llm.backends.scripted import ScriptedChat
-from longtake.llm.backends.perception_only import PerceptionOnlyChat
-from longtake.llm.backends.socratic import SocraticChat
-from longtake.llm.chat import Card, Image, Options, Unavailable, request_hash, say
-from longtake.llm.chat import estimate, estimate_messages
 from longtake.llm.backend import Description
+from longtake.llm.backends.perception_only import PerceptionOnlyChat
+from longtake.llm.backends.scripted import ScriptedChat
+from longtake.llm.backends.socratic import SocraticChat
+from longtake.llm.chat import (
+    Card,
+    Image,
+    Options,
+    Unavailable,
+    estimate,
+    estimate_messages,
+    request_hash,
+    say,
+)
 from longtake.types import Frame
 
 FRAME = Frame(83.0, np.zeros((8, 8, 3), np.uint8))

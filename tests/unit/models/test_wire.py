@@ -6,8 +6,7 @@ import math
 
 import pytest
 
-from longtake.llm.chat import Card, say
-from longtake.llm.chat import Price
+from longtake.llm.chat import Card, Price, say
 from longtake.llm.openai_protocol import read_reply
 
 CARD = Card("m", price=Price(1.0, 2.0, 1.0, source="a test"))

@@ -11,10 +11,19 @@ import numpy as np
 import pytest
 
 from longtake.errors import MissingExtra
-from longtake.perception.speech import RATE, MoonshineListener, _Said, pieces, stretches, vocabulary, without_loop
-from longtake.perception.speech import two_letters, understands
 from longtake.perception.protocols import SpeechRecognizer
-from longtake.perception.speech import WhisperListener
+from longtake.perception.speech import (
+    RATE,
+    MoonshineListener,
+    WhisperListener,
+    _Said,
+    pieces,
+    stretches,
+    two_letters,
+    understands,
+    vocabulary,
+    without_loop,
+)
 from longtake.types import Segment
 
 

@@ -17,9 +17,8 @@ from drawings import noise
 
 from longtake.errors import ConfigError, ModelError
 from longtake.perception.card_encoder import CardImageTextEncoder, identity, lay_out, open_card
-from longtake.perception.cards import CARDS, TextTower, card
+from longtake.perception.cards import CARDS, RECORD, TextTower, card, fetch
 from longtake.perception.encoders import card_folder, image_encoder, image_text_encoder, names
-from longtake.perception.cards import RECORD, fetch
 from longtake.perception.pixels import Preprocessing
 from longtake.perception.runtime import Compute
 

@@ -18,8 +18,8 @@ from longtake.index.film import Film
 from longtake.index.search import search
 from longtake.index.store import Store
 from longtake.perception.cards import CARDS
-from longtake.perception.encoders import card_folder
 from longtake.perception.efficientnet import EfficientNetLite2
+from longtake.perception.encoders import card_folder
 from longtake.perception.loader import PerceptionModels
 
 
@@ -106,8 +106,9 @@ def test_every_card_is_registered():
 def test_only_registered_names_are_encoders(tmp_path):
     """An address would let a configuration in a working folder run code."""
     for name in ("os:getcwd", "nothing", "conse:ConSE"):
+        opened = PerceptionModels(PerceptionSettings(scene_encoder=name), tmp_path)
         with pytest.raises(ConfigError, match="unknown encoder"):
-            PerceptionModels(PerceptionSettings(images=name, scene_encoder=name), tmp_path).scene_encoder  # noqa: B018
+            opened.scene_encoder  # noqa: B018
 
 
 def test_an_encoder_without_texts_is_refused_for_search(tmp_path):

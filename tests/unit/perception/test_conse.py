@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 from drawings import KNOWN, as_frame
 
-from longtake.perception.encoders import image_text_encoder
 from longtake.perception.conse import CONFIDENT, TOP, ConSE
 from longtake.perception.efficientnet import class_glosses
-from longtake.perception.minilm import FEW, MiniLM, bert_tokenizer
-from longtake.perception.minilm import MeanPooling
+from longtake.perception.encoders import image_text_encoder
+from longtake.perception.minilm import FEW, MeanPooling, MiniLM, bert_tokenizer
 
 
 @pytest.fixture(scope="module")

@@ -12,16 +12,15 @@ from films import FILMS
 from support.listening import listening
 from support.talking import Team
 
+from longtake.agents.run import Run
 from longtake.config import PerceptionSettings, Settings
 from longtake.errors import ConfigError, ModelError
 from longtake.index.film import Film
 from longtake.index.store import Store
 from longtake.methods.lvagent.method import LVAgent
-from longtake.perception.retriever import Shape, initial, network
 from longtake.perception.minilm import MeanPooling
-from longtake.perception.retriever import RetrievalHead
+from longtake.perception.retriever import RetrievalHead, Shape, initial, network
 from longtake.runner.session import solve
-from longtake.agents.run import Run
 from longtake.types import Question
 
 SHAPE = Shape(dim=16, layers=2, heads=4, frames=6)

@@ -7,8 +7,8 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from longtake.perception.weight_files import Network
 from longtake.perception.runtime import without_subnormals
+from longtake.perception.weight_files import Network
 
 
 def stored(model):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from longtake.tracing.events import ScoresSet
 from longtake.plots.film import resample_scores
+from longtake.tracing.events import ScoresSet
 from longtake.types import Segment
 
 

@@ -4,8 +4,8 @@ import numpy as np
 from PIL import Image
 from support.detecting import Detectives, SceneFootage, play
 
-from longtake.tracing.events import ScoresSet
 from longtake.plots.film import draw_belief, read_belief_history
+from longtake.tracing.events import ScoresSet
 from longtake.types import Segment
 
 FILM = ["sea", "cat", "tree", "dog", "car", "hill"]
@@ -29,7 +29,9 @@ def test_a_run_tells_its_search():
 
 def test_other_traces_hold_no_search():
     assert (
-        read_belief_history([ScoresSet(label="similarity", segments=(Segment(0, 1),), values=(0.5,))])
+        read_belief_history(
+            [ScoresSet(label="similarity", segments=(Segment(0, 1),), values=(0.5,))]
+        )
         is None
     )
 

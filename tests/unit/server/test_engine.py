@@ -11,13 +11,13 @@ from dataclasses import replace
 
 import pytest
 
+from longtake._util.cancellation import Cancelled, check_stop
 from longtake.errors import BudgetSpent, ConfigError, MediaError, ModelError
 from longtake.server import engine
+from longtake.server.engine import Crash, EngineLost, JobWorker, Outcome
 from longtake.server.films import FilmCatalog, NoSuchFilm
 from longtake.server.journal import Ask, Journal
 from longtake.server.runs import RunPool
-from longtake.server.engine import Crash, EngineLost, Outcome, JobWorker
-from longtake._util.cancellation import Cancelled, check_stop
 
 PATIENCE = 60.0
 

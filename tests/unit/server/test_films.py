@@ -11,10 +11,10 @@ import pytest
 from support.streams import read_stream
 
 from longtake.errors import ConfigError
-from longtake.video.subtitles import srt, vtt
 from longtake.server import uploads
 from longtake.server.films import FilmCatalog
 from longtake.server.options import ServeOptions
+from longtake.video.subtitles import srt, vtt
 
 FILM = {"Content-Type": "video/mp4"}
 

@@ -9,13 +9,13 @@ import pytest
 from starlette.testclient import TestClient
 from support.streams import read_stream
 
-from longtake.tracing import trace
+from longtake._util.cancellation import Cancelled, check_stop
 from longtake.errors import BudgetSpent
 from longtake.server.app import create_app
 from longtake.server.films import FilmCatalog
 from longtake.server.journal import Ask, Journal, RunRecord, new_id
 from longtake.server.runs import QueueFull, RunPool
-from longtake._util.cancellation import Cancelled, check_stop
+from longtake.tracing import trace
 
 
 @pytest.fixture

@@ -9,11 +9,11 @@ from dataclasses import replace
 import pytest
 from support.streams import read_stream
 
+from longtake._util.cancellation import check_stop
 from longtake.server.app import build
 from longtake.server.journal import Ask
-from longtake.server.security import AccessKeys
 from longtake.server.routes.runs import EventStream
-from longtake._util.cancellation import check_stop
+from longtake.server.security import AccessKeys
 
 
 @pytest.fixture

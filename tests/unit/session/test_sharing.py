@@ -7,7 +7,15 @@ from dataclasses import replace
 import pytest
 
 from longtake.runner.history import CARRIED, carry_on, with_carried
-from longtake.runner.rendering import RenderedAnswer, as_html, as_markdown, kind_of, quoted, sureness, times_of
+from longtake.runner.rendering import (
+    RenderedAnswer,
+    as_html,
+    as_markdown,
+    kind_of,
+    quoted,
+    sureness,
+    times_of,
+)
 from longtake.types import Answer, Evidence, Segment, Usage
 
 HERE = Segment(61, 61)
@@ -67,7 +75,9 @@ def told():
         Evidence(Segment(9, 9), "caption", "May show: matchstick. Text: a cat sleeps."),
     )
     answer = Answer(text="The dog is red. A cat sleeps.", evidence=evidence)
-    return RenderedAnswer("Who? <b>", "film.mp4", "lookup", answer, Usage(), unseen=["the pictures"])
+    return RenderedAnswer(
+        "Who? <b>", "film.mp4", "lookup", answer, Usage(), unseen=["the pictures"]
+    )
 
 
 def test_a_page_has_its_claims_as_footnotes_and_loads_nothing():

@@ -16,11 +16,11 @@ from support.models import waiting
 from support.patience import PATIENCE
 
 import longtake
-from longtake.tracing import events
 from longtake import registry
+from longtake.tracing import events
 from longtake.tracing.events import Answered, RunStarted
-from longtake.video.clip import write_film
 from longtake.tracing.sinks import CallbackSink
+from longtake.video.clip import write_film
 
 ASK = {"method": "uniform", "model": "test/obliging", "cache": False, "verify": False}
 

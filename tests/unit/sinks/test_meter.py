@@ -1,12 +1,10 @@
 from pathlib import Path
 
-from longtake.tracing.events import FramesSeen, Seen, Stream, emit, note, step
 from longtake.footage.plain import CaptionedFootage
 from longtake.llm.backends.scripted import ScriptedChat
-from longtake.llm.middleware import Cached, ReplyStore
-from longtake.llm.chat import Card, Options, say
-from longtake.llm.middleware import Traced
-from longtake.llm.chat import Price
+from longtake.llm.chat import Card, Options, Price, say
+from longtake.llm.middleware import Cached, ReplyStore, Traced
+from longtake.tracing.events import FramesSeen, Seen, Stream, emit, note, step
 from longtake.tracing.meter import Meter
 
 

@@ -10,14 +10,14 @@ from support.listening import listening
 from support.patience import PATIENCE
 from support.server import Request, Send, completion, serve
 
+from longtake.agents.answer import Guess, guess
 from longtake.llm.backends.openai import OpenAIChat
 from longtake.llm.backends.scripted import ScriptedChat
-from longtake.llm.probe import measure_bias
+from longtake.llm.capabilities import Capabilities, KnownCapabilities
 from longtake.llm.chat import Card, Options, Reply
 from longtake.llm.http import Endpoint
 from longtake.llm.middleware import EVERY_OPTION, introduced
-from longtake.llm.capabilities import KnownCapabilities, Capabilities
-from longtake.agents.answer import Guess, guess
+from longtake.llm.probe import measure_bias
 from longtake.types import Question
 
 QUESTION = Question("Who barks?", ("the man", "the dog", "the cat"))

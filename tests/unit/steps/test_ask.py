@@ -8,13 +8,13 @@ from support.listening import listening
 
 from longtake import prompts
 from longtake.errors import ConfigError, ModelError
-from longtake.tracing.events import FramesSeen
 from longtake.llm.backends.scripted import ScriptedChat
 from longtake.llm.chat import Card, Image, Options, Reply, say
-from longtake.llm.structured.schema import Letter
-from longtake.prompts import Plain
 from longtake.llm.structured.ask import ask, with_options
 from longtake.llm.structured.fit import LinesByDistance
+from longtake.llm.structured.schema import Letter
+from longtake.prompts import Plain
+from longtake.tracing.events import FramesSeen
 from longtake.types import Frame, Line, Question, Segment
 
 QUESTION = Question("Who?", ("the man", "the dog"))
@@ -306,6 +306,10 @@ def test_lines_around_moments_lose_those_farthest_from_them() -> None:
 
 def test_the_nearest_lines_within_a_number_of_words() -> None:
     lines = [Line(Segment(float(n), n + 1.0), "two words") for n in range(10)]
-    assert [line.segment.start for line in LinesByDistance(lines, [4.5]).within(7)] == [3.0, 4.0, 5.0]
+    assert [line.segment.start for line in LinesByDistance(lines, [4.5]).within(7)] == [
+        3.0,
+        4.0,
+        5.0,
+    ]
     assert LinesByDistance(lines, []).within(100) == lines
     assert LinesByDistance(lines, [0.0]).within(1) == []

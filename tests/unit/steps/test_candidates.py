@@ -7,11 +7,10 @@ import json
 import pytest
 from support.footages import TestFootage
 
+from longtake.agents.run import Run
+from longtake.agents.verify import MOST, Candidate, Proposal, likeliest, redirected, verify
 from longtake.llm.backends.scripted import ScriptedChat
 from longtake.llm.chat import Card, Reply, images
-from longtake.agents.verify import MOST, Candidate, Proposal, likeliest, redirected
-from longtake.agents.run import Run
-from longtake.agents.verify import verify
 from longtake.types import Answer, Evidence, Question, Segment, Usage
 
 QUESTION = Question("What does the blue sign say?", ("NORTH GATE", "SOUTH GATE"))

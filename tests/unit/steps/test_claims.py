@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from longtake.runner.rendering import with_footnotes
 from longtake.agents.answer import claims, sentences
+from longtake.runner.rendering import with_footnotes
 from longtake.types import Answer, Evidence, Segment
 
 COMPASS = Evidence(Segment(1, 2), "speech", "the golden compass weighs twelve stones")

@@ -10,13 +10,13 @@ import pytest
 from support.footages import TestFootage
 from support.patience import FOREVER, PATIENCE
 
+from longtake._util.cancellation import Cancelled, Stop, check_stop
+from longtake.agents.fanout import fanout
+from longtake.agents.run import Run
 from longtake.config import BudgetSettings
 from longtake.llm.backends.scripted import ScriptedChat
 from longtake.llm.chat import Options, say
 from longtake.runner.session import solve
-from longtake.agents.fanout import fanout
-from longtake.agents.run import Run
-from longtake._util.cancellation import Cancelled, Stop, check_stop
 from longtake.types import Answer, Question
 
 QUESTION = Question("What?", ("one", "two"))

@@ -6,8 +6,8 @@ import pytest
 from support.footages import TestFootage
 from support.talking import WordSpace
 
-from longtake.footage.plain import CaptionedFootage
 from longtake.agents.verify import with_extent
+from longtake.footage.plain import CaptionedFootage
 from longtake.types import Evidence, Segment
 
 CAPTIONS = ["a dog", "a cat", "a cat", "a cat", "a dog"]

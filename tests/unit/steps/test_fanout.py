@@ -4,10 +4,10 @@ import pytest
 from support.listening import listening
 from support.patience import PATIENCE
 
-from longtake.tracing.events import Noted, StepBegan, note, step
-from longtake.llm.budget import REAL
-from longtake.agents.fanout import fanout
 from longtake._util.cancellation import Cancelled
+from longtake.agents.fanout import fanout
+from longtake.llm.budget import REAL
+from longtake.tracing.events import Noted, StepBegan, note, step
 
 
 def test_results_come_in_the_order_of_the_items() -> None:

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from longtake import prompts
+from longtake.agents.run import Run
 from longtake.config import BudgetSettings
 from longtake.llm.backends.scripted import ScriptedChat
 from longtake.llm.chat import Options
+from longtake.llm.structured.ask import ask
 from longtake.llm.structured.schema import Letter
 from longtake.prompts import Prompt
 from longtake.prompts.quoting import defuse, quote
-from longtake.llm.structured.ask import ask
-from longtake.agents.run import Run
 from longtake.types import Frame, Line, Question, Segment
 
 ATTACKS = [

@@ -1,11 +1,10 @@
 import pytest
 
+from longtake.agents.run import Agent, Run, settle
 from longtake.config import BudgetSettings
 from longtake.errors import BudgetSpent, ConfigError
 from longtake.llm.backends.scripted import ScriptedChat
-from longtake.llm.chat import Card, Options, say
-from longtake.llm.chat import HERE
-from longtake.agents.run import Agent, Run, settle
+from longtake.llm.chat import HERE, Card, Options, say
 from longtake.types import Answer
 
 HELLO = [say("user", "Hello?")]

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from longtake.agents.team import DEFAULT_TEAM, open_team, read_team
 from longtake.config import Settings
 from longtake.config.entries import OpenAIEntry
 from longtake.errors import ConfigError
 from longtake.llm.catalog import ModelCatalog
-from longtake.agents.team import DEFAULT_TEAM, open_team, read_team
 
 
 def test_team_files(tmp_path: Path) -> None:

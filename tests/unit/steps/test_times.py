@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longtake.agents.tools import at_least, read_stretch
-from longtake.agents.tools import ToolError
 from longtake._util.timecode import clock
+from longtake.agents.tools import ToolError, at_least, read_stretch
 from longtake.types import Segment
 
 HOUR = 3600.0

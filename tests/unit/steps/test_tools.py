@@ -6,11 +6,11 @@ from pydantic import BaseModel
 from support.listening import listening
 
 from longtake import prompts
+from longtake.agents.tools import Tool, ToolError, tool, use_tools
 from longtake.errors import BudgetSpent, ModelError
-from longtake.tracing.events import ToolCalled
 from longtake.llm.backends.scripted import ScriptedChat
 from longtake.llm.chat import Reply, ToolCall, Unsupported
-from longtake.agents.tools import Tool, ToolError, tool, use_tools
+from longtake.tracing.events import ToolCalled
 
 
 class Found(BaseModel):

@@ -9,13 +9,23 @@ import pytest
 from support.footages import TestFootage
 from support.talking import TalkingFootage
 
+from longtake.agents.run import Run
+from longtake.agents.verify import (
+    APART,
+    Candidate,
+    Proposal,
+    affordable,
+    by_overlap,
+    close_pictures,
+    gather,
+    ranked_lines,
+    stating,
+    verify,
+)
 from longtake.config import BudgetSettings
 from longtake.errors import ModelError
 from longtake.llm.backends.scripted import ScriptedChat
 from longtake.llm.chat import Reply
-from longtake.agents.verify import APART, Candidate, Proposal, affordable, close_pictures, gather, ranked_lines
-from longtake.agents.run import Run
-from longtake.agents.verify import by_overlap, stating, verify
 from longtake.types import Answer, Evidence, Question, Segment, Usage
 
 QUESTION = Question("Which animal comes last?", ("the cat", "the dog"))

@@ -5,9 +5,18 @@ import json
 import pytest
 from support.listening import listening
 
-from longtake.llm.backends.scripted import ScriptedChat
 from longtake.agents.run import Agent
-from longtake.agents.votes import Opinion, by_meaning, group_answers, majority, peer_scores, tally, transcript, unanimous
+from longtake.agents.votes import (
+    Opinion,
+    by_meaning,
+    group_answers,
+    majority,
+    peer_scores,
+    tally,
+    transcript,
+    unanimous,
+)
+from longtake.llm.backends.scripted import ScriptedChat
 from longtake.types import Question
 
 QUESTION = Question("Who?", ("man", "dog"))

@@ -8,12 +8,19 @@ import numpy as np
 import pytest
 from processes import Captions
 
-from longtake.training.fit import recall
 from longtake.errors import ConfigError
 from longtake.perception.minilm import LONGEST
 from longtake.training import data
-from longtake.training.data import CaptionedClip, Dropped, CaptionRules, keep, read_list, shorten
-from longtake.training.data import tokens_of
+from longtake.training.data import (
+    CaptionedClip,
+    CaptionRules,
+    Dropped,
+    keep,
+    read_list,
+    shorten,
+    tokens_of,
+)
+from longtake.training.fit import recall
 from longtake.types import Segment
 
 

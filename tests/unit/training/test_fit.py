@@ -14,10 +14,17 @@ from longtake import cli
 from longtake.errors import ConfigError, MissingExtra, RunError
 from longtake.perception.retriever import Shape, initial
 from longtake.training import data
-from longtake.training.fit import Schedule, export, fit, order_of
-from longtake.training.fit import need_torch, scores
 from longtake.training.data import stack
-from longtake.training.fit import recalls, scale_of
+from longtake.training.fit import (
+    Schedule,
+    export,
+    fit,
+    need_torch,
+    order_of,
+    recalls,
+    scale_of,
+    scores,
+)
 
 try:
     import torch

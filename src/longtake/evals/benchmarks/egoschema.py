@@ -8,7 +8,7 @@ from typing import Any
 
 from longtake.evals.benchmarks import BenchmarkInfo
 from longtake.evals.benchmarks.files import CaptionSource, Files, FilmSource, letter
-from longtake.evals.items import BenchmarkQuestion, Benchmark, LabelledQuestion, VideoSource
+from longtake.evals.items import Benchmark, BenchmarkQuestion, LabelledQuestion, VideoSource
 from longtake.types import Question
 
 

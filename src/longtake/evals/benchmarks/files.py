@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import io
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
-from longtake.tracing.events import note_once
-from longtake.index.store import write_atomically
-from longtake.perception.minilm import MiniLM
-import csv
-import json
-from collections.abc import Iterator
-from collections.abc import Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
-from dataclasses import field
-from functools import cached_property
-from typing import Any
-from longtake.config import Settings
-from longtake.config import cache_folder
+
+from longtake.config import Settings, cache_folder
 from longtake.errors import ConfigError
 from longtake.footage.plain import CaptionedFootage
 from longtake.footage.protocol import Footage
+from longtake.index.store import write_atomically
 from longtake.perception.loader import PerceptionModels
+from longtake.perception.minilm import MiniLM
 from longtake.runner.session import open_film
+from longtake.tracing.events import note_once
 from longtake.types import LETTERS
-
 
 FOLDER = "captions"
 """Where they are kept in the cache."""

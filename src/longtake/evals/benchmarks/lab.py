@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from longtake.config import Settings
-from longtake.config import cache_folder
-from longtake.evals.items import BenchmarkQuestion
-from longtake.evals.items import Benchmark
-from longtake.evals.items import LabelledQuestion
+
+from longtake.config import Settings, cache_folder
+from longtake.errors import ConfigError
+from longtake.evals.benchmarks import BenchmarkInfo
+from longtake.evals.items import Benchmark, BenchmarkQuestion, LabelledQuestion
 from longtake.footage.plain import CaptionedFootage
 from longtake.footage.protocol import Footage
 from longtake.lab.encoder import LabEncoder
-from longtake.lab.footage import LabFootage
 from longtake.lab.facts import sentence
+from longtake.lab.footage import LabFootage
 from longtake.lab.profile import CURRENT
 from longtake.lab.questions import make_questions
-from longtake.lab.world import make_script
+from longtake.lab.world import MOST_MINUTES, MOST_SEED, make_script
 from longtake.perception.loader import PerceptionModels
 from longtake.runner.session import open_film
-from collections.abc import Mapping
-from longtake.errors import ConfigError
-from longtake.evals.benchmarks import BenchmarkInfo
-from longtake.lab.world import MOST_MINUTES
-from longtake.lab.world import MOST_SEED
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from longtake.evals.benchmarks import BenchmarkInfo
 from longtake.evals.benchmarks.files import Files, FilmSource, letter
-from longtake.evals.items import BenchmarkQuestion, Benchmark, LabelledQuestion
+from longtake.evals.items import Benchmark, BenchmarkQuestion, LabelledQuestion
 from longtake.types import Question
 
 ANNOTATIONS = ("lvb_val.json", "longvideobench_val.json")

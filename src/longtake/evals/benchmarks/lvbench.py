@@ -8,7 +8,7 @@ from pathlib import Path
 
 from longtake.evals.benchmarks import BenchmarkInfo
 from longtake.evals.benchmarks.files import Files, FilmSource
-from longtake.evals.items import BenchmarkQuestion, Benchmark, LabelledQuestion
+from longtake.evals.items import Benchmark, BenchmarkQuestion, LabelledQuestion
 from longtake.types import Question
 
 _OPTION = re.compile(r"^\(([A-Z])\)\s*(.+)$", re.MULTILINE)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from longtake.errors import ConfigError
 from longtake.evals.benchmarks import BenchmarkInfo
-from longtake.evals.benchmarks.nextqa import KINDS
 from longtake.evals.benchmarks.files import CaptionSource, Files, FilmSource, letter
-from longtake.evals.items import BenchmarkQuestion, Benchmark, LabelledQuestion, VideoSource
+from longtake.evals.benchmarks.nextqa import KINDS
+from longtake.evals.items import Benchmark, BenchmarkQuestion, LabelledQuestion, VideoSource
 from longtake.types import Question, Segment
 
 OPTIONS = {"split": "val (default) or test: <split>.csv and gsub_<split>.json"}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from longtake.evals.benchmarks import BenchmarkInfo
 from longtake.evals.benchmarks.files import Files, FilmSource, without_letter
-from longtake.evals.items import BenchmarkQuestion, Benchmark, LabelledQuestion
+from longtake.evals.items import Benchmark, BenchmarkQuestion, LabelledQuestion
 from longtake.types import Question
 
 
@@ -20,7 +20,9 @@ def load(folder: Path, options: Mapping[str, str]) -> Benchmark:
         if duration not in ("all", row["duration"]):
             continue
         choices = tuple(without_letter(option) for option in row["options"])
-        asked = BenchmarkQuestion(row["question_id"], row["videoID"], Question(row["question"], choices))
+        asked = BenchmarkQuestion(
+            row["question_id"], row["videoID"], Question(row["question"], choices)
+        )
         tags = {"duration": row["duration"], "type": row["task_type"], "domain": row["domain"]}
         items.append(LabelledQuestion(asked, row["answer"], tags))
     subtitles = folder / "subtitle" if options.get("subtitles", "no") == "yes" else None

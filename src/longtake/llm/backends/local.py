@@ -21,11 +21,10 @@ from longtake.config.entries import LocalEntry
 from longtake.errors import ModelError
 from longtake.llm.backend import Backend, Opening
 from longtake.llm.backends.openai import OpenAIChat
-from longtake.llm.chat import Card, Chat, Message, Options, Reply
-from longtake.llm.http import Endpoint
 from longtake.llm.capabilities import Capabilities, card_with, remembered
-from longtake.llm.chat import HERE, price_of
 from longtake.llm.catalog import DOWNLOADS, weights_file
+from longtake.llm.chat import HERE, Card, Chat, Message, Options, Reply, price_of
+from longtake.llm.http import Endpoint
 
 MAGIC = b"GGUF"
 CONTEXT = 4096
@@ -108,7 +107,12 @@ class LocalChat:
     """A GGUF model; it is loaded when first asked."""
 
     def __init__(
-        self, card: Card, weights: LocalWeights, *, timeout: float = 900.0, manner: Capabilities | None = None
+        self,
+        card: Card,
+        weights: LocalWeights,
+        *,
+        timeout: float = 900.0,
+        manner: Capabilities | None = None,
     ) -> None:
         self._card = card
         self._manner = manner or Capabilities()

@@ -12,23 +12,46 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from longtake.tracing import events
 from longtake.config.entries import ModelEntry, OpenAIEntry
 from longtake.errors import ConfigError, ModelError
 from longtake.llm.backend import Backend, Opening
-from longtake.llm.budget import another_try
-from longtake.llm.chat import Card, Chat, Message, Options, Reply, Unavailable, Unsupported, images
-from longtake.llm.budget import REAL, Clock
-from longtake.llm.openai_protocol import is_loading, max_images, refused_feature, refuses_pictures
-from longtake.llm.openai_protocol import reported_context
+from longtake.llm.budget import REAL, Clock, another_try
+from longtake.llm.capabilities import Capabilities, Rung, Verdict, card_with, remembered
+from longtake.llm.chat import (
+    Card,
+    Chat,
+    Message,
+    Options,
+    Reply,
+    Unavailable,
+    Unsupported,
+    images,
+    price_of,
+)
+from longtake.llm.discovery import bound_key
 from longtake.llm.hosts import is_loopback
 from longtake.llm.http import Endpoint, Response, check_url
-from longtake.llm.discovery import bound_key
-from longtake.llm.capabilities import Capabilities, Rung, Verdict, card_with, remembered
-from longtake.llm.chat import price_of
-from longtake.llm.structured.schema import is_object, matches_schema, may_match_schema, strict_schema
-from longtake.llm.openai_protocol import form_rung, thin, wire_body
-from longtake.llm.openai_protocol import LIKELY, declined, estimated_usage, read_reply
+from longtake.llm.openai_protocol import (
+    LIKELY,
+    declined,
+    estimated_usage,
+    form_rung,
+    is_loading,
+    max_images,
+    read_reply,
+    refused_feature,
+    refuses_pictures,
+    reported_context,
+    thin,
+    wire_body,
+)
+from longtake.llm.structured.schema import (
+    is_object,
+    matches_schema,
+    may_match_schema,
+    strict_schema,
+)
+from longtake.tracing import events
 
 LOOPBACK_SECONDS = 900.0
 """A model on this machine may take this long for a reply: asking again would not be quicker."""
@@ -110,7 +133,12 @@ class OpenAIChat:
     """A model behind an OpenAI-compatible endpoint."""
 
     def __init__(
-        self, card: Card, endpoint: Endpoint, manner: Capabilities | None = None, *, clock: Clock = REAL
+        self,
+        card: Card,
+        endpoint: Endpoint,
+        manner: Capabilities | None = None,
+        *,
+        clock: Clock = REAL,
     ) -> None:
         self._card = card
         self._endpoint = endpoint

@@ -8,10 +8,18 @@ from dataclasses import replace
 
 from longtake.config.entries import SensesEntry
 from longtake.errors import ConfigError, ModelError
-from longtake.llm.backend import Backend, Opening
-from longtake.llm.chat import Card, Chat, Message, Options, Reply, images
-from longtake.llm.chat import HERE
-from longtake.llm.backend import CHANNELS, LIMITS, Description, TimeLeft, FrameDescriber, check_channels, shorten
+from longtake.llm.backend import (
+    CHANNELS,
+    LIMITS,
+    Backend,
+    Description,
+    FrameDescriber,
+    Opening,
+    TimeLeft,
+    check_channels,
+    shorten,
+)
+from longtake.llm.chat import HERE, Card, Chat, Message, Options, Reply, images
 from longtake.types import Usage
 
 LABELS = ("May show", "Text", "Said")

@@ -12,13 +12,13 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from longtake.tracing import events
-from longtake.tracing import trace as traces
 from longtake.config.entries import RecordedEntry
 from longtake.errors import ConfigError, ModelError, unknown
-from longtake.tracing.events import ChatCalled, RunStarted
 from longtake.llm.backend import Backend, Opening
 from longtake.llm.chat import Card, Chat, Message, Options, Reply, ToolCall, describe, request_hash
+from longtake.tracing import events
+from longtake.tracing import trace as traces
+from longtake.tracing.events import ChatCalled, RunStarted
 
 _MATERIAL = re.compile(r'<material name="(?!problem")[^"]*">\n(.*?)\n</material>', re.DOTALL)
 """Quoted material, except for what we ourselves said was wrong with a reply."""

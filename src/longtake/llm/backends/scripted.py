@@ -9,10 +9,19 @@ from typing import TypeAlias
 from longtake.config.entries import ScriptedEntry
 from longtake.errors import ModelError
 from longtake.llm.backend import Backend, Opening
-from longtake.llm.chat import Card, Chat, Message, Options, Reply, images
-from longtake.llm.chat import HERE, price_of
+from longtake.llm.chat import (
+    HERE,
+    Card,
+    Chat,
+    Message,
+    Options,
+    Reply,
+    estimate,
+    estimate_messages,
+    images,
+    price_of,
+)
 from longtake.llm.structured.cleanup import split_thinking
-from longtake.llm.chat import estimate, estimate_messages
 from longtake.types import Usage
 
 Line: TypeAlias = str | Reply | Exception

@@ -9,15 +9,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from longtake._util.timecode import clock
 from longtake.config.entries import SocraticEntry
 from longtake.errors import ConfigError
-from longtake.llm.backend import Backend, Opening
-from longtake.llm.chat import Card, Chat, Image, Message, Options, Part, Reply, Text, images
+from longtake.llm.backend import (
+    CHANNELS,
+    LIMITS,
+    Backend,
+    Description,
+    FrameDescriber,
+    Opening,
+    TimeLeft,
+    check_channels,
+    shorten,
+)
 from longtake.llm.capabilities import Capabilities, HasCapabilities, capabilities_of
-from longtake.llm.chat import Counts
-from longtake.llm.backend import CHANNELS, LIMITS, Description, TimeLeft, FrameDescriber, check_channels, shorten
+from longtake.llm.chat import Card, Chat, Counts, Image, Message, Options, Part, Reply, Text, images
 from longtake.prompts.quoting import quote
-from longtake._util.timecode import clock
 
 LABELS = ("in the picture", "text on screen", "spoken around this time")
 PICTURE_TOKENS = 200

@@ -18,17 +18,17 @@ from typing import Any, TypeVar, overload
 
 from pydantic import BaseModel
 
-from longtake.tracing import events
 from longtake import prompts
+from longtake._util.timecode import clock
 from longtake.errors import ModelError
+from longtake.llm.capabilities import capabilities_of
 from longtake.llm.chat import Chat, Image, Message, Options, Reply, Text, say
 from longtake.llm.middleware import Carded
-from longtake.llm.capabilities import capabilities_of
-from longtake.llm.structured.reader import UnreadableReply
-from longtake.prompts import Plain
 from longtake.llm.structured.fit import fit_to_context
 from longtake.llm.structured.form import ReplyForm, is_cut, text_before_loop
-from longtake._util.timecode import clock
+from longtake.llm.structured.reader import UnreadableReply
+from longtake.prompts import Plain
+from longtake.tracing import events
 from longtake.types import Frame
 
 M = TypeVar("M", bound=BaseModel)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 

@@ -9,27 +9,25 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
-from collections.abc import Sequence
-from typing import Any
-from longtake.llm.structured.schema import follow
-from longtake.llm.structured.schema import is_letter
-from longtake.llm.structured.tolerant_json import NotJson
-from longtake.llm.structured.tolerant_json import parse
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pydantic import BaseModel
-from pydantic import ValidationError
-from longtake.llm.structured.schema import EXPLANATIONS
-from longtake.llm.structured.schema import decisive_fields
-from longtake.llm.structured.schema import letter_fields
-from longtake.llm.structured.schema import single_field_type
-from longtake.llm.structured.schema import plain_schema
-from longtake.llm.structured.letters import read_letter
-from longtake.llm.structured.tolerant_json import CutText
-from longtake.llm.structured.tolerant_json import holds_cut
-from longtake.types import Question
+from typing import Any
 
+from pydantic import BaseModel, ValidationError
+
+from longtake.llm.structured.letters import read_letter
+from longtake.llm.structured.schema import (
+    EXPLANATIONS,
+    decisive_fields,
+    follow,
+    is_letter,
+    letter_fields,
+    plain_schema,
+    single_field_type,
+)
+from longtake.llm.structured.tolerant_json import CutText, NotJson, holds_cut, parse
+from longtake.types import Question
 
 _NUMBER = re.compile(r"[-+]?\d{1,12}(?:\.\d{1,9})?")
 _OUT_OF = re.compile(r"(\d{1,6})\s*(?:/|out of|of)\s*(\d{1,6})")

@@ -10,11 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from longtake.tracing import events
 from longtake.errors import ModelError
-from longtake.llm.chat import Chat, Image, Message
-from longtake.llm.chat import PER_MESSAGE, count, estimate_image, estimate_messages
+from longtake.llm.chat import (
+    PER_MESSAGE,
+    Chat,
+    Image,
+    Message,
+    count,
+    estimate_image,
+    estimate_messages,
+)
 from longtake.prompts import Plain, phrase, words
+from longtake.tracing import events
 from longtake.types import Line, Question, Segment
 
 ROOM = 32
@@ -32,7 +39,9 @@ class LinesByDistance(list[Line]):
 
     def nearest(self, keep: int) -> LinesByDistance:
         """The ``keep`` lines nearest to a moment, in time order."""
-        return LinesByDistance((self[number] for number in sorted(self._ranked()[:keep])), self.times)
+        return LinesByDistance(
+            (self[number] for number in sorted(self._ranked()[:keep])), self.times
+        )
 
     def within(self, most: int) -> LinesByDistance:
         """The nearest lines, up to ``most`` words in total."""
@@ -142,7 +151,9 @@ class _Trimming:
 
 
 def _shortened(value: Any, lines: Sequence[str], keep: int) -> Any:
-    return value.nearest(keep) if isinstance(value, LinesByDistance) else "\n".join(trim(lines, keep))
+    return (
+        value.nearest(keep) if isinstance(value, LinesByDistance) else "\n".join(trim(lines, keep))
+    )
 
 
 def _lines(value: Any) -> list[str]:

@@ -8,13 +8,26 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from longtake.tracing import events
 from longtake import prompts
 from longtake.llm.chat import Reply
-from longtake.llm.structured.schema import decisive_fields, field_in_words, in_words, letter_fields, line_in_words, single_field_type, schema_for
 from longtake.llm.structured.cleanup import cut_loop
-from longtake.llm.structured.reader import UnreadableReply, from_fields, read_known_fields, parse_reply
+from longtake.llm.structured.reader import (
+    UnreadableReply,
+    from_fields,
+    parse_reply,
+    read_known_fields,
+)
+from longtake.llm.structured.schema import (
+    decisive_fields,
+    field_in_words,
+    in_words,
+    letter_fields,
+    line_in_words,
+    schema_for,
+    single_field_type,
+)
 from longtake.prompts import Plain, phrase
+from longtake.tracing import events
 from longtake.types import Question
 
 MAX_SINGLE_FIELDS = 4
@@ -43,7 +56,7 @@ class ReplyForm:
             return ""
         return prompts.load("shared/form").render(fields=Plain(in_words(self.schema))).user[0]
 
-    def parse_reply(self, reply: Reply) -> Any:
+    def read(self, reply: Reply) -> Any:
         """The reply in this form, or :class:`UnreadableReply`."""
         text = text_before_loop(reply)
         if text != reply.text:
@@ -62,7 +75,11 @@ class ReplyForm:
 
     def known(self, reply: Reply) -> dict[str, Any]:
         """The fields of an unreadable reply that can be read."""
-        return {} if self.schema is None else read_known_fields(text_before_loop(reply), self.kind, self.question)
+        return (
+            {}
+            if self.schema is None
+            else read_known_fields(text_before_loop(reply), self.kind, self.question)
+        )
 
     def lacking(self, known: Mapping[str, Any]) -> Sequence[str]:
         """The decisive fields that are not known; none where they cannot be asked for singly."""
@@ -79,7 +96,7 @@ class ReplyForm:
         form = ReplyForm(kind, self.question, schema_for(kind, self.question))
         return self._request(name) or "", form
 
-    def from_fields(self, members: Mapping[str, Any]) -> Any:
+    def assemble(self, members: Mapping[str, Any]) -> Any:
         """The reply from its fields, or :class:`UnreadableReply`."""
         return from_fields(members, self.kind, self.question)
 

@@ -173,7 +173,7 @@ def _speaks_for_another(rest: str, letter: str, question: Question) -> bool:
         if other in "AI" and not marked and after[:1].isspace() and after[1:2].islower():
             continue
         return True
-    said = f" {plain(rest)} "
+    said = f" {normalized_text(rest)} "
     own = normalized_text(question.options[question.letters.index(letter)])
     return any(
         f" {other} " in said

@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any
-from collections.abc import Mapping
-from collections.abc import Sequence
-from typing import TypeVar
-from pydantic import BaseModel
-from pydantic import ValidationError
-from longtake.tracing import events
-from longtake.llm.structured.fields import Fields
-from longtake.llm.structured.schema import letter_fields
-from longtake.llm.structured.letters import normalized_text
-from longtake.llm.structured.letters import stated_letters
-from longtake.llm.structured.tolerant_json import Found
-from longtake.llm.structured.tolerant_json import NotJson
-from longtake.llm.structured.tolerant_json import lists
-from longtake.llm.structured.tolerant_json import objects
-from longtake.llm.structured.tolerant_json import parse
-from longtake.types import Question
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
+from pydantic import BaseModel, ValidationError
+
+from longtake.llm.structured.fields import Fields
+from longtake.llm.structured.letters import normalized_text, stated_letters
+from longtake.llm.structured.schema import letter_fields
+from longtake.llm.structured.tolerant_json import Found, NotJson, lists, objects, parse
+from longtake.tracing import events
+from longtake.types import Question
 
 Resolve = Callable[[str], str | None]
 """The field that a key as written stands for."""
@@ -151,7 +143,9 @@ class UnreadableReply(ValueError):
     """A reply that does not hold what was asked for; its text says why, for the model to read."""
 
 
-def parse_reply(text: str, kind: type[M], question: Question | None = None, *, cut: bool = False) -> M:
+def parse_reply(
+    text: str, kind: type[M], question: Question | None = None, *, cut: bool = False
+) -> M:
     """The reply in a text, or :class:`UnreadableReply` with the reason.
 
     ``cut`` says that the text has lost its end.
@@ -162,7 +156,9 @@ def parse_reply(text: str, kind: type[M], question: Question | None = None, *, c
     try:
         candidates, prose = _candidates(text.strip(), fields)
     except NotJson as error:
-        raise UnreadableReply(f"the reply holds a JSON object that cannot be read: {error}") from error
+        raise UnreadableReply(
+            f"the reply holds a JSON object that cannot be read: {error}"
+        ) from error
     except Contradiction as error:
         raise UnreadableReply(f"the reply contradicts itself: {error}") from error
     value: M = _agreed(candidates, fields)

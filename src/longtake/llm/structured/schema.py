@@ -7,24 +7,16 @@ multiple-choice question; for an open-ended question it is ``None`` and is not a
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
-from functools import lru_cache
-from typing import Annotated
-from typing import Any
-from typing import TypeAlias
-from pydantic import BaseModel
-from pydantic import BeforeValidator
-from pydantic import Field
-from pydantic import ValidationInfo
-from pydantic import WithJsonSchema
-from pydantic import create_model
-from longtake.llm.structured.letters import read_letter
-from longtake.types import Question
 import json
 import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Annotated, Any, TypeAlias
 
+from pydantic import BaseModel, BeforeValidator, Field, ValidationInfo, WithJsonSchema, create_model
+
+from longtake.llm.structured.letters import read_letter
+from longtake.types import Question
 
 MIN_TEXT = 60
 """Characters that :func:`bounded_schema` leaves a text at least."""

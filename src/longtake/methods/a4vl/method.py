@@ -52,22 +52,21 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
+from longtake.agents.answer import guess, in_words, length, shown_to
+from longtake.agents.fanout import fanout
+from longtake.agents.run import Agent, Run
+from longtake.agents.votes import Opinion, group_answers, leading, prune, transcript, unanimous
 from longtake.algorithms import allocate, sampling
 from longtake.algorithms.partition import PAPER, EventPartition
 from longtake.algorithms.question_kinds import COUNTING
 from longtake.algorithms.scope import clipped, scope
 from longtake.errors import ConfigError, check_least
-from longtake.tracing.events import ScoresSet, emit, note, step
 from longtake.footage.look import Look, cite, look_at, rows_within
 from longtake.footage.protocol import Footage
+from longtake.llm.structured.ask import ask
 from longtake.methods.base import Bounds, words
 from longtake.prompts import Plain
-from longtake.agents.answer import guess, in_words
-from longtake.llm.structured.ask import ask
-from longtake.agents.fanout import fanout
-from longtake.agents.run import Agent, Run
-from longtake.agents.answer import length, shown_to
-from longtake.agents.votes import Opinion, group_answers, leading, prune, transcript, unanimous
+from longtake.tracing.events import ScoresSet, emit, note, step
 from longtake.types import Answer, Question, Segment
 
 CITED = 3

@@ -26,10 +26,22 @@ from importlib.resources import files
 from typing import Any, ClassVar, Literal
 
 from longtake import registry
+from longtake.agents import calibration
+from longtake.agents.answer import guess, length
+from longtake.agents.calibration import (
+    LENGTH,
+    Calibration,
+    StageFacts,
+    doublings,
+    is_given,
+    signals,
+)
+from longtake.agents.run import Notebook, Run, StageRun, subtract
+from longtake.agents.verify import Checked, check
 from longtake.algorithms.question_kinds import kind
 from longtake.errors import BudgetSpent, LongtakeError, ModelError, check_least
-from longtake.tracing.events import STAGE, note, step
 from longtake.footage.protocol import Footage
+from longtake.llm.structured.letters import normalized_text
 from longtake.methods.auto.plan import (
     LEAST,
     NOTES,
@@ -71,15 +83,7 @@ from longtake.methods.base import (
     name_of,
     needs_index,
 )
-from longtake.llm.structured.letters import normalized_text
-from longtake.agents import calibration
-from longtake.agents.answer import guess
-from longtake.agents.calibration import Calibration, StageFacts
-from longtake.agents.run import Run
-from longtake.agents.answer import length
-from longtake.agents.calibration import LENGTH, doublings, is_given, signals
-from longtake.agents.run import Notebook, StageRun, subtract
-from longtake.agents.verify import Checked, check
+from longtake.tracing.events import STAGE, note, step
 from longtake.types import Answer, Line, Question, Usage
 
 SHIPPED = "calibration.json"

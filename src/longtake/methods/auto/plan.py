@@ -11,19 +11,18 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
+from longtake.agents.calibration import LENGTH, ODDS, SUPPORTED, Calibration, StageFacts, weighed
+from longtake.agents.run import Run
+from longtake.agents.verify import Checked
 from longtake.algorithms import passages
 from longtake.algorithms.calibration import log_odds, pooled, probability
 from longtake.algorithms.question_kinds import kind
 from longtake.config import BudgetSettings
 from longtake.footage.protocol import Footage
-from longtake.methods.base import name_of
-from longtake.llm.chat import Card, Chat
 from longtake.llm.capabilities import capabilities_of
+from longtake.llm.chat import Card, Chat
 from longtake.llm.structured.letters import normalized_text
-from longtake.agents.calibration import Calibration, StageFacts
-from longtake.agents.run import Run
-from longtake.agents.calibration import LENGTH, ODDS, SUPPORTED, weighed
-from longtake.agents.verify import Checked
+from longtake.methods.base import name_of
 from longtake.types import Answer, Question, Usage
 
 NOTES = "notes"

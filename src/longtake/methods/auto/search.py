@@ -10,15 +10,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from longtake._util.timecode import CLOCK, parse_time
+from longtake.agents.answer import guess, shown_to
+from longtake.agents.run import Run
 from longtake.errors import check_least
 from longtake.footage.look import Look, look_at
 from longtake.footage.protocol import Footage
 from longtake.methods.base import Bounds, words
 from longtake.prompts import phrase
-from longtake.agents.answer import guess
-from longtake.agents.run import Run
-from longtake.agents.answer import shown_to
-from longtake._util.timecode import CLOCK, parse_time
 from longtake.types import Answer, Evidence, Line, Question, Segment
 
 

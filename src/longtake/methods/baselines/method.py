@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from longtake.agents.answer import SPOKEN, guess, length
+from longtake.agents.run import Run
 from longtake.algorithms import sampling
 from longtake.errors import check_least
 from longtake.footage.protocol import Footage
 from longtake.methods.base import Bounds, words
 from longtake.prompts import phrase
-from longtake.agents.answer import guess
-from longtake.agents.run import Run
-from longtake.agents.answer import SPOKEN, length
 from longtake.types import Answer, Evidence, Frame, Line, Question, Segment
 
 REACH = 5.0

@@ -33,20 +33,19 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
+from longtake._util.timecode import clock
+from longtake.agents.answer import Choice, length, option
+from longtake.agents.run import Run
 from longtake.algorithms import lexical
 from longtake.algorithms import passages as ranking
 from longtake.algorithms.passages import squeeze
 from longtake.algorithms.question_kinds import CERTAIN, AnswerType, answer_type, holds
 from longtake.algorithms.scope import scope
 from longtake.errors import check_least
-from longtake.tracing.events import note, step
 from longtake.footage.protocol import Footage
-from longtake.methods.base import Bounds, words
-from longtake.agents.answer import Choice, option
 from longtake.llm.structured.ask import ask
-from longtake.agents.run import Run
-from longtake.agents.answer import length
-from longtake._util.timecode import clock
+from longtake.methods.base import Bounds, words
+from longtake.tracing.events import note, step
 from longtake.types import Answer, Evidence, Line, Question, Segment
 
 NOT_FOUND = (

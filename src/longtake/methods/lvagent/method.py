@@ -44,20 +44,28 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from longtake.algorithms import chunks, sampling
-from longtake.errors import ConfigError, check_least
-from longtake.tracing.events import ScoresSet, emit, note, step
-from longtake.footage.look import clip_scorer
-from longtake.footage.look import Look, cite, look_at, rows_within
-from longtake.footage.protocol import Footage
-from longtake.methods.base import Bounds, words
-from longtake.prompts import Plain, phrase
-from longtake.agents.answer import guess, in_words
-from longtake.llm.structured.ask import ask, with_options
+from longtake.agents.answer import guess, in_words, length, most_spoken, shown_to, spoken_around
 from longtake.agents.fanout import fanout
 from longtake.agents.run import Agent, Run
-from longtake.agents.answer import length, most_spoken, shown_to, spoken_around
-from longtake.agents.votes import Opinion, by_meaning, judge_all, leading, majority, prune, tally, transcript, unanimous
+from longtake.agents.votes import (
+    Opinion,
+    by_meaning,
+    judge_all,
+    leading,
+    majority,
+    prune,
+    tally,
+    transcript,
+    unanimous,
+)
+from longtake.algorithms import chunks, sampling
+from longtake.errors import ConfigError, check_least
+from longtake.footage.look import Look, cite, clip_scorer, look_at, rows_within
+from longtake.footage.protocol import Footage
+from longtake.llm.structured.ask import ask, with_options
+from longtake.methods.base import Bounds, words
+from longtake.prompts import Plain, phrase
+from longtake.tracing.events import ScoresSet, emit, note, step
 from longtake.types import Answer, Question
 
 CITED = 3

@@ -15,18 +15,18 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import BaseModel, Field
 
+from longtake._util.timecode import SHORT_CLOCK, clock, parse_time
+from longtake.agents.answer import length, shown_to
+from longtake.agents.fanout import fanout
+from longtake.agents.run import Run
 from longtake.algorithms import sampling
 from longtake.errors import check_least
-from longtake.tracing.events import ScoresSet, ToolCalled, emit, note, step
 from longtake.footage.look import look_at, rows_within
 from longtake.footage.protocol import Footage
 from longtake.llm.chat import estimate
-from longtake.prompts import Plain, phrase
 from longtake.llm.structured.ask import ask
-from longtake.agents.fanout import fanout
-from longtake.agents.run import Run
-from longtake.agents.answer import length, shown_to
-from longtake._util.timecode import SHORT_CLOCK, clock, parse_time
+from longtake.prompts import Plain, phrase
+from longtake.tracing.events import ScoresSet, ToolCalled, emit, note, step
 from longtake.types import Evidence, Question, Segment
 
 GROUNDING, PERCEPTION, SUBTITLES, FINISH = "grounding", "visual_perception", "subtitles", "finish"

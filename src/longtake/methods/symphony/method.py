@@ -32,10 +32,14 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from pydantic import BaseModel, Field
 
+from longtake._util.timecode import CLOCK, parse_time
+from longtake.agents.answer import SPOKEN, Guess, guess, in_words, length
+from longtake.agents.run import Run
 from longtake.errors import check_least
-from longtake.tracing.events import note, step
 from longtake.footage.look import cite, look_at
 from longtake.footage.protocol import Footage
+from longtake.llm.structured.ask import ask
+from longtake.llm.structured.letters import read_letter
 from longtake.methods.base import Bounds, words
 from longtake.methods.symphony.grounding import (
     FINISH,
@@ -48,13 +52,8 @@ from longtake.methods.symphony.grounding import (
     written,
 )
 from longtake.methods.symphony.perception import Perception, listen
-from longtake.llm.structured.letters import read_letter
 from longtake.prompts import phrase
-from longtake.agents.answer import Guess, guess, in_words
-from longtake.llm.structured.ask import ask
-from longtake.agents.run import Run
-from longtake.agents.answer import SPOKEN, length
-from longtake._util.timecode import CLOCK, parse_time
+from longtake.tracing.events import note, step
 from longtake.types import Answer, Evidence, Question
 
 NO_LIMIT = 50

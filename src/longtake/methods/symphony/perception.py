@@ -9,20 +9,19 @@ from typing import Annotated
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from longtake.algorithms import allocate, sampling
-from longtake.errors import check_least
-from longtake.tracing.events import note, step
-from longtake.footage.look import Look, look_at, look_closely, rows_within, together
-from longtake.footage.protocol import Footage
-from longtake.methods.symphony.grounding import PERCEPTION, SUBTITLES, HistoryEntry
-from longtake.llm.chat import estimate
-from longtake.prompts import Plain, phrase, words
-from longtake.llm.structured.ask import ask
+from longtake.agents.answer import length, shown_to
 from longtake.agents.fanout import fanout
 from longtake.agents.run import Run
-from longtake.agents.answer import length, shown_to
-from longtake.agents.tools import Written, at_least, read_stretch
-from longtake.agents.tools import Tool, ToolError, tool, use_tools
+from longtake.agents.tools import Tool, ToolError, Written, at_least, read_stretch, tool, use_tools
+from longtake.algorithms import allocate, sampling
+from longtake.errors import check_least
+from longtake.footage.look import Look, look_at, look_closely, rows_within, together
+from longtake.footage.protocol import Footage
+from longtake.llm.chat import estimate
+from longtake.llm.structured.ask import ask
+from longtake.methods.symphony.grounding import PERCEPTION, SUBTITLES, HistoryEntry
+from longtake.prompts import Plain, phrase, words
+from longtake.tracing.events import note, step
 from longtake.types import Evidence, Line, Question, Segment
 
 NEAR = 0.25

@@ -33,18 +33,17 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
-from longtake.algorithms import sampling
-from longtake.errors import check_least
-from longtake.tracing.events import ScoresSet, emit, note, step
-from longtake.footage.protocol import Footage
-from longtake.footage.look import fused
-from longtake.methods.base import Bounds, words
-from longtake.prompts import Plain, phrase, show
-from longtake.agents.answer import Guess, guess, in_words
-from longtake.llm.structured.ask import ask
+from longtake.agents.answer import Guess, guess, in_words, length
 from longtake.agents.fanout import fanout
 from longtake.agents.run import Run
-from longtake.agents.answer import length
+from longtake.algorithms import sampling
+from longtake.errors import check_least
+from longtake.footage.look import fused
+from longtake.footage.protocol import Footage
+from longtake.llm.structured.ask import ask
+from longtake.methods.base import Bounds, words
+from longtake.prompts import Plain, phrase, show
+from longtake.tracing.events import ScoresSet, emit, note, step
 from longtake.types import Answer, Evidence, Frame, Line, Question, Segment
 
 State: TypeAlias = dict[int, str]

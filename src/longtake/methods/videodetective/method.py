@@ -45,14 +45,17 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from longtake.agents.answer import SPOKEN, guess, shown_to
+from longtake.agents.fanout import fanout
+from longtake.agents.run import Run
 from longtake.algorithms import clues, graph, sampling
-from longtake.algorithms.shots import FrameRule
 from longtake.algorithms.question_kinds import COUNTING, HEARING, ORDER, READING, negated
 from longtake.algorithms.scope import scope
+from longtake.algorithms.shots import FrameRule
 from longtake.errors import check_least
-from longtake.tracing.events import note, step
 from longtake.footage.look import Look, look_at
 from longtake.footage.protocol import Footage
+from longtake.llm.chat import Chat
 from longtake.methods.base import Bounds, words
 from longtake.methods.videodetective.plan import (
     SearchPlan,
@@ -73,12 +76,8 @@ from longtake.methods.videodetective.scenes import (
     SceneText,
     scene_graph,
 )
-from longtake.llm.chat import Chat
 from longtake.prompts import Plain, phrase
-from longtake.agents.answer import guess
-from longtake.agents.fanout import fanout
-from longtake.agents.run import Run
-from longtake.agents.answer import SPOKEN, shown_to
+from longtake.tracing.events import note, step
 from longtake.types import Answer, Evidence, Line, Question, Segment
 
 PRINTED = GraphRule(theta_sim=0.82, max_frames=None)

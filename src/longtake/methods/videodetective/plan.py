@@ -14,18 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
+from longtake._util.timecode import clock, parse_time
+from longtake.agents.answer import shown_to
 from longtake.algorithms.clues import pieces, semantic
 from longtake.algorithms.lexical import content_words
 from longtake.errors import ConfigError
-from longtake.tracing.events import note
 from longtake.footage.look import Look
 from longtake.footage.protocol import Footage
 from longtake.llm.chat import Chat
+from longtake.llm.structured.ask import ask
 from longtake.llm.structured.letters import read_letter
 from longtake.prompts import Plain, phrase
-from longtake.llm.structured.ask import ask
-from longtake.agents.answer import shown_to
-from longtake._util.timecode import clock, parse_time
+from longtake.tracing.events import note
 from longtake.types import Line, Question, Segment
 
 KEYWORDS = 5

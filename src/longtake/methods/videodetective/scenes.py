@@ -11,16 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
+from longtake.agents.answer import captions_of
 from longtake.algorithms import clues, graph, lexical, sampling, scenes
 from longtake.algorithms.scenes import Span
-from longtake.tracing.events import ScoresSet, emit
 from longtake.footage.look import look_at, rows_within
 from longtake.footage.protocol import Footage
-from longtake.methods.videodetective.plan import SearchPlan
 from longtake.llm.chat import Chat
-from longtake.prompts import words
 from longtake.llm.structured.ask import ask
-from longtake.agents.answer import captions_of
+from longtake.methods.videodetective.plan import SearchPlan
+from longtake.prompts import words
+from longtake.tracing.events import ScoresSet, emit
 from longtake.types import Line, Question, Segment
 
 SCENE = "scene"

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from longtake._util.cancellation import Cancelled
+from longtake._util.timecode import clock
 from longtake.errors import (
     BudgetSpent,
     ConfigError,
@@ -23,8 +25,6 @@ from longtake.errors import (
 from longtake.server.films import NoSuchFilm
 from longtake.server.openai.requests import FilmRequest, SentFrames
 from longtake.server.runs import QueueFull
-from longtake._util.cancellation import Cancelled
-from longtake._util.timecode import clock
 from longtake.types import GIVEN, Answer, Result, Usage
 
 LONGEST_STEP = 300

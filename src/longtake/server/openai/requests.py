@@ -16,20 +16,13 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Sequence
-from dataclasses import dataclass
-from collections.abc import Mapping
-from dataclasses import field
-from dataclasses import fields
-from typing import Any
-from typing import Literal
-from typing import TypeAlias
-from longtake.config import BudgetSettings
-from longtake.errors import ConfigError
-from longtake.errors import unknown
-from longtake._util.timecode import SHORT_CLOCK
-from longtake._util.timecode import parse_time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, TypeAlias
 
+from longtake._util.timecode import SHORT_CLOCK, parse_time
+from longtake.config import BudgetSettings
+from longtake.errors import ConfigError, unknown
 
 MOST = len(string.ascii_uppercase)
 _LETTER = re.compile(r"\s*(?:\(([A-Z])\)|([A-Z])\s?[.):])\s*(\S.*?)\s*$")

@@ -6,6 +6,7 @@ finds the same index. The oldest is removed when there is too much.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 import hashlib
@@ -13,52 +14,44 @@ import io
 import json
 import re
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from urllib.parse import unquote
-from urllib.parse import urlsplit
-from PIL import Image
-from PIL import UnidentifiedImageError
-from longtake.errors import MediaError
-from longtake.index.store import private_folder
-from longtake.index.store import write_atomically
-from longtake.video.video import probe
-from longtake.server.films import SENT
-from longtake.server.films import NoSuchFilm
-from longtake.server.openai.requests import BadRequest
-from longtake.server.openai.requests import Footage
-from longtake.server.openai.requests import NamedFilm
-from longtake.server.openai.requests import SentFrames
-from longtake.server.openai.requests import SentVideo
-from longtake.server.state import ServerState
-import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from fastapi import APIRouter
-from fastapi import Request
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from fastapi import APIRouter, Request
+from PIL import Image, UnidentifiedImageError
 from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
-from starlette.responses import JSONResponse
-from starlette.responses import Response
-from starlette.responses import StreamingResponse
+from starlette.responses import JSONResponse, Response, StreamingResponse
+
 from longtake import registry
-from longtake.errors import LongtakeError
+from longtake._util.cancellation import Cancelled
+from longtake.errors import LongtakeError, MediaError
+from longtake.index.store import private_folder, write_atomically
+from longtake.runner.history import CARRIED
 from longtake.server.events import TraceReader
+from longtake.server.films import SENT, NoSuchFilm
 from longtake.server.journal import Ask
 from longtake.server.openai import replies
 from longtake.server.openai.replies import Head
-from longtake.server.openai.requests import PREFIX
-from longtake.server.openai.requests import FilmRequest
-from longtake.server.openai.requests import read_model
-from longtake.server.openai.requests import read_request
+from longtake.server.openai.requests import (
+    PREFIX,
+    BadRequest,
+    FilmRequest,
+    Footage,
+    NamedFilm,
+    SentFrames,
+    SentVideo,
+    read_model,
+    read_request,
+)
 from longtake.server.runs import ServerRun
-from longtake.server.state import StateParam
-from longtake.runner.history import CARRIED
-from longtake._util.cancellation import Cancelled
+from longtake.server.state import ServerState, StateParam
 from longtake.types import Result
-
+from longtake.video.video import probe
 
 KEPT = 8_000_000_000
 """Bytes of sent films that are kept."""

@@ -25,9 +25,18 @@ from starlette.routing import Route
 
 from longtake.errors import ConfigError
 from longtake.lab.model import LabChat, LabModel, parse
-from longtake.lab.profile import digest, share
-from longtake.lab.profile import PROFILE
-from longtake.llm.chat import Image, Message, Options, Part, Reply, Text, ToolCall, ToolSpec, Unsupported
+from longtake.lab.profile import PROFILE, digest, share
+from longtake.llm.chat import (
+    Image,
+    Message,
+    Options,
+    Part,
+    Reply,
+    Text,
+    ToolCall,
+    ToolSpec,
+    Unsupported,
+)
 from longtake.server.openai import replies
 from longtake.server.openai.replies import Head, error_body
 from longtake.server.openai.requests import (

@@ -8,8 +8,8 @@ from fastapi import APIRouter, Response
 from pydantic import BaseModel
 
 from longtake import __version__, registry
-from longtake.server.state import StateParam
 from longtake.runner.assignment import DEFAULT_MODELS, ModelAssignment
+from longtake.server.state import StateParam
 
 router = APIRouter(tags=["about"])
 

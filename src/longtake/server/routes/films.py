@@ -15,7 +15,7 @@ from longtake.index.search import SearchHit, search
 from longtake.index.tasks import tasks
 from longtake.server.journal import Ask
 from longtake.server.routes.runs import RunHandle, handle
-from longtake.server.state import StateParam, ServerState
+from longtake.server.state import ServerState, StateParam
 
 router = APIRouter(tags=["films"])
 
@@ -137,7 +137,9 @@ def _facts(state: ServerState, film: str) -> FilmFacts:
 
 
 def _layers(film: Film) -> list[LayerCard]:
-    return [LayerCard(name=task.name, what=task.describe(), done=task.done()) for task in tasks(film)]
+    return [
+        LayerCard(name=task.name, what=task.describe(), done=task.done()) for task in tasks(film)
+    ]
 
 
 def _indexing(state: ServerState, film: str) -> RunHandle | None:

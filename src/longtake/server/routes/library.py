@@ -9,10 +9,9 @@ from pydantic import BaseModel, ConfigDict
 
 from longtake.library import FoundMoment
 from longtake.server.journal import Ask, QuestionFields
-from longtake.server.library import LibraryFilm
+from longtake.server.library import IndexingProgress, LibraryFilm
 from longtake.server.routes.runs import RunHandle, handle
-from longtake.server.state import StateParam, ServerState
-from longtake.server.library import IndexingProgress
+from longtake.server.state import ServerState, StateParam
 
 router = APIRouter(tags=["library"])
 Where = Annotated[str, Query(max_length=1000)]

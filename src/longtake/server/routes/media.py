@@ -9,16 +9,15 @@ from pydantic import BaseModel
 from starlette.responses import FileResponse, PlainTextResponse, Response, StreamingResponse
 
 from longtake.algorithms.partition import Partition
-from longtake.index.film import partition
-from longtake.index.film import Film
-from longtake.video.clip import clip_bytes
-from longtake.video.subtitles import srt, vtt
+from longtake.index.film import Film, partition
 from longtake.methods.a4vl.method import A4VL
 from longtake.methods.base import configure
 from longtake.server.films import frame_at, jpeg
 from longtake.server.playback import Playback, PlaybackStreams, plan
-from longtake.server.state import StateParam, ServerState
+from longtake.server.state import ServerState, StateParam
 from longtake.types import Line, Segment
+from longtake.video.clip import clip_bytes
+from longtake.video.subtitles import srt, vtt
 
 router = APIRouter(tags=["media"])
 viewers = PlaybackStreams()
@@ -96,7 +95,9 @@ def _lines(film: Film) -> tuple[list[TimedText], list[TimedText]]:
 
 
 def _words(lines: list[Line]) -> list[TimedText]:
-    return [TimedText(start=line.segment.start, end=line.segment.end, text=line.text) for line in lines]
+    return [
+        TimedText(start=line.segment.start, end=line.segment.end, text=line.text) for line in lines
+    ]
 
 
 @router.get("/films/{film}/blocks")

@@ -14,49 +14,28 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncGenerator
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing
-from typing import Any
-from urllib.parse import parse_qsl
-from starlette.datastructures import Headers
-from starlette.responses import Response
-from starlette.types import ASGIApp
-from starlette.types import Receive
-from starlette.types import Scope
-from starlette.types import Send
-from longtake.server import events
-from longtake.server.journal import RunRecord
-from longtake.server.runs import ServerRun
-from longtake.server.state import ServerState
-from collections.abc import Iterator
 from itertools import islice
-from typing import Annotated
-from urllib.parse import quote
-from fastapi import APIRouter
-from fastapi import Header
-from fastapi import HTTPException
-from fastapi import Query
-from fastapi import Request
-from pydantic import BaseModel
-from pydantic import ConfigDict
-from pydantic import Field
-from starlette.responses import FileResponse
-from starlette.responses import StreamingResponse
-from longtake import registry
-from longtake.tracing import trace
-from longtake.server.films import NoSuchFilm
-from longtake.server.films import jpeg_at
-from longtake.server.journal import Ask
-from longtake.server.journal import new_id
-from longtake.server.state import StateParam
-from longtake.server.engine import question_of
-from longtake.runner.estimate import Estimate
-from longtake.runner.estimate import estimate_all
-from longtake.runner.rendering import RenderedAnswer
-from longtake.runner.rendering import as_html
-from longtake.runner.rendering import as_markdown
+from typing import Annotated, Any
+from urllib.parse import parse_qsl, quote
 
+from fastapi import APIRouter, Header, HTTPException, Query, Request
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.datastructures import Headers
+from starlette.responses import FileResponse, Response, StreamingResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from longtake import registry
+from longtake.runner.estimate import Estimate, estimate_all
+from longtake.runner.rendering import RenderedAnswer, as_html, as_markdown
+from longtake.server import events
+from longtake.server.engine import question_of
+from longtake.server.films import NoSuchFilm, jpeg_at
+from longtake.server.journal import Ask, RunRecord, new_id
+from longtake.server.runs import ServerRun
+from longtake.server.state import ServerState, StateParam
+from longtake.tracing import trace
 
 _ADDRESS = re.compile(r"/api/v1/runs/([^/]+)/events")
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -239,7 +218,9 @@ def compare(comparison: Comparison, state: StateParam) -> RunHandles:
     # all or none: an unknown method must not leave half a comparison
     for ask in asks:
         state.pool.check(ask)
-    return RunHandles(runs=[handle(state.pool.start(ask, group=group)) for ask in asks], group=group)
+    return RunHandles(
+        runs=[handle(state.pool.start(ask, group=group)) for ask in asks], group=group
+    )
 
 
 @router.post("/estimate")
