@@ -14,7 +14,7 @@ from longtake.cli.jobs import check_workers, index_on, on_with_workers, show_not
 from longtake.cli.options import PATH, common, full_hash
 from longtake.cli.output import emit_json, progress, say
 from longtake.cluster.backends import BackendAddress
-from longtake.cluster.indexing import IndexedFilm
+from longtake.cluster.indexing import FilmIndexResult
 from longtake.config import Settings
 from longtake.errors import LongtakeError, MediaError, RunError
 from longtake.index.film import Film
@@ -105,7 +105,7 @@ def _evict(settings: Settings, keep: str) -> None:
         say(f"  dropped {dropped.name} from the cache to stay under {limit}")
 
 
-def _conclude(films: Sequence[IndexedFilm], settings: Settings, as_json: bool) -> int:
+def _conclude(films: Sequence[FilmIndexResult], settings: Settings, as_json: bool) -> int:
     """Print what an engine has done, as for one process, and return the exit code."""
     reports, failed, code = [], [], 0
     for film in films:

@@ -17,7 +17,7 @@ from longtake.cluster.backends import BackendAddress, parse_backend
 from longtake.cluster.evaluation import ClusterRun, cost_of
 from longtake.cluster.indexing import (
     ClusterIndexer,
-    IndexedFilm,
+    FilmIndexResult,
     IndexTarget,
     IndexTask,
     for_workers,
@@ -142,7 +142,7 @@ def index_on(
     only: Sequence[str] = (),
     subtitles: Path | None = None,
     full_hash: bool = False,
-) -> list[IndexedFilm]:
+) -> list[FilmIndexResult]:
     """Index films on an engine; says how each of them ended."""
     settings = for_workers(settings, where.threads(workers))
     given = None if subtitles is None else subtitles.absolute()
@@ -161,7 +161,7 @@ def index_on(
     return films
 
 
-def _announce(film: IndexedFilm) -> None:
+def _announce(film: FilmIndexResult) -> None:
     if film.failure is not None:
         text = film.failure.message
         # most messages of ours begin with the path

@@ -39,7 +39,7 @@ HEAR_FROM = "is asked a few short questions now, two of them with a plain pictur
 
 
 @dataclass(frozen=True)
-class Choice:
+class ModelChoice:
     """Someone who could answer: all models of a server or vendor, or the built-in one."""
 
     preset: Preset | None
@@ -98,17 +98,17 @@ def _end(found: Findings, name: str, report: ProbeReport, file: Path, *, as_json
     click.echo('    longtake ask film.mp4 "What is this film about?"')
 
 
-def choices(found: Findings) -> list[Choice]:
+def choices(found: Findings) -> list[ModelChoice]:
     """Everyone who could answer here, those on this machine first."""
     offered = []
     for server in found.servers:
-        offered.append(Choice(server, f"{server.label}, on this machine (port {server.port})"))
+        offered.append(ModelChoice(server, f"{server.label}, on this machine (port {server.port})"))
     for key in found.keys:
         if key.preset is not None:
             line = f"{key.preset.label}: sends pictures and words to {key.host}, paid by your key"
-            offered.append(Choice(key.preset, f"{line} in ${key.variable}"))
+            offered.append(ModelChoice(key.preset, f"{line} in ${key.variable}"))
     weights = "" if found.has_weights else ", downloads 1.1 GB"
-    return [*offered, Choice(None, f"the built-in {BUILT_IN}, on this machine{weights}")]
+    return [*offered, ModelChoice(None, f"the built-in {BUILT_IN}, on this machine{weights}")]
 
 
 def _choose(found: Findings, *, yes: bool) -> str:
@@ -127,7 +127,7 @@ def _choose(found: Findings, *, yes: bool) -> str:
     return _model_of(offered[number - 1], yes=False)
 
 
-def _model_of(choice: Choice, *, yes: bool) -> str:
+def _model_of(choice: ModelChoice, *, yes: bool) -> str:
     """One of the models that a choice offers; choosing it is the yes to ask which there are."""
     if choice.preset is None:
         return BUILT_IN

@@ -371,7 +371,7 @@ class FilmProgress:
 
 
 @dataclass(frozen=True)
-class IndexedFilm:
+class FilmIndexResult:
     """A film that is finished or has failed."""
 
     path: Path
@@ -400,7 +400,7 @@ class ClusterIndexer:
     _known: int = 0
     _done: int = 0
 
-    def run(self, places: Sequence[IndexTarget], only: Sequence[str]) -> Iterator[IndexedFilm]:
+    def run(self, places: Sequence[IndexTarget], only: Sequence[str]) -> Iterator[FilmIndexResult]:
         """Index the films; each is returned when it is finished or has failed."""
         for place in places:
             self.films[place.path] = FilmProgress(place, time.perf_counter())
@@ -444,7 +444,7 @@ class ClusterIndexer:
             self._groups[part] = group
         self._submit(*stage.parts)
 
-    def _finish(self, task: IndexTask) -> Iterator[IndexedFilm]:
+    def _finish(self, task: IndexTask) -> Iterator[FilmIndexResult]:
         film = self.films[task.place.path]
         group = self._groups.pop(task, None)
         if group is not None:
@@ -453,7 +453,7 @@ class ClusterIndexer:
                 self._submit(group.then)
         yield from self._count(film)
 
-    def _fail(self, task: IndexTask, failure: Failure) -> Iterator[IndexedFilm]:
+    def _fail(self, task: IndexTask, failure: Failure) -> Iterator[FilmIndexResult]:
         """Report a film once, and leave out the rest of it."""
         film = self.films[task.place.path]
         self._groups.pop(task, None)
@@ -464,7 +464,7 @@ class ClusterIndexer:
             yield self._outcome(film)
         yield from self._count(film)
 
-    def _count(self, film: FilmProgress) -> Iterator[IndexedFilm]:
+    def _count(self, film: FilmProgress) -> Iterator[FilmIndexResult]:
         film.left -= 1
         self._done += 1
         self.advance(self._done / self._known)
@@ -472,6 +472,6 @@ class ClusterIndexer:
             yield self._outcome(film)
 
     @staticmethod
-    def _outcome(film: FilmProgress) -> IndexedFilm:
+    def _outcome(film: FilmProgress) -> FilmIndexResult:
         seconds = round(time.perf_counter() - film.began, 3)
-        return IndexedFilm(film.place.path, seconds, film.opened, film.failure)
+        return FilmIndexResult(film.place.path, seconds, film.opened, film.failure)

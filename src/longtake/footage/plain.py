@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +15,7 @@ from longtake.errors import MediaError
 from longtake.footage.protocol import Footage, Material
 from longtake.llm.backend import FrameDescriber
 from longtake.perception.loader import PerceptionModels
-from longtake.perception.protocols import ImageTextEncoder, VideoTextEncoder
+from longtake.perception.protocols import ImageTextEncoder, TextEncoder, VideoTextEncoder
 from longtake.tracing.events import CAPTIONS_READ, note
 from longtake.types import Frame, Line, Segment
 
@@ -52,17 +51,6 @@ def from_features(footage: Footage, most: int) -> Samples:
     return Samples(footage.times[chosen], np.asarray(footage.features()[chosen], np.float64))
 
 
-class SentenceEncoder(Protocol):
-    """A sentence encoder."""
-
-    @property
-    def name(self) -> str:
-        """The encoder's name."""
-
-    def texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One unit row per text."""
-
-
 class CaptionSpace:
     """The space of captions and queries: both are sentences."""
 
@@ -79,7 +67,7 @@ class CaptionedFootage(PlainFootage):
     has: frozenset[Material] = frozenset({"captions"})
 
     def __init__(
-        self, name: str, captions: Sequence[str], sentences: SentenceEncoder, *, step: float = 1.0
+        self, name: str, captions: Sequence[str], sentences: TextEncoder, *, step: float = 1.0
     ) -> None:
         if not captions:
             raise MediaError(name, "unreadable", "has no captions")

@@ -11,7 +11,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from longtake.lab import vocabulary as v
 from longtake.lab.facts import Deed, Happening, Person, Sign, Thing
-from longtake.lab.frame_code import FrameMoment, stamp
+from longtake.lab.frame_code import Moment, stamp
 from longtake.lab.profile import generator
 from longtake.lab.world import Appearance, Scene, Script
 from longtake.types import Pixels
@@ -442,7 +442,7 @@ class Painter:
         # stamped last, so that nothing covers the code
         pixels = np.array(image)
         if self._code:
-            stamp(pixels, FrameMoment(self._script.seed, self._script.minutes, int(time)))
+            stamp(pixels, Moment(self._script.seed, self._script.minutes, int(time)))
         return pixels
 
 

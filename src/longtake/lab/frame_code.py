@@ -35,7 +35,7 @@ _MARGIN = 0.12
 
 
 @dataclass(frozen=True, slots=True)
-class FrameMoment:
+class Moment:
     """A second of a world.
 
     Its ``repr`` seeds random draws (see :mod:`longtake.lab.prompt`), so names here must not change.
@@ -46,19 +46,19 @@ class FrameMoment:
     second: int
 
 
-def stamp(pixels: Pixels, moment: FrameMoment) -> None:
+def stamp(pixels: Pixels, moment: Moment) -> None:
     """Draw the code into a 480 × 270 picture, in place."""
     pixels[HEIGHT - ROWS * CELL :, : COLUMNS * CELL] = _drawn(moment)
 
 
 @lru_cache(maxsize=256)
-def _drawn(moment: FrameMoment) -> Pixels:
+def _drawn(moment: Moment) -> Pixels:
     cells = np.array(_cells(moment), np.uint8).reshape(ROWS, COLUMNS)
     light = np.where(cells.repeat(CELL, 0).repeat(CELL, 1), _LIGHT, _DARK).astype(np.uint8)
     return np.repeat(light[:, :, None], 3, axis=2)
 
 
-def read(pixels: Pixels) -> FrameMoment | None:
+def read(pixels: Pixels) -> Moment | None:
     """The moment that a picture shows, or ``None`` if no code can be read reliably."""
     height, width = pixels.shape[:2]
     if width < 100 or height < 56:  # cells would be smaller than 1.5 pixels
@@ -103,7 +103,7 @@ def _coverage(
     return np.asarray(weights / weights.sum(axis=1, keepdims=True), np.float32)
 
 
-def _cells(moment: FrameMoment) -> list[int]:
+def _cells(moment: Moment) -> list[int]:
     seed, minutes, second, check = _BITS
     data = (moment.seed << (minutes + second)) | (moment.minutes << second) | moment.second
     whole = (data << check) | _checksum(data, seed + minutes + second)
@@ -112,7 +112,7 @@ def _cells(moment: FrameMoment) -> list[int]:
     return [*MARK[0], *bits, *MARK[1]]
 
 
-def _moment(cells: list[int]) -> FrameMoment | None:
+def _moment(cells: list[int]) -> Moment | None:
     if (*cells[:2], *cells[-2:]) != (*MARK[0], *MARK[1]):
         return None
     whole = int("".join(map(str, cells[2:-2])), 2)
@@ -120,7 +120,7 @@ def _moment(cells: list[int]) -> FrameMoment | None:
     data = whole >> check
     if whole & ((1 << check) - 1) != _checksum(data, seed + minutes + second):
         return None
-    moment = FrameMoment(
+    moment = Moment(
         seed=data >> (minutes + second),
         minutes=data >> second & ((1 << minutes) - 1),
         second=data & ((1 << second) - 1),

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from longtake.lab.facts import Sighting, sentence
-from longtake.lab.frame_code import FrameMoment
+from longtake.lab.frame_code import Moment
 from longtake.lab.prompt import Eyes
 from longtake.lab.queries import LabQuery, query_in, solve
 from longtake.lab.questions import LabQuestion, everything, make_questions
@@ -92,7 +92,7 @@ def captions(script: Script, eyes: Eyes, *, step: int = 1) -> list[Line]:
     """What a captioner notices every ``step`` seconds; it misses and imagines as models do."""
     lines = []
     for second in range(0, int(script.duration), step):
-        seen = eyes.look(FrameMoment(script.seed, script.minutes, second))
+        seen = eyes.look(Moment(script.seed, script.minutes, second))
         told = " ".join(sentence(sighting.fact) for sighting in seen)
         lines.append(Line(Segment(float(second), float(second + step)), told))
     return lines

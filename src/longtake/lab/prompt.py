@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -25,8 +25,7 @@ from longtake.lab.facts import (
     sentence,
     sign_text,
 )
-from longtake.lab.forms import form_in, tools_in
-from longtake.lab.frame_code import FrameMoment
+from longtake.lab.frame_code import Moment
 from longtake.lab.profile import PROFILE, pick, share
 from longtake.lab.queries import LabQuery, joined, query_in
 from longtake.lab.world import Script, make_script
@@ -63,7 +62,7 @@ class Eyes:
         bent = 1.0 + self.middle * (6.0 * position * (1.0 - position) - 1.0)
         return 1.0 / (1.0 + self.dilution * math.log2(load) * bent)
 
-    def look(self, moment: FrameMoment, attention: float = 1.0) -> list[Sighting]:
+    def look(self, moment: Moment, attention: float = 1.0) -> list[Sighting]:
         """What is noticed in a picture."""
         script = make_script(moment.seed, moment.minutes)
         visible = script.visible(moment.second)
@@ -74,7 +73,7 @@ class Eyes:
             seen.append(Sighting(imagined, float(moment.second)))
         return seen
 
-    def _imagine(self, script: Script, moment: FrameMoment) -> Deed:
+    def _imagine(self, script: Script, moment: Moment) -> Deed:
         """A deed that is not there; its place and person do belong to the film."""
         person = pick(script.cast, self.seed, "who", moment)
         colour = pick(list(v.COLOURS), self.seed, "hue", moment)
@@ -93,11 +92,11 @@ class Eyes:
     def _acuity(self, kind: str) -> float:
         return self.by_kind.get(kind, self.acuity)
 
-    def _sees(self, kind: str, fact: Fact, moment: FrameMoment, attention: float) -> bool:
+    def _sees(self, kind: str, fact: Fact, moment: Moment, attention: float) -> bool:
         drawn = share(self.seed, kind, sentence(fact), moment.second)
         return drawn < self._acuity(kind) * attention
 
-    def _notice(self, fact: Fact, moment: FrameMoment, attention: float) -> Fact | None:
+    def _notice(self, fact: Fact, moment: Moment, attention: float) -> Fact | None:
         """The fact, part of it (the person without the deed, the sign unread), or ``None``."""
         match fact:
             case Deed(person, _, _, place):
@@ -166,13 +165,13 @@ class Shown:
         return _MATERIAL.sub("\n", self.text)
 
     @cached_property
-    def moments(self) -> list[frame_code.FrameMoment | None]:
+    def moments(self) -> list[frame_code.Moment | None]:
         """The moment of each picture; ``None`` if the code is unreadable or the world unknown."""
         parts = [part for message in self.messages for part in message.parts]
         moments = [frame_code.read(part.frame.pixels) for part in parts if isinstance(part, Image)]
         return [moment if self._knows(moment) else None for moment in moments]
 
-    def _knows(self, moment: frame_code.FrameMoment | None) -> bool:
+    def _knows(self, moment: frame_code.Moment | None) -> bool:
         if self.world is None or moment is None:
             return True
         return self.world == (moment.seed, moment.minutes)
@@ -180,7 +179,7 @@ class Shown:
     @cached_property
     def seen(self) -> list[Sighting]:
         """What the model notices in the pictures."""
-        positions: dict[frame_code.FrameMoment, int] = {}
+        positions: dict[frame_code.Moment, int] = {}
         for number, moment in enumerate(self.moments):
             if moment is not None:
                 positions.setdefault(moment, number)
@@ -344,3 +343,91 @@ def _before(times: list[tuple[int, float]], place: int) -> float | None:
     """The last time named before a position in the text; the times are in order."""
     earlier = bisect_left(times, (place, -math.inf))
     return times[earlier - 1][1] if earlier else None
+
+
+# Forms and tools as prompts describe them in words: where a request carries no schema, as between
+# the uses of tools, a simulated model goes by the words, as a real model would.
+_MEMBER = re.compile(r'(?:^|, | and |\n)"([^"\n]+)": ')
+_TOOL = re.compile(r"^(\w+): (.*) Arguments: (.*)$", re.MULTILINE)
+_FORM = re.compile(r'Its fields:\n((?:"[^"\n]+": .*(?:\n|$))+)')
+_ITEMS = {"texts": "string", "whole numbers": "integer", "numbers": "number"}
+
+
+def form_in(text: str) -> dict[str, Any] | None:
+    """The form that a prompt asks for last."""
+    forms = _FORM.findall(text)
+    return {"type": "object", "properties": _members(forms[-1])} if forms else None
+
+
+def tools_in(text: str) -> Iterator[ToolSpec]:
+    """The tools that a prompt tells of, one a line."""
+    for name, description, arguments in _TOOL.findall(text):
+        schema = {"type": "object", "properties": _members(arguments)}
+        yield ToolSpec(name, description, schema)
+
+
+def is_form(line: str) -> bool:
+    """Whether a line describes a field of the reply or a tool, and so is no material."""
+    return _TOOL.match(line) is not None or re.match(r'"[^"]+": ', line) is not None
+
+
+def _members(text: str) -> dict[str, Any]:
+    """``"name": words`` pairs, up to the next name each."""
+    text = text.strip()
+    # what an object inside a list holds belongs to that list's words
+    lines = text.split("\n")
+    if len(lines) > 1:
+        return {name: node for line in lines for name, node in _members(line).items()}
+    starts = list(_MEMBER.finditer(text))
+    members: dict[str, Any] = {}
+    for number, match in enumerate(starts):
+        if match.group(1) in members:
+            continue
+        end = starts[number + 1].start() if number + 1 < len(starts) else len(text)
+        words = text[match.end() : end]
+        if words.endswith(("each with", "an object with")) or "each with " in words:
+            members[match.group(1)] = _node(text[match.end() :])
+            break
+        members[match.group(1)] = _node(words)
+    return members
+
+
+def _node(words: str) -> dict[str, Any]:
+    """The schema of one field."""
+    kind, _, described = words.partition(" (")
+    node = {"description": described.removesuffix(")")} if described else {}
+    if kind.startswith("one of "):
+        return node | {"type": "string", "enum": re.findall(r'"([^"]*)"', kind)}
+    if kind.startswith("a list of "):
+        return node | _list(words.removeprefix("a list of "))
+    if kind.startswith("an object with "):
+        return {"type": "object", "properties": _members(words.removeprefix("an object with "))}
+    if kind.startswith("true or false"):
+        return node | {"type": "boolean"}
+    if kind.startswith(("a whole number", "a number")):
+        whole = kind.startswith("a whole")
+        return node | {"type": "integer" if whole else "number"} | _bounds(kind)
+    return node | {"type": "string"}
+
+
+def _list(words: str) -> dict[str, Any]:
+    node: dict[str, Any] = {"type": "array"}
+    if most := re.match(r"(?:at most |\d+ to )(\d+) ", words):
+        node["maxItems"] = int(most[1])
+        words = words[most.end() :]
+    words = re.sub(r"^at least \d+ ", "", words)
+    if "each with " in words:
+        inside = words.partition("each with ")[2]
+        return node | {"items": {"type": "object", "properties": _members(inside)}}
+    if words.startswith("lists of "):
+        return node | {"items": _list(words.removeprefix("lists of "))}
+    for plural, kind in _ITEMS.items():
+        if words.startswith(plural):
+            return node | {"items": {"type": kind} | _bounds(words)}
+    return node | {"items": {"type": "string"}}
+
+
+def _bounds(words: str) -> dict[str, Any]:
+    if between := re.search(r"from (-?[\d.]+) to (-?[\d.]+)", words):
+        return {"minimum": float(between[1]), "maximum": float(between[2])}
+    return {}

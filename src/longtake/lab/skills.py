@@ -8,8 +8,8 @@ from typing import Any
 
 from longtake._util.timecode import CLOCK, SHORT_CLOCK, clock, parse_time
 from longtake.lab.facts import Deed, Fact, Saying, Sighting, Sign, facts_in, sentence, wish
-from longtake.lab.forms import is_form
 from longtake.lab.mind import Mind, scope_of, timed
+from longtake.lab.prompt import is_form
 from longtake.lab.queries import SPOKEN_FORMS, WHOLE_FILM, option_of, same
 from longtake.llm.chat import ToolSpec
 from longtake.types import LETTERS, Segment

@@ -21,12 +21,12 @@ from longtake.library.segments import (
     FilmRows,
     Material,
     SegmentIndex,
-    SentenceEncoder,
     material_of_film,
     material_of_footage,
     rows_of,
 )
 from longtake.perception.loader import PerceptionModels
+from longtake.perception.protocols import TextEncoder
 from longtake.registry import Registry
 from longtake.runner.session import open_film, open_senses, open_store
 
@@ -58,7 +58,7 @@ class Library:
         *,
         backend: str = "",
         senses: PerceptionModels | None = None,
-        sentences: SentenceEncoder | None = None,
+        sentences: TextEncoder | None = None,
         opener: Opener | None = None,
     ) -> None:
         self.settings = settings or Settings()
@@ -78,7 +78,7 @@ class Library:
         return self.senses.images
 
     @cached_property
-    def sentences(self) -> SentenceEncoder:
+    def sentences(self) -> TextEncoder:
         """The encoder of what is said."""
         return self._sentences or self.senses.sentences
 

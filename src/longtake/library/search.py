@@ -32,12 +32,11 @@ from longtake.library.segments import (
     Prints,
     RowHit,
     SegmentIndex,
-    SentenceEncoder,
     StoredRow,
     Vectors,
     query_words,
 )
-from longtake.perception.protocols import CalibratedEncoder
+from longtake.perception.protocols import CalibratedEncoder, TextEncoder
 from longtake.types import Line, Segment
 
 PAIRS = 0.15
@@ -303,7 +302,7 @@ class _Film:
     stated: float
 
 
-def make_query(text: str, images: Any, sentences: SentenceEncoder) -> LibraryQuery:
+def make_query(text: str, images: Any, sentences: TextEncoder) -> LibraryQuery:
     """The query for a text, with the encoders that made the index."""
     check_text(text)
     meaning = sentences.texts([text])[0]

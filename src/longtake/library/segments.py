@@ -20,6 +20,7 @@ from longtake.algorithms.intervals import coverage
 from longtake.algorithms.lexical import STOP
 from longtake.footage.protocol import Footage
 from longtake.index.film import Film
+from longtake.perception.protocols import TextEncoder
 from longtake.types import Line, Segment
 
 Vectors = NDArray[np.float32]
@@ -37,21 +38,6 @@ WORDED = ("said", "shown", "described")
 """Sources of words, by the name of their column."""
 VERSION = "1"
 """Changes when rows are made in another way, so that films are read again."""
-
-
-class SentenceEncoder(Protocol):
-    """Turns sentences into unit vectors."""
-
-    @property
-    def key(self) -> str:
-        """Equal keys give equal vectors."""
-
-    @property
-    def dim(self) -> int:
-        """Length of a vector."""
-
-    def texts(self, texts: Sequence[str]) -> Vectors:
-        """One unit row per text."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +112,7 @@ def material_of_footage(footage: Footage, *, parts: dict[str, str] | None = None
     return Material(footage.duration, lines, footage.times, vectors, parts=parts or {})
 
 
-def rows_of(material: Material, sentences: SentenceEncoder) -> list[Row]:
+def rows_of(material: Material, sentences: TextEncoder) -> list[Row]:
     """The rows of a film in time order; segments without any content have none."""
     edges = np.arange(0.0, max(material.duration, 0.1), SECONDS)
     drafts = [_draft(material, Segment(a, min(a + SECONDS, material.duration))) for a in edges]

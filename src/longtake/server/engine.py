@@ -29,7 +29,7 @@ from longtake.index.tasks import tasks
 from longtake.runner.assignment import ModelAssignment
 from longtake.runner.history import with_carried
 from longtake.runner.session import Session
-from longtake.server.films import FilmCatalog
+from longtake.server.films import ServedFilms
 from longtake.server.journal import Ask, CitedFilm, Journal, Kind, PictureSink, Scope
 from longtake.server.library import ServedLibrary
 from longtake.server.options import ServeOptions, log_as_json
@@ -103,7 +103,7 @@ class JobWorker:
     """Does jobs in the thread that asks for them."""
 
     def __init__(
-        self, options: ServeOptions, catalog: FilmCatalog, journal: Journal, library: ServedLibrary
+        self, options: ServeOptions, catalog: ServedFilms, journal: Journal, library: ServedLibrary
     ) -> None:
         self._options, self._catalog = options, catalog
         self._journal, self._library = journal, library
@@ -360,7 +360,7 @@ class EngineService:
     """Does jobs for the server, which calls each method from any of its threads."""
 
     def __init__(self, options: ServeOptions) -> None:
-        catalog = FilmCatalog(options)
+        catalog = ServedFilms(options)
         library = ServedLibrary(options, catalog)
         self._worker = JobWorker(options, catalog, Journal(options.data), library)
         self._runs: dict[str, _EngineRun] = {}

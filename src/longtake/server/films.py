@@ -87,7 +87,7 @@ class FilmFile:
     origin: Literal["folder", "upload"]
 
 
-class FilmCatalog:
+class ServedFilms:
     """Finds and opens films, and nothing else."""
 
     def __init__(self, options: ServeOptions) -> None:

@@ -26,7 +26,7 @@ from longtake.library import (
 )
 from longtake.library.add import EVERY, SurveyedFile, watch
 from longtake.runner.session import Session
-from longtake.server.films import FilmCatalog, NoSuchFilm, film_id
+from longtake.server.films import NoSuchFilm, ServedFilms, film_id
 from longtake.server.journal import CitedFilm, Scope
 from longtake.server.options import ServeOptions
 from longtake.tracing.events import Sink
@@ -54,7 +54,7 @@ class LibraryResult(BaseModel):
 class ServedLibrary:
     """Searches and asks the films of the library that a server may show."""
 
-    def __init__(self, options: ServeOptions, catalog: FilmCatalog) -> None:
+    def __init__(self, options: ServeOptions, catalog: ServedFilms) -> None:
         self._options, self._catalog = options, catalog
 
     @cached_property
@@ -167,7 +167,7 @@ class Watcher:
     """One thread that watches the folders, while it is told to."""
 
     def __init__(
-        self, library: Callable[[], Library], catalog: FilmCatalog, every: float = EVERY
+        self, library: Callable[[], Library], catalog: ServedFilms, every: float = EVERY
     ) -> None:
         self._library, self._catalog, self._every = library, catalog, every
         self._lock = threading.Lock()

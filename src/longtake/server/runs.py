@@ -30,7 +30,7 @@ from longtake.server.engine import (
     question_of,
 )
 from longtake.server.events import ChangeNotifier
-from longtake.server.films import FilmCatalog
+from longtake.server.films import ServedFilms
 from longtake.server.journal import ENDED, Ask, Journal, Kind, RunRecord, RunState, new_id
 from longtake.server.library import ServedLibrary
 from longtake.server.options import ServeOptions
@@ -176,7 +176,7 @@ class RunPool:
     def __init__(
         self,
         options: ServeOptions,
-        catalog: FilmCatalog,
+        catalog: ServedFilms,
         journal: Journal,
         library: ServedLibrary | None = None,
     ) -> None:

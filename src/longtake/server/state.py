@@ -7,7 +7,7 @@ from typing import Annotated
 
 from fastapi import Depends, HTTPException, Request
 
-from longtake.server.films import FilmCatalog
+from longtake.server.films import ServedFilms
 from longtake.server.journal import Journal, RunRecord
 from longtake.server.library import ServedLibrary, Watcher
 from longtake.server.options import ServeOptions
@@ -22,7 +22,7 @@ class ServerState:
 
     options: ServeOptions
     keys: AccessKeys
-    catalog: FilmCatalog
+    catalog: ServedFilms
     journal: Journal
     pool: RunPool
     arrivals: Uploads
@@ -50,7 +50,7 @@ class ServerState:
 
 def open_state(options: ServeOptions, keys: AccessKeys) -> ServerState:
     """Open the folders and start the pool."""
-    catalog, journal = FilmCatalog(options), Journal(options.data)
+    catalog, journal = ServedFilms(options), Journal(options.data)
     journal.mark_broken()
     library = ServedLibrary(options, catalog)
     return ServerState(

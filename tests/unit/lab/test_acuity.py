@@ -15,7 +15,7 @@ from longtake.config import Settings
 from longtake.errors import ConfigError
 from longtake.lab.film import make_world
 from longtake.lab.footage import LabFootage
-from longtake.lab.frame_code import FrameMoment
+from longtake.lab.frame_code import Moment
 from longtake.lab.model import LabModel, parse
 from longtake.lab.profile import PROFILE, ModelProfile, Profile
 from longtake.lab.prompt import Eyes
@@ -181,7 +181,7 @@ def test_a_sharper_eye_sees_all_that_a_duller_one_sees():
     script, gained = WORLDS[0].script, 0
     for happening in (*script.deeds, *script.signs):
         for second in range(happening.start, happening.end, 4):
-            moment = FrameMoment(script.seed, script.minutes, second)
+            moment = Moment(script.seed, script.minutes, second)
             seen = []
             for acuity in (0.3, 0.6, 1.0):
                 facts = {s.fact for s in Eyes(0, acuity, hallucination=0.0).look(moment)}

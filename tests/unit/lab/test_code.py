@@ -12,11 +12,11 @@ from PIL import Image
 
 from longtake.lab import frame_code
 from longtake.lab.drawing import Painter
-from longtake.lab.frame_code import FrameMoment, read, stamp
+from longtake.lab.frame_code import Moment, read, stamp
 from longtake.lab.world import make_script
 
 MOMENTS = st.builds(
-    lambda seed, minutes, share: FrameMoment(seed, minutes, int(share * (minutes * 60 - 1))),
+    lambda seed, minutes, share: Moment(seed, minutes, int(share * (minutes * 60 - 1))),
     st.integers(0, 16383),
     st.integers(1, 255),
     st.floats(0, 1),
@@ -53,7 +53,7 @@ def test_the_code_survives_scaling_and_compression(moment, width, quality, shade
 def test_drawn_pictures_keep_their_code(how):
     painter = Painter(make_script(9, 30))
     for second in range(0, 1800, 61):
-        assert read(sent(painter.frame(second + 0.4), 224, 70, how)) == FrameMoment(9, 30, second)
+        assert read(sent(painter.frame(second + 0.4), 224, 70, how)) == Moment(9, 30, second)
 
 
 @settings(max_examples=60, deadline=None)
@@ -78,7 +78,7 @@ def test_what_has_no_code_gives_nothing():
 
 
 def test_a_cropped_or_turned_picture_gives_nothing():
-    pixels = picture(FrameMoment(7, 60, 1234))
+    pixels = picture(Moment(7, 60, 1234))
     assert read(pixels[:-20]) is None
     assert read(np.ascontiguousarray(pixels[::-1, ::-1])) is None
 

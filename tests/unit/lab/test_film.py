@@ -74,7 +74,7 @@ def test_every_frame_of_the_film_carries_its_second(film):
     for width in (None, 224):
         frames = film.at(times, width=width)
         assert [frame_code.read(frame.pixels) for frame in frames] == [
-            frame_code.FrameMoment(SEED, MINUTES, int(t)) for t in times
+            frame_code.Moment(SEED, MINUTES, int(t)) for t in times
         ]
 
 

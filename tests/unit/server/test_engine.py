@@ -15,7 +15,7 @@ from longtake._util.cancellation import Cancelled, check_stop
 from longtake.errors import BudgetSpent, ConfigError, MediaError, ModelError
 from longtake.server import engine
 from longtake.server.engine import Crash, EngineLost, JobWorker, Outcome
-from longtake.server.films import FilmCatalog, NoSuchFilm
+from longtake.server.films import NoSuchFilm, ServedFilms
 from longtake.server.journal import Ask, Journal
 from longtake.server.runs import RunPool
 
@@ -61,7 +61,7 @@ def processes(monkeypatch):
 @pytest.fixture
 def pool(options, processes):
     options = replace(options, at_once=2, own_process=True)
-    pool = RunPool(options, FilmCatalog(options), Journal(options.data))
+    pool = RunPool(options, ServedFilms(options), Journal(options.data))
     yield pool
     pool.close()
 
@@ -69,7 +69,7 @@ def pool(options, processes):
 @pytest.fixture
 def ask(options):
     return Ask(
-        film=FilmCatalog(options).films()[0].id, question="Why?", method="blind", index_first=False
+        film=ServedFilms(options).films()[0].id, question="Why?", method="blind", index_first=False
     )
 
 

@@ -12,7 +12,7 @@ from support.streams import read_stream
 
 from longtake.errors import ConfigError
 from longtake.server import uploads
-from longtake.server.films import FilmCatalog
+from longtake.server.films import ServedFilms
 from longtake.server.options import ServeOptions
 from longtake.video.subtitles import srt, vtt
 
@@ -46,7 +46,7 @@ def test_indexing_reports_progress_and_the_layers_are_done(client, film):
 def test_a_film_can_be_served_by_itself(options):
     film = options.films[0] / "plain.mp4"
     film.with_name("other.mp4").write_bytes(film.read_bytes())
-    catalog = FilmCatalog(replace(options, films=(film,)))
+    catalog = ServedFilms(replace(options, films=(film,)))
     assert [(file.name, file.folder) for file in catalog.films()] == [("plain.mp4", "")]
 
 

@@ -12,7 +12,7 @@ from support.streams import read_stream
 from longtake._util.cancellation import Cancelled, check_stop
 from longtake.errors import BudgetSpent
 from longtake.server.app import create_app
-from longtake.server.films import FilmCatalog
+from longtake.server.films import ServedFilms
 from longtake.server.journal import Ask, Journal, RunRecord, new_id
 from longtake.server.runs import QueueFull, RunPool
 from longtake.tracing import trace
@@ -88,7 +88,7 @@ def test_pictures_are_named_in_the_stream_and_are_in_the_downloaded_trace(client
 def pool(options):
     """A pool with one thread; ``gate`` holds its runs back."""
     options = replace(options, at_once=1, most_waiting=2)
-    pool = RunPool(options, FilmCatalog(options), Journal(options.data))
+    pool = RunPool(options, ServedFilms(options), Journal(options.data))
     pool.gate = threading.Event()
 
     def wait(run):
@@ -103,7 +103,7 @@ def pool(options):
 
 @pytest.fixture
 def ask(options):
-    return Ask(film=FilmCatalog(options).films()[0].id, question="Why?")
+    return Ask(film=ServedFilms(options).films()[0].id, question="Why?")
 
 
 def other(ask, number):
@@ -152,7 +152,7 @@ def test_a_bug_in_a_run_ends_that_run_only(pool, ask):
 
 def test_the_server_spends_no_more_than_it_may(options, ask):
     options = replace(options, max_spend=1.0, at_once=1)
-    pool = RunPool(options, FilmCatalog(options), Journal(options.data))
+    pool = RunPool(options, ServedFilms(options), Journal(options.data))
     pool.spent = 1.0
     with pytest.raises(BudgetSpent, match="spending limit"):
         pool.start(ask).result(timeout=60)

@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 
 from longtake.errors import ConfigError
 from longtake.server.app import create_app
-from longtake.server.films import FilmCatalog, NoSuchFilm, film_id
+from longtake.server.films import NoSuchFilm, ServedFilms, film_id
 from longtake.server.options import ServeOptions
 from longtake.server.security import SHORTEST_TOKEN, AccessKeys, open_keys, token_file
 
@@ -115,7 +115,7 @@ def test_links_that_lead_outside_are_refused(options, tmp_path):
     outside = tmp_path / "private.mp4"
     outside.write_bytes((options.films[0] / "plain.mp4").read_bytes())
     (options.films[0] / "link.mp4").symlink_to(outside)
-    catalog = FilmCatalog(options)
+    catalog = ServedFilms(options)
     assert [file.name for file in catalog.films()] == ["plain.mp4"]
     # a film that is replaced by such a link after it was listed
     inside = options.films[0] / "plain.mp4"

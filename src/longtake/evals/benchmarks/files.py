@@ -37,7 +37,7 @@ class KeptSentences:
     """A sentence encoder that remembers long lists of texts."""
 
     def __init__(self, encoder: MiniLM, folder: Path) -> None:
-        self.name = encoder.name
+        self.name, self.key, self.dim = encoder.name, encoder.key, encoder.dim
         self._encoder, self._folder = encoder, folder
 
     def texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
