@@ -1,11 +1,16 @@
-"""The layers of the package."""
+"""The structure of the package: layers, import circles, names."""
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
+from collections import Counter
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parent.parent
 LINT = "from importlinter.cli import lint_imports; exit(lint_imports(no_cache=True))"
@@ -22,3 +27,42 @@ def test_imports_follow_the_layers():
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_no_import_circles():
+    # late imports and those for type checkers count, too: a circle hides where things belong
+    imports = {name: _imported(tree) for name, tree in MODULES.items()}
+    try:
+        TopologicalSorter(imports).prepare()
+    except CycleError as error:
+        pytest.fail(" imports ".join(reversed(error.args[1])))
+
+
+def test_public_class_names_are_unique():
+    names = Counter(
+        node.name
+        for tree in MODULES.values()
+        for node in tree.body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert [name for name, times in names.items() if times > 1] == []
+
+
+def _module_name(path: Path) -> str:
+    parts = path.relative_to(ROOT / "src").with_suffix("").parts
+    return ".".join(part for part in parts if part != "__init__")
+
+
+def _imported(tree: ast.Module) -> set[str]:
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            # `from package import module` or `from module import name`
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= names & MODULES.keys() or {node.module}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+    return found
+
+
+MODULES = {_module_name(path): ast.parse(path.read_text()) for path in (ROOT / "src").rglob("*.py")}

@@ -51,8 +51,12 @@ def test_python_runs(page, film_folder, monkeypatch, tmp_path):
         shutil.copy(FILMS[0].make(film_folder), tmp_path / "film.mp4")
     monkeypatch.syspath_prepend(tmp_path)
     for code in blocks:
-        if named := re.match(r"# (\w+\.py)\n", code):
-            (tmp_path / named[1]).write_text(code)
+        if named := re.match(r"# (\w+)\.py\n", code):
+            (tmp_path / f"{named[1]}.py").write_text(code)
+            # imported by a later block, and forgotten after the test
+            monkeypatch.delitem(sys.modules, named[1], raising=False)
+            monkeypatch.setitem(sys.modules, named[1], None)
+            monkeypatch.delitem(sys.modules, named[1])
         exec(compile(code, str(page), "exec", dont_inherit=True), {})
 
 

@@ -157,7 +157,7 @@ benchmarks = Registry(
         "lab-captions": "longtake.evals.benchmarks.lab:CAPTIONS",
     },
 )
-"""Questions with labels, each described by an ``About`` of :mod:`longtake.evals.benchmarks`."""
+"""Questions with labels; each is a ``BenchmarkInfo`` of :mod:`longtake.evals.benchmarks`."""
 
 methods = Registry(
     "method",

@@ -91,7 +91,7 @@ class Outcome:
     """How a reply was read."""
 
     case: Case
-    parse_reply: dict[str, Any] | None
+    read: dict[str, Any] | None
 
     @property
     def misread(self) -> bool:

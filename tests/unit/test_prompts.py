@@ -10,7 +10,6 @@ import pytest
 
 import longtake
 from longtake import prompts
-from longtake import prompts as phrases
 from longtake.errors import ConfigError
 from longtake.prompts import Plain, phrase
 from longtake.types import Segment
@@ -67,7 +66,7 @@ def uses() -> list[tuple[str, str, set[str]]]:
     return found
 
 
-PHRASES = [name for name in prompts.names() if name.endswith(f"/{phrases.NAME}")]
+PHRASES = [name for name in prompts.names() if name.endswith(f"/{prompts.PHRASES_FILE}")]
 
 
 @pytest.mark.parametrize("name", [name for name in prompts.names() if name not in PHRASES])
@@ -110,14 +109,14 @@ def test_every_phrase_is_used(name: str) -> None:
     owner = name.partition("/")[0]
     folder = SOURCE if owner == prompts.SHARED else SOURCE / "methods" / owner
     used = set().union(*(strings(ast.parse(path.read_text())) for path in folder.rglob("*.py")))
-    assert set(phrases.split_phrases(prompts.load(name).text)) <= used
+    assert set(prompts.split_phrases(prompts.load(name).text)) <= used
 
 
 def test_slots_of_phrases_match_call_sites() -> None:
     used = phrase_uses()
     assert len(used) > 20, "the test finds the calls it is about"
     for place, owner, name, given in used:
-        text = phrases.split_phrases(prompts.load(f"{owner}/phrases").text)[name]
+        text = prompts.split_phrases(prompts.load(f"{owner}/phrases").text)[name]
         assert set(Template(text).get_identifiers()) == given, f"{place} fills {name} wrongly"
 
 

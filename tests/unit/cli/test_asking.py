@@ -146,7 +146,7 @@ def test_the_answer_is_printed_before_a_plot_that_fails(run, film, tmp_path, mon
     def full(*args):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("longtake.cli.ask.drawing.draw", full)
+    monkeypatch.setattr("longtake.cli.ask.draw_answer", full)
     code, out, err = run("ask", film, "Which colour?", *OPTIONS, "--plot", tmp_path / "x.png")
     assert code == 1
     assert out.startswith("A. red\n")

@@ -13,8 +13,8 @@ from longtake.evals.benchmarks import about
 from longtake.evals.runs import RunFolder
 
 MODULE = """
-from longtake.evals.benchmarks import About
-from longtake.evals.items import Asked, Benchmark, Item
+from longtake.evals.benchmarks import BenchmarkInfo
+from longtake.evals.items import BenchmarkQuestion, Benchmark, LabelledQuestion
 from longtake.types import Question
 from processes import Captions
 
@@ -26,10 +26,11 @@ class Videos(Captions):
 def load(folder, options):
     question = Question("What is in the file?", ("red", "green"))
     label = (folder / "label.txt").read_text().strip()
-    return Benchmark("whatever", [Item(Asked("q0", "v0", question), label)], Videos())
+    item = LabelledQuestion(BenchmarkQuestion("q0", "v0", question), label)
+    return Benchmark("whatever", [item], Videos())
 
 
-ABOUT = About(
+ABOUT = BenchmarkInfo(
     "A benchmark of one question",
     "nothing: the test writes it",
     "label.txt",
@@ -87,7 +88,7 @@ def test_a_benchmark_of_another_package_is_listed_run_and_reported(run, tmp_path
 @pytest.mark.usefixtures("package")
 def test_names_must_be_registered_and_lead_to_a_benchmark():
     registry.benchmarks.add("wrong", "onequestion:load")
-    with pytest.raises(ConfigError, match="wrong is not a benchmark: expected an About"):
+    with pytest.raises(ConfigError, match="wrong is not a benchmark: expected a BenchmarkInfo"):
         about("wrong")
     with pytest.raises(ConfigError, match="did you mean 'videomme'"):
         about("videome")

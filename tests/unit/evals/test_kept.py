@@ -14,6 +14,7 @@ class Encoder:
     """Counts what it is asked for."""
 
     name = "counting"
+    dim = 384
 
     def __init__(self, key="one"):
         self.key, self.asked = key, 0

@@ -55,7 +55,7 @@ def test_the_second_time_nothing_is_decoded_and_nothing_computed(scenes, store, 
     def refuse(*args, **kwargs):
         raise AssertionError("done again")
 
-    monkeypatch.setattr(decode, "Reader", refuse)
+    monkeypatch.setattr(decode, "VideoReader", refuse)
     fewer = partition(
         film(scenes, store), EventPartition(max_blocks=2)
     )  # other settings, the same measurements

@@ -75,7 +75,7 @@ def test_layers_are_computed_once(footage, store, monkeypatch):
     def refuse(*args, **kwargs):
         raise AssertionError("decoded again")
 
-    monkeypatch.setattr(decode, "Reader", refuse)
+    monkeypatch.setattr(decode, "VideoReader", refuse)
     again = Film(footage.path, store).pictures.glimpses()
     assert np.array_equal(first, again)
 

@@ -156,8 +156,8 @@ def test_pairs_of_other_films_and_broken_pairs_are_made_anew(
         "--out",
         str(tmp_path / "head"),
     ]
-    looks = []
-    monkeypatch.setattr(data, "embed", lambda *given: looks.append(1) or data.embed(*given))
+    looks, embed = [], data.embed
+    monkeypatch.setattr(data, "embed", lambda *given: looks.append(1) or embed(*given))
 
     def prepared(videos):
         before = len(looks)

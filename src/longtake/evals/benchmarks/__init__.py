@@ -49,7 +49,7 @@ def about(name: str) -> BenchmarkInfo:
         raise unknown("benchmark", name, benchmarks)
     described = benchmarks.get(name)
     if not isinstance(described, BenchmarkInfo):
-        raise ConfigError(f"{name} is not a benchmark: expected an About", key=name)
+        raise ConfigError(f"{name} is not a benchmark: expected a BenchmarkInfo", key=name)
     return described
 
 

@@ -47,7 +47,8 @@ _MEMBER_END = re.compile(
 )
 # what may follow a string in a list, and any other item
 _STRING_ITEM_END = re.compile(
-    rf"""{_BLANKS}(?:{_CLOSING}|,{_BLANKS}(?:{_CLOSING}|["'“{{\[\d-]|(?:true|false|null)\b))"""
+    rf"""{_BLANKS}(?:{_CLOSING}|,{_BLANKS}(?:{_CLOSING}|["'“{{\[\d-]|(?:true|false|null)\b"""
+    r"|(?:tr?u?|fa?l?s?|nu?l?)$))"
 )
 _ITEM_END = re.compile(rf"{_BLANKS}(?:{_CLOSING}|,)")
 _WORDS = {"true": True, "True": True, "false": False, "False": False, "null": None, "None": None}

@@ -164,6 +164,7 @@ def test_valid_json_is_read_as_the_standard_reads_it(value: object) -> None:
 
 @given(VALUES, st.integers(0, 200))
 @example([False, -1_000_000_000, [None, -1]], 35)
+@example(["", None], 12)
 @settings(max_examples=150, deadline=None)
 def test_a_prefix_of_json_never_holds_more_than_the_whole(value: object, length: int) -> None:
     text = json.dumps({"k": value, "z": [1, "two", {"three": True}]}, ensure_ascii=False)
