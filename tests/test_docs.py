@@ -53,10 +53,9 @@ def test_python_runs(page, film_folder, monkeypatch, tmp_path):
     for code in blocks:
         if named := re.match(r"# (\w+)\.py\n", code):
             (tmp_path / f"{named[1]}.py").write_text(code)
-            # imported by a later block, and forgotten after the test
-            monkeypatch.delitem(sys.modules, named[1], raising=False)
+            # a later block may import it; monkeypatch removes it after the test
             monkeypatch.setitem(sys.modules, named[1], None)
-            monkeypatch.delitem(sys.modules, named[1])
+            del sys.modules[named[1]]
         exec(compile(code, str(page), "exec", dont_inherit=True), {})
 
 
