@@ -30,7 +30,7 @@ from longtake.tracing.events import Event, Sink
 from longtake.tracing.sinks import CallbackSink
 from longtake.types import Question, Result, Segment
 from longtake.video.clip import clip_bytes
-from longtake.video.decode import encoded
+from longtake.video.pictures import encoded
 
 R = TypeVar("R")
 GRACE = 2.0

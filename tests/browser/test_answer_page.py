@@ -14,7 +14,7 @@ from films import Recipe, numbered
 import longtake.server.mcp
 from longtake.types import Segment
 from longtake.video.clip import clip_bytes
-from longtake.video.decode import encoded
+from longtake.video.pictures import encoded
 from longtake.video.video import Video
 
 HTML = Path(longtake.server.mcp.__file__).with_name("answer.html").read_text()

@@ -53,7 +53,7 @@ from longtake.tracing.events import (
 from longtake.tracing.meter import Meter
 from longtake.types import GIVEN, Answer, Evidence, Question, Result, Segment, Usage
 from longtake.video.clip import cut, write_subtitles
-from longtake.video.decode import encoded
+from longtake.video.pictures import encoded
 
 STATUS = {
     "answered": "",

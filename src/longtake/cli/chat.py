@@ -35,7 +35,7 @@ from longtake.runner.history import carry_on, with_carried
 from longtake.runner.rendering import answer_text, kind_of, quoted, times_of
 from longtake.runner.session import Session, open_film
 from longtake.types import Evidence, Segment
-from longtake.video.decode import save_png
+from longtake.video.pictures import save_png
 
 PROMPT = "> "
 HITS = 5

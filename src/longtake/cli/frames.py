@@ -12,7 +12,7 @@ from longtake.cli.output import PICTURE, check_place, emit_json
 from longtake.config import Settings
 from longtake.errors import ConfigError
 from longtake.runner.session import open_film
-from longtake.video.decode import save_png
+from longtake.video.pictures import save_png
 
 
 @click.command()

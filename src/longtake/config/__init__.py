@@ -49,7 +49,7 @@ class MediaSettings:
     """Streams per file."""
     max_subtitle_mb: float = number(16.0, limit=True, above=0)
     """Size of a subtitle file."""
-    workers: int = number(0, least=0)
+    workers: int = number(0, least=0, most=256)
     """Decoding threads; 0: one per core, at most 8 (on a GPU: 8 sessions)."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where films are decoded; auto: on an NVIDIA GPU if PyTorch finds one (extra ``gpu``)."""
@@ -87,9 +87,9 @@ class PerceptionSettings:
     """Folder or name of the faster-whisper model."""
     reader: bool = True
     """Whether to read on-screen text."""
-    threads: int = number(0, least=0)
+    threads: int = number(0, least=0, most=256)
     """Threads per model; 0: one per core, at most 8."""
-    batch: int = number(0, least=0)
+    batch: int = number(0, least=0, most=4096)
     """Pictures encoded at once; 0: few on a CPU, more on a GPU."""
     compile: bool = False
     """Whether PyTorch compiles an encoder first (``transformers``): half a minute, worth it for a

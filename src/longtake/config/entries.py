@@ -40,7 +40,7 @@ class ModelEntry:
     temperature: float = number(0.0, trusted=True, least=0)
     max_pixels: int = number(768 * 768, limit=True, least=1)
     """Pictures are scaled down to this many pixels before they are sent."""
-    concurrency: int = number(0, trusted=True, least=0)
+    concurrency: int = number(0, trusted=True, least=0, most=1024)
     """Maximum calls at once, lowered while the endpoint is overloaded; 0: the backend's default."""
     timeout: float = number(120.0, limit=True, above=0)
     """Seconds that one try may take."""
@@ -80,7 +80,7 @@ class LocalEntry(ModelEntry):
     """The GGUF file; empty: the one that ``longtake models pull`` fetches."""
     mmproj: str = trusted("")
     """The projector file that lets the model see pictures."""
-    threads: int = number(0, least=0)
+    threads: int = number(0, least=0, most=256)
     """CPU threads; 0: one per core."""
     gpu_layers: int = number(-1, least=-1)
     """Layers on the GPU, if the installed runtime supports one; -1: as many as fit."""

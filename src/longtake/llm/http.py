@@ -392,7 +392,7 @@ def _retry_after(value: str | None) -> float | None:
     except ValueError:
         try:
             when = parsedate_to_datetime(value)
-        except ValueError:
+        except (ValueError, OverflowError):  # a year with more digits than a C integer holds
             return None
         # without a time zone there is no telling how far away it is
         seconds = (when - datetime.now(UTC)).total_seconds() if when.tzinfo else 0.0

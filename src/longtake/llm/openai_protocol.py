@@ -304,7 +304,7 @@ def _odds(logprobs: Any, letters: Sequence[str]) -> dict[str, float]:
         # tokens come with a space or a bracket before the letter; "a" is a word, not a letter
         letter = token.strip(" \t\n\u2581\u0120(\"'*")
         if letter in letters:
-            odds[letter] = odds.get(letter, 0.0) + math.exp(min(0.0, logprob))
+            odds[letter] = odds.get(letter, 0.0) + math.exp(logprob)
     return odds
 
 
@@ -319,11 +319,15 @@ def _first_token(logprobs: Any) -> list[tuple[str, float]]:
                 pairs.append((each.get("token"), each.get("logprob")))
     elif isinstance(older, list) and older and isinstance(older[0], dict):
         pairs = list(older[0].items())
-    return [
-        (token, float(logprob))
-        for token, logprob in pairs
-        if isinstance(token, str) and isinstance(logprob, int | float)
-    ]
+    known = []
+    for token, logprob in pairs:
+        if not isinstance(token, str) or not isinstance(logprob, int | float):
+            continue
+        # rounding can leave it above 0; an integer can be too large for a float; NaN stays NaN
+        bounded = float(max(min(logprob, 0), -1000))
+        if not math.isnan(bounded):
+            known.append((token, bounded))
+    return known
 
 
 def _content(content: Any) -> str:

@@ -55,6 +55,7 @@ from longtake.tracing import events
 from longtake.tracing.events import Sink, Stream
 from longtake.tracing.sinks import Recorder
 from longtake.types import Answer, Frame, Question, Result
+from longtake.video.pictures import open_picture
 
 
 def open_store(settings: Settings) -> Store:
@@ -91,12 +92,10 @@ def open_film(
 
 def open_frames(folder: Path, settings: Settings) -> FrameFootage:
     """Open a folder of pictures, numbered from 0, with their times in ``times.json``."""
-    from PIL import Image
-
     times = json.loads((folder / "times.json").read_bytes())
     frames = []
     for number, time in enumerate(times):
-        with Image.open(folder / f"{number:05d}") as picture:
+        with open_picture(folder / f"{number:05d}") as picture:
             frames.append(Frame(time, np.asarray(picture.convert("RGB"))))
     store = writable_store(open_store(settings))
     name = f"{len(frames)} pictures"

@@ -34,7 +34,7 @@ from longtake.server.state import ServerState
 from longtake.types import Answer, Frame, Line, Segment
 from longtake.video.clip import clip_bytes
 from longtake.video.container import open_container
-from longtake.video.decode import encoded
+from longtake.video.pictures import encoded
 
 
 class FilmRecord(BaseModel):

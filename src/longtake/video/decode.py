@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextvars
-import io
 import queue
 import threading
 from collections.abc import Iterable, Iterator
@@ -23,7 +22,6 @@ from av.video.reformatter import Interpolation
 from av.video.stream import VideoStream
 
 from longtake._util.cancellation import check_stop
-from longtake._util.files import replacing
 from longtake._util.process_pool import usable_cores
 from longtake.config import MediaSettings
 from longtake.tracing.events import note
@@ -66,24 +64,6 @@ def display_size(width: int, height: int, rotation: int, aspect: float) -> tuple
     # an absurd aspect ratio must not leave a picture without pixels
     square_width = max(1, round(width * aspect))
     return (height, square_width) if rotation // 90 % 2 else (square_width, height)
-
-
-def save_png(pixels: Pixels, path: Path) -> None:
-    """Write a picture to a PNG file."""
-    from PIL import Image
-
-    with replacing(path) as draft:
-        Image.fromarray(pixels).save(draft, "PNG")
-
-
-def encoded(pixels: Pixels, kind: str) -> bytes:
-    """A picture as the bytes of a file, ``jpeg`` or ``png``."""
-    from PIL import Image
-
-    file = io.BytesIO()
-    # PNG ignores the quality
-    Image.fromarray(pixels).save(file, kind.upper(), quality=90)
-    return file.getvalue()
 
 
 Packet: TypeAlias = "av.Packet[VideoStream]"

@@ -184,6 +184,15 @@ def test_a_server_that_loads_its_model_is_waited_for_and_that_is_said() -> None:
     assert raised.value.out_of_time
 
 
+def test_a_loading_server_cannot_ask_for_a_long_sleep() -> None:
+    loading = Send(503, {"error": {"message": "Loading model"}}, {"Retry-After": "1e9"})
+    sends = [completion("hi"), loading]
+    with serve(lambda _: sends.pop()) as served:
+        clock = TurnedClock()
+        assert chat_at(served, clock=clock).complete(HELLO, Options()).text == "hi"
+    assert clock.slept == [20.0]
+
+
 @pytest.mark.parametrize(
     ("paths", "context"),
     [

@@ -193,6 +193,7 @@ def test_a_server_without_tools_says_so_once() -> None:
         (Send(429, {"error": "slow down"}), None),
         (Send(500, b"<html>oops</html>"), None),
         (Send(503, {}, {"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}), 0.0),
+        (Send(503, {}, {"Retry-After": "Wed, 21 Oct 20150000000 07:28:00 GMT"}), None),
         (Send(200, b'{"choices": [{"mess'), None),
         (Send(200, {"choices": []}), None),
         (Send(200, {"error": {"message": "overloaded", "code": 529}}), None),

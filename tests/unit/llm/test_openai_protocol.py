@@ -53,3 +53,22 @@ def test_no_more_is_cached_than_was_sent():
     details = {"cached_tokens": -500}
     used = usage_of({"prompt_tokens": 10, "completion_tokens": 2, "prompt_tokens_details": details})
     assert used.tokens_cached == 0
+
+
+@pytest.mark.parametrize(
+    ("logprob", "probability"),
+    [(math.log(0.25), 0.25), (1e-7, 1.0), (-(10**400), 0.0), (-math.inf, 0.0)],
+)
+def test_logprobs_become_probabilities(logprob, probability):
+    assert odds_with(logprob) == {"A": pytest.approx(probability), "B": 0.5}
+
+
+@pytest.mark.parametrize("logprob", [math.nan, None, "-1", [0]])
+def test_logprobs_that_are_no_numbers_count_as_unknown(logprob):
+    assert odds_with(logprob) == {"B": 0.5}
+
+
+def odds_with(logprob):
+    top = [{"token": "A", "logprob": logprob}, {"token": "B", "logprob": math.log(0.5)}]
+    choice = {"message": {"content": "A"}, "logprobs": {"content": [{"top_logprobs": top}]}}
+    return read_reply(CARD, {"choices": [choice]}, MESSAGES, 0.1, "AB").odds

@@ -336,13 +336,15 @@ class OpenAIChat:
         waited, left = self._clock.now() - asking.began, self._left(asking)
         if waited > LOADING_SECONDS:
             raise self._endpoint.failure(response)
-        if left is not None and left <= LOADING_PAUSE:
+        # a server may name any time: it is asked again after 20 s at the latest, as Retrying does
+        pause = min(max(LOADING_PAUSE, response.retry_after or 0.0), 20.0)
+        if left is not None and left <= pause:
             detail = "the server was still loading the model"
             raise Unavailable(self._card.name, detail, status=503, out_of_time=True)
         if not asking.waiting:
             events.note("loading", model=self._card.name, why=" ".join(response.text.split())[:200])
             asking.waiting = True
-        self._clock.sleep(max(LOADING_PAUSE, response.retry_after or 0.0))
+        self._clock.sleep(pause)
 
     def _without_key(self, reply: Reply) -> Reply:
         """The reply without the key, which a server can spread over parts that only join here."""

@@ -51,6 +51,7 @@ from longtake.server.openai.requests import (
 from longtake.server.runs import ServerRun
 from longtake.server.state import ServerState, StateParam
 from longtake.types import Result
+from longtake.video.pictures import open_picture
 from longtake.video.video import probe
 
 KEPT = 8_000_000_000
@@ -156,7 +157,7 @@ def read_data_url(url: str, kind: str) -> tuple[str, bytes]:
 def opened_picture(data: bytes) -> Iterator[Image.Image]:
     """A sent picture, whose size is checked before it is decoded."""
     try:
-        with Image.open(io.BytesIO(data)) as picture:
+        with open_picture(io.BytesIO(data)) as picture:
             if picture.width * picture.height > MAX_PIXELS:
                 raise BadRequest(f"image_url: {picture.width}×{picture.height} is too large")
             yield picture

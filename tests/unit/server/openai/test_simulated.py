@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 import re
 import subprocess
@@ -11,6 +12,7 @@ import urllib.error
 import urllib.request
 
 import pytest
+from PIL import Image as Picture
 from unit.lab.asking import CHOICE, answered, shown
 
 from longtake.errors import ConfigError
@@ -242,6 +244,17 @@ def test_the_command_says_where_it_serves_as_json():
             assert served["model"] == f"{served['url']}#lab/acuity=1"
         finally:
             process.terminate()
+
+
+@pytest.mark.parametrize("kind", ["EPS", "GIF"])
+def test_pictures_in_other_formats_are_rejected(url, kind):
+    file = io.BytesIO()
+    Picture.new("RGB", (8, 8)).save(file, kind)
+    data = base64.b64encode(file.getvalue()).decode()
+    part = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}}
+    status, body = post(url, {"messages": [{"role": "user", "content": [part]}]})
+    assert status == 400
+    assert "not a picture" in body["error"]["message"]
 
 
 def test_pictures_arrive_as_they_were_sent(url):
