@@ -14,6 +14,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -71,6 +72,13 @@ def check_least(settings: object, path: str, **least: float) -> None:
     for name, bound in least.items():
         if getattr(settings, name) < bound:
             raise ConfigError(f"{path}.{name} must be {bound:g} or more", key=f"{path}.{name}")
+
+
+def check_limit(name: str, value: float | None) -> None:
+    """Reject a limit that is not positive and finite; ``None`` is no limit."""
+    # a comparison with NaN is false, so NaN is rejected as well
+    if value is not None and not 0 < value < math.inf:
+        raise ConfigError(f"{name} {value}: a budget must be positive and finite", key=name)
 
 
 MediaProblem: TypeAlias = Literal[

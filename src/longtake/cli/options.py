@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from longtake.cli.output import say
 from longtake.config import BudgetSettings
 from longtake.config.entries import BUILTIN_MODELS
 from longtake.config.vendors import PRESETS
-from longtake.errors import ConfigError
+from longtake.errors import ConfigError, check_limit
 from longtake.runner.assignment import (
     BUILT_IN_METHOD,
     DEFAULT_METHOD,
@@ -319,11 +318,7 @@ def answering_options(command: F) -> F:
 def _with_limits(budget: BudgetSettings, limits: dict[str, Any]) -> BudgetSettings:
     given = {name: value for name, value in limits.items() if value is not None}
     for name, value in given.items():
-        # false for NaN too
-        if not 0 < value < math.inf:
-            raise ConfigError(
-                f"--max-{name} {value}: a budget must be positive and finite", key=name
-            )
+        check_limit(f"--max-{name}", value)
     return replace(budget, **given)
 
 

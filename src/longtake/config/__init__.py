@@ -26,7 +26,7 @@ import platformdirs
 from longtake.config.entries import BUILTIN_MODELS, ModelEntry, field_names, overlay_entry
 from longtake.config.overlay import Layer, as_table, number, overlay, renamed, trusted
 from longtake.config.vendors import preset_entry
-from longtake.errors import ConfigError, unknown
+from longtake.errors import ConfigError, check_limit, unknown
 
 
 @dataclass(frozen=True)
@@ -108,6 +108,11 @@ class BudgetSettings:
     """Pictures shown to models."""
     seconds: float | None = number(None, limit=True, above=0)
     calls: int | None = number(None, limit=True, above=0)
+
+    def __post_init__(self) -> None:
+        # a negative or infinite limit would lift the limits that it is combined with
+        for name, value in vars(self).items():
+            check_limit(f"budget.{name}", value)
 
 
 @dataclass(frozen=True)

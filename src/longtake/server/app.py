@@ -27,6 +27,7 @@ from longtake.errors import (
     ModelError,
 )
 from longtake.server.films import NoSuchFilm
+from longtake.server.journal import JournalUnwritable
 from longtake.server.openai import routes as openai
 from longtake.server.options import ServeOptions, log_as_json
 from longtake.server.routes import about, films, library, media, page, runs
@@ -39,6 +40,7 @@ API = "/api/v1"
 STATUS: tuple[tuple[type[LongtakeError], int], ...] = (
     (NoSuchFilm, 404),
     (QueueFull, 503),
+    (JournalUnwritable, 503),
     (BudgetSpent, 402),
     (ConfigError, 422),
     (MediaError, 422),

@@ -11,6 +11,7 @@ Ids begin with the time, so that names in order are runs in order.
 
 from __future__ import annotations
 
+import logging
 import re
 import secrets
 import shutil
@@ -23,6 +24,7 @@ from typing import Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from longtake.config import BudgetSettings
+from longtake.errors import ConfigError, RunError
 from longtake.index.store import private_folder, write_atomically
 from longtake.runner.assignment import DEFAULT_METHOD
 from longtake.tracing.events import Event
@@ -34,6 +36,13 @@ Kind: TypeAlias = Literal["ask", "index", "library"]
 ENDED = ("done", "failed", "cancelled", "broken")
 _ID = re.compile(r"\d{8}T\d{6}-[0-9a-f]{12}")
 _DIGEST = re.compile(r"[0-9a-f]{16,128}")
+
+
+log = logging.getLogger("longtake.serve")
+
+
+class JournalUnwritable(RunError):
+    """A run cannot be stored, for example because the disk is full."""
 
 
 class QuestionFields(BaseModel):
@@ -117,19 +126,40 @@ class Journal:
     def __init__(self, data: Path) -> None:
         self._runs = private_folder(private_folder(data) / "runs")
         self._pictures = private_folder(data / "pictures")
+        self._unwritten: dict[str, RunRecord] = {}
+        self._lock = threading.Lock()
 
     def write(self, record: RunRecord) -> None:
-        """Replace what is known about a run."""
-        folder = private_folder(self._folder(record.id))
-        write_atomically(folder / "run.json", record.model_dump_json().encode())
+        """Replace what is known about a run; raises :class:`JournalUnwritable`."""
+        data = record.model_dump_json().encode()
+        try:
+            folder = private_folder(self._folder(record.id))
+            write_atomically(folder / "run.json", data)
+        except OSError as error:
+            raise JournalUnwritable(f"the server cannot store runs ({error.strerror})") from error
+
+    def write_end(self, record: RunRecord) -> None:
+        """Write how a run ended; if the disk is full, with the next run that ends."""
+        with self._lock:
+            self._unwritten[record.id] = record
+            try:
+                for waiting in list(self._unwritten.values()):
+                    self.write(waiting)
+                    del self._unwritten[waiting.id]
+            except JournalUnwritable:
+                # the run itself is over, and its viewers read the record from memory
+                log.exception("%d ended runs are not stored yet", len(self._unwritten))
 
     def read(self, run: str) -> RunRecord | None:
         """One run; ``None`` if there is none of that id, or its file is damaged."""
         if not _ID.fullmatch(run):
             return None
+        unwritten = self._unwritten.get(run)
+        if unwritten is not None:
+            return unwritten
         try:
             return RunRecord.model_validate_json((self._folder(run) / "run.json").read_bytes())
-        except (OSError, ValidationError):
+        except (OSError, ValidationError, ConfigError):
             return None
 
     def newest(
@@ -153,6 +183,8 @@ class Journal:
 
     def delete(self, run: str) -> None:
         """Remove a run; pictures stay, since other runs may share them."""
+        with self._lock:
+            self._unwritten.pop(run, None)
         shutil.rmtree(self._folder(run), ignore_errors=True)
 
     def mark_broken(self) -> int:

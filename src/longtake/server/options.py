@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from longtake.config import Settings, cache_folder
+from longtake.errors import check_limit
 
 PORT = 8750
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -48,6 +49,9 @@ class ServeOptions:
     """Base URL of an OpenTelemetry collector; empty: nothing is sent."""
     token: str = ""
     """The user's own token; empty: one is made and kept in a file."""
+
+    def __post_init__(self) -> None:
+        check_limit("--max-spend", self.max_spend)
 
     @property
     def data(self) -> Path:

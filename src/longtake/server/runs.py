@@ -112,8 +112,8 @@ class ServerRun:
         """Do the work in this thread and record how it ended."""
         # the flag reaches every model call, and every wait, of this run
         stopping.set(self.stop)
-        self.change(state="running", started=time.time())
         try:
+            self.change(state="running", started=time.time())
             self.stop.check()
             self._result = act(self)
         except Cancelled as error:
@@ -136,7 +136,10 @@ class ServerRun:
         changes: dict[str, Any] = {"ended": time.time(), "error": _reason(error)}
         if self._result is not None:
             changes |= {"answer": self._result.answer, "usage": self._result.usage}
-        self.change(state=state, **changes)
+        ended = self.record.model_copy(update={"state": state, **changes})
+        self._pool.journal.write_end(ended)
+        self.record = ended
+        self._changes.notify()
         self._over.set()
 
     def change(self, **changes: Any) -> None:

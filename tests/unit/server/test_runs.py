@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 from dataclasses import replace
 
@@ -11,11 +12,13 @@ from support.streams import read_stream
 
 from longtake._util.cancellation import Cancelled, check_stop
 from longtake.errors import BudgetSpent
+from longtake.server import journal
 from longtake.server.app import create_app
 from longtake.server.films import ServedFilms
-from longtake.server.journal import Ask, Journal, RunRecord, new_id
+from longtake.server.journal import Ask, Journal, JournalUnwritable, RunRecord, new_id
 from longtake.server.runs import QueueFull, RunPool
 from longtake.tracing import trace
+from longtake.types import Answer, Result, Usage
 
 
 @pytest.fixture
@@ -94,6 +97,7 @@ def pool(options):
     def wait(run):
         while not pool.gate.wait(0.01):
             check_stop()
+        return Result(Answer("yes"), Usage(), "blind")
 
     pool._act = wait
     yield pool
@@ -148,6 +152,35 @@ def test_a_bug_in_a_run_ends_that_run_only(pool, ask):
     assert "internal error" in run.record.error
     pool._act = lambda run: run.record
     assert pool.start(other(ask, 5)).result(timeout=60)
+
+
+def test_a_full_disk_ends_the_runs_under_way_and_the_next_one_works(pool, ask, monkeypatch):
+    first = pool.start(ask)
+    while first.position:
+        pass
+    waiting = pool.start(other(ask, 2))
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as disk:
+        disk.setattr(journal, "write_atomically", full)
+        with pytest.raises(JournalUnwritable, match="No space left"):
+            pool.start(other(ask, 3))
+        pool.gate.set()
+        first.result(timeout=60)
+        with pytest.raises(JournalUnwritable, match="No space left"):
+            waiting.result(timeout=60)
+        assert pool.journal.read(waiting.id).state == "failed"
+    last = pool.start(other(ask, 4))
+    last.result(timeout=60)
+    # what could not be stored then is stored now
+    stored = Journal(pool.journal.trace(first.id).parents[2])
+    assert [stored.read(run.id).state for run in (first, waiting, last)] == [
+        "done",
+        "failed",
+        "done",
+    ]
 
 
 def test_the_server_spends_no_more_than_it_may(options, ask):

@@ -5,10 +5,12 @@ from __future__ import annotations
 import errno
 import json
 import os
+from dataclasses import replace
 
 import pytest
 from starlette.testclient import TestClient
 
+from longtake.config import BudgetSettings
 from longtake.errors import ConfigError
 from longtake.server.app import create_app
 from longtake.server.films import NoSuchFilm, ServedFilms, film_id
@@ -189,3 +191,31 @@ def test_no_token_is_left_behind_where_the_disk_is_full(options, monkeypatch):
     with pytest.raises(OSError, match="No space"):
         open_keys(options)
     assert list(token_file(options).parent.glob("*token*")) == []
+
+
+@pytest.mark.parametrize(
+    "limit", ['{"cost":-1000}', '{"seconds":NaN}', '{"calls":0}', '{"cost":Infinity}']
+)
+def test_a_budget_is_positive_and_finite_whoever_sends_it(client, film, limit):
+    ask = f'{{"film":"{film}","question":"Why?","method":"blind","budget":{limit}}}'
+    json_body = {"content-type": "application/json"}
+    for path, body in (
+        ("/api/v1/runs", ask),
+        ("/api/v1/library/ask", ask.replace(f'"film":"{film}",', "")),
+        ("/api/v1/compare", f'{{"ask":{ask}}}'),
+        ("/api/v1/estimate", f'{{"ask":{ask}}}'),
+    ):
+        refused = client.post(path, content=body, headers=json_body)
+        assert (refused.status_code, "positive and finite" in refused.text) == (422, True), path
+    message = f'[{{"role":"user","content":"film:{film} Why?"}}]'
+    body = f'{{"model":"longtake/blind","messages":{message},"longtake":{{"budget":{limit}}}}}'
+    refused = client.post("/v1/chat/completions", content=body, headers=json_body)
+    assert (refused.status_code, "positive and finite" in refused.text) == (400, True)
+
+
+@pytest.mark.parametrize("limit", [-1.0, 0.0, float("nan"), float("inf")])
+def test_the_spending_limit_is_positive_and_finite(options, limit):
+    with pytest.raises(ConfigError, match=r"--max-spend .*positive and finite"):
+        replace(options, max_spend=limit)
+    with pytest.raises(ConfigError, match="positive and finite"):
+        BudgetSettings(cost=limit)

@@ -22,7 +22,7 @@ from typing import Any, Literal, TypeAlias
 
 from longtake._util.timecode import SHORT_CLOCK, parse_time
 from longtake.config import BudgetSettings
-from longtake.errors import ConfigError, unknown
+from longtake.errors import ConfigError, check_limit, unknown
 
 MOST = len(string.ascii_uppercase)
 _LETTER = re.compile(r"\s*(?:\(([A-Z])\)|([A-Z])\s?[.):])\s*(\S.*?)\s*$")
@@ -310,15 +310,13 @@ def read_budget(text: str) -> dict[str, float]:
     return limits
 
 
-def _limit(name: str, value: Any) -> float:
+def _limit(name: str, value: str) -> float:
     try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = float("nan")
-    # false for NaN, too
-    if not 0 < number < float("inf"):
-        raise BadRequest(f"{name}={value}: a limit must be positive and finite", key=name)
-    return number
+        limit = float(value)
+    except ValueError as error:
+        raise BadRequest(f"{name}={value}: a limit must be a number", key=name) from error
+    check_limit(name, limit)
+    return limit
 
 
 def _strictest(given: Sequence[Mapping[str, float]]) -> BudgetSettings:
