@@ -26,6 +26,7 @@ from longtake.errors import (
     MissingExtra,
     ModelError,
 )
+from longtake.server.connections import BoundedProtocol, connection_limits
 from longtake.server.films import NoSuchFilm
 from longtake.server.journal import JournalUnwritable
 from longtake.server.openai import routes as openai
@@ -112,9 +113,6 @@ def _refused(_: Request, error: Exception) -> JSONResponse:
     return JSONResponse({"detail": str(error), "error": type(error).__name__}, status)
 
 
-BACKLOG = 128
-"""Connections that may wait while the server starts."""
-
 SWITCH = 0.0005
 """Seconds after which a busy thread lets another run. Each answer to a viewer waits for its turn
 behind the threads that decode and search, and Python's own 5 ms add up to a visible delay."""
@@ -139,6 +137,8 @@ def serve(options: ServeOptions, ready: Callable[[str, Path | None], None]) -> N
     keys = open_keys(options)
     config = uvicorn.Config(
         create_app(options, keys),
+        http=BoundedProtocol,
+        backlog=connection_limits().waiting,
         log_config=None,
         access_log=False,
         server_header=False,
@@ -157,7 +157,9 @@ def serve(options: ServeOptions, ready: Callable[[str, Path | None], None]) -> N
 def serving(app: ASGIApp, port: int = 0) -> Iterator[str]:
     """Serve on 127.0.0.1 in a thread until the block ends; yields the base URL."""
     listener = _bind("127.0.0.1", port)
-    config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="off")
+    config = uvicorn.Config(
+        app, http=BoundedProtocol, log_config=None, access_log=False, lifespan="off"
+    )
     server = uvicorn.Server(config)
     run = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     run.start()
@@ -176,7 +178,7 @@ def _bind(host: str, port: int) -> socket.socket:
     try:
         listener.bind((host, port))
         # from here on connections wait for the server instead of being refused
-        listener.listen(BACKLOG)
+        listener.listen(connection_limits().waiting)
     except OSError as error:
         reason = f"cannot listen on {host}:{port} ({error.strerror}); choose --port"
         raise ConfigError(reason, key="port") from error

@@ -93,7 +93,9 @@ def log_as_json() -> Iterator[None]:
     """Inside the block, write the logs of this process as JSON; afterwards they are as before."""
     handler = logging.StreamHandler()
     handler.setFormatter(_Json())
-    levels = {"longtake.serve": logging.INFO, "uvicorn": logging.WARNING}
+    # the root logger too: without descriptors, a handler that imports a module for a traceback
+    # fails as well
+    levels = {"longtake.serve": logging.INFO, "uvicorn": logging.WARNING, "root": logging.WARNING}
     loggers = [logging.getLogger(name) for name in levels]
     before = [(logger.handlers[:], logger.level, logger.propagate) for logger in loggers]
     for logger in loggers:

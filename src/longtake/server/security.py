@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import math
 import os
 import secrets
 import tempfile
@@ -24,6 +25,7 @@ from typing import NamedTuple
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -211,6 +213,17 @@ class Guard:
                     headers.setdefault("Cache-Control", "no-store")
             await send(message)
 
+        # the length that a request declares was checked; this counts what it sends
+        limit, received = body_limit(scope["path"]), 0
+
+        async def counted_receive() -> Message:
+            nonlocal received
+            message = await receive()
+            received += len(message.get("body", b""))
+            if received > limit:
+                raise HTTPException(413, f"the body is larger than {limit} bytes")
+            return message
+
         refusal = self.refusal(scope)
         if refusal is not None:
             answer = JSONResponse(refusal.body(scope["path"]), refusal.status)
@@ -218,7 +231,7 @@ class Guard:
         elif scope["path"] == "/enter":
             await self._enter(scope)(scope, receive, guarded_send)
         else:
-            await self._app(scope, receive, guarded_send)
+            await self._app(scope, counted_receive, guarded_send)
 
     def refusal(self, scope: Scope) -> Refusal | None:
         """Why a request is turned away; ``None`` if it is not."""
@@ -234,6 +247,9 @@ class Guard:
             return Refusal(403, "requests of other sites are refused")
         if not open_path and not self._keys.admits(headers):
             return Refusal(401, "a token is required; open the URL that longtake serve prints")
+        # the two contradict each other, and servers differ in which of them they follow
+        if "content-length" in headers and "transfer-encoding" in headers:
+            return Refusal(400, "send either Content-Length or Transfer-Encoding")
         if method in ("POST", "PUT", "PATCH"):
             return _body_refusal(headers, path)
         return None
@@ -268,7 +284,15 @@ def _body_refusal(headers: Headers, path: str) -> Refusal | None:
     # a chunked body has no length to check
     if length is None:
         return Refusal(411, "the length of the body is required")
-    most = MAX_SENT if path.startswith(PROTOCOL) else MAX_BODY
-    if not length.isdigit() or int(length) > most:
-        return Refusal(413, f"the body is larger than {most} bytes")
+    limit = body_limit(path)
+    # more digits than a length has are not worth converting, which takes quadratic time
+    if not length.isdecimal() or len(length) > 20 or int(length) > limit:
+        return Refusal(413, f"the body is larger than {limit} bytes")
     return None
+
+
+def body_limit(path: str) -> float:
+    """Bytes that the body of a request may have."""
+    if path in UPLOADS:
+        return math.inf  # counted against --max-upload as it is written
+    return MAX_SENT if path.startswith(PROTOCOL) else MAX_BODY

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import json
 import os
@@ -18,6 +19,7 @@ from longtake.server.options import ServeOptions
 from longtake.server.security import SHORTEST_TOKEN, AccessKeys, open_keys, token_file
 
 HOME = "http://127.0.0.1:8750"
+TOKEN = "t" * 32
 
 
 @pytest.fixture
@@ -75,6 +77,41 @@ def test_large_bodies_are_refused(client):
     headers = {"Content-Type": "application/json"}
     response = client.post("/api/v1/runs", content=b" " * 1_000_001, headers=headers)
     assert response.status_code == 413
+
+
+def test_a_length_beside_chunks_is_refused(client):
+    headers = {"content-type": "application/json", "content-length": "20"}
+    chunks = iter([b'{"path":"', b"x" * 2_000_000, b'"}'])
+    both = {**headers, "transfer-encoding": "chunked"}
+    refused = client.post("/api/v1/films", content=chunks, headers=both)
+    assert (refused.status_code, "either" in refused.text) == (400, True)
+
+
+def test_what_is_sent_is_counted_whatever_length_was_declared(options, keys):
+    headers = [
+        (b"host", b"127.0.0.1:8750"),
+        (b"authorization", f"Bearer {TOKEN}".encode()),
+        (b"content-type", b"application/json"),
+        (b"content-length", b"20"),
+    ]
+    sent = []
+
+    async def receive():
+        return {"type": "http.request", "body": b" " * 600_000, "more_body": True}
+
+    async def send(message):
+        sent.append(message)
+
+    for path in ("/api/v1/films", "/mcp"):
+        scope = {
+            "type": "http",
+            "method": "POST",
+            "path": path,
+            "query_string": b"",
+            "headers": headers,
+        }
+        asyncio.run(create_app(options, keys)(scope, receive, send))
+    assert [message["status"] for message in sent if "status" in message] == [413, 413]
 
 
 def test_the_one_time_link_works_once_and_sets_a_strict_cookie(stranger, keys):
