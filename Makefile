@@ -151,7 +151,7 @@ tests/browser/axe.min.js:
 
 browser: $(VENV)/.ready tests/browser/axe.min.js  ## the page in a real browser: installs Chromium, runs its tests
 	command -v chromium >/dev/null || apt-get install --yes chromium
-	$(BIN)/python -m pytest tests/browser
+	LONGTAKE_BROWSER=1 $(BIN)/python -m pytest tests/browser
 
 screenshots: $(VENV)/.ready  ## docs/images: the page during a run, the answer, compare, phone, dark
 	$(BIN)/python tests/browser/screenshots.py
