@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import re
 import shlex
 import shutil
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -33,10 +35,14 @@ def test_links_lead_somewhere(page):
 def test_commands_exist(page):
     text = page.read_text()
     typed = "\n".join(code for _, code in BLOCK.findall(text))
+    tables = [tomllib.loads(code) for language, code in BLOCK.findall(text) if language == "toml"]
+    points = [table.get("project", {}).get("entry-points", {}) for table in tables]
+    # a recipe may add a command
+    known = set(cli.COMMANDS).union(*(point.get("longtake.commands", {}) for point in points))
     for command in re.findall(r"`longtake ([a-z-]+)", text) + re.findall(
         r"^longtake ([a-z-]+)", typed, re.MULTILINE
     ):
-        assert command in cli.COMMANDS, command
+        assert command in known, command
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
@@ -53,10 +59,33 @@ def test_python_runs(page, film_folder, monkeypatch, tmp_path):
     for code in blocks:
         if named := re.match(r"# (\w+)\.py\n", code):
             (tmp_path / f"{named[1]}.py").write_text(code)
-            # a later block may import it; monkeypatch removes it after the test
-            monkeypatch.setitem(sys.modules, named[1], None)
-            del sys.modules[named[1]]
+            # a later block may import it
+            _forget_after_test(monkeypatch, named[1])
         exec(compile(code, str(page), "exec", dont_inherit=True), {})
+
+
+def _forget_after_test(monkeypatch, module):
+    """Let a module be imported during this test only."""
+    monkeypatch.setitem(sys.modules, module, None)
+    del sys.modules[module]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_modules_and_files_exist(page):
+    text = page.read_text()
+    for room, name in re.findall(r"\blongtake\.([a-z_]+)\.(\w+)", text):
+        assert _is_there(f"longtake.{room}", name), f"{room}.{name}"
+    # what went with a later version is named with the version that had it
+    for file in re.findall(r"`((?:src|tests|benchmarks)/[\w/]+\.py)`(?! of version)", text):
+        assert "NAME" in file or (ROOT / file).is_file(), file
+
+
+def _is_there(module, name):
+    if importlib.util.find_spec(module) is None:
+        return False
+    return hasattr(importlib.import_module(module), name) or (
+        importlib.util.find_spec(f"{module}.{name}") is not None
+    )
 
 
 def test_the_method_of_the_tutorial_is_found_in_the_working_folder(run, tmp_path, monkeypatch):
@@ -66,6 +95,7 @@ def test_the_method_of_the_tutorial_is_found_in_the_working_folder(run, tmp_path
     write_world(make_world(seed=7, minutes=1), tmp_path / "world")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
+    _forget_after_test(monkeypatch, "my_module")
     typed = [
         line
         for line in page.splitlines()

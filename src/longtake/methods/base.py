@@ -34,8 +34,8 @@ class Bounds:
 class Method(Protocol):
     """A way to answer a question. Its dataclass fields are its settings, recorded with a run.
 
-    A method that can say in advance what a question may cost also has a ``bounds`` method
-    (:class:`Bounded`). It is optional: without it, estimates are shown as unknown.
+    Two things are optional: a ``bounds`` method (:class:`Bounded`), without which estimates are
+    shown as unknown, and the class variables of :class:`MethodTraits`.
     """
 
     name: ClassVar[str]
@@ -48,6 +48,19 @@ class Method(Protocol):
 
     def answer(self, footage: Footage, question: Question, run: Run) -> Answer:
         """Answer the question; propose the best answer so far along the way."""
+
+
+class MethodTraits(Protocol):
+    """Class variables that a method may also have; one that is missing counts as ``False``."""
+
+    needs_index: ClassVar[bool]
+    """It calls ``footage.embeddings`` or ``footage.features``, so it has no answer before the whole
+    film is indexed. The method ``auto`` then tries stages without an index first."""
+    checks_itself: ClassVar[bool]
+    """Every moment that it cites supports its answer, so citations are not checked again."""
+    verifies: ClassVar[bool]
+    """It checks answers with :mod:`longtake.agents.verify` itself where ``run.checks`` is set, and
+    sets their confidence. Its answer is then taken as it is."""
 
 
 @runtime_checkable
@@ -136,17 +149,17 @@ def bounds_of(method: Method, duration: float, question: Question) -> Bounds | N
 
 
 def checks_itself(method: Method) -> bool:
-    """Whether a method cites only what holds its answer, so that no further check is needed."""
+    """The trait :attr:`MethodTraits.checks_itself`."""
     return bool(getattr(method, "checks_itself", False))
 
 
 def needs_index(method: Method) -> bool:
-    """Whether a method has no answer before the whole film is indexed."""
+    """The trait :attr:`MethodTraits.needs_index`."""
     return bool(getattr(method, "needs_index", False))
 
 
 def verifies(method: Method) -> bool:
-    """Whether a method checks its answers against the film by the shared step itself."""
+    """The trait :attr:`MethodTraits.verifies`."""
     return bool(getattr(method, "verifies", False))
 
 
