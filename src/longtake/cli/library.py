@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
@@ -490,15 +489,16 @@ def remove(
 
 
 @library.command()
-@click.option("--rebuild", "again", is_flag=True, help="Derive the index from the films' layers.")
+@click.option("--rebuild", "again", is_flag=True, help="Repair it from what is there.")
 @library_option
 @common
 def doctor(
     again: bool, folder: Path | None, backend: str, settings: Settings, as_json: bool
 ) -> int:
-    """Check the library; --rebuild makes its index again.
+    """Check the library; --rebuild repairs it.
 
-    Exit code 2: something is wrong.
+    --rebuild makes the index again from what was derived from the films, and the catalogue too if
+    it is damaged. Films stay as they are. Exit code 2: something is wrong.
 
     \b
     Example:
@@ -507,9 +507,9 @@ def doctor(
     chosen = open_library(folder, backend, settings)
     if again:
         with progress("rebuilding the index") as advance, show_notes():
-            lost = rebuild(chosen, _counted(advance, len(chosen.catalogue.entries())))
-        for entry in lost:
-            say(f"{entry.path}: could not be read; it is no longer found")
+            lost = rebuild(chosen, advance)
+        for message in lost:
+            say(f"lost: {message}")
     found = problems(chosen)
     if as_json:
         emit_json({"problems": [asdict(problem) for problem in found]})
@@ -518,17 +518,6 @@ def doctor(
             click.echo(visible(f"{problem.what}\n  → {problem.remedy}"))
         say("nothing is wrong" if not found else f"{len(found)} problems")
     return 2 if found else 0
-
-
-def _counted(advance: Callable[[float], None], total: int) -> Callable[[Any], None]:
-    done = 0
-
-    def count(_: Any) -> None:
-        nonlocal done
-        done += 1
-        advance(done / max(1, total))
-
-    return count
 
 
 library.add_command(search)

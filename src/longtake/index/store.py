@@ -72,6 +72,8 @@ class FilmUse:
     bytes: int
     last_used: float
     """Unix time."""
+    path: str = ""
+    """Where the file was when it was last seen."""
 
 
 class Store:
@@ -321,12 +323,13 @@ def folder_bytes(path: Path) -> int:
 
 def _use(path: Path) -> FilmUse:
     info = path / "film.json"
-    name, used = "?", time.time()
+    name, film, used = "?", "", time.time()
     # a film without a readable name must still be listed and cleared
     with contextlib.suppress(OSError, *UNREADABLE):
         used = info.stat().st_mtime
-        name = str(json.loads(info.read_text(encoding="utf-8"))["name"])
-    return FilmUse(path.name, name, folder_bytes(path), used)
+        place = json.loads(info.read_text(encoding="utf-8"))
+        name, film = str(place["name"]), str(place["path"])
+    return FilmUse(path.name, name, folder_bytes(path), used, film)
 
 
 def _readable(path: Path) -> bool:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -227,7 +227,7 @@ class Adder:
     def survey(self, place: FoundFile, known: object = None) -> SurveyedFile:
         """Recognise one file and enter it into the catalogue."""
         catalogue = self.library.catalogue
-        version = file_version(place.path)
+        version = _version(place.path)
         before = getattr(known, "fingerprint", "")
         same = before and getattr(known, "version", None) == version
         mark = before if same else fingerprint(place.path)
@@ -315,7 +315,10 @@ class Adder:
     def _open(self, entry: Entry) -> Film | None:
         """The film, unless its content changed since the survey: the next survey sees that."""
         film = open_film(entry.path, self.library.settings, senses=self.library.senses)
-        return film if film.fingerprint == entry.fingerprint else None
+        if film.fingerprint != entry.fingerprint:
+            return None
+        film.video  # noqa: B018  makes its folder in the cache, which may have been cleared
+        return film
 
     def _finish(self, entry: Entry, identity: str) -> None:
         """Mark a film as complete, so that the next run need not open it."""
@@ -377,16 +380,45 @@ class Adder:
             lock.release()
 
 
-def rebuild(library: Library, on_film: Callable[[Entry], None] = lambda _: None) -> list[Entry]:
-    """Derive the rows of every film again from its layers; returns films that could not be read."""
-    library.index.remove(list(library.index.films()))
+def rebuild(library: Library, advance: Advance = ignore) -> list[str]:
+    """Make a library again from what is there, whatever is damaged; returns what was lost.
+
+    Films that a damaged catalogue forgot are entered again where the cache last saw them. The index
+    is deleted and derived from the films' layers.
+    """
+    try:
+        indexed = set(library.index.films())
+    except (LongtakeError, OSError, RuntimeError, ValueError):
+        indexed = set()  # damaged; LanceDB has no error of its own for that
     lost = []
-    for entry in library.catalogue.entries():
-        on_film(entry)
+    if aside := library.catalogue.set_aside_if_damaged():
+        lost.append(f"{aside}: the damaged catalogue, with the tags that you gave")
+    known = {entry.fingerprint for entry in library.catalogue.entries()}
+    lost += _enter_again(library, indexed - known)
+    library.delete_index()
+    entries = library.catalogue.entries()
+    for number, entry in enumerate(entries, start=1):
         try:
             library.derive(entry)
-        except LongtakeError:
-            lost.append(entry)
+        except LongtakeError as error:
+            lost.append(f"{error}; search no longer finds the film")
+        advance(number / len(entries))
+    return lost
+
+
+def _enter_again(library: Library, fingerprints: Collection[str]) -> list[str]:
+    """Enter films of the index into the catalogue; returns what cannot be entered."""
+    uses = open_store(library.settings).films()
+    places = {use.fingerprint: Path(use.path) for use in uses if use.path}
+    adder, lost = Adder(library), []
+    for identity in sorted(fingerprints):
+        path = places.get(identity)
+        try:
+            if path is None:
+                raise RunError(f"{identity}: nothing tells where this film is; add it again")
+            adder.survey(FoundFile(path, None))
+        except LongtakeError as error:
+            lost.append(str(error))
     return lost
 
 
@@ -395,10 +427,18 @@ EVERY = 5.0
 Snapshot: TypeAlias = dict[Path, FileVersion]
 
 
+def _version(path: Path) -> FileVersion:
+    """The version of a film by its change time: its modification time can be set to any value."""
+    version = file_version(path)
+    with suppress(FileNotFoundError):
+        return version._replace(modified=path.stat().st_ctime_ns)
+    return version
+
+
 def snapshot(paths: Sequence[Path]) -> Snapshot:
     """The films below some folders as they are now; folders that are gone are left out."""
     there = [path for path in paths if path.exists()]
-    return {place.path: file_version(place.path) for place in films_in(there)}
+    return {place.path: _version(place.path) for place in films_in(there)}
 
 
 def watch(

@@ -268,6 +268,7 @@ CREATE TABLE IF NOT EXISTS tags (
 );
 CREATE TABLE IF NOT EXISTS folders (path TEXT PRIMARY KEY);
 """
+REBUILD = "longtake library doctor --rebuild"
 _MADE = 1
 """The database's ``user_version`` once it has the tables above."""
 _FILM = "fingerprint, name, duration, date, place, added, problem, complete"
@@ -292,6 +293,20 @@ class FilmCatalog:
     def exists(self) -> bool:
         """Whether anything was ever added."""
         return self._path.exists()
+
+    def set_aside_if_damaged(self) -> Path | None:
+        """Move a damaged catalogue away, so that a new one begins; returns where it is now."""
+        try:
+            with self._open() as base:
+                (state,) = base.execute("PRAGMA quick_check(1)").fetchone()
+            if state == "ok":
+                return None
+        except RunError:
+            pass
+        for suffix in ("-wal", "-shm"):
+            # they belong to the damaged file and would damage the new one
+            self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
+        return self._path.rename(self._path.with_suffix(".damaged"))
 
     def entries(self, fingerprints: Collection[str] | None = None) -> list[Entry]:
         """Films by name: all of them, or those with some fingerprints."""
@@ -423,18 +438,30 @@ class FilmCatalog:
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
         private_folder(self.folder)
-        try:
-            # a connection per use is cheap, and safe with threads and forks
-            with closing(sqlite3.connect(self._path, timeout=60, isolation_level=None)) as base:
-                prepare(base, _SCHEMA, _MADE)
-                yield base
-        except sqlite3.DatabaseError as error:
-            if type(error) is not sqlite3.DatabaseError:
-                raise  # a lock or a full disk: the file itself is fine
-            raise RunError(
-                f"{self._path}: the catalogue is damaged ({error}); move it away and add the "
-                "films again: their layers are kept"
-            ) from error
+        # a connection per use is cheap, and safe with threads and forks
+        with (
+            damage_reported(self._path),
+            closing(sqlite3.connect(self._path, timeout=60, isolation_level=None)) as base,
+        ):
+            prepare(base, _SCHEMA, _MADE)
+            yield base
+
+
+@contextmanager
+def damage_reported(file: Path) -> Iterator[None]:
+    """Turn SQLite's errors about a damaged database into one that names the remedy."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        # the subclasses mean a lock or a full disk, except for a table that is gone
+        if type(error) is not sqlite3.DatabaseError and "no such" not in str(error):
+            raise
+        raise damaged(file, str(error)) from error
+
+
+def damaged(file: Path, why: str) -> RunError:
+    """The error for a damaged file of a library."""
+    return RunError(f"{file}: damaged ({why}); rebuild it: {REBUILD}")
 
 
 def prepare(base: sqlite3.Connection, schema: str, version: int) -> None:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import numpy as np
+from filelock import FileLock
+
 from longtake.config import Settings, cache_folder
-from longtake.errors import LongtakeError
+from longtake.errors import LongtakeError, MediaError
 from longtake.footage.protocol import Footage
 from longtake.index.film import Film
 from longtake.index.store import folder_bytes
-from longtake.library.catalog import Entry, FilmCatalog, parse
+from longtake.library.catalog import REBUILD, Entry, FilmCatalog, parse
 from longtake.library.search import LibrarySearchResult, make_query, search
 from longtake.library.segments import (
     FilmRows,
@@ -94,12 +98,37 @@ class Library:
     @cached_property
     def index(self) -> SegmentIndex:
         """The index across films, in a folder of its own for every choice of encoders."""
-        spaces = {"picture": self.images.key, "meaning": self.sentences.key}
-        dims = {"picture": self.images.dim, "meaning": self.sentences.dim}
-        identity = hashlib.blake2b(json.dumps(spaces).encode(), digest_size=6).hexdigest()
-        folder = self.folder / "index" / f"{self.backend}-{identity}"
-        opened: SegmentIndex = backends.get(self.backend)(folder, dims)
+        opened: SegmentIndex = backends.get(self.backend)(self._index_folder, self._dims)
         return opened
+
+    @property
+    def _dims(self) -> dict[str, int]:
+        return {"picture": self.images.dim, "meaning": self.sentences.dim}
+
+    @property
+    def _index_folder(self) -> Path:
+        spaces = {"picture": self.images.key, "meaning": self.sentences.key}
+        identity = hashlib.blake2b(json.dumps(spaces).encode(), digest_size=6).hexdigest()
+        return self.folder / "index" / f"{self.backend}-{identity}"
+
+    def check_index(self) -> None:
+        """Read from every part of the index; a damaged one raises :class:`RunError`."""
+        self.index.films()
+        self.index.fetch([1])
+        self.index.words("a", "said", 1)
+        for kind, dim in self._dims.items():
+            self.index.nearest(np.zeros(dim, np.float32), kind, 1)
+
+    def delete_index(self) -> None:
+        """Delete the index, whatever its state; :meth:`derive` fills a new one film by film."""
+        self.index.close()
+        lock = self._index_folder / "write.lock"
+        with FileLock(lock, mode=0o600):
+            for path in self._index_folder.iterdir():
+                if path.is_dir():
+                    shutil.rmtree(path)
+                elif path != lock:
+                    path.unlink()
 
     def entries(self, where: str = "") -> list[Entry]:
         """The films for which a filter holds, by name."""
@@ -141,7 +170,11 @@ class Library:
         """The film itself, to be asked."""
         if self._opener is not None:
             return self._opener(entry)
-        return open_film(entry.path, self.settings, senses=self.senses)
+        film = open_film(entry.path, self.settings, senses=self.senses)
+        if film.fingerprint != entry.fingerprint:
+            why = "the file has changed since it was added; add it again"
+            raise MediaError(entry.path, "changed", why)
+        return film
 
     def derive(self, entry: Entry, footage: Footage | None = None) -> bool:
         """Bring the index up to date with a film's layers; returns whether it changed."""
@@ -233,12 +266,12 @@ def status(library: Library) -> LibraryStatus:
 def problems(library: Library) -> list[LibraryProblem]:
     """What is wrong with a library."""
     found = []
-    entries = library.catalogue.entries()
     try:
-        held = library.index.films()
-        library.index.fetch([1])
+        entries = library.catalogue.entries()
+        library.check_index()
     except LongtakeError as error:
-        return [LibraryProblem(str(error), "longtake library doctor --rebuild")]
+        return [LibraryProblem(str(error), REBUILD)]
+    held = library.index.films()
     found += [_missing(entry) for entry in entries if entry.missing]
     found += [
         LibraryProblem(f"{e.path}: {e.problem}", "fix it, then add it again")
@@ -246,13 +279,12 @@ def problems(library: Library) -> list[LibraryProblem]:
         if e.problem
     ]
     known = {entry.fingerprint for entry in entries}
-    rebuild = "longtake library doctor --rebuild"
     if unindexed := known - held.keys():
         found.append(
             LibraryProblem(f"{len(unindexed)} films are not in the index", "add them again")
         )
     if strays := held.keys() - known:
-        found.append(LibraryProblem(f"{len(strays)} films of the index are unknown", rebuild))
+        found.append(LibraryProblem(f"{len(strays)} films of the index are unknown", REBUILD))
     stored = {use.fingerprint for use in open_store(library.settings).films()}
     if dropped := known - stored:
         what = f"the layers of {len(dropped)} films were dropped from the cache"

@@ -28,9 +28,8 @@ import numpy as np
 from filelock import FileLock
 from numpy.typing import NDArray
 
-from longtake.errors import RunError
 from longtake.index.store import private_folder
-from longtake.library.catalog import prepare
+from longtake.library.catalog import damage_reported, damaged, prepare
 from longtake.library.segments import (
     KINDS,
     WORDED,
@@ -299,7 +298,7 @@ class EmbeddedIndex:
             except FileNotFoundError:
                 continue  # compacted since the generation was read
         if count:
-            raise _damaged(self._file(kind, generation), "missing")
+            raise damaged(self._file(kind, generation), "missing")
         return 0, generation, np.zeros((0, self._dims[kind])), np.zeros(0, np.int32)
 
     def _mapped(self, what: str, generation: int, count: int) -> NDArray[Any]:
@@ -316,7 +315,7 @@ class EmbeddedIndex:
         try:
             return np.memmap(file, kind, "r", shape=(count, width))
         except ValueError as error:
-            raise _damaged(file, str(error)) from error
+            raise damaged(file, str(error)) from error
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
@@ -331,15 +330,23 @@ class EmbeddedIndex:
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
-        base = self._local.__dict__.get("base")
+        file = self.folder / "segments.db"
+        with damage_reported(file):
+            yield self._connected(file)
+
+    def _connected(self, file: Path) -> sqlite3.Connection:
+        """The connection of this thread: a new one would begin with an empty page cache."""
+        base: sqlite3.Connection | None = self._local.__dict__.get("base")
+        # a rebuild, maybe by another process, replaces the file
+        if base is not None and self._local.inode != _inode(file):
+            self.close()
+            base = None
         if base is None:
-            # kept per thread: a new connection would begin with an empty page cache
-            path = self.folder / "segments.db"
-            base = sqlite3.connect(path, timeout=60, isolation_level=None)
+            base = sqlite3.connect(file, timeout=60, isolation_level=None)
             words = "".join(_WORDS.format(source=source) for source in WORDED)
             prepare(base, _SCHEMA + words, _MADE)
-            self._local.base = base
-        yield base
+            self._local.base, self._local.inode = base, _inode(file)
+        return base
 
 
 def _largest(scores: NDArray[np.float32], count: int) -> NDArray[np.int64]:
@@ -355,11 +362,8 @@ def _largest(scores: NDArray[np.float32], count: int) -> NDArray[np.int64]:
     return kept[np.argsort(-scores[kept], kind="stable")]
 
 
-def _damaged(file: Path, why: str) -> RunError:
-    return RunError(
-        f"{file}: the library's index is damaged ({why}); "
-        "rebuild it: longtake library doctor --rebuild"
-    )
+def _inode(file: Path) -> int:
+    return file.stat().st_ino if file.exists() else 0
 
 
 def _stored(number: int, row: tuple[Any, ...]) -> StoredRow:

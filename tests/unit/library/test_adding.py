@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
+import os
 import shutil
 
 import pytest
 from unit.library.shelf import add, film
 
+from longtake.config import IndexSettings
+from longtake.errors import MediaError, RunError
+from longtake.lab.encoder import LabEncoder
+from longtake.library import Library
 from longtake.library.add import Adder, rebuild, watch
 from longtake.library.catalog import parse
 from longtake.library.collection import problems, status
+from longtake.runner.session import open_store
 
 
 def states(report):
@@ -101,12 +108,87 @@ def test_the_index_can_be_rebuilt_from_the_layers(library, tmp_path, film_folder
     assert problems(library) == []
 
 
-def test_a_damaged_index_is_named(library, tmp_path, film_folder):
+FILES = ("library.db", "segments.db", "picture-*.f32", "meaning-*.f32", "film-*.i32", "*.lock")
+DAMAGES = {
+    "zeros": lambda file: file.write_bytes(bytes(file.stat().st_size)),
+    "half": lambda file: file.write_bytes(file.read_bytes()[: file.stat().st_size // 2]),
+    "empty": lambda file: file.write_bytes(b""),
+    "missing": lambda file: file.unlink(),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("name", FILES)
+def test_a_rebuild_repairs_any_damaged_file(library, tmp_path, film_folder, name, damage):
+    path = film(tmp_path / "films", "one.mp4", film_folder, "a rare walrus", "waves")
+    add(library, path)
+    library.index.close()
+    (file,) = library.folder.rglob(name)
+    DAMAGES[damage](file)
+    rebuild(library)
+    assert problems(library) == []
+    (hits,) = library.search("walrus").films
+    assert (hits.entry.path, hits.moments[0].text) == (path, "a rare walrus")
+    assert states(add(library, path)) == {"one.mp4": "known"}
+
+
+@pytest.mark.parametrize("name", ["library.db", "segments.db", "picture-*.f32", "film-*.i32"])
+def test_a_damaged_library_is_reported_with_the_remedy(library, tmp_path, film_folder, name):
     add(library, film(tmp_path / "films", "one.mp4", film_folder, "a rare walrus", "waves"))
-    for file in (library.folder / "index").rglob("picture-*.f32"):
-        file.write_bytes(b"")
-    with pytest.raises(Exception, match="doctor --rebuild"):
-        library.search("walrus")
+    library.index.close()
+    (file,) = library.folder.rglob(name)
+    DAMAGES["zeros" if file.suffix == ".db" else "empty"](file)
+    with pytest.raises(RunError, match="doctor --rebuild"):
+        library.search("walrus", where="name=one")
+    assert [problem.remedy for problem in problems(library)] == [
+        "longtake library doctor --rebuild"
+    ]
+
+
+def test_a_rebuild_says_what_it_cannot_recover(library, tmp_path, film_folder):
+    path = film(tmp_path / "films", "one.mp4", film_folder, "a rare walrus", "waves")
+    add(library, path)
+    library.index.close()
+    DAMAGES["zeros"](library.folder / "library.db")
+    path.unlink()
+    catalogue, gone = rebuild(library)
+    assert "library.damaged" in catalogue
+    assert "one.mp4: no such file" in gone
+
+
+def test_an_open_index_sees_a_rebuild_by_another(library, tmp_path, film_folder):
+    add(library, film(tmp_path / "films", "one.mp4", film_folder, "a rare walrus", "waves"))
+    reader = Library(
+        library.folder, library.settings, senses=library.senses, sentences=LabEncoder()
+    )
+    assert reader.search("walrus").sure
+    rebuild(library)
+    assert reader.search("walrus").sure
+
+
+def test_films_are_indexed_again_after_the_cache_was_cleared(library, tmp_path, film_folder):
+    path = film(tmp_path / "films", "one.mp4", film_folder, "a rare walrus", "waves")
+    add(library, path)
+    open_store(library.settings).clear(library.entries()[0].fingerprint)
+    finer = dataclasses.replace(library.settings, index=IndexSettings(fps=2.0))
+    again = Library(library.folder, finer, senses=library.senses, sentences=LabEncoder())
+    report = add(again, path)
+    assert report.failed == []
+    assert again.search("walrus").sure
+
+
+def test_a_film_replaced_with_equal_size_and_time_is_changed(library, tmp_path, film_folder):
+    path = film(tmp_path / "films", "one.mp4", film_folder, "a rare walrus", "waves")
+    add(library, path)
+    (entry,) = library.entries()
+    times = path.stat()
+    content = bytearray(path.read_bytes())
+    content[content.index(b"mdat") + 100] ^= 1
+    path.write_bytes(content)
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    with pytest.raises(MediaError, match="add it again"):
+        library.footage(entry)
+    assert states(add(library, path)) == {"one.mp4": "changed"}
 
 
 def test_what_is_asked_for_first_comes_first_and_whole(library, tmp_path, film_folder):
