@@ -154,7 +154,7 @@ def answer(task: Task, settings: Settings) -> tuple[Answer | None, Usage, str]:
     try:
         with session.under_way(meter):
             if direct := DIRECT.get(task.contender):
-                opened = session.method(method, meet=True)
+                opened = session.method(method, discover=True)
                 direct(opened, captions, task.asked.question, session.run(opened, captions))
                 return None, meter.total, ""
             result = session.answer(method, captions, task.asked.question)

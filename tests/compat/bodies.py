@@ -43,16 +43,19 @@ def conversations() -> dict[str, list[Message]]:
 
 def bodies(model: str = "m") -> Iterator[tuple[str, dict[str, Any]]]:
     """Each body with a name."""
-    manner = Capabilities()
+    capabilities = Capabilities()
     kinds = (ReasonedChoice, WishesReply, PlanReply, Nested)
     for name, messages in conversations().items():
-        yield name, wire_body(model, messages, Options(seed=1, stop=("END",)), manner, "plain")
+        yield (
+            name,
+            wire_body(model, messages, Options(seed=1, stop=("END",)), capabilities, "plain"),
+        )
         letters = Options(max_tokens=1, letters=("A", "B"))
-        yield f"{name}, letters", wire_body(model, messages, letters, manner, "plain")
+        yield f"{name}, letters", wire_body(model, messages, letters, capabilities, "plain")
         tools = Options(tools=(LOOK,))
-        yield f"{name}, tools", wire_body(model, messages, tools, manner, "plain")
+        yield f"{name}, tools", wire_body(model, messages, tools, capabilities, "plain")
         for rung in LADDER:
             for kind in kinds:
                 typed = Options(schema=schema_for(kind, QUESTION))
-                body = wire_body(model, messages, typed, manner, rung)
+                body = wire_body(model, messages, typed, capabilities, rung)
                 yield f"{name}, {kind.__name__}, {rung}", body

@@ -31,9 +31,10 @@ def asked(chat: Chat) -> str:
     """A typed question; a tiny model may fail to answer, but the server must not fail."""
     told = {"question": QUESTION, "manner": "", "max_tokens": 64}
     said = ask(chat, "baselines/blind", Guess, default=None, **told)
-    manner = capabilities_of(chat)
-    assert manner is not None
-    return f"{'read' if said else 'not readable'}, asked as {manner.rung} {manner.known.verdicts}"
+    capabilities = capabilities_of(chat)
+    assert capabilities is not None
+    result = "read" if said else "not readable"
+    return f"{result}, asked as {capabilities.rung} {capabilities.known.verdicts}"
 
 
 def letters(chat: Chat) -> str:

@@ -98,7 +98,7 @@ def test_the_key_is_nowhere(
         catalogue = ModelCatalog(settings)
         store = ReplyStore(tmp_path / "cache")
         stream = Stream(JsonlSink(tmp_path / "trace.jsonl"))
-        chat = Traced(catalogue.open(name, witness=Blind(), replies=store))
+        chat = Traced(catalogue.open(name, describer=Blind(), replies=store))
         frame = Image(Frame(0.0, np.zeros((8, 8, 3), np.uint8)))
         with stream.active():
             for word in WORDS:

@@ -16,7 +16,7 @@ SPOKEN_EVERY = 5
 
 
 class Narrated(CaptionedFootage):
-    """A captioned video with stand-ins for pictures: a witness tells the caption of each.
+    """A captioned video with stand-ins for pictures: a describer tells the caption of each.
 
     Methods that look at frames run on it with a text model (``socratic``). Every few seconds the
     caption is also a spoken line, so that steps that read subtitles run too.
@@ -24,7 +24,7 @@ class Narrated(CaptionedFootage):
 
     has = frozenset({"pictures"})
 
-    def witness(self) -> CaptionWitness:
+    def describer(self) -> CaptionWitness:
         """Tells the captions."""
         return CaptionWitness(self)
 

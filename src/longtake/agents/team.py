@@ -14,7 +14,7 @@ from longtake.agents.run import Agent
 from longtake.errors import ConfigError
 from longtake.llm.backend import FrameDescriber
 from longtake.llm.catalog import ModelCatalog
-from longtake.llm.middleware import Carded, ReplyStore, introduced
+from longtake.llm.middleware import Carded, ReplyStore, with_capabilities
 from longtake.llm.structured.reader import explain
 
 
@@ -77,18 +77,18 @@ def open_team(
     catalogue: ModelCatalog,
     members: Sequence[Member],
     *,
-    witness: FrameDescriber | None = None,
+    describer: FrameDescriber | None = None,
     replies: ReplyStore | None = None,
     permutations: int = 0,
-    meet: bool = True,
+    discover: bool = True,
 ) -> tuple[Agent, ...]:
     """Open the models of a team; what a member sets takes precedence over its model's settings."""
     agents = []
     for member in members:
         chat = catalogue.open(
-            member.model, witness=witness, replies=replies, channels=member.channels
+            member.model, describer=describer, replies=replies, channels=member.channels
         )
-        chat = introduced(chat, permutations, meet=meet)
+        chat = with_capabilities(chat, permutations, discover=discover)
         own = chat.card.options
         temperature = own.temperature if member.temperature is None else member.temperature
         tokens = own.max_tokens if member.max_new_tokens is None else member.max_new_tokens

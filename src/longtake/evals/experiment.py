@@ -133,7 +133,7 @@ def check(solver: Solver, benchmark: Benchmark, *, all_films: bool) -> None:
             footage = benchmark.source.footage(video)
             for name in (solver.method, BASELINE):
                 # nothing is sent before the host is named
-                session.run(session.method(name), footage, meet=False)
+                session.run(session.method(name), footage, discover=False)
 
 
 def measure(

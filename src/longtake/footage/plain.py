@@ -31,7 +31,7 @@ class PlainFootage:
     replies_folder: Path | None = None
     indexed: bool = True
 
-    def witness(self) -> FrameDescriber | None:
+    def describer(self) -> FrameDescriber | None:
         """There is no perception behind plain footage."""
         return None
 

@@ -65,7 +65,7 @@ class Footage(Protocol):
     def indexed(self) -> bool:
         """Whether nothing has to be indexed before it can be searched."""
 
-    def witness(self) -> FrameDescriber | None:
+    def describer(self) -> FrameDescriber | None:
         """What describes frames to models that only read; ``None`` if there is no perception."""
 
     def at(self, times: Sequence[float], *, width: int | None = None) -> list[Frame]:

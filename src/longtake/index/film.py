@@ -279,7 +279,7 @@ class Film:
             return False
         return all(map(pictures.has, pictures.layers()))
 
-    def witness(self) -> FilmFrameDescriber:
+    def describer(self) -> FilmFrameDescriber:
         """What describes this film's frames to models that only read."""
         return FilmFrameDescriber(self)
 

@@ -119,7 +119,7 @@ class Opening(Generic[S]):
     """Where downloaded weights are kept."""
     models: Models
     """The other models."""
-    witness: FrameDescriber | None = None
+    describer: FrameDescriber | None = None
     """Perceives the film in question; ``None`` if there is no film."""
     channels: tuple[str, ...] = ()
     """What a member of a team perceives, overriding the entry; empty: not overridden."""
@@ -143,7 +143,7 @@ class Backend(ABC, Generic[S]):
     keeps_replies: bool = True
     """Whether replies may be kept in the reply cache."""
     perceives: bool = False
-    """Whether it looks at the film, through ``Opening.witness``; it is then opened per film."""
+    """Whether it looks at the film, through ``Opening.describer``; it is then opened per film."""
 
     @abstractmethod
     def host(self, model: Opening[S]) -> str:

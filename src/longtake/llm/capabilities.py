@@ -206,48 +206,48 @@ class Capabilities:
 
 @runtime_checkable
 class HasCapabilities(Protocol):
-    """A chat whose endpoint's manners are learned."""
+    """A chat that learns what its endpoint supports."""
 
     @property
-    def manner(self) -> Capabilities | None:
+    def capabilities(self) -> Capabilities | None:
         """What was learned; ``None`` if there is nothing to learn."""
 
-    def meet(self) -> None:
+    def discover(self) -> None:
         """Ask the endpoint what it tells about itself, unless that is known."""
 
 
 def capabilities_of(chat: object) -> Capabilities | None:
-    """The manner of a model, through any layers around it; ``None`` if it has none."""
-    return chat.manner if isinstance(chat, HasCapabilities) else None
+    """What is known of a model, through any layers around it; ``None`` if it has none."""
+    return chat.capabilities if isinstance(chat, HasCapabilities) else None
 
 
-def card_with(card: Card, manner: Capabilities) -> Card:
+def card_with(card: Card, capabilities: Capabilities) -> Card:
     """A card with what the model's endpoint told."""
-    known = manner.known
+    known = capabilities.known
     told = replace(card, context=card.context or known.context)
     # only a probe tries every way; what one question learned must not change the next one's method
-    enforced = known.reading is None or manner.rung != "plain"
+    enforced = known.reading is None or capabilities.rung != "plain"
     return replace(
         told,
         small=why_small(told, reading=known.reading, enforced=enforced),
         vision=False if known.vision is False else card.vision,
         letters=known.letters is not False,
-        by_field=manner.by_field,
+        by_field=capabilities.by_field,
     )
 
 
-_met: dict[tuple[Path, str], Capabilities] = {}
-_meeting = threading.Lock()
+_discovered: dict[tuple[Path, str], Capabilities] = {}
+_discovered_lock = threading.Lock()
 
 
 def remembered(folder: Path, key: str) -> Capabilities:
-    """The manner of an endpoint's model, shared in this process and kept in a folder."""
-    with _meeting:
-        if (folder, key) not in _met:
+    """What is known of a model on an endpoint, shared in this process and kept in a folder."""
+    with _discovered_lock:
+        if (folder, key) not in _discovered:
             known = _read(folder).get(key)
             save = _saver(folder, key)
-            _met[folder, key] = Capabilities(_fresh(known), save)
-        return _met[folder, key]
+            _discovered[folder, key] = Capabilities(_fresh(known), save)
+        return _discovered[folder, key]
 
 
 def _fresh(plain: Any) -> KnownCapabilities:

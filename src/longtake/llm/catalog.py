@@ -173,22 +173,22 @@ class ModelCatalog:
                 queue.extend(self.backend(name).needs(opening))
 
     def opening(
-        self, name: str, witness: FrameDescriber | None = None, channels: Sequence[str] = ()
+        self, name: str, describer: FrameDescriber | None = None, channels: Sequence[str] = ()
     ) -> Opening[Any]:
         """What the backend of a model is given."""
         entry = self._find(name).entry
-        return Opening(name, entry, self._folder, self, witness, tuple(channels))
+        return Opening(name, entry, self._folder, self, describer, tuple(channels))
 
     def open(
         self,
         name: str,
         *,
-        witness: FrameDescriber | None = None,
+        describer: FrameDescriber | None = None,
         replies: ReplyStore | None = None,
         channels: Sequence[str] = (),
     ) -> Chat:
         """A model with retries and limits, and with cached replies if a store is given."""
-        chat = self.bare(name, witness=witness, channels=channels)
+        chat = self.bare(name, describer=describer, channels=channels)
         backend = self.backend(name)
         gate = self._gate(name)
         if gate is not None:
@@ -199,10 +199,10 @@ class ModelCatalog:
             chat = Cached(chat, replies)
         return chat
 
-    def is_small(self, name: str, *, meet: bool = False) -> bool:
+    def is_small(self, name: str, *, discover: bool = False) -> bool:
         """Whether a model, or the one that it builds on, is known to be small.
 
-        ``meet`` lets its endpoint tell the context length first; otherwise this connects nowhere.
+        ``discover`` asks its endpoint for the context length first; else this connects nowhere.
         """
         try:
             needed = self.backend(name).needs(self.opening(name))
@@ -211,14 +211,14 @@ class ModelCatalog:
             if not isinstance(self.entry(told_by), LocalEntry | OpenAIEntry):
                 return False
             chat = self.bare(told_by)
-            if meet and isinstance(chat, HasCapabilities):
-                chat.meet()
+            if discover and isinstance(chat, HasCapabilities):
+                chat.discover()
             return bool(chat.card.small)
         except ConfigError:
             return False  # a mistake that is reported when the model is opened for use
 
     def bare(
-        self, name: str, *, witness: FrameDescriber | None = None, channels: Sequence[str] = ()
+        self, name: str, *, describer: FrameDescriber | None = None, channels: Sequence[str] = ()
     ) -> Chat:
         """A model without layers around it, shared by everyone who opens it."""
         # checked before anything of the model is opened
@@ -226,7 +226,7 @@ class ModelCatalog:
         if name in self._chats:
             return self._chats[name]
         named = self._find(name)
-        opening = self.opening(name, witness, channels)
+        opening = self.opening(name, describer, channels)
         if named.is_foreign:
             chat: Chat = open_plugin(named.backend, opening)
         else:

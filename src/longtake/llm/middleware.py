@@ -74,14 +74,14 @@ class Middleware:
         return self.inner.count(text) if isinstance(self.inner, Counts) else None
 
     @property
-    def manner(self) -> Capabilities | None:
+    def capabilities(self) -> Capabilities | None:
         """What was learned about the inner model's endpoint."""
         return capabilities_of(self.inner)
 
-    def meet(self) -> None:
+    def discover(self) -> None:
         """Let the inner model learn what its endpoint tells."""
         if isinstance(self.inner, HasCapabilities):
-            self.inner.meet()
+            self.inner.discover()
 
 
 class Carded(Middleware):
@@ -97,19 +97,19 @@ class Carded(Middleware):
         return self._card
 
 
-def introduced(chat: Chat, permutations: int = 0, *, meet: bool = True) -> Chat:
+def with_capabilities(chat: Chat, permutations: int = 0, *, discover: bool = True) -> Chat:
     """The model as its endpoint describes it, under a card that does not change during a run.
 
     What is learned meanwhile counts from the next run on, so that a recording of this one can be
     repeated. ``permutations`` is how often a question is put; 0: as often as it has options if the
     model is known to prefer a letter, else once.
     """
-    if meet and isinstance(chat, HasCapabilities):
-        chat.meet()
-    manner = capabilities_of(chat)
-    if manner is None and permutations < 2:
+    if discover and isinstance(chat, HasCapabilities):
+        chat.discover()
+    capabilities = capabilities_of(chat)
+    if capabilities is None and permutations < 2:
         return chat
-    usual = EVERY_OPTION if manner is not None and manner.biased else 1
+    usual = EVERY_OPTION if capabilities is not None and capabilities.biased else 1
     return Carded(chat, replace(chat.card, permutations=permutations or usual))
 
 

@@ -137,10 +137,14 @@ TOP_LOGPROBS = 20
 
 
 def wire_body(
-    model: str, messages: Sequence[Message], options: Options, manner: Capabilities, rung: Rung
+    model: str,
+    messages: Sequence[Message],
+    options: Options,
+    capabilities: Capabilities,
+    rung: Rung,
 ) -> dict[str, Any]:
     """The body of a request, without anything that the server refused before."""
-    refused = manner.has_refused
+    refused = capabilities.has_refused
     # newer OpenAI models refuse max_tokens and take the same number under another name
     most = "max_completion_tokens" if refused("max_tokens") else "max_tokens"
     body: dict[str, Any] = {
@@ -164,10 +168,10 @@ def wire_body(
     return body
 
 
-def form_rung(options: Options, manner: Capabilities) -> Rung:
+def form_rung(options: Options, capabilities: Capabilities) -> Rung:
     """The way in which a request asks for its form."""
     # a forced call would rule out the tools that the request itself offers
-    return "plain" if options.tools and manner.rung == "tool" else manner.rung
+    return "plain" if options.tools and capabilities.rung == "tool" else capabilities.rung
 
 
 def _form(rung: Rung, schema: Mapping[str, Any], max_tokens: int, bounds: bool) -> dict[str, Any]:

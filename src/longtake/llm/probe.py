@@ -44,9 +44,9 @@ def measure_bias(chat: Chat) -> dict[str, float]:
     if not total:
         return {}
     measured = {letter: round(share / total, 3) for letter, share in shares.items()}
-    manner = capabilities_of(chat)
-    if manner is not None:
-        manner.learn(bias=measured)
+    capabilities = capabilities_of(chat)
+    if capabilities is not None:
+        capabilities.learn(bias=measured)
     return measured
 
 
@@ -121,19 +121,19 @@ class ProbeReport:
 
 def probe(chat: Chat) -> ProbeReport:
     """Ask a few short questions and report."""
-    name, manner = chat.card.name, capabilities_of(chat)
+    name, capabilities = chat.card.name, capabilities_of(chat)
     # the server may have changed since it was asked last
-    if manner is not None:
-        manner.forget()
+    if capabilities is not None:
+        capabilities.forget()
     try:
         # the first call may load the model, and would be timed with it
         chat.complete([say("user", "Reply with the word yes.")], Options(max_tokens=8))
         began = time.monotonic()
         reply = _typed(chat, QUESTION)
         seconds = time.monotonic() - began
-        _negotiate(chat, manner)
+        _negotiate(chat, capabilities)
         report = ProbeReport(name, reachable=True, seconds=round(seconds, 3), reply=reply.text)
-        return _described(report, chat, manner)
+        return _described(report, chat, capabilities)
     except ModelError as error:
         return ProbeReport(name, reachable=False, problem=str(error))
 
@@ -143,39 +143,41 @@ def _typed(chat: Chat, question: str) -> Reply:
     return chat.complete([say("user", question)], typed)
 
 
-def _negotiate(chat: Chat, manner: Capabilities | None) -> None:
+def _negotiate(chat: Chat, capabilities: Capabilities | None) -> None:
     """Go down the ladder until the server keeps to what it accepts."""
+    if capabilities is None:
+        return
     for _ in LADDER:
-        if manner is None or manner.rung == "plain" or manner.rung in manner.known.verdicts:
+        if capabilities.rung == "plain" or capabilities.rung in capabilities.known.verdicts:
             return
         _typed(chat, IN_JSON)
 
 
-def _described(report: ProbeReport, chat: Chat, manner: Capabilities | None) -> ProbeReport:
+def _described(report: ProbeReport, chat: Chat, capabilities: Capabilities | None) -> ProbeReport:
     """The report with everything that takes further questions."""
     report = replace(report, vision=_sees(chat), context=_context(chat))
-    if manner is None:
+    if capabilities is None:
         return replace(report, json_schema=_fits(report.reply))
-    offered = _offers_letters(chat, manner)
+    offered = _offers_letters(chat, capabilities)
     reading, writing = _speeds(chat)
-    manner.learn(reading=reading, writing=writing)
-    verdicts = dict(manner.known.verdicts)
+    capabilities.learn(reading=reading, writing=writing)
+    verdicts = dict(capabilities.known.verdicts)
     return replace(
         report,
         json_schema=verdicts.get("json_schema") == "enforced",
-        form=manner.rung,
+        form=capabilities.rung,
         verdicts=verdicts,
         letters=offered,
         reading=reading,
         writing=writing,
-        bias=dict(manner.known.bias),
+        bias=dict(capabilities.known.bias),
     )
 
 
-def _offers_letters(chat: Chat, manner: Capabilities) -> bool | None:
+def _offers_letters(chat: Chat, capabilities: Capabilities) -> bool | None:
     asked = "Which is an animal?\nA. a stone\nB. a horse\nReply with the letter only."
     chat.complete([say("user", asked)], Options(max_tokens=1, letters=("A", "B")))
-    return manner.known.letters
+    return capabilities.known.letters
 
 
 def _speeds(chat: Chat) -> tuple[float | None, float | None]:

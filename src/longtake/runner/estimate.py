@@ -126,7 +126,7 @@ def estimate_all(
     for name in methods:
         method = shared.method(name)
         # an estimate contacts nobody
-        run = shared.run(method, footage, meet=False)
+        run = shared.run(method, footage, discover=False)
         check = session.settings.answers.verify
         estimates.append(estimate(method, footage.duration, question, run, check=check))
     return estimates

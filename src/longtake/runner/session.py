@@ -30,7 +30,7 @@ from longtake.index.word_cache import remember_words
 from longtake.llm.budget import Ledger
 from longtake.llm.catalog import ModelCatalog
 from longtake.llm.chat import Chat
-from longtake.llm.middleware import ReplyStore, introduced
+from longtake.llm.middleware import ReplyStore, with_capabilities
 from longtake.methods.base import (
     FULL,
     SMALL,
@@ -128,23 +128,25 @@ class Session:
         return replace(self, settings=with_fields(self.settings, method, fields))
 
     def method(
-        self, name: str, *, meet: bool = False, under: Mapping[str, Any] | None = None
+        self, name: str, *, discover: bool = False, under: Mapping[str, Any] | None = None
     ) -> Method:
-        """The method of that name with its settings; ``meet`` asks endpoints for their context.
+        """The method of that name with its settings; ``discover`` asks endpoints for their context.
 
         ``under`` holds fields that the settings do not name.
         """
         # fields stay unchecked until the method's own class, which knows them, is loaded
         values = self.settings.methods.get(name, {})
         kind = registry.methods.get(name)
-        small = "preset" not in values and self._has_small_models(kind.roles, meet=meet)
+        small = "preset" not in values and self._has_small_models(kind.roles, discover=discover)
         method: Method = configure(kind, values, source="settings", small=small, under=under)
         if isinstance(method, Composed):
             fields = {}
             for stage in dict.fromkeys(method.stages):
                 if name_of(stage) in registry.methods:
                     under = method.stage_defaults.get(stage)
-                    fields[stage] = fields_of(self.method(name_of(stage), meet=meet, under=under))
+                    fields[stage] = fields_of(
+                        self.method(name_of(stage), discover=discover, under=under)
+                    )
             rule = self.calibration
             method = method.composed(fields, {} if rule is None else rule.plain())
         return method
@@ -159,7 +161,7 @@ class Session:
     def settled(self, name: str) -> Session:
         """The same session, whose choice of preset stays whatever is learned about its models."""
         values = self.settings.methods.get(name, {})
-        small = self._has_small_models(registry.methods.get(name).roles, meet=True)
+        small = self._has_small_models(registry.methods.get(name).roles, discover=True)
         has_small = SMALL in registry.methods.get(name).presets
         preset = SMALL if small and has_small else FULL
         return self.with_fields(name, {"preset": preset, **values})
@@ -169,7 +171,7 @@ class Session:
         """Whether there is time to ask endpoints about themselves before the question."""
         return self.settings.budget.seconds is None
 
-    def _has_small_models(self, roles: Sequence[str], *, meet: bool = False) -> bool:
+    def _has_small_models(self, roles: Sequence[str], *, discover: bool = False) -> bool:
         """Whether every model that would answer is small; who describes pictures does not count."""
         catalogue = self._catalogue()
         try:
@@ -179,8 +181,8 @@ class Session:
         names = {name for role, name in cast.items() if role != CAPTIONER}
         if TEAM in roles:
             names |= {member.model for member in self.casting.members()}
-        meet = meet and self._unhurried
-        return bool(names) and all(catalogue.is_small(name, meet=meet) for name in names)
+        discover = discover and self._unhurried
+        return bool(names) and all(catalogue.is_small(name, discover=discover) for name in names)
 
     def _cast(self, roles: Sequence[str], footage: Footage) -> dict[str, str]:
         """The model of each role, for this footage."""
@@ -212,33 +214,35 @@ class Session:
         *,
         ledger: Ledger | None = None,
         stop: Stop | None = None,
-        meet: bool = True,
+        discover: bool = True,
     ) -> Run:
         """Open the models that a method needs, with the budget for one question.
 
-        Their endpoints are asked for what they tell about themselves unless ``meet`` is off, or
+        Their endpoints are asked for what they tell about themselves unless ``discover`` is off, or
         the question has a time limit, which a slow endpoint would use up before it begins.
         """
-        meet = meet and self._unhurried
+        discover = discover and self._unhurried
         catalogue = self._catalogue()
-        # a witness lets models without eyes describe pictures; replies are kept beside the film
-        witness, folder = footage.witness(), footage.replies_folder
+        # a describer lets models without eyes describe pictures; replies are kept beside the film
+        describer, folder = footage.describer(), footage.replies_folder
         replies = ReplyStore(folder) if folder and self.casting.replies else None
         names = self._cast(method.roles, footage)
         models: dict[str, Chat] = {}
         for role, name in names.items():
-            opened = catalogue.open(name, witness=witness, replies=replies)
-            models[role] = introduced(opened, self.settings.answers.permutations, meet=meet)
+            opened = catalogue.open(name, describer=describer, replies=replies)
+            models[role] = with_capabilities(
+                opened, self.settings.answers.permutations, discover=discover
+            )
         team: Sequence[Agent] = ()
         if TEAM in method.roles or (isinstance(method, Composed) and self.casting.names_team):
             members = self.casting.members()
             team = open_team(
                 catalogue,
                 members,
-                witness=witness,
+                describer=describer,
                 replies=replies,
                 permutations=self.settings.answers.permutations,
-                meet=meet,
+                discover=discover,
             )
         return Run(
             models, team=team, budget=self.settings.budget, seed=self.seed, ledger=ledger, stop=stop
@@ -251,8 +255,10 @@ class Session:
         """
         replies = ReplyStore(folder) if folder and self.casting.replies else None
         name = self.casting.names(("llm",), pictures=False)["llm"]
-        opened = self._catalogue().open(name, witness=None, replies=replies)
-        chat = introduced(opened, self.settings.answers.permutations, meet=self._unhurried)
+        opened = self._catalogue().open(name, describer=None, replies=replies)
+        chat = with_capabilities(
+            opened, self.settings.answers.permutations, discover=self._unhurried
+        )
         return Run({"llm": chat}, budget=self.settings.budget, seed=self.seed, stop=stop)
 
     def ask(
@@ -280,7 +286,7 @@ class Session:
         self, method: str, footage: Footage, question: Question, *, stop: Stop | None = None
     ) -> Result:
         """Open the method and its models and run it; events go to the active stream."""
-        opened = self.method(method, meet=True)
+        opened = self.method(method, discover=True)
         # the time begins here: models that look at the film may index it when they are opened
         ledger = Ledger(self.settings.budget)
         opening = Stop(stop, stopping.get())

@@ -16,7 +16,7 @@ from longtake.llm.backends.scripted import ScriptedChat
 from longtake.llm.capabilities import Capabilities, KnownCapabilities
 from longtake.llm.chat import Card, Options, Reply
 from longtake.llm.http import Endpoint
-from longtake.llm.middleware import EVERY_OPTION, introduced
+from longtake.llm.middleware import EVERY_OPTION, with_capabilities
 from longtake.llm.probe import measure_bias
 from longtake.types import Question
 
@@ -32,8 +32,10 @@ def with_odds(odds: dict[str, float]) -> Send:
     return send
 
 
-def chat_at(url: str, manner: Capabilities | None = None) -> OpenAIChat:
-    return OpenAIChat(Card("there", model="m"), Endpoint("there", url, timeout=PATIENCE), manner)
+def chat_at(url: str, capabilities: Capabilities | None = None) -> OpenAIChat:
+    return OpenAIChat(
+        Card("there", model="m"), Endpoint("there", url, timeout=PATIENCE), capabilities
+    )
 
 
 def test_the_letter_alone_is_one_token_with_the_odds_of_every_option() -> None:
@@ -65,10 +67,10 @@ def refusing(request: Request) -> Send:
     ],
 )
 def test_without_log_probabilities_the_letter_is_read_as_before(server: Any) -> None:
-    manner = Capabilities()
+    capabilities = Capabilities()
     with serve(server) as served, listening() as heard:
         for _ in range(2):
-            chat = introduced(chat_at(served.url, manner))
+            chat = with_capabilities(chat_at(served.url, capabilities))
             said = guess(chat, "baselines/blind", QUESTION, reasoned=False, **TOLD)
             assert (said.choice, said.odds) == ("B", {})
     assert len(heard.notes("letters_not_offered")) == 1, "tried once"
@@ -151,17 +153,17 @@ def test_a_measured_bias_turns_permutations_on(letters: bool) -> None:
     def always_a(request: Request) -> Send:
         return with_odds({"A": 0.9, "B": 0.05}) if letters else completion("A")
 
-    manner = Capabilities()
+    capabilities = Capabilities()
     with serve(always_a) as served:
-        chat = chat_at(served.url, manner)
-        assert introduced(chat).card.permutations == 1
+        chat = chat_at(served.url, capabilities)
+        assert with_capabilities(chat).card.permutations == 1
         measured = measure_bias(chat)
     assert measured["A"] > 0.9
-    assert introduced(chat).card.permutations == EVERY_OPTION
-    assert introduced(chat, 2).card.permutations == 2, "the setting wins"
+    assert with_capabilities(chat).card.permutations == EVERY_OPTION
+    assert with_capabilities(chat, 2).card.permutations == 2, "the setting wins"
 
 
 def test_a_model_without_a_preference_is_asked_once() -> None:
-    manner = Capabilities(KnownCapabilities(bias={"A": 0.3, "B": 0.2, "C": 0.25, "D": 0.25}))
+    capabilities = Capabilities(KnownCapabilities(bias={"A": 0.3, "B": 0.2, "C": 0.25, "D": 0.25}))
     with serve(lambda _: Send(404, {})) as served:
-        assert introduced(chat_at(served.url, manner)).card.permutations == 1
+        assert with_capabilities(chat_at(served.url, capabilities)).card.permutations == 1

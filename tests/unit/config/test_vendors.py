@@ -73,12 +73,16 @@ def test_a_preset_begins_with_what_the_vendor_documents(monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-x")
     chat = ModelCatalog(Settings()).bare("claude-x")
     assert isinstance(chat, OpenAIChat)
-    assert (chat.manner.rung, chat.manner.known.images, chat.card.context) == ("tool", 100, 200_000)
+    assert (chat.capabilities.rung, chat.capabilities.known.images, chat.card.context) == (
+        "tool",
+        100,
+        200_000,
+    )
 
 
 def test_what_was_learned_comes_before_what_is_documented():
-    manner = Capabilities()
-    manner.learn(images=4)
-    manner.judge("m", "json_schema", "enforced")
-    manner.presume(images=100, form="tool")
-    assert (manner.known.images, manner.rung) == (4, "json_schema")
+    capabilities = Capabilities()
+    capabilities.learn(images=4)
+    capabilities.judge("m", "json_schema", "enforced")
+    capabilities.presume(images=100, form="tool")
+    assert (capabilities.known.images, capabilities.rung) == (4, "json_schema")

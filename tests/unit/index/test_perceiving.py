@@ -191,12 +191,12 @@ def test_a_second_search_neither_decodes_nor_encodes(film, tmp_path, monkeypatch
 
 def test_a_witness_tells_what_each_channel_holds(encoded):
     (frame,) = encoded.at([20.0])
-    witness = encoded.witness()
-    seen = witness.describe(frame, ("tags", "onscreen", "speech"))
+    describer = encoded.describer()
+    seen = describer.describe(frame, ("tags", "onscreen", "speech"))
     assert len(seen.tags) == 3
     assert seen.onscreen == ("SIGN20",)
     assert seen.speech == ("word 20",)
-    assert witness.describe(frame, ("speech",)).tags == ()
+    assert describer.describe(frame, ("speech",)).tags == ()
 
 
 def test_a_silent_film_has_no_speech(tmp_path, film_folder, prepared_models):
@@ -211,15 +211,15 @@ def test_without_a_listener_installed_the_rest_goes_on_with_one_note(encoded, mo
         raise MissingExtra("speech", "speech recognition")
 
     monkeypatch.setattr(PerceptionModels, "listener", property(missing))
-    recorder, witness = Recorder(), encoded.witness()
+    recorder, describer = Recorder(), encoded.describer()
     with Stream(recorder).active():
         assert encoded.speech() == encoded.known_lines()[0] == []
-        seen = witness.describe(encoded.at([20.0])[0], ("onscreen", "speech"))
+        seen = describer.describe(encoded.at([20.0])[0], ("onscreen", "speech"))
         assert seen.onscreen == ("SIGN20",)
     (told,) = recorder.trace.events
     assert told.label == "speech_left_out"
     assert 'pip install "longtake[speech]"' in told.data["why"]
-    assert witness.revision
+    assert describer.revision
     assert search(encoded, "SIGN20").covered["speech"] == 0
 
 

@@ -28,7 +28,7 @@ from longtake.llm.capabilities import (
 from longtake.llm.catalog import ModelCatalog
 from longtake.llm.chat import Card, Options, Unavailable, say
 from longtake.llm.http import Endpoint
-from longtake.llm.middleware import Retrying, introduced
+from longtake.llm.middleware import Retrying, with_capabilities
 from longtake.llm.probe import probe
 from longtake.llm.structured.ask import ask
 from longtake.llm.structured.schema import Letter, matches_schema, schema_for, strict_schema
@@ -49,9 +49,9 @@ GOOD = '{"reason": "a bark", "score": 3, "choice": "B"}'
 TYPED = Options(schema=SCHEMA, max_tokens=100)
 
 
-def chat_at(served: Served, manner: Capabilities | None = None, **more: Any) -> OpenAIChat:
+def chat_at(served: Served, learned: Capabilities | None = None, **more: Any) -> OpenAIChat:
     endpoint = Endpoint("there", served.url, timeout=PATIENCE)
-    return OpenAIChat(Card("there", model="m"), endpoint, manner, **more)
+    return OpenAIChat(Card("there", model="m"), endpoint, learned, **more)
 
 
 def way(request: Request) -> str:
@@ -133,8 +133,8 @@ def test_each_server_is_asked_in_the_strictest_way_that_it_takes(
         assert chat.complete(HELLO, TYPED).text == text
         assert chat.complete(HELLO, TYPED).text == text
     assert [way(request) for request in served.requests] == ways
-    assert chat.manner is not None
-    assert chat.manner.rung == rung
+    assert chat.capabilities is not None
+    assert chat.capabilities.rung == rung
 
 
 def test_a_server_that_accepts_and_does_not_keep_to_it_is_noticed_named_and_left() -> None:
@@ -158,7 +158,7 @@ def test_a_cut_reply_or_a_refusal_says_nothing_about_enforcement() -> None:
         chat = chat_at(served)
         chat.complete(HELLO, TYPED)
         chat.complete(HELLO, TYPED)
-    assert chat.manner.known.verdicts == {}
+    assert chat.capabilities.known.verdicts == {}
 
 
 def test_a_server_that_is_merely_broken_is_retried_and_nothing_is_remembered() -> None:
@@ -167,7 +167,7 @@ def test_a_server_that_is_merely_broken_is_retried_and_nothing_is_remembered() -
         retrying = Retrying(chat, clock=TurnedClock(), tries=3)
         with pytest.raises(Unavailable):
             retrying.complete(HELLO, TYPED)
-    assert chat.manner.known.verdicts == {}
+    assert chat.capabilities.known.verdicts == {}
     assert len(served.requests) == 5, "two more than the three tries, once"
 
 
@@ -209,9 +209,9 @@ def test_the_context_is_read_where_the_endpoint_tells_it(
         return Send(200, paths[request.path]) if request.path in paths else Send(404, {})
 
     with serve(act) as served:
-        chat = introduced(chat_at(served))
+        chat = with_capabilities(chat_at(served))
         asked = len(served.requests)
-        assert introduced(chat).card.context == context
+        assert with_capabilities(chat).card.context == context
     assert chat.card.context == context
     assert len(served.requests) == asked, "asked once"
 
@@ -239,7 +239,7 @@ def test_bounds_that_a_strict_server_refuses_are_left_out_and_the_schema_stays()
         chat.complete(HELLO, TYPED)
         chat.complete(HELLO, TYPED)
     assert [way(request) for request in served.requests] == ["json_schema"] * 3
-    assert chat.manner.rung == "json_schema"
+    assert chat.capabilities.rung == "json_schema"
 
 
 @pytest.mark.parametrize(
@@ -257,7 +257,7 @@ def test_a_cut_reply_shows_only_that_a_schema_is_not_enforced(
     with serve(lambda _: completion(text, finish="length")) as served:
         chat = chat_at(served)
         chat.complete(HELLO, TYPED)
-    assert chat.manner.known.verdicts.get("json_schema") == verdict
+    assert chat.capabilities.known.verdicts.get("json_schema") == verdict
 
 
 @pytest.mark.parametrize(
@@ -279,19 +279,19 @@ def test_what_an_enforced_reply_looks_like(text: str, kept: bool) -> None:
 def test_what_was_learned_is_remembered_for_a_day_and_measurements_longer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    manner = remembered(tmp_path, "url#m")
-    manner.judge("m", "json_schema", "refused", "no")
-    manner.learn(bias={"A": 0.7}, context=2048)
-    assert remembered(tmp_path, "url#m") is manner
+    learned = remembered(tmp_path, "url#m")
+    learned.judge("m", "json_schema", "refused", "no")
+    learned.learn(bias={"A": 0.7}, context=2048)
+    assert remembered(tmp_path, "url#m") is learned
     assert remembered(tmp_path, "url#n").rung == "json_schema"
-    monkeypatch.setattr(capabilities, "_met", {})  # another process
-    assert remembered(tmp_path, "url#m").known == manner.known
-    then = manner.known.at
-    monkeypatch.setattr(capabilities, "_met", {})
+    monkeypatch.setattr(capabilities, "_discovered", {})  # another process
+    assert remembered(tmp_path, "url#m").known == learned.known
+    then = learned.known.at
+    monkeypatch.setattr(capabilities, "_discovered", {})
     monkeypatch.setattr(capabilities.time, "time", lambda: then + REMEMBERED + 1)
     later = remembered(tmp_path, "url#m")
     assert (later.rung, later.known.context, later.biased) == ("json_schema", None, True)
-    monkeypatch.setattr(capabilities, "_met", {})
+    monkeypatch.setattr(capabilities, "_discovered", {})
     (tmp_path / capabilities.FILE).write_text("{damaged")
     assert remembered(tmp_path, "url#m").known == KnownCapabilities()
 
@@ -331,15 +331,15 @@ def test_a_model_that_never_manages_a_whole_form_is_asked_for_its_fields() -> No
             return completion("Well, who knows.")
         return completion("B" if "letter" in asked else "3")
 
-    manner = Capabilities(
+    learned = Capabilities(
         KnownCapabilities(verdicts=dict.fromkeys(capabilities.LADDER[:4], "refused"))
     )
     with serve(act) as served:
         for _ in range(FAILED_WHOLE):
-            said = ask(chat_at(served, manner), "baselines/blind", Said, **told())
+            said = ask(chat_at(served, learned), "baselines/blind", Said, **told())
             assert (said.score, said.choice) == (3, "B")
         before = len(served.requests)
-        said = ask(chat_at(served, manner), "baselines/blind", Said, **told())
+        said = ask(chat_at(served, learned), "baselines/blind", Said, **told())
     assert (said.score, said.choice) == (3, "B")
     assert len(served.requests) - before == 2, "one request per decisive field, none for the whole"
     assert "Its fields" not in served.requests[-1].text

@@ -105,7 +105,7 @@ def test_a_runs_method_stays_the_same_whatever_is_learned() -> None:
         settings = Settings(models={"there": entry})
         session = Session(settings, ModelAssignment(("there",))).settled("videoagent")
         catalogue = session._catalogue()
-        catalogue.bare("there").manner.learn(context=2048)  # type: ignore[attr-defined]
+        catalogue.bare("there").capabilities.learn(context=2048)  # type: ignore[attr-defined]
         assert catalogue.is_small("there")
         assert session.method("videoagent") == VideoAgent()
         assert Session(settings, ModelAssignment(("there",))).method("videoagent") == SMALL

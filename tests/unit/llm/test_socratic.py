@@ -25,7 +25,7 @@ FRAME = Frame(83.0, np.zeros((8, 8, 3), np.uint8))
 
 
 class Stand:
-    """A witness of a fixed scene, which says only what it is asked for."""
+    """A describer of a fixed scene, which says only what it is asked for."""
 
     revision = "1"
 
@@ -44,19 +44,19 @@ class Stand:
 
 
 def socratic(channels: Sequence[str] = ()) -> tuple[SocraticChat, ScriptedChat, Stand]:
-    llm, witness = (
+    llm, describer = (
         ScriptedChat(lambda *_: "a dog", card=Card("llm", context=100, vision=False)),
         Stand(),
     )
-    return SocraticChat(Card("seeing"), llm, witness, channels), llm, witness
+    return SocraticChat(Card("seeing"), llm, describer, channels), llm, describer
 
 
 def test_a_picture_becomes_its_time_tags_text_and_speech_as_quoted_material() -> None:
-    chat, llm, witness = socratic()
+    chat, llm, describer = socratic()
     reply = chat.complete([say("user", "Look:", Image(FRAME), "What is it?")], Options())
     assert reply.text == "a dog"
     assert reply.usage.frames == 1
-    assert witness.asked == [(83.0, ("tags", "onscreen", "speech"))]
+    assert describer.asked == [(83.0, ("tags", "onscreen", "speech"))]
     text = llm.asked[0][0][0].text
     assert text.index("Look:") < text.index("dog, ball") < text.index("What is it?")
     assert "00-01-23" in text
@@ -101,7 +101,7 @@ def test_what_is_told_of_a_picture_is_bounded() -> None:
 
 
 class Slow(Stand):
-    """A witness that takes its time over each picture."""
+    """A describer that takes its time over each picture."""
 
     def describe(self, frame: Frame, channels: Sequence[str]) -> Description:
         time.sleep(0.1)
@@ -109,18 +109,18 @@ class Slow(Stand):
 
 
 def test_a_deadline_ends_the_describing_of_pictures() -> None:
-    witness, llm = Slow(), ScriptedChat(lambda *_: "a dog", card=Card("llm", vision=False))
+    describer, llm = Slow(), ScriptedChat(lambda *_: "a dog", card=Card("llm", vision=False))
     shown = [say("user", *(Image(FRAME) for _ in range(40)))]
     for chat, options in (
-        (SocraticChat(Card("seeing"), llm, witness), Options(deadline=0.5)),
+        (SocraticChat(Card("seeing"), llm, describer), Options(deadline=0.5)),
         (
-            PerceptionOnlyChat(Card("senses"), witness),
+            PerceptionOnlyChat(Card("senses"), describer),
             Options(deadline=0.5, schema={"properties": {"caption": {}}}),
         ),
     ):
-        witness.asked.clear()
+        describer.asked.clear()
         with pytest.raises(Unavailable) as caught:
             chat.complete(shown, options)
         assert caught.value.out_of_time
-        assert 0 < len(witness.asked) < 40
+        assert 0 < len(describer.asked) < 40
     assert not llm.asked

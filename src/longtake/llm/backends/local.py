@@ -71,8 +71,8 @@ class LocalBackend(Backend[LocalEntry]):
             threads=entry.threads,
             gpu_layers=entry.gpu_layers,
         )
-        manner = remembered(model.folder, f"local#{card.model}#{card.revision}")
-        return LocalChat(card, weights, timeout=entry.timeout, manner=manner)
+        capabilities = remembered(model.folder, f"local#{card.model}#{card.revision}")
+        return LocalChat(card, weights, timeout=entry.timeout, capabilities=capabilities)
 
     def check(self, model: Opening[LocalEntry]) -> None:
         """Reject weights that are not there or are no weights."""
@@ -112,10 +112,10 @@ class LocalChat:
         weights: LocalWeights,
         *,
         timeout: float = 900.0,
-        manner: Capabilities | None = None,
+        capabilities: Capabilities | None = None,
     ) -> None:
         self._card = card
-        self._manner = manner or Capabilities()
+        self._capabilities = capabilities or Capabilities()
         self._weights = weights
         self._timeout = timeout
         self._chat: OpenAIChat | None = None
@@ -124,14 +124,14 @@ class LocalChat:
     @property
     def card(self) -> Card:
         """What is known about it."""
-        return card_with(self._card, self._manner)
+        return card_with(self._card, self._capabilities)
 
     @property
-    def manner(self) -> Capabilities:
+    def capabilities(self) -> Capabilities:
         """How its server is asked."""
-        return self._manner
+        return self._capabilities
 
-    def meet(self) -> None:
+    def discover(self) -> None:
         """Nothing to learn: the context is the one that it is loaded with."""
 
     def complete(self, messages: Sequence[Message], options: Options) -> Reply:
@@ -156,7 +156,7 @@ class LocalChat:
             if self._chat is None:
                 url, key = self.address()
                 endpoint = Endpoint(self._card.name, url, key=key, timeout=self._timeout)
-                self._chat = OpenAIChat(self._card, endpoint, self._manner)
+                self._chat = OpenAIChat(self._card, endpoint, self._capabilities)
             return self._chat
 
 

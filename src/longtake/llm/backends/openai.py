@@ -93,9 +93,9 @@ class OpenAIBackend(Backend[OpenAIEntry]):
             price=price_of(model.name, entry),
             options=model.options,
         )
-        manner = remembered(model.folder, f"{endpoint.url}#{card.model}")
-        manner.presume(images=entry.images, form=entry.form)
-        return OpenAIChat(card, endpoint, manner)
+        capabilities = remembered(model.folder, f"{endpoint.url}#{card.model}")
+        capabilities.presume(images=entry.images, form=entry.form)
+        return OpenAIChat(card, endpoint, capabilities)
 
     def check(self, model: Opening[OpenAIEntry]) -> None:
         """Reject an entry whose key is not there."""
@@ -136,40 +136,40 @@ class OpenAIChat:
         self,
         card: Card,
         endpoint: Endpoint,
-        manner: Capabilities | None = None,
+        capabilities: Capabilities | None = None,
         *,
         clock: Clock = REAL,
     ) -> None:
         self._card = card
         self._endpoint = endpoint
-        self._manner = manner or Capabilities()
+        self._capabilities = capabilities or Capabilities()
         self._clock = clock
         self._counts = True
-        self._met = False
+        self._discovered = False
         self._doubted: set[Rung] = set()
 
     @property
     def card(self) -> Card:
         """What is known about it, including what its endpoint told."""
-        return card_with(self._card, self._manner)
+        return card_with(self._card, self._capabilities)
 
     @property
-    def manner(self) -> Capabilities:
+    def capabilities(self) -> Capabilities:
         """How its endpoint is asked."""
-        return self._manner
+        return self._capabilities
 
     def complete(self, messages: Sequence[Message], options: Options) -> Reply:
         """Ask; a feature that the server refuses is left out from then on."""
         # tools cannot be left out: the caller has to describe them in words instead
-        if options.tools and self._manner.has_refused("tools"):
+        if options.tools and self._capabilities.has_refused("tools"):
             raise Unsupported(self._card.name, "tools")
         asking = _Asking(messages, options, began=self._clock.now())
         while True:
-            asking.rung = form_rung(options, self._manner)
+            asking.rung = form_rung(options, self._capabilities)
             if asking.suspect is not None:
                 asking.rung = "plain"
             asking.messages = self._sendable(messages)
-            body = wire_body(self._model, asking.messages, options, self._manner, asking.rung)
+            body = wire_body(self._model, asking.messages, options, self._capabilities, asking.rung)
             left = self._left(asking)
             response = self._endpoint.post("chat/completions", body, left)
             if response.status < 300:
@@ -197,11 +197,11 @@ class OpenAIChat:
             return None
         return len(tokens)
 
-    def meet(self) -> None:
+    def discover(self) -> None:
         """Learn the context length, unless it is known or the server was asked before."""
-        if self.card.context is not None or self._met:
+        if self.card.context is not None or self._discovered:
             return
-        self._met = True
+        self._discovered = True
         try:
             self.context()
         except ModelError as error:
@@ -211,7 +211,7 @@ class OpenAIChat:
         """The context length that the server reports, if it does."""
         size = reported_context(self._endpoint, self._model)
         if size is not None:
-            self._manner.learn(context=size)
+            self._capabilities.learn(context=size)
         return size
 
     def close(self) -> None:
@@ -229,9 +229,9 @@ class OpenAIChat:
     def _sendable(self, messages: Sequence[Message]) -> Sequence[Message]:
         """The messages with as many pictures as the server takes."""
         number = sum(1 for _ in images(messages))
-        if number and self._manner.known.vision is False:
+        if number and self._capabilities.known.vision is False:
             raise ModelError(self._card.name, "refused", "the model takes no pictures")
-        most = self._manner.known.images
+        most = self._capabilities.known.images
         if most is None or number <= most:
             return messages
         events.note("pictures_left_out", model=self._card.name, shown=most, wanted=number)
@@ -253,7 +253,7 @@ class OpenAIChat:
         # the form was asked for without the way that failed twice, and that worked
         if asking.suspect is not None:
             why = "the server fails with it and works without"
-            self._manner.judge(self._card.name, asking.suspect, "refused", why)
+            self._capabilities.judge(self._card.name, asking.suspect, "refused", why)
         if asking.rung == "tool" and options.schema is not None and reply.tool_calls:
             # the call only carries the reply
             reply = replace(reply, text=reply.tool_calls[0].arguments, tool_calls=())
@@ -269,14 +269,14 @@ class OpenAIChat:
 
     def _judge(self, rung: Rung, *, kept: bool, said: str) -> None:
         verdict: Verdict = "enforced" if kept else "accepted, not enforced"
-        self._manner.judge(self._card.name, rung, verdict, said)
+        self._capabilities.judge(self._card.name, rung, verdict, said)
 
     def _judge_letters(self, reply: Reply) -> None:
         """Remember whether letters can be asked for by log-probability."""
         offered = sum(reply.odds.values()) >= LIKELY
-        if not offered and self._manner.known.letters is not False:
+        if not offered and self._capabilities.known.letters is not False:
             events.note("letters_not_offered", model=self._card.name, odds=dict(reply.odds))
-        self._manner.learn(letters=offered)
+        self._capabilities.learn(letters=offered)
 
     def _mend(self, response: Response, body: dict[str, Any], asking: _Asking) -> str:
         """Change how the request is put and say how; or raise. Empty: only time had to pass."""
@@ -290,9 +290,9 @@ class OpenAIChat:
         # a prompt that is too long stays so, whatever else the complaint names
         feature = None if failure.problem == "context" else refused_feature(status, text, body)
         if feature == "schema" and asking.rung != "plain":
-            self._manner.judge(name, asking.rung, "refused", text)
-        elif feature is not None and not self._manner.has_refused(feature):
-            self._manner.refuse(name, feature, text)
+            self._capabilities.judge(name, asking.rung, "refused", text)
+        elif feature is not None and not self._capabilities.has_refused(feature):
+            self._capabilities.refuse(name, feature, text)
             if feature == "tools":
                 raise Unsupported(name, "tools")
         elif not self._is_worth_doubting(status, asking):
@@ -305,10 +305,10 @@ class OpenAIChat:
         shown = sum(1 for _ in images(asking.messages))
         most = max_images(text) if status < 500 else None
         if most is not None and 0 < most < shown:
-            self._manner.learn(images=most)
+            self._capabilities.learn(images=most)
             return True
         if most == 0 or refuses_pictures(status, text):
-            self._manner.learn(vision=False)
+            self._capabilities.learn(vision=False)
             said = " ".join(text.split())[:200]
             raise ModelError(self._card.name, "refused", f"the model takes no pictures ({said})")
         return False
@@ -319,8 +319,8 @@ class OpenAIChat:
         Some servers crash on what they do not know. The request is sent once more, then without the
         form; if that works, the form is to blame. This is tried once for each rung.
         """
-        rung = asking.rung
-        untried = asking.options.schema is not None and rung not in self._manner.known.verdicts
+        rung, verdicts = asking.rung, self._capabilities.known.verdicts
+        untried = asking.options.schema is not None and rung not in verdicts
         if status != 500 or not untried or rung == "plain":
             return False
         if rung not in self._doubted:

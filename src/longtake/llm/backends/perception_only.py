@@ -42,7 +42,7 @@ class PerceptionOnlyBackend(Backend[SensesEntry]):
 
     def open(self, model: Opening[SensesEntry]) -> Chat:
         """The perception of one film."""
-        if model.witness is None:
+        if model.describer is None:
             raise ConfigError(
                 f"{model.name} is a film's perception, and no film is given here: "
                 "it describes pictures and answers no question",
@@ -50,7 +50,7 @@ class PerceptionOnlyBackend(Backend[SensesEntry]):
             )
         entry = model.entry
         card = Card(model.name, options=model.options)
-        return PerceptionOnlyChat(card, model.witness, model.channels or entry.channels)
+        return PerceptionOnlyChat(card, model.describer, model.channels or entry.channels)
 
     def state(self, model: Opening[SensesEntry]) -> str:
         """What it sees."""
@@ -60,10 +60,10 @@ class PerceptionOnlyBackend(Backend[SensesEntry]):
 class PerceptionOnlyChat:
     """Describes what perception recognises in a picture, and understands nothing else."""
 
-    def __init__(self, card: Card, witness: FrameDescriber, channels: Sequence[str] = ()) -> None:
-        self._witness = witness
+    def __init__(self, card: Card, describer: FrameDescriber, channels: Sequence[str] = ()) -> None:
+        self._describer = describer
         self._channels = check_channels(channels)
-        revision = f"{witness.revision}|{','.join(self._channels)}"
+        revision = f"{describer.revision}|{','.join(self._channels)}"
         self._card = replace(card, vision=True, price=HERE, revision=revision)
 
     @property
@@ -81,7 +81,7 @@ class PerceptionOnlyChat:
         captions = []
         for image in images(messages):
             left.check()
-            seen = self._witness.describe(image.frame, self._channels)
+            seen = self._describer.describe(image.frame, self._channels)
             captions.append(tell(seen, self._channels))
         usage = Usage(calls=1, frames=len(captions))
         return Reply(json.dumps({"caption": " ".join(captions)}), usage=usage)

@@ -50,13 +50,13 @@ class SocraticBackend(Backend[SocraticEntry]):
         """The text model with eyes."""
         entry = model.entry
         llm = model.models.open(self._llm(model))
-        if model.witness is None:
+        if model.describer is None:
             raise ConfigError(
                 f"{model.name} sees through a film's perception, and no film is given here",
                 key=model.name,
             )
         card = Card(model.name, options=model.options, max_pixels=entry.max_pixels)
-        return SocraticChat(card, llm, model.witness, model.channels or entry.channels)
+        return SocraticChat(card, llm, model.describer, model.channels or entry.channels)
 
     def needs(self, model: Opening[SocraticEntry]) -> tuple[str, ...]:
         """The text model."""
@@ -78,13 +78,13 @@ class SocraticBackend(Backend[SocraticEntry]):
 
 
 class SocraticChat:
-    """A text model that sees through a witness."""
+    """A text model that sees through a describer."""
 
     def __init__(
-        self, card: Card, llm: Chat, witness: FrameDescriber, channels: Sequence[str] = ()
+        self, card: Card, llm: Chat, describer: FrameDescriber, channels: Sequence[str] = ()
     ) -> None:
         self._llm = llm
-        self._witness = witness
+        self._describer = describer
         self._channels = check_channels(channels)
         self._own = card
 
@@ -99,18 +99,18 @@ class SocraticChat:
             options=own.options,
             max_pixels=own.max_pixels,
             picture_tokens=PICTURE_TOKENS,
-            revision=f"{inner.revision}|{self._witness.revision}|{','.join(self._channels)}",
+            revision=f"{inner.revision}|{self._describer.revision}|{','.join(self._channels)}",
         )
 
     @property
-    def manner(self) -> Capabilities | None:
+    def capabilities(self) -> Capabilities | None:
         """How the text model's endpoint is asked."""
         return capabilities_of(self._llm)
 
-    def meet(self) -> None:
+    def discover(self) -> None:
         """Let the text model learn what its endpoint tells."""
         if isinstance(self._llm, HasCapabilities):
-            self._llm.meet()
+            self._llm.discover()
 
     def complete(self, messages: Sequence[Message], options: Options) -> Reply:
         """Describe the pictures, then ask the text model."""
@@ -132,7 +132,7 @@ class SocraticChat:
         if not isinstance(part, Image):
             return part
         left.check()
-        seen = self._witness.describe(part.frame, self._channels)
+        seen = self._describer.describe(part.frame, self._channels)
         # a label is an identifier, and colons are not allowed in one
         label = f"picture at {clock(part.time)}".replace(":", "-")
         return Text(f"\n{quote(self._lines(seen), label)}\n")

@@ -186,9 +186,9 @@ def converse(
 
 def _heard(chat: Chat, value: Any, *, whole: bool) -> Any:
     """The value; whether the model managed a whole form is remembered with its endpoint."""
-    manner = capabilities_of(chat)
-    if manner is not None:
-        manner.heard(whole=whole)
+    capabilities = capabilities_of(chat)
+    if capabilities is not None:
+        capabilities.heard(whole=whole)
     return value
 
 

@@ -315,9 +315,9 @@ def frames_that_fit(chat: Chat, run: Run) -> int:
     rooms = [((card.context or CONTEXT) - WORDS) // each]
     if card.small:
         rooms.append(SMALL)
-    manner = capabilities_of(chat)
-    if manner is not None and manner.known.images is not None:
-        rooms.append(manner.known.images)
+    capabilities = capabilities_of(chat)
+    if capabilities is not None and capabilities.known.images is not None:
+        rooms.append(capabilities.known.images)
     rooms += affordable_frames(card, run.ledger.limits, run.usage, each)
     return max(0, min(rooms))
 
