@@ -153,6 +153,7 @@ benchmarks = Registry(
         "longvideobench": "longtake.evals.benchmarks.longvideobench:ABOUT",
         "mlvu": "longtake.evals.benchmarks.mlvu:ABOUT",
         "lvbench": "longtake.evals.benchmarks.lvbench:ABOUT",
+        "meetings": "longtake.evals.benchmarks.meetings:ABOUT",
         "lab": "longtake.evals.benchmarks.lab:ABOUT",
         "lab-captions": "longtake.evals.benchmarks.lab:CAPTIONS",
     },
