@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import sys
 import threading
@@ -10,11 +11,13 @@ from contextlib import asynccontextmanager, contextmanager, nullcontext
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
 from starlette.applications import Starlette
-from starlette.responses import JSONResponse
+from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from longtake import __version__
@@ -83,6 +86,7 @@ def build(options: ServeOptions, keys: AccessKeys) -> FastAPI:
     )
     app.state.longtake = state
     app.add_exception_handler(LongtakeError, _refused)
+    app.add_exception_handler(RequestValidationError, _invalid)
     for module in (about, films, library, media, runs):
         app.include_router(module.router, prefix=API)
     app.include_router(openai.router, prefix="/v1")
@@ -107,10 +111,22 @@ def _tools(state: ServerState) -> Starlette | None:
     )
 
 
-def _refused(_: Request, error: Exception) -> JSONResponse:
+def _refused(_: Request, error: Exception) -> Response:
     """An error that is meant for users, as JSON."""
     status = next((code for kind, code in STATUS if isinstance(error, kind)), 400)
-    return JSONResponse({"detail": str(error), "error": type(error).__name__}, status)
+    return _error_reply({"detail": str(error), "error": type(error).__name__}, status)
+
+
+def _invalid(_: Request, error: Exception) -> Response:
+    """What is wrong with a request, without repeating its values, which JSON may not hold."""
+    assert isinstance(error, RequestValidationError)
+    problems = [{name: each[name] for name in ("type", "loc", "msg")} for each in error.errors()]
+    return _error_reply({"detail": problems}, 422)
+
+
+def _error_reply(content: dict[str, Any], status: int) -> Response:
+    # escaped: a message may repeat a name that is not valid Unicode
+    return Response(json.dumps(content), status, media_type="application/json")
 
 
 SWITCH = 0.0005

@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from PIL import Image
 
@@ -66,6 +66,9 @@ KEPT_OPEN = 8
 """Films whose tables of packets are kept in memory."""
 
 
+Origin: TypeAlias = Literal["folder", "upload"]
+
+
 class NoSuchFilm(MediaError):
     """There is no film of that id, or it lies outside the server's folders."""
 
@@ -84,7 +87,7 @@ class FilmFile:
     size: int
     changed: float
     """Unix time."""
-    origin: Literal["folder", "upload"]
+    origin: Origin
 
 
 class ServedFilms:
@@ -110,20 +113,7 @@ class ServedFilms:
 
     def path(self, film: str) -> Path:
         """The file of a film; raises :class:`NoSuchFilm`."""
-        if _SENT_ID.fullmatch(film):
-            return self._sent_path(film)
-        entry = self._listing().get(film)
-        if entry is None:
-            # it may have been added since the last listing
-            entry = self._listing(fresh=True).get(film)
-        if entry is None or not self.allowed(entry[0]):
-            raise NoSuchFilm(film)
-        return entry[0]
-
-    def _sent_path(self, film: str) -> Path:
-        for path in self._sent.glob(f"{film}*"):
-            return path
-        raise NoSuchFilm(film)
+        return self._entry(film)[0]
 
     def footage(self, film: str) -> Film | FrameFootage:
         """A film, or the pictures that came with a question."""
@@ -132,17 +122,33 @@ class ServedFilms:
 
     def file(self, film: str) -> FilmFile:
         """How a film is listed."""
-        self.path(film)
-        return self._listed[film][1]
+        return self._entry(film)[1]
+
+    def _entry(self, film: str) -> tuple[Path, FilmFile]:
+        if _SENT_ID.fullmatch(film):
+            # films that came with a question are not listed, but can be named
+            for path in self._sent.glob(f"{film}*"):
+                return path, _listed_file(film, path, "", "upload")
+            raise NoSuchFilm(film)
+        entry = self._listing().get(film)
+        if entry is None:
+            # it may have been added since the last listing
+            entry = self._listing(fresh=True).get(film)
+        if entry is None or not self.allowed(entry[0]):
+            raise NoSuchFilm(film)
+        return entry
 
     def add(self, path: Path) -> str:
         """The id of a film below one of the folders, given by path."""
-        resolved = path.expanduser().resolve()
-        if not self.allowed(resolved) or not resolved.is_file():
-            # the same words for both: whether other files exist is nobody's business
-            raise NoSuchFilm(path.name)
-        film = film_id(resolved)
-        if film not in self._listing(fresh=True):
+        try:
+            resolved = path.expanduser().resolve()
+            film = film_id(resolved)
+            listed = self.allowed(resolved) and film in self._listing(fresh=True)
+        except (OSError, ValueError, RuntimeError) as error:
+            # too long, with a NUL or a lone surrogate, or in the home of an unknown user
+            raise NoSuchFilm(path.name) from error
+        # the same words in every case: whether other files exist is nobody's business
+        if not listed:
             raise NoSuchFilm(path.name)
         return film
 
@@ -203,29 +209,29 @@ class ServedFilms:
     def _scan(self) -> Iterator[tuple[str, tuple[Path, FilmFile]]]:
         found = 0
         for root in self.folders():
-            origin: Literal["folder", "upload"] = "upload" if root == self._uploads else "folder"
+            origin: Origin = "upload" if root == self._uploads else "folder"
             for path in _files_below(root):
                 resolved = path.resolve()
                 if not self.allowed(resolved):
                     continue
-                try:
-                    status = resolved.stat()
-                except OSError:
-                    continue  # removed meanwhile
                 # a film that is served by itself lies in no folder
                 folder = "." if path == root else path.parent.relative_to(root).as_posix()
-                file = FilmFile(
-                    film_id(resolved),
-                    path.name.encode(errors="replace").decode(),
-                    "" if folder == "." else folder,
-                    status.st_size,
-                    status.st_mtime,
-                    origin,
-                )
+                folder = "" if folder == "." else folder
+                try:
+                    file = _listed_file(film_id(resolved), path, folder, origin)
+                except OSError:
+                    continue  # removed meanwhile
                 yield file.id, (resolved, file)
                 found += 1
                 if found >= MOST:
                     return
+
+
+def _listed_file(film: str, path: Path, folder: str, origin: Origin) -> FilmFile:
+    status = path.stat()
+    # names of files are bytes, and JSON is Unicode
+    name, folder = (text.encode(errors="replace").decode() for text in (path.name, folder))
+    return FilmFile(film, name, folder, status.st_size, status.st_mtime, origin)
 
 
 def film_id(path: Path) -> str:

@@ -244,7 +244,7 @@ def overview_of(state: ServerState, film: str, opened: Film) -> OverviewRecord:
     info = opened.video.info
     return OverviewRecord(
         id=film,
-        name=state.catalog.path(film).name,
+        name=state.catalog.file(film).name,
         seconds=round(opened.duration, 3),
         length=clock(opened.duration),
         width=info.width,

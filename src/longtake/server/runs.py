@@ -213,7 +213,7 @@ class RunPool:
 
     def start(self, ask: Ask, *, group: str = "", kind: Kind = "ask") -> ServerRun:
         """Queue a run, or join an identical one that is under way."""
-        film_name = "" if kind == "library" else self._catalog.path(ask.film).name
+        film_name = "" if kind == "library" else self._catalog.file(ask.film).name
         if kind == "library":
             self._library.check(ask.where)
         if kind != "index":

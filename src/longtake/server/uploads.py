@@ -54,7 +54,9 @@ def safe_name(name: str) -> str:
     stem, suffix = os.path.splitext(_UNSAFE.sub("_", last).lstrip(". "))  # noqa: PTH122
     if suffix.lower() not in SUFFIXES:
         raise MediaError(last or "upload", "not_a_video", "the name must end like that of a film")
-    return f"{stem[:120] or 'film'}{suffix.lower()}"
+    # file systems count bytes, up to 255, and a number may be added
+    stem = stem.encode()[:200].decode(errors="ignore")
+    return f"{stem or 'film'}{suffix.lower()}"
 
 
 class Uploads:
@@ -85,8 +87,11 @@ class Uploads:
         """Store a film from an allowed domain."""
         self.check_url(url)
         with closing(self._draft(Path(urlsplit(url).path).name)) as draft:
-            for chunk in self._body(url):
-                draft.write(chunk)
+            try:
+                for chunk in self._body(url):
+                    draft.write(chunk)
+            except (httpx.HTTPError, httpx.InvalidURL) as error:
+                raise MediaError(url, "unreadable", f"cannot be downloaded ({error})") from error
             return draft.keep()
 
     def _draft(self, name: str) -> _Draft:
@@ -94,7 +99,11 @@ class Uploads:
 
     def check_url(self, url: str) -> str:
         """The host of a URL; raises unless its domain was allowed."""
-        parts = urlsplit(url)
+        try:
+            parts = urlsplit(url)
+            parts.port  # noqa: B018 - raises if it is not a number
+        except ValueError as error:
+            raise ConfigError(f"{url}: not a URL ({error})") from error
         host = (parts.hostname or "").lower().rstrip(".")
         allowed = any(host == domain or host.endswith(f".{domain}") for domain in self._domains)
         if parts.scheme not in ("http", "https") or parts.username or not allowed:
@@ -131,7 +140,7 @@ def public_address(host: str, port: int) -> str:
     """An address of a host; raises if any of its addresses is not a public one."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:  # the latter for labels that are empty or too long
         raise ConfigError(f"{host}: cannot be found ({error})") from error
     addresses = [ipaddress.ip_address(str(entry[4][0])) for entry in found]
     # all of them: a name with one private address is an attempt to reach this network

@@ -71,14 +71,19 @@ _ASS_FIELDS = 8
 
 def sidecar(path: Path) -> Path | None:
     """Find the subtitle file beside a film: ``film.srt``, otherwise ``film.en.srt`` or similar."""
-    for suffix in SUFFIXES:
-        exact = path.with_suffix(suffix)
-        if exact.is_file():
-            return exact
-    for beside in sorted(path.parent.glob(f"{_literal(path.stem)}.*")):
-        if beside.suffix in SUFFIXES and beside.is_file():
+    exact = [path.with_suffix(suffix) for suffix in SUFFIXES]
+    for beside in (*exact, *sorted(path.parent.glob(f"{_literal(path.stem)}.*"))):
+        if beside.suffix in SUFFIXES and beside.is_file() and _lies_beside(path, beside):
             return beside
     return None
+
+
+def _lies_beside(film: Path, subtitles: Path) -> bool:
+    """Whether a file, with all links followed, is in the film's folder.
+
+    A folder from elsewhere may hold a link to a private file, which a server would then show.
+    """
+    return subtitles.resolve().parent in (film.parent.resolve(), film.resolve().parent)
 
 
 def read_subtitles(

@@ -164,6 +164,17 @@ def test_links_that_lead_outside_are_refused(options, tmp_path):
         catalog.open(film_id(inside.parent.resolve() / "plain.mp4"))
 
 
+def test_subtitles_that_link_outside_are_not_shown(options, keys, tmp_path):
+    secret = tmp_path / "secret.srt"
+    secret.write_text("1\n00:00:00,000 --> 00:00:01,000\nthe secret\n")
+    (options.films[0] / "plain.srt").symlink_to(secret)
+    headers = {"authorization": f"Bearer {TOKEN}"}
+    client = TestClient(create_app(options, keys), base_url=HOME, headers=headers)
+    film = client.get("/api/v1/films").json()[0]["id"]
+    assert client.get(f"/api/v1/films/{film}/timeline").json()["speech"] == []
+    assert "secret" not in client.get(f"/api/v1/films/{film}/subtitles.srt").text
+
+
 def test_a_method_is_a_name_never_code(client, film):
     ask = {"film": film, "question": "Why?", "method": "os:system"}
     assert client.post("/api/v1/runs", json=ask).status_code == 422
@@ -244,6 +255,8 @@ def test_a_budget_is_positive_and_finite_whoever_sends_it(client, film, limit):
     ):
         refused = client.post(path, content=body, headers=json_body)
         assert (refused.status_code, "positive and finite" in refused.text) == (422, True), path
+    # that reader takes neither NaN nor Infinity for JSON, but it takes texts
+    limit = limit.replace("NaN", '"nan"').replace("Infinity", '"inf"')
     message = f'[{{"role":"user","content":"film:{film} Why?"}}]'
     body = f'{{"model":"longtake/blind","messages":{message},"longtake":{{"budget":{limit}}}}}'
     refused = client.post("/v1/chat/completions", content=body, headers=json_body)

@@ -157,3 +157,22 @@ def test_sidecar_is_found_by_name(tmp_path):
     assert sidecar(film) == tmp_path / "film [1080p].srt"
     (tmp_path / "film 2.srt").touch()
     assert sidecar(tmp_path / "film 3.mp4") is None
+
+
+def test_a_sidecar_that_links_to_another_folder_is_not_read(tmp_path):
+    films, elsewhere = tmp_path / "films", tmp_path / "elsewhere"
+    films.mkdir()
+    elsewhere.mkdir()
+    for name in ("film.mp4", "secret.srt", "film.srt"):
+        (elsewhere / name).touch()
+    film = films / "film.mp4"
+    film.touch()
+    for name in ("film.srt", "film.en.srt"):
+        (films / name).symlink_to(elsewhere / "secret.srt")
+    assert sidecar(film) is None
+    # both lie beside each other where the links lead
+    film.unlink()
+    film.symlink_to(elsewhere / "film.mp4")
+    (films / "film.srt").unlink()
+    (films / "film.srt").symlink_to(elsewhere / "film.srt")
+    assert sidecar(film) == films / "film.srt"

@@ -14,6 +14,7 @@ of the question. What is not recognised is asked as it stands, open-ended.
 
 from __future__ import annotations
 
+import json
 import re
 import string
 from collections.abc import Mapping, Sequence
@@ -195,10 +196,13 @@ def _inline(lines: Sequence[str]) -> _Block | None:
 PREFIX = "longtake/"
 """What the names of all our models begin with."""
 MOST_FRAMES = 4096
+MAX_SECONDS = 1e7
+"""Latest time of a picture, four months: what is computed per second stays small."""
 _FILM = re.compile(r'(?<!\w)film:(?:"([^"\n]+)"|(\S+?))(?=[.,;:!?)\]]*(?:\s|$))')
 _TIME = re.compile(
     rf"(?P<clock>{SHORT_CLOCK})|(?P<seconds>\d+(?:\.\d+)?)\s*(?:s|sec|secs|second|seconds)\b", re.I
 )
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _LABEL = 80
 """Characters of a text before a picture in which its time is looked for."""
 # they would change what is returned, and are refused instead of being ignored
@@ -252,6 +256,22 @@ class FilmRequest:
     fresh: bool = False
     stream: bool = False
     usage_chunk: bool = False
+
+
+def read_json(body: bytes) -> Any:
+    """A JSON body; NaN, infinities and lone surrogates are no JSON."""
+
+    def refuse_constant(name: str) -> None:
+        raise BadRequest(f"the body is not JSON ({name})")
+
+    try:
+        data = json.loads(body, parse_constant=refuse_constant)
+        # written out only where an escape could be half a character: a body may hold a film
+        if _SURROGATE.search(body):
+            json.dumps(data, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:
+        raise BadRequest(f"the body is not JSON ({error})") from error
+    return data
 
 
 def read_request(body: Any, methods: Sequence[str], budget_header: str = "") -> FilmRequest:
@@ -485,7 +505,7 @@ def _footage(turns: Sequence[_Turn], body: Mapping[str, Any], named: str) -> Foo
         if videos:
             return _video(videos[0], body)
         if images:
-            return SentFrames(tuple(part.text for part in images), _times(turn))
+            return SentFrames(tuple(part.text for part in images), _checked_times(_times(turn)))
     if named:
         return NamedFilm(named)
     # an earlier turn may have named it
@@ -515,7 +535,8 @@ def _video(url: str, body: Mapping[str, Any]) -> Footage:
         return SentVideo(url)
     how = body.get("media_io_kwargs")
     video = how.get("video") if isinstance(how, dict) else None
-    return SentFrames(urls, frame_times(len(urls), video if isinstance(video, dict) else {}))
+    times = frame_times(len(urls), video if isinstance(video, dict) else {})
+    return SentFrames(urls, _checked_times(times))
 
 
 def frame_times(count: int, how: Mapping[str, Any]) -> tuple[float, ...] | None:
@@ -524,7 +545,7 @@ def frame_times(count: int, how: Mapping[str, Any]) -> tuple[float, ...] | None:
     numbers, total = how.get("frames_indices"), _positive(how.get("total_num_frames"))
     if isinstance(numbers, list) and len(numbers) == count:
         rate = fps or (total / duration if total and duration else None)
-        valid = all(isinstance(number, int) and number >= 0 for number in numbers)
+        valid = all(isinstance(number, int) and 0 <= number < 1e12 for number in numbers)
         if rate and valid and sorted(set(numbers)) == numbers:
             return tuple(number / rate for number in numbers)
     if duration:
@@ -532,9 +553,15 @@ def frame_times(count: int, how: Mapping[str, Any]) -> tuple[float, ...] | None:
     return None
 
 
+def _checked_times(times: tuple[float, ...] | None) -> tuple[float, ...] | None:
+    if times and not times[-1] <= MAX_SECONDS:
+        raise BadRequest(f"messages: a picture later than {MAX_SECONDS:g} s", key="messages")
+    return times
+
+
 def _positive(value: Any) -> float | None:
-    number = float(value) if isinstance(value, int | float) else 0.0
-    return number if 0 < number < float("inf") else None
+    # compared first: an integer may be too large for a float
+    return float(value) if isinstance(value, int | float) and 0 < value < 1e12 else None
 
 
 def _times(turn: _Turn) -> tuple[float, ...] | None:

@@ -14,6 +14,7 @@ import io
 import json
 import re
 import shutil
+import threading
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
@@ -22,7 +23,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from fastapi import APIRouter, Request
-from PIL import Image, UnidentifiedImageError
+from PIL import Image
 from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -45,6 +46,7 @@ from longtake.server.openai.requests import (
     NamedFilm,
     SentFrames,
     SentVideo,
+    read_json,
     read_model,
     read_request,
 )
@@ -59,6 +61,8 @@ KEPT = 8_000_000_000
 MAX_PIXELS = 16_000_000
 """Pixels of a sent picture."""
 _BASE64 = re.compile(r"data:(\w+/[\w.+-]+);base64,", re.ASCII)
+_storing = threading.Lock()
+"""Held while something sent is stored: clients repeat a request, and send the same at once."""
 SUFFIXES = {"video/webm": ".webm", "video/x-matroska": ".mkv", "video/quicktime": ".mov"}
 
 
@@ -86,9 +90,12 @@ def _named(state: ServerState, name: str) -> str:
 
 
 def _video(state: ServerState, video: SentVideo) -> str:
-    scheme = urlsplit(video.url[:64]).scheme
+    scheme = video.url[:64].partition(":")[0].lower()
     if scheme == "file":
-        parts = urlsplit(video.url)
+        try:
+            parts = urlsplit(video.url)
+        except ValueError as error:
+            raise BadRequest(f"video_url: not a URL ({error})") from error
         if parts.netloc not in ("", "localhost"):
             raise BadRequest("video_url: a file of another machine")
         return state.catalog.add(Path(unquote(parts.path)))
@@ -100,18 +107,19 @@ def _video(state: ServerState, video: SentVideo) -> str:
     folder = _folder(state)
     film = f"{SENT}{hashlib.blake2b(data, digest_size=16).hexdigest()}"
     path = folder / f"{film}{SUFFIXES.get(kind, '.mp4')}"
-    if not path.exists():
-        draft = path.with_name(f".{path.name}")
-        draft.write_bytes(data)
-        try:
-            probe(draft, state.options.settings.media)
-            draft.rename(path)
-        except MediaError as error:
-            # the name of our own file would mean nothing to the client
-            raise BadRequest(f"video_url: {error.detail}") from error
-        finally:
-            draft.unlink(missing_ok=True)
-        _evict(folder, keep=path)
+    with _storing:
+        if not path.exists():
+            draft = path.with_name(f".{path.name}")
+            try:
+                draft.write_bytes(data)
+                probe(draft, state.options.settings.media)
+                draft.rename(path)
+            except MediaError as error:
+                # the name of our own file would mean nothing to the client
+                raise BadRequest(f"video_url: {error.detail}") from error
+            finally:
+                draft.unlink(missing_ok=True)
+            _evict(folder, keep=path)
     return film
 
 
@@ -128,13 +136,14 @@ def _frames(state: ServerState, sent: SentFrames) -> str:
         digest.update(hashlib.blake2b(data).digest())
     film = f"{SENT}{digest.hexdigest()}"
     folder = _folder(state) / film
-    if not (folder / "times.json").exists():
-        private_folder(folder)
-        for number, data in enumerate(pictures):
-            (folder / f"{number:05d}").write_bytes(data)
-        # written last: a folder with this file is complete
-        write_atomically(folder / "times.json", json.dumps(times).encode())
-        _evict(folder.parent, keep=folder)
+    with _storing:
+        if not (folder / "times.json").exists():
+            private_folder(folder)
+            for number, data in enumerate(pictures):
+                (folder / f"{number:05d}").write_bytes(data)
+            # written last: a folder with this file is complete
+            write_atomically(folder / "times.json", json.dumps(times).encode())
+            _evict(folder.parent, keep=folder)
     return film
 
 
@@ -161,7 +170,7 @@ def opened_picture(data: bytes) -> Iterator[Image.Image]:
             if picture.width * picture.height > MAX_PIXELS:
                 raise BadRequest(f"image_url: {picture.width}×{picture.height} is too large")
             yield picture
-    except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         raise BadRequest("image_url: not a picture") from error
 
 
@@ -246,11 +255,7 @@ async def complete(request: Request, state: StateParam) -> Response:
 
 
 def _start(state: ServerState, body: bytes, header: str, base: str) -> AskedRequest:
-    try:
-        data = json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise BadRequest(f"the body is not JSON ({error})") from error
-    wanted = read_request(data, registry.methods.names(), header)
+    wanted = read_request(read_json(body), registry.methods.names(), header)
     film = place(state, wanted.footage)
     ask = Ask(
         film=film,

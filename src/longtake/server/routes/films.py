@@ -14,7 +14,7 @@ from longtake.index.film import Film
 from longtake.index.search import SearchHit, search
 from longtake.index.tasks import tasks
 from longtake.server.journal import Ask
-from longtake.server.routes.runs import RunHandle, handle
+from longtake.server.routes.runs import RunHandle, handle, read_number
 from longtake.server.state import ServerState, StateParam
 
 router = APIRouter(tags=["films"])
@@ -99,8 +99,7 @@ async def upload(
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if not kind.startswith("video/") and kind != "application/octet-stream":
         raise HTTPException(415, "the body must be video/* or application/octet-stream")
-    length = request.headers.get("content-length", "")
-    size = int(length) if length.isdigit() else None
+    size = read_number(request.headers.get("content-length", ""))
     path = await state.arrivals.upload(name, request.stream(), size)
     return await run_in_threadpool(_facts, state, state.catalog.add(path))
 
@@ -152,7 +151,9 @@ def _indexing(state: ServerState, film: str) -> RunHandle | None:
 @router.post("/films/{film}/index", status_code=202)
 def index(film: str, state: StateParam) -> RunHandle:
     """Index a film; the run's progress says how far each layer is."""
-    return handle(state.pool.start(Ask(film=film, question="index"), kind="index"))
+    # an unknown id is 404 before it can be too long for an ask
+    ask = Ask(film=state.catalog.file(film).id, question="index")
+    return handle(state.pool.start(ask, kind="index"))
 
 
 @router.delete("/films/{film}")

@@ -22,6 +22,7 @@ from longtake.video.subtitles import srt, vtt
 router = APIRouter(tags=["media"])
 viewers = PlaybackStreams()
 
+Seconds = Annotated[float, Query(ge=0, allow_inf_nan=False)]
 LONGEST_CLIP = 600.0
 """Seconds of a clip."""
 KINDS = {".mp4": "video/mp4", ".m4v": "video/mp4", ".mov": "video/mp4", ".webm": "video/webm"}
@@ -63,7 +64,7 @@ class PlaybackCard(BaseModel):
 def frame(
     film: str,
     state: StateParam,
-    t: Annotated[float, Query(ge=0)],
+    t: Seconds,
     width: Annotated[int, Query(ge=16, le=3840)] = 640,
     if_none_match: Annotated[str, Header()] = "",
 ) -> Response:
@@ -162,7 +163,7 @@ def stream(
     film: str,
     state: StateParam,
     request: Request,
-    start: Annotated[float, Query(alias="from", ge=0)] = 0.0,
+    start: Annotated[float, Query(alias="from", ge=0, allow_inf_nan=False)] = 0.0,
     viewer: Annotated[str, Query(max_length=64)] = "",
 ) -> StreamingResponse:
     """The film from a time on as fragmented MP4; ``X-Start`` is the time of its zero.
@@ -178,12 +179,7 @@ def stream(
 
 
 @router.get("/films/{film}/clip")
-def clip(
-    film: str,
-    state: StateParam,
-    start: Annotated[float, Query(ge=0)],
-    end: Annotated[float, Query(gt=0)],
-) -> Response:
+def clip(film: str, state: StateParam, start: Seconds, end: Seconds) -> Response:
     """A stretch of a film as MP4, cut at the frame."""
     opened = state.catalog.open(film)
     if not start < end or start >= opened.duration or end - start > LONGEST_CLIP:

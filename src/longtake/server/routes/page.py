@@ -23,6 +23,10 @@ KINDS = {
     ".svg": "image/svg+xml",
     ".txt": "text/plain; charset=utf-8",
 }
+ASSETS = frozenset(
+    path.relative_to(PAGE).as_posix() for path in PAGE.rglob("*") if path.suffix in KINDS
+)
+"""Names of the files of the page; no other path is ever looked at."""
 
 
 @router.get("/healthz")
@@ -48,10 +52,9 @@ async def asset(
     if_none_match: Annotated[str, Header()] = "",
 ) -> Response:
     """A file of the page."""
-    path = (PAGE / name).resolve()
-    if not path.is_relative_to(PAGE) or not path.is_file() or path.suffix not in KINDS:
+    if name not in ASSETS:
         raise HTTPException(404, "no such file")
-    return _sent(path, accept_encoding, if_none_match)
+    return _sent(PAGE / name, accept_encoding, if_none_match)
 
 
 def _sent(path: Path, accepted: str, known: str) -> Response:

@@ -125,7 +125,13 @@ def _json(value: object) -> bytes:
 
 def resumed(after: int, last_event_id: str) -> int:
     """The id after which a stream begins: ``after``, or ``Last-Event-ID`` if that is later."""
-    return max(after, int(last_event_id)) if last_event_id.isdigit() else after
+    number = read_number(last_event_id)
+    return after if number is None else max(after, number)
+
+
+def read_number(text: str) -> int | None:
+    """A number in decimal digits, short enough to be one of ours; else ``None``."""
+    return int(text) if re.fullmatch(r"[0-9]{1,18}", text) else None
 
 
 class EventStreams:
@@ -159,10 +165,10 @@ class EventStreams:
 
 def _wishes(query: Mapping[str, str]) -> tuple[bool, int] | None:
     """``brief`` and ``after`` as the page sends them; ``None`` if they need to be validated."""
-    brief, after = query.get("brief", "0"), query.get("after", "0")
-    if not query.keys() <= {"brief", "after"} or brief not in ("0", "1"):
+    brief, after = query.get("brief", "0"), read_number(query.get("after", "0"))
+    if not query.keys() <= {"brief", "after"} or brief not in ("0", "1") or after is None:
         return None
-    return (brief == "1", int(after)) if after.isdecimal() and after.isascii() else None
+    return brief == "1", after
 
 
 router = APIRouter(tags=["runs"])
