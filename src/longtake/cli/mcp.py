@@ -53,16 +53,17 @@ def mcp(
     try:
         from longtake.server.mcp import build_mcp
         from longtake.server.security import AccessKeys
-        from longtake.server.state import open_state
+        from longtake.server.state import open_state, owned_folder
     except ImportError as error:
         raise MissingExtra("mcp", "longtake mcp") from error
     for folder in folders:
         if not folder.exists():
             raise ConfigError(f"--films {folder}: does not exist")
-    # apart from a server's folder: each process marks the unfinished runs of its own as broken
-    data = cache_folder(settings) / "mcp"
-    options = ServeOptions(
-        settings=settings, films=folders, models=models, max_spend=max_spend, folder=data
-    )
-    state = open_state(options, AccessKeys(secrets.token_hex(16), 0))
-    build_mcp(state).run("stdio")
+    # each assistant's host starts a process of its own, and none shares the folder of its runs
+    names = ("mcp", *(f"mcp-{number}" for number in range(2, 17)))
+    with owned_folder(*(cache_folder(settings) / name for name in names)) as data:
+        options = ServeOptions(
+            settings=settings, films=folders, models=models, max_spend=max_spend, folder=data
+        )
+        state = open_state(options, AccessKeys(secrets.token_hex(16), 0))
+        build_mcp(state).run("stdio")

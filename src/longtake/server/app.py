@@ -30,7 +30,7 @@ from longtake.errors import (
     ModelError,
 )
 from longtake.server.connections import BoundedProtocol, connection_limits
-from longtake.server.films import NoSuchFilm
+from longtake.server.films import NoSuchFilm, public_message
 from longtake.server.journal import JournalUnwritable
 from longtake.server.openai import routes as openai
 from longtake.server.options import ServeOptions, log_as_json
@@ -38,7 +38,7 @@ from longtake.server.routes import about, films, library, media, page, runs
 from longtake.server.routes.runs import EventStreams
 from longtake.server.runs import QueueFull
 from longtake.server.security import AccessKeys, Guard, open_keys, token_file
-from longtake.server.state import ServerState, open_state
+from longtake.server.state import ServerState, open_state, owned_folder
 
 API = "/api/v1"
 STATUS: tuple[tuple[type[LongtakeError], int], ...] = (
@@ -113,8 +113,9 @@ def _tools(state: ServerState) -> Starlette | None:
 
 def _refused(_: Request, error: Exception) -> Response:
     """An error that is meant for users, as JSON."""
+    assert isinstance(error, LongtakeError)
     status = next((code for kind, code in STATUS if isinstance(error, kind)), 400)
-    return _error_reply({"detail": str(error), "error": type(error).__name__}, status)
+    return _error_reply({"detail": public_message(error), "error": type(error).__name__}, status)
 
 
 def _invalid(_: Request, error: Exception) -> Response:
@@ -148,25 +149,24 @@ def server_process() -> Iterator[None]:
 
 def serve(options: ServeOptions, ready: Callable[[str, Path | None], None]) -> None:
     """Bind, tell ``ready`` the one-time URL and the token's file, and serve."""
-    listener = _bind(options.host, options.port)
-    options = replace(options, port=listener.getsockname()[1])
-    keys = open_keys(options)
-    config = uvicorn.Config(
-        create_app(options, keys),
-        http=BoundedProtocol,
-        backlog=connection_limits().waiting,
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        # streams stay open for as long as a run takes; they must not hold up the exit
-        timeout_graceful_shutdown=3,
-    )
-    server = uvicorn.Server(config)
-    name = "127.0.0.1" if options.host in ("0.0.0.0", "::") else options.host
-    address = f"[{name}]" if ":" in name else name
-    file = None if options.token else token_file(options)
-    ready(f"http://{address}:{options.port}/enter?code={keys.code()}", file)
-    server.run(sockets=[listener])
+    with owned_folder(options.data), _bind(options.host, options.port) as listener:
+        options = replace(options, port=listener.getsockname()[1])
+        keys = open_keys(options)
+        config = uvicorn.Config(
+            create_app(options, keys),
+            http=BoundedProtocol,
+            backlog=connection_limits().waiting,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            # streams stay open for as long as a run takes; they must not hold up the exit
+            timeout_graceful_shutdown=3,
+        )
+        name = "127.0.0.1" if options.host in ("0.0.0.0", "::") else options.host
+        address = f"[{name}]" if ":" in name else name
+        file = None if options.token else token_file(options)
+        ready(f"http://{address}:{options.port}/enter?code={keys.code()}", file)
+        uvicorn.Server(config).run(sockets=[listener])
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias
 
 from PIL import Image
 
-from longtake.errors import MediaError
+from longtake.errors import LongtakeError, MediaError
 from longtake.footage.plain import FrameFootage
 from longtake.index.film import Film
 from longtake.index.store import private_folder
@@ -74,6 +74,13 @@ class NoSuchFilm(MediaError):
 
     def __init__(self, name: str) -> None:
         super().__init__(name, "not_found", "no film of this server; films lie below --films")
+
+
+def public_message(error: LongtakeError) -> str:
+    """An error without the place of its file, which is nobody's business."""
+    if isinstance(error, MediaError):
+        return f"{Path(error.path).name}: {error.detail}"
+    return str(error)
 
 
 @dataclass(frozen=True)

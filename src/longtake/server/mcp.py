@@ -28,6 +28,7 @@ from longtake.index.search import check_text, search
 from longtake.index.tasks import tasks
 from longtake.prompts.quoting import quote
 from longtake.runner.assignment import DEFAULT_METHOD
+from longtake.server.films import public_message
 from longtake.server.journal import Ask, RunRecord
 from longtake.server.runs import ServerRun
 from longtake.server.state import ServerState
@@ -230,7 +231,9 @@ def call(act: Callable[[], R]) -> R:
     """The result of ``act``; our errors become the tool's, in the same words."""
     try:
         return act()
-    except (LongtakeError, ValidationError) as error:
+    except LongtakeError as error:
+        raise ToolError(public_message(error)) from error
+    except ValidationError as error:
         raise ToolError(str(error)) from error
 
 

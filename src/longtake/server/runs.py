@@ -8,7 +8,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +16,8 @@ from longtake import registry
 from longtake._util.cancellation import Cancelled, Stop, stopping
 from longtake.config import BudgetSettings
 from longtake.errors import BudgetSpent, ConfigError, LongtakeError, RunError, unknown
+from longtake.llm.catalog import ModelCatalog
+from longtake.runner.assignment import read_role_assignment
 from longtake.runner.session import Session
 from longtake.server import events
 from longtake.server.engine import (
@@ -30,8 +32,17 @@ from longtake.server.engine import (
     question_of,
 )
 from longtake.server.events import ChangeNotifier
-from longtake.server.films import ServedFilms
-from longtake.server.journal import ENDED, Ask, Journal, Kind, RunRecord, RunState, new_id
+from longtake.server.films import ServedFilms, public_message
+from longtake.server.journal import (
+    ENDED,
+    Ask,
+    Journal,
+    JournalUnwritable,
+    Kind,
+    RunRecord,
+    RunState,
+    new_id,
+)
 from longtake.server.library import ServedLibrary
 from longtake.server.options import ServeOptions
 from longtake.types import Result
@@ -163,7 +174,7 @@ def _reason(error: Exception | None) -> str:
     if error is None:
         return ""
     if isinstance(error, LongtakeError):
-        return str(error)
+        return public_message(error)
     # its text may hold paths or data that are nobody's business
     name = error.args[0] if isinstance(error, Crash) else type(error).__name__
     return f"internal error: {name} (the server's log says more)"
@@ -211,34 +222,53 @@ class RunPool:
         """Get ready for the first run, which then need not wait."""
         self._work.warm_up()
 
-    def start(self, ask: Ask, *, group: str = "", kind: Kind = "ask") -> ServerRun:
+    def start(self, ask: Ask, *, kind: Kind = "ask") -> ServerRun:
         """Queue a run, or join an identical one that is under way."""
+        return self.start_all([ask], kind=kind)[0]
+
+    def start_all(
+        self, asks: Sequence[Ask], *, group: str = "", kind: Kind = "ask"
+    ) -> list[ServerRun]:
+        """Queue or join a run for each ask; none is queued if one of them cannot be."""
+        records = [self._checked_record(ask, group, kind) for ask in asks]
+        with self._changed:
+            twins = [self._twin(record) for record in records]
+            new = [record for record, twin in zip(records, twins, strict=True) if twin is None]
+            if len(self._queue) + len(new) > self._options.most_waiting:
+                raise QueueFull(f"{len(self._queue)} runs are waiting already; try again later")
+            self._store(new)
+            runs = []
+            for record, twin in zip(records, twins, strict=True):
+                run = twin
+                if run is None:
+                    run = self._live[record.id] = ServerRun(record, self)
+                    self._queue.append(run)
+                else:
+                    run.askers += 1
+                runs.append(run)
+            self._changed.notify_all()
+        return runs
+
+    def _checked_record(self, ask: Ask, group: str, kind: Kind) -> RunRecord:
+        """The record of a new run; raises if the ask could not run."""
         film_name = "" if kind == "library" else self._catalog.file(ask.film).name
         if kind == "library":
             self._library.check(ask.where)
         if kind != "index":
             self.check(ask)
-        with self._changed:
-            twin = self._twin(ask, group, kind)
-            if twin is not None:
-                twin.askers += 1
-                return twin
-            if len(self._queue) >= self._options.most_waiting:
-                raise QueueFull(f"{len(self._queue)} runs are waiting already; try again later")
-            record = RunRecord(
-                id=new_id(),
-                kind=kind,
-                ask=ask,
-                film_name=film_name,
-                group=group,
-                created=time.time(),
-            )
-            run = ServerRun(record, self)
-            self.journal.write(record)
-            self._live[run.id] = run
-            self._queue.append(run)
-            self._changed.notify()
-        return run
+        return RunRecord(
+            id=new_id(), kind=kind, ask=ask, film_name=film_name, group=group, created=time.time()
+        )
+
+    def _store(self, records: Sequence[RunRecord]) -> None:
+        """Write all of these records, or none."""
+        try:
+            for record in records:
+                self.journal.write(record)
+        except JournalUnwritable:
+            for record in records:
+                self.journal.delete(record.id)
+            raise
 
     def check(self, ask: Ask) -> None:
         """Raise if an ask could not run: unknown names, models that are not there."""
@@ -246,10 +276,20 @@ class RunPool:
         # an address such as os:system is a method's name elsewhere; here it would run any code
         if ask.method not in registry.methods.names():
             raise unknown("method", ask.method, registry.methods.names())
-        for name in ask.models:
+        self._check_models(ask)
+        self.session(ask).check_models(registry.methods.get(ask.method).roles)
+
+    def _check_models(self, ask: Ask) -> None:
+        """Raise if an ask names a model elsewhere that the server does not list."""
+        settings = self._options.settings
+        own = [read_role_assignment(text).model for text in self._options.models]
+        listed = {*settings.models, *own}
+        for name in (read_role_assignment(text).model for text in ask.models):
             if "://" in name:
                 raise ConfigError(f"{name}: name a model of the server's catalogue, not an address")
-        self.session(ask).check_models(registry.methods.get(ask.method).roles)
+            # the key of a listed model would pay for any other of the same vendor
+            if name not in listed and ModelCatalog(settings).hosts([name]):
+                raise unknown("model", name, listed)
 
     def get(self, run: str) -> ServerRun | None:
         """A run that is under way."""
@@ -284,10 +324,15 @@ class RunPool:
             run.cancel()
         self._work.close()
 
-    def _twin(self, ask: Ask, group: str, kind: str) -> ServerRun | None:
+    def _twin(self, wanted: RunRecord) -> ServerRun | None:
+        """A run under way that does the same."""
         for run in self._live.values():
             record = run.record
-            same = record.ask == ask and record.kind == kind and record.group == group
+            same = (record.ask, record.kind, record.group) == (
+                wanted.ask,
+                wanted.kind,
+                wanted.group,
+            )
             if same and not run.ended and not run.cancelled:
                 return run
         return None

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 from fastapi import Depends, HTTPException, Request
+from filelock import FileLock, Timeout
 
+from longtake.errors import ConfigError
+from longtake.index.store import private_folder
 from longtake.server.films import ServedFilms
 from longtake.server.journal import Journal, RunRecord
 from longtake.server.library import ServedLibrary, Watcher
@@ -46,6 +52,29 @@ class ServerState:
         """A run that is under way; 404 if there is none of that id at all."""
         self.record(run)
         return self.pool.get(run)
+
+
+@contextmanager
+def owned_folder(*folders: Path) -> Iterator[Path]:
+    """The first of these folders that no other server uses, owned while the block lasts.
+
+    A server marks the unfinished runs that it finds as broken and removes unfinished uploads, so
+    they must not be those of another server. The lock ends with the process, however that ends.
+    """
+    for data in folders:
+        private_folder(data.parent)
+        lock = FileLock(private_folder(data) / "lock", timeout=0, mode=0o600)
+        try:
+            lock.acquire()
+        except Timeout:
+            continue
+        try:
+            yield data
+        finally:
+            lock.release()
+        return
+    reason = f"another server uses {folders[0]}; stop it, or set cache.folder to another folder"
+    raise ConfigError(reason, key="cache.folder")
 
 
 def open_state(options: ServeOptions, keys: AccessKeys) -> ServerState:

@@ -10,8 +10,11 @@ from dataclasses import replace
 import pytest
 
 from longtake.cli import serve as command
+from longtake.errors import ConfigError
 from longtake.server import app
+from longtake.server.journal import Ask, Journal, RunRecord, new_id
 from longtake.server.options import ServeOptions
+from longtake.server.state import owned_folder
 
 
 def test_folders_must_exist(run):
@@ -80,3 +83,21 @@ def test_the_address_is_told_when_connections_are_accepted(options, monkeypatch)
 
     app.serve(replace(options, port=0), ready)
     assert told
+
+
+def test_a_second_server_on_the_same_folder_refuses_and_changes_nothing(options, monkeypatch):
+    ask = Ask(film="", question="?")
+    running = RunRecord(id=new_id(), ask=ask, created=1.0, state="running")
+    monkeypatch.setattr(app.uvicorn.Server, "run", lambda server, sockets: None)
+    options = replace(options, port=0)
+    with owned_folder(options.data):
+        Journal(options.data).write(running)
+        with pytest.raises(ConfigError, match="another server uses"):
+            app.serve(options, print)
+        assert Journal(options.data).read(running.id).state == "running"
+        # an assistant's process takes the next folder
+        second = options.data.with_name("data-2")
+        with owned_folder(options.data, second) as folder:
+            assert folder == second
+    app.serve(options, print)
+    assert Journal(options.data).read(running.id).state == "broken"

@@ -224,6 +224,16 @@ def test_a_comparison_runs_every_method_or_none(client, film):
     assert {each["run"]["state"] for each in runs} == {"done"}
 
 
+def test_a_comparison_that_the_queue_cannot_hold_queues_nothing(pool, ask):
+    with pytest.raises(QueueFull):
+        pool.start_all([other(ask, number) for number in range(3)])
+    assert pool.live() == []
+    assert list(pool.journal.newest()) == []
+    pool.gate.set()
+    for run in pool.start_all([other(ask, number) for number in range(2)]):
+        assert run.result(timeout=60).method == "blind"
+
+
 def test_estimates_send_nothing(client, film):
     ask = {"film": film, "question": "Why?"}
     body = {"ask": ask, "methods": ["blind", "uniform"]}

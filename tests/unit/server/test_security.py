@@ -188,6 +188,22 @@ def test_a_model_is_a_name_never_an_address(client, film):
         assert "catalogue" in response.json()["detail"]
 
 
+def test_an_ask_names_no_paid_model_that_the_server_does_not_list(client, film, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    for name in ("gpt-4o", "vlm=gpt-4o"):
+        ask = {"film": film, "question": "Why?", "method": "uniform", "models": [name]}
+        refused = client.post("/api/v1/runs", json=ask)
+        assert (refused.status_code, "unknown model" in refused.text) == (422, True)
+
+
+def test_errors_do_not_say_where_films_lie(client, options, film):
+    (options.films[0] / "plain.mp4").write_bytes(b"no film")
+    refused = client.get(f"/api/v1/films/{film}")
+    assert refused.status_code == 422
+    assert str(options.films[0]) not in refused.text
+    assert "plain.mp4: " in refused.text
+
+
 def test_ids_cannot_leave_their_folders(client):
     for path in (
         "runs/..%2f..%2ftoken",

@@ -22,7 +22,8 @@ from longtake.errors import (
     MissingExtra,
     ModelError,
 )
-from longtake.server.films import NoSuchFilm
+from longtake.server.films import NoSuchFilm, public_message
+from longtake.server.journal import JournalUnwritable
 from longtake.server.openai.requests import FilmRequest, SentFrames
 from longtake.server.runs import QueueFull
 from longtake.types import GIVEN, Answer, Result, Usage
@@ -32,6 +33,7 @@ LONGEST_STEP = 300
 STATUS: tuple[tuple[type[Exception], int, str], ...] = (
     (NoSuchFilm, 404, "film_not_found"),
     (QueueFull, 503, "queue_full"),
+    (JournalUnwritable, 503, "unavailable"),
     (BudgetSpent, 402, "budget_spent"),
     (Cancelled, 499, "cancelled"),
     (ConfigError, 400, "invalid_request"),
@@ -185,7 +187,7 @@ def error_of(error: Exception) -> tuple[int, dict[str, Any]]:
         if isinstance(error, kind):
             status, code = its_status, its_code
     # what a bug says is nobody's business but the log's
-    message = str(error) if isinstance(error, LongtakeError) else "internal error"
+    message = public_message(error) if isinstance(error, LongtakeError) else "internal error"
     if isinstance(error, ConfigError) and message.startswith("unknown model"):
         status, code = 404, "model_not_found"
     return status, error_body(message, status, code, getattr(error, "key", None))

@@ -221,12 +221,8 @@ def compare(comparison: Comparison, state: StateParam) -> RunHandles:
     group = new_id()
     names = comparison.methods or tuple(registry.methods.names())
     asks = [comparison.ask.model_copy(update={"method": name, "fresh": True}) for name in names]
-    # all or none: an unknown method must not leave half a comparison
-    for ask in asks:
-        state.pool.check(ask)
-    return RunHandles(
-        runs=[handle(state.pool.start(ask, group=group)) for ask in asks], group=group
-    )
+    runs = state.pool.start_all(asks, group=group)
+    return RunHandles(runs=[handle(run) for run in runs], group=group)
 
 
 @router.post("/estimate")
