@@ -19,7 +19,7 @@ import numpy as np
 
 from longtake.index.layers import NetworkLayer, rows_of, width_for
 from longtake.perception.efficientnet import EfficientNetLite2
-from longtake.perception.encoders import image_text_encoder
+from longtake.perception.encoders import BuiltIns, open_image_text_encoder
 from longtake.perception.minilm import MiniLM
 from longtake.perception.ocr import RapidReader
 from longtake.perception.runtime import Compute
@@ -50,7 +50,7 @@ def drawn_film(path, seconds=120, fps=24):
 
 def rates(cache, frames, compute):
     eyes = EfficientNetLite2(cache, compute=compute)
-    bridge = image_text_encoder("conse", cache, compute=compute)
+    bridge = open_image_text_encoder("conse", BuiltIns(cache, compute))
     words = MiniLM(compute=compute)
     texts = [f"a sentence of ordinary length, number {number}" for number in range(64)]
     for name, act, count, unit in (

@@ -129,9 +129,9 @@ def prepared_models(model_cache: Path) -> Path:
     with (model_cache / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not all(any(models.glob(pattern)) for pattern in PREPARED):
-            from longtake.perception.encoders import image_text_encoder
+            from longtake.perception.encoders import BuiltIns, open_image_text_encoder
 
-            image_text_encoder("conse", model_cache)
+            open_image_text_encoder("conse", BuiltIns(model_cache))
     return model_cache
 
 

@@ -39,7 +39,6 @@ def use(path: Path) -> None:
     assert (grid[1:] > grid[:-1]).all()
     frames = list(islice(video.sample(1.0, width=64), 40))
     frames += video.at([0.0, video.duration / 2, video.duration])
-    frames += video.keyframes([0.0, video.duration])
     for frame in frames:
         assert frame.pixels.ndim == 3
         assert frame.pixels.size

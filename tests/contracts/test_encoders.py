@@ -11,7 +11,7 @@ from drawings import as_frame, honeycomb, noise
 
 from longtake.perception.card_encoder import open_card
 from longtake.perception.cards import CARDS
-from longtake.perception.encoders import image_encoder, names
+from longtake.perception.encoders import BuiltIns, names, open_encoder
 from longtake.perception.minilm import MiniLM
 from longtake.perception.protocols import ImageEncoder, ImageTextEncoder, TextEncoder
 from longtake.perception.runtime import Compute
@@ -31,7 +31,7 @@ def encoder(request, prepared_models, tmp_path_factory):
     if request.param == "transformers":
         pytest.importorskip("torch", reason="needs the extra gpu")
         folder = tinymodels.vision_folder(tmp_path_factory.mktemp("vision"))
-    return image_encoder(request.param, prepared_models, folder=folder, compute=SMALL)
+    return open_encoder(request.param, BuiltIns(prepared_models, SMALL), folder=folder)
 
 
 @pytest.fixture(

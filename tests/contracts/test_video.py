@@ -76,12 +76,6 @@ def test_sampling_a_segment(film, video):
         assert read_number(frame.pixels) == truth_at(film, number / 5)
 
 
-def test_keyframes_have_their_own_time(film, video):
-    asked = [video.duration * share for share in (0.0, 0.3, 0.9)]
-    for frame in video.keyframes(asked):
-        assert read_number(frame.pixels) == truth_at(film, frame.time)
-
-
 def test_one_worker_and_many_agree(film, film_folder):
     path = film.make(film_folder)
 

@@ -13,13 +13,12 @@ of its very moment: which frames represent shots is not known before all of them
 from __future__ import annotations
 
 import contextvars
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, TypeVar
 
 from longtake._util.cancellation import Stop, stopping
 from longtake.index.film import Film
@@ -27,27 +26,29 @@ from longtake.index.layers import Advance, FrameLayer, Glimpses
 from longtake.index.text_layers import SpeechLayer
 from longtake.types import Segment
 
+T = TypeVar("T")
+
 SECONDS = 8.0
-"""Time for a first look."""
+"""Time for a first look: about as long as a person waits for a first answer."""
 
 
 def glance(film: Film, seconds: float = SECONDS) -> None:
     """Hear and read what fits into the time; subtitles are read in any case."""
     film.words.subtitles.lines()
-    works: list[Callable[[], None]] = []
     deadline = time.perf_counter() + seconds
     film.video  # noqa: B018 - creates the folder that the lock is in
     speech, readable = film.words.recognised, film.words.readable
+    hear: list[Callable[[], None]] = []
+    read: list[Callable[[], None]] = []
     if speech is not None:
         tiles = speech.missing()
         hear = [partial(_hear, speech, tiles[number]) for number in spread(len(tiles))]
-        works.append(partial(_until, deadline, hear))
     if readable is not None:
         moments = film.times.tolist()
         read = [partial(readable.exactly_held, moments[row]) for row in spread(len(moments))]
-        works.append(partial(_until, deadline, read))
-    with film.folder.building():
-        _at_once(works)
+    with film.folder.building(), _beside(partial(_until, deadline, hear)) as hearing:
+        _until(deadline, read)
+        hearing.result()
 
 
 def spread(count: int) -> Iterator[int]:
@@ -80,37 +81,6 @@ def _until(deadline: float, steps: Sequence[Callable[[], None]]) -> None:
             return
         step()
         longest = max(longest, time.perf_counter() - began)
-
-
-def _at_once(works: list[Callable[[], None]]) -> None:
-    """Run each in its own thread; if one fails, or the caller is interrupted, all end."""
-    stop = Stop(stopping.get())
-    failures: list[BaseException] = []
-
-    def run(work: Callable[[], None]) -> None:
-        try:
-            with stop.in_force():
-                work()
-        except BaseException as error:  # noqa: BLE001 - raised again below
-            failures.append(error)
-            stop.set()
-
-    threads = []
-    for work in works:
-        context = contextvars.copy_context()
-        threads.append(threading.Thread(target=context.run, args=(run, work)))
-    try:
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    finally:
-        stop.set()
-        for thread in threads:
-            thread.join()
-        stop.release()
-    if failures:
-        raise failures[0]
 
 
 TICK = 0.2
@@ -293,7 +263,8 @@ def build_tasks(film: Film, parts: Sequence[IndexTask], show: Show) -> dict[str,
     with film.folder.building():
         if speech is None or len(parts) == 1:
             return {part.name: _build(part, show) for part in parts}
-        with _beside(speech) as (recognition, shares):
+        shares = [0.0]
+        with _beside(partial(_timed, partial(speech.build_held, shares.append))) as recognition:
             for part in parts:
                 if part is not speech:
                     seconds[part.name] = _build(part, show)
@@ -307,31 +278,34 @@ def build_tasks(film: Film, parts: Sequence[IndexTask], show: Show) -> dict[str,
 
 
 def _build(part: IndexTask, show: Show) -> float:
-    began = time.perf_counter()
     with show(part) as advance:
-        part.build(advance)
+        return _timed(partial(part.build, advance))
+
+
+def _timed(work: Callable[[], None]) -> float:
+    """Do the work and return the seconds that it took."""
+    began = time.perf_counter()
+    work()
     return time.perf_counter() - began
 
 
 @contextmanager
-def _beside(speech: SpeechTask) -> Iterator[tuple[Future[float], list[float]]]:
-    """Recognise speech in a thread; gives its seconds, later, and the shares done so far.
+def _beside(work: Callable[[], T]) -> Iterator[Future[T]]:
+    """Do the work in a thread beside the block; when the block ends or fails, the work is stopped.
 
-    If the block fails, recognition ends at the next line; what was heard is kept.
+    Stopped recognition ends at the next line; what was heard is kept.
     """
-    stop, shares = Stop(stopping.get()), [0.0]
+    stop = Stop(stopping.get())
 
-    def work() -> float:
-        began = time.perf_counter()
+    def run() -> T:
         with stop.in_force():
-            speech.build_held(shares.append)
-        return time.perf_counter() - began
+            return work()
 
     try:
-        with ThreadPoolExecutor(1, "speech") as pool:
+        with ThreadPoolExecutor(1, "beside") as pool:
             try:
                 # what is noted in the thread belongs to the same run
-                yield pool.submit(contextvars.copy_context().run, work), shares
+                yield pool.submit(contextvars.copy_context().run, run)
             finally:
                 stop.set()
     finally:

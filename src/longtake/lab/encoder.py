@@ -72,8 +72,6 @@ def _picture_bag(facts: Sequence[Fact]) -> dict[str, float]:
 class LabEncoder:
     """The simulated encoder. ``noise=math.inf`` gives vectors without content."""
 
-    logit_bias: float | None = None
-
     def __init__(
         self,
         noise: float | None = None,

@@ -63,10 +63,7 @@ class CardImageTextEncoder(CardImageEncoder):
             raise ModelError(card.name, "refused", detail)
         self._tower: TextTower = card.text
         self.logit_scale = card.logit_scale
-        self.logit_bias = card.logit_bias
-        self.thresholds: Mapping[str, float] = {
-            name: threshold.value for name, threshold in card.thresholds.items()
-        }
+        self.thresholds: Mapping[str, float] = {}
         file = locate(card, folder, card.text.file)
         tokenizer = locate(card, folder, card.text.tokenizer)
         self._text = OnnxSession(file, self._compute)

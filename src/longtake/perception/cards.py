@@ -1,8 +1,8 @@
 """Strong encoders, one card each: where the files are and how to prepare pictures and texts.
 
 Nothing on a card is guessed: every number names its source. Hashes are not on the card; they are
-recorded as the hub reports them when the files are fetched. A threshold is listed only if a source
-gives it *for this model*, and so far none does: VideoDetective's scene threshold of 0.82 was set on
+recorded as the hub reports them when the files are fetched. Cards have no thresholds, because no
+source gives one for these models: VideoDetective's scene threshold of 0.82 was set on
 SigLIP-SO400M/14-384, not on SigLIP 2 base.
 """
 
@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -49,14 +49,6 @@ class TextTower(Tower):
 
 
 @dataclass(frozen=True)
-class Threshold:
-    """A threshold on this encoder's scale and its source."""
-
-    value: float
-    source: str
-
-
-@dataclass(frozen=True)
 class EncoderCard:
     """Everything that must be known about an encoder to fetch and run its files."""
 
@@ -69,9 +61,6 @@ class EncoderCard:
     image: Tower
     text: TextTower | None = None
     logit_scale: float | None = None
-    logit_bias: float | None = None
-    thresholds: Mapping[str, Threshold] = field(default_factory=dict)
-    languages: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
 
     @property
@@ -103,7 +92,6 @@ CARDS: dict[str, EncoderCard] = {
             image=Tower("onnx/vision_model.onnx", ("image_embeds",)),
             text=TextTower("onnx/text_model.onnx", ("text_embeds",), length=77, end=49407),
             logit_scale=100.0,
-            languages=("en",),
             sources=(
                 "preprocessing: openai/clip-vit-base-patch32, preprocessor_config.json",
                 "dimension, maximum length: the same, config.json (projection_dim,"
@@ -139,14 +127,12 @@ CARDS: dict[str, EncoderCard] = {
                 lowercase=True,
             ),
             logit_scale=math.exp(4.724453449249268),
-            logit_bias=-16.771724700927734,
-            languages=("multilingual",),
             sources=(
                 "preprocessing: google/siglip2-base-patch16-224, preprocessor_config.json"
                 " (resample 2, 0.5)",
                 "texts: google-research/big_vision issue 157 (length 64);"
                 " huggingface/transformers pull 43101 (lower case, padding to 64)",
-                "revision, token ids, outputs, logit scale exp(4.724453449249268) and bias:"
+                "revision, token ids, outputs, logit scale exp(4.724453449249268):"
                 " the model page of SortaPhotos/siglip2-base-patch16-224-onnx, a mirror of them",
             ),
         ),

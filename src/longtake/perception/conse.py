@@ -25,7 +25,6 @@ import numpy as np
 
 from longtake.perception.efficientnet import EfficientNetLite2, class_glosses, probabilities_in
 from longtake.perception.minilm import MiniLM
-from longtake.perception.protocols import Tag
 from longtake.perception.runtime import unit, write_once
 from longtake.tracing.events import note
 from longtake.types import Frame
@@ -51,7 +50,6 @@ class ConSE:
 
     name = "conse"
     logit_scale: float | None = None
-    logit_bias: float | None = None
 
     def __init__(self, cache: Path, *, images: EfficientNetLite2, texts: MiniLM) -> None:
         self._images = images
@@ -82,10 +80,6 @@ class ConSE:
     def texts(self, texts: Sequence[str]) -> Array:
         """One unit row per text."""
         return self._texts.texts(texts)
-
-    def tags(self, frames: Sequence[Frame], top: int = 5) -> list[list[Tag]]:
-        """The most probable classes of each frame."""
-        return self._images.tags(frames, top)
 
     def from_outputs(self, outputs: Array) -> Array:
         """Vectors of pictures from the tagger's stored output."""

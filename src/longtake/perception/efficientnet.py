@@ -8,8 +8,7 @@ convolutions.
 
 Preprocessing is that of ``tf_efficientnet_lite2`` in ``timm`` 1.0.30 (``models/efficientnet.py``):
 260 × 260 pixels, bicubic, mean and standard deviation 0.5. ``timm`` crops the centre (``crop_pct``
-0.89), which would discard half of a 16:9 frame, so by default the whole frame is scaled to the
-square; ``fit="crop"`` crops as ``timm`` does.
+0.89), which would discard half of a 16:9 frame; here the whole frame is scaled to the square.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from longtake.errors import ModelError
-from longtake.perception.pixels import Fit, Preprocessing
+from longtake.perception.pixels import Preprocessing
 from longtake.perception.protocols import Tag
 from longtake.perception.runtime import (
     Compute,
@@ -180,26 +179,19 @@ class EfficientNetLite2:
     layer = "looks"
     dim = FEATURES
 
-    def __init__(
-        self,
-        cache: Path,
-        *,
-        fit: Fit = "squash",
-        compute: Compute | None = None,
-        weights: Path | None = None,
-    ) -> None:
+    def __init__(self, cache: Path, *, compute: Compute | None = None) -> None:
         self._pixels = Preprocessing(
             side=SIDE,
             resize=round(SIDE / 0.89),
             mean=(0.5,) * 3,
             std=(0.5,) * 3,
             filter="bicubic",
-            fit=fit,
+            fit="squash",
         )
-        file = weights or packaged_weights()
+        file = packaged_weights()
         # before anything is read: the file is a pickle
         digest = sha256(file)
-        if weights is None and digest != WEIGHTS_SHA256:
+        if digest != WEIGHTS_SHA256:
             detail = "not the weights that this version expects; reinstall the package"
             raise ModelError(str(file), "refused", detail)
         model = cache / "models" / f"{self.name}-{digest[:16]}.onnx"
@@ -245,10 +237,6 @@ class EfficientNetLite2:
         ]
         features = stack((part[0] for part in parts), FEATURES)
         return unit(features), stack((part[1] for part in parts), CLASSES)
-
-    def tags(self, frames: Sequence[Frame], top: int = 5) -> list[list[Tag]]:
-        """The most probable classes of each frame, each by its first synonym."""
-        return [best_tags(row, top) for row in self.probabilities(frames)]
 
 
 def probabilities_in(outputs: Array) -> Array:

@@ -21,8 +21,8 @@ from longtake.perception.runtime import Compute
 class BuiltIns:
     """The networks that ship with longtake, each loaded at most once."""
 
-    def __init__(self, cache: Path, compute: Compute) -> None:
-        self.cache, self.compute = cache, compute
+    def __init__(self, cache: Path, compute: Compute | None = None) -> None:
+        self.cache, self.compute = cache, compute or Compute()
 
     @cached_property
     def tagger(self) -> EfficientNetLite2:
@@ -97,20 +97,6 @@ def open_image_text_encoder(
             key="perception.images",
         )
     return encoder
-
-
-def image_encoder(
-    name: str, cache: Path, *, folder: Path | None = None, compute: Compute | None = None
-) -> ImageEncoder:
-    """An encoder on its own, outside of any session."""
-    return open_encoder(name, BuiltIns(cache, compute or Compute()), folder=folder)
-
-
-def image_text_encoder(
-    name: str, cache: Path, *, folder: Path | None = None, compute: Compute | None = None
-) -> ImageTextEncoder:
-    """An image–text encoder on its own, outside of any session."""
-    return open_image_text_encoder(name, BuiltIns(cache, compute or Compute()), folder=folder)
 
 
 def card_folder(name: str, cache: Path) -> Path:

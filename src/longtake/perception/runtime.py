@@ -95,8 +95,6 @@ class Compute:
     """Pictures per run; 0: 4 on a CPU, because larger batches overflow its caches, 32 on a GPU."""
     compiled: bool = False
     """Whether PyTorch compiles its models first."""
-    providers: tuple[str, ...] = ()
-    """ONNX Runtime providers in order of preference; empty: CUDA if installed, then the CPU."""
 
     def __post_init__(self) -> None:
         if self.threads < 0 or self.batch < 0:
@@ -140,14 +138,10 @@ class OnnxSession:
         return {node.name: node.shape for node in self._session.get_outputs()}
 
     @cached_property
-    def providers(self) -> list[str]:
-        """The providers in use, in order of preference."""
-        return list(self._session.get_providers())
-
-    @cached_property
     def batch(self) -> int:
         """Pictures per run, as configured or as suits the provider."""
-        return self._compute.batch or (32 if "CUDAExecutionProvider" in self.providers else 4)
+        on_gpu = "CUDAExecutionProvider" in self._session.get_providers()
+        return self._compute.batch or (32 if on_gpu else 4)
 
     def run(self, outputs: Sequence[str], feed: dict[str, Any]) -> list[Any]:
         """Run one batch and return the named outputs."""
@@ -179,7 +173,9 @@ def load_network(
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     # a decoder works beside the encoder, and spinning threads would take its cores
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    providers = _providers(compute.providers, onnxruntime.get_available_providers())
+    preferred = ("CUDAExecutionProvider", "CPUExecutionProvider")
+    available = onnxruntime.get_available_providers()
+    providers = [name for name in preferred if name in available]
     try:
         source = bytes(without_subnormals(model.read_bytes())) if rounded else str(model)
         return onnxruntime.InferenceSession(source, options, providers=providers)
@@ -187,18 +183,6 @@ def load_network(
     except Exception as error:
         detail = f"not a usable ONNX model ({_first_line(error)})"
         raise ModelError(str(model), "refused", detail) from error
-
-
-def _providers(wanted: tuple[str, ...], available: list[str]) -> list[str]:
-    if not wanted:
-        preferred = ("CUDAExecutionProvider", "CPUExecutionProvider")
-        return [name for name in preferred if name in available]
-    missing = [name for name in wanted if name not in available]
-    if missing:
-        raise ConfigError(
-            f"ONNX Runtime has no {missing[0]} here; it has {', '.join(available)}", key="providers"
-        )
-    return list(wanted)
 
 
 def return_memory() -> None:

@@ -1,4 +1,9 @@
-"""Language codes as containers write them, and whether a listener understands them."""
+"""Speech recognition: Moonshine, the built-in listener, and Whisper.
+
+Moonshine understands English only and makes up English words for anything else. It therefore
+reports stretches of which its own decoder is unsure instead of transcribing them
+(``docs/perception.md`` has the measurements).
+"""
 
 from __future__ import annotations
 
@@ -14,87 +19,12 @@ import numpy as np
 from longtake._util.cancellation import check_stop
 from longtake._util.versions import version_of
 from longtake.errors import MissingExtra, ModelError
-from longtake.perception.protocols import Heard, SpeechRecognizer, UnsupportedSpeech
+from longtake.perception.protocols import Heard, UnsupportedSpeech
 from longtake.perception.runtime import Compute, OnnxSession
 from longtake.types import Line, Segment
 
 if TYPE_CHECKING:
     from longtake.perception.protocols import Samples
-
-
-# ISO 639-2 codes (both forms) of languages that films are tagged with, and their two-letter codes
-_TWO = {
-    "ara": "ar",
-    "ben": "bn",
-    "bul": "bg",
-    "cat": "ca",
-    "ces": "cs",
-    "cze": "cs",
-    "chi": "zh",
-    "zho": "zh",
-    "dan": "da",
-    "deu": "de",
-    "ger": "de",
-    "dut": "nl",
-    "nld": "nl",
-    "ell": "el",
-    "gre": "el",
-    "eng": "en",
-    "est": "et",
-    "fas": "fa",
-    "per": "fa",
-    "fin": "fi",
-    "fra": "fr",
-    "fre": "fr",
-    "heb": "he",
-    "hin": "hi",
-    "hrv": "hr",
-    "hun": "hu",
-    "ind": "id",
-    "ita": "it",
-    "jpn": "ja",
-    "kor": "ko",
-    "lav": "lv",
-    "lit": "lt",
-    "may": "ms",
-    "msa": "ms",
-    "nor": "no",
-    "nob": "no",
-    "pol": "pl",
-    "por": "pt",
-    "ron": "ro",
-    "rum": "ro",
-    "rus": "ru",
-    "slk": "sk",
-    "slo": "sk",
-    "slv": "sl",
-    "spa": "es",
-    "srp": "sr",
-    "swe": "sv",
-    "tam": "ta",
-    "tel": "te",
-    "tgl": "tl",
-    "tha": "th",
-    "tur": "tr",
-    "ukr": "uk",
-    "urd": "ur",
-    "vie": "vi",
-}
-_UNKNOWN = {"", "und", "mul", "mis", "zxx", "unknown"}
-
-
-def two_letters(code: str | None) -> str | None:
-    """``en`` for ``eng``, ``en-US`` and ``EN``; ``None`` if the code says nothing (``und``)."""
-    short = (code or "").strip().lower().replace("_", "-").partition("-")[0]
-    if short in _UNKNOWN:
-        return None
-    return _TWO.get(short, short)
-
-
-def understands(listener: SpeechRecognizer, code: str | None) -> bool:
-    """Whether the listener knows a declared language; true if the code says nothing."""
-    language = two_letters(code)
-    return language is None or language in listener.languages
 
 
 RATE = 16_000
@@ -125,8 +55,6 @@ class _Said:
 
 class MoonshineListener:
     """The built-in listener."""
-
-    languages: tuple[str, ...] = ("en",)
 
     def __init__(self, *, compute: Compute | None = None, least: float = LEAST) -> None:
         try:
@@ -174,7 +102,7 @@ class MoonshineListener:
                 unsupported.append(UnsupportedSpeech(span, f"not understood as English ({why})"))
             else:
                 lines.extend(Line(line.segment, line.text) for line in stretch)
-        return Heard(tuple(lines), tuple(unsupported), "en" if lines else None)
+        return Heard(tuple(lines), tuple(unsupported))
 
     def _transcribe(self, piece: Samples, start: float) -> list[_Said]:
         with self._lock:
@@ -325,55 +253,31 @@ def stretches(said: Sequence[_Said], longest: float = STRETCH) -> list[list[_Sai
     return groups
 
 
-BATCH = 16
-"""Stretches of up to 30 seconds that a GPU recognises at once."""
+def open_whisper(model: str) -> WhisperListener:
+    """Open a CTranslate2 Whisper model, by size (``base``) or folder; nothing is downloaded."""
+    try:
+        from faster_whisper import BatchedInferencePipeline, WhisperModel
+    except ImportError as error:
+        raise MissingExtra("whisper", "speech recognition by Whisper") from error
+    try:
+        engine = WhisperModel(model, local_files_only=True)
+    # errors of the hub and of the runtime share no base class
+    except Exception as error:
+        detail = f"cannot be loaded ({error}); give a folder"
+        raise ModelError(f"whisper {model}", "unavailable", detail) from error
+    key = f"faster-whisper:{Path(model).name}"
+    if engine.model.device == "cuda":
+        return WhisperListener(engine, f"{key}:batched", BatchedInferencePipeline(engine))
+    return WhisperListener(engine, key)
 
 
 class WhisperListener:
-    """Any CTranslate2 Whisper model, by size (``base``) or folder."""
+    """A loaded Whisper model, and on a GPU the pipeline that gives it batches."""
 
-    def __init__(
-        self,
-        model: str | Path = "base",
-        *,
-        cache: Path | None = None,
-        download: bool = False,
-        compute: Compute | None = None,
-    ) -> None:
-        try:
-            from faster_whisper import BatchedInferencePipeline, WhisperModel
-        except ImportError as error:
-            raise MissingExtra("whisper", "speech recognition by Whisper") from error
-        threads = (compute or Compute()).threads
-        try:
-            engine = WhisperModel(
-                str(model),
-                cpu_threads=threads,
-                download_root=str(cache) if cache else None,
-                local_files_only=not download,
-            )
-        # errors of the hub and of the runtime share no base class
-        except Exception as error:
-            detail = f"cannot be loaded ({error}); give a folder, or allow the download"
-            raise ModelError(f"whisper {model}", "unavailable", detail) from error
-        key = f"faster-whisper:{Path(model).name}"
-        if engine.model.device == "cuda":
-            self._set(engine, f"{key}:batched", BatchedInferencePipeline(engine))
-        else:
-            self._set(engine, key)
-
-    @classmethod
-    def around(cls, engine: Any, key: str, batched: Any = None) -> WhisperListener:
-        """Wrap an engine that is already loaded, and the pipeline that gives it batches."""
-        listener = cls.__new__(cls)
-        listener._set(engine, key, batched)
-        return listener
-
-    def _set(self, engine: Any, key: str, batched: Any = None) -> None:
+    def __init__(self, engine: Any, key: str, batched: Any = None) -> None:
         self._engine, self._batched = engine, batched
         self._lock = threading.Lock()
         self.key = key
-        self.languages: tuple[str, ...] = tuple(engine.supported_languages)
 
     def listen(self, samples: Samples, start: float = 0.0) -> Heard:
         """Lines in the spoken language, with film times."""
@@ -382,20 +286,20 @@ class WhisperListener:
             return Heard()
         lines = []
         with self._lock:  # segments are decoded while they are iterated
-            parts, info = self._transcribed(samples)
-            for part in parts:
+            for part in self._transcribed(samples):
                 check_stop()
                 text = part.text.strip()
                 if text:
                     end = max(part.end, part.start)
                     lines.append(Line(Segment(start + part.start, start + end), text))
-        return Heard(tuple(lines), (), info.language if lines else None)
+        return Heard(tuple(lines))
 
     def _transcribed(self, samples: Samples) -> Any:
-        """Lines, decoded while they are iterated, and what is known about the sound."""
+        """Lines, decoded while they are iterated."""
         if self._batched is None:
-            return self._engine.transcribe(samples, vad_filter=True)
-        # without time stamps a line would be as long as its stretch, up to half a minute
+            return self._engine.transcribe(samples, vad_filter=True)[0]
+        # a batch holds stretches of up to 30 seconds; without time stamps a line would be as long
+        # as its stretch
         return self._batched.transcribe(
-            samples, vad_filter=True, batch_size=BATCH, without_timestamps=False
-        )
+            samples, vad_filter=True, batch_size=16, without_timestamps=False
+        )[0]

@@ -117,9 +117,7 @@ class TorchImageTextEncoder(TorchImageEncoder):
     def __init__(self, folder: Path, *, name: str, compute: Compute | None = None) -> None:
         super().__init__(folder, name=name, compute=compute)
         scale = getattr(self._model, "logit_scale", None)
-        bias = getattr(self._model, "logit_bias", None)
         self.logit_scale = None if scale is None else float(scale.exp())
-        self.logit_bias = None if bias is None else float(bias)
         self._tokenizer = _tokenizer(name, folder)
 
     def texts(self, texts: Sequence[str]) -> Array:

@@ -51,7 +51,6 @@ def listen(
     origin: float,
     slice_seconds: float = 30.0,
     within: Segment | None = None,
-    language: str | None = None,
     limits: MediaSettings | None = None,
 ) -> Iterator[Sound]:
     """Yield slices of sound in order, each at most ``slice_seconds`` long; gaps become silence.
@@ -61,7 +60,7 @@ def listen(
     """
     within = within or Segment(0.0, float("inf"))
     with open_container(path, limits) as container:
-        stream = audio_stream(path, container, language)
+        stream = _default_track(path, container)
         discard_others(container, stream)
         if within.start > 1.0 and stream.time_base is not None:
             # a second early, since seeking in sound is not exact; _placed drops the excess
@@ -79,17 +78,10 @@ def listen(
             yield Sound(start / RATE, held)
 
 
-def audio_stream(path: Path, container: InputContainer, language: str | None = None) -> AudioStream:
-    """Return the track in ``language`` (ISO 639-2, as in containers), or the default track."""
+def _default_track(path: Path, container: InputContainer) -> AudioStream:
     streams = list(container.streams.audio)
     if not streams:
         raise MediaError(path, "no_audio", "has no sound")
-    if language:
-        languages = sorted({stream.language or "unknown" for stream in streams})
-        streams = [stream for stream in streams if stream.language == language]
-        if not streams:
-            known = ", ".join(languages)
-            raise MediaError(path, "no_audio", f"has no sound in {language!r}; it has: {known}")
     return max(streams, key=lambda s: bool(s.disposition & s.disposition.default))
 
 

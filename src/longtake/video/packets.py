@@ -90,20 +90,6 @@ class PacketTable:
         index = np.searchsorted(self.times, asked + 1e-6, side="right") - 1
         return self.order[np.clip(index, 0, len(self.order) - 1)]
 
-    def nearest_keys(self, times: Iterable[float]) -> NDArray[np.int64]:
-        """Return the position of the keyframe nearest to each time."""
-        shown_keys = self.keys[self.shown[self.keys]]
-        if not len(shown_keys):
-            return self.on_screen(times)
-        key_times = self.pts[shown_keys] * self.tick
-        asked = np.asarray(list(times), dtype=np.float64)
-        if len(key_times) == 1:
-            return np.full(len(asked), shown_keys[0])
-        right = np.clip(np.searchsorted(key_times, asked), 1, len(key_times) - 1)
-        left = right - 1
-        closer_left = asked - key_times[left] <= key_times[right] - asked
-        return np.asarray(shown_keys[np.where(closer_left, left, right)])
-
     def entry(self, position: int) -> int:
         """Return the position where decoding must begin to show the frame at ``position``."""
         candidate = int(np.searchsorted(self.keys, position, side="right")) - 1

@@ -124,11 +124,11 @@ class Video:
                 end = clock(self.duration, millis=True)
                 detail = f"{time:g} s is outside the film (0 to {end})"
                 raise MediaError(self.path, "out_of_range", detail)
-        return self._in_asked_order(self.table.on_screen(times), width)
-
-    def keyframes(self, times: Sequence[float], *, width: int | None = None) -> list[Frame]:
-        """Return the keyframe nearest to each time, with its own time; each costs one seek."""
-        return self._in_asked_order(self.table.nearest_keys(times), width)
+        positions = self.table.on_screen(times)
+        # decoded in time order, returned in the order of ``times``
+        by_time = sorted(range(len(positions)), key=lambda i: int(self.table.pts[positions[i]]))
+        frames = dict(zip(by_time, self._filled(positions[by_time], width), strict=True))
+        return [frames[i] for i in range(len(positions))]
 
     def sample(
         self, fps: float, *, width: int | None = None, within: Segment | None = None
@@ -154,12 +154,6 @@ class Video:
     def frames(self, times: Iterable[float], *, width: int | None = None) -> Iterator[Frame]:
         """Yield the frames on screen at ascending ``times`` as they are decoded."""
         yield from self._filled(self.table.on_screen(times), width)
-
-    def _in_asked_order(self, positions: Positions, width: int | None) -> list[Frame]:
-        """Decode in time order, but return the frames in the order of ``positions``."""
-        by_time = sorted(range(len(positions)), key=lambda i: int(self.table.pts[positions[i]]))
-        frames = dict(zip(by_time, self._filled(positions[by_time], width), strict=True))
-        return [frames[i] for i in range(len(positions))]
 
     def _filled(self, positions: Positions, width: int | None) -> Iterator[Frame]:
         """Yield one frame per position; positions ascend in time.

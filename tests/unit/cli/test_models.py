@@ -8,7 +8,7 @@ from support.server import Request, Send, completion, serve
 from longtake import config
 from longtake.cli import root
 from longtake.errors import ConfigError, ModelError
-from longtake.perception.encoders import card_folder, image_encoder
+from longtake.perception.encoders import BuiltIns, card_folder, open_encoder
 
 
 @pytest.fixture(autouse=True)
@@ -100,7 +100,7 @@ def test_an_encoder_is_pulled_by_the_name_that_its_error_gives(
 ) -> None:
     folder = card_folder("dinov2-small", own_folders / "cache")
     with pytest.raises(ModelError) as missing:
-        image_encoder("dinov2-small", own_folders / "cache")
+        open_encoder("dinov2-small", BuiltIns(own_folders / "cache"))
     name = str(missing.value).partition("longtake models pull ")[2].partition(")")[0]
     asked: list[object] = []
     monkeypatch.setattr(

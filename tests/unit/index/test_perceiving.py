@@ -28,7 +28,6 @@ class Ear:
     """Hears a word where the sound is loud, and nothing else."""
 
     key = "ear"
-    languages = ("en",)
 
     def __init__(self):
         self.heard = []

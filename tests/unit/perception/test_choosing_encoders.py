@@ -30,7 +30,7 @@ class Redness:
     key = "redness:1"
     dim = 2
     size = 36
-    logit_scale = logit_bias = None
+    logit_scale = None
 
     def __init__(self, setup):
         self.setup = setup

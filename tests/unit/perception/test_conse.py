@@ -10,13 +10,13 @@ from drawings import KNOWN, as_frame
 
 from longtake.perception.conse import CONFIDENT, TOP, ConSE
 from longtake.perception.efficientnet import class_glosses
-from longtake.perception.encoders import image_text_encoder
+from longtake.perception.encoders import BuiltIns, open_image_text_encoder
 from longtake.perception.minilm import FEW, MeanPooling, MiniLM, bert_tokenizer
 
 
 @pytest.fixture(scope="module")
 def encoder(prepared_models) -> ConSE:
-    made = image_text_encoder("conse", prepared_models)
+    made = open_image_text_encoder("conse", BuiltIns(prepared_models))
     assert isinstance(made, ConSE)
     return made
 

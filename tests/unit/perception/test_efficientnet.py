@@ -31,7 +31,7 @@ def eyes(cache):
 
 @pytest.mark.parametrize("name", KNOWN)
 def test_a_drawing_is_tagged_as_what_it_shows(eyes, name):
-    (tags,) = eyes.tags([as_frame(KNOWN[name]())])
+    tags = best_tags(eyes.probabilities([as_frame(KNOWN[name]())])[0])
     assert tags[0].name == name
     assert tags[0].probability > 0.3
     assert len(tags) == 5
@@ -49,15 +49,12 @@ def test_probabilities_are_a_distribution(eyes):
     assert rows.sum() == pytest.approx(1, abs=1e-4)
 
 
-def test_the_middle_crop_does_not_see_the_edges_and_the_whole_frame_does(cache, eyes):
+def test_the_edges_of_a_wide_frame_are_seen(eyes):
     wide = np.full((360, 1280, 3), 128, np.uint8)
     wide[:, :360] = np.asarray(KNOWN["honeycomb"]().resize((360, 360)))
-    cropping = EfficientNetLite2(cache, fit="crop")
     plain = type(noise(1, 1))(0.0, np.full((360, 1280, 3), 128, np.uint8))
     frame = type(plain)(0.0, wide)
-    assert cropping.images([plain])[0] @ cropping.images([frame])[0] > 0.9999
     assert eyes.images([plain])[0] @ eyes.images([frame])[0] < 0.9
-    assert cropping.key != eyes.key
 
 
 def test_the_network_is_valid_onnx_with_every_weight_used(cache):

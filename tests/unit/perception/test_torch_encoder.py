@@ -7,7 +7,7 @@ import pytest
 import tinymodels
 
 from longtake.errors import MissingExtra, ModelError
-from longtake.perception.encoders import image_encoder
+from longtake.perception.encoders import BuiltIns, open_encoder
 from longtake.perception.torch_encoder import ALIGNED, align_hidden_layers, preprocessing
 from longtake.types import Frame
 
@@ -47,7 +47,7 @@ def test_an_incomplete_preprocessor_file_is_refused(tmp_path, broken):
 
 def test_a_folder_without_a_model_is_named(tmp_path):
     with pytest.raises(ModelError, match=r"config\.json cannot be read"):
-        image_encoder("transformers", tmp_path, folder=tmp_path / "nothing")
+        open_encoder("transformers", BuiltIns(tmp_path), folder=tmp_path / "nothing")
 
 
 def test_without_pytorch_the_extra_is_named(tmp_path):
@@ -56,7 +56,7 @@ def test_without_pytorch_the_extra_is_named(tmp_path):
     except ImportError:
         (tmp_path / "config.json").write_text("{}")
         with pytest.raises(MissingExtra, match=r"longtake\[gpu\]"):
-            image_encoder("transformers", tmp_path, folder=tmp_path)
+            open_encoder("transformers", BuiltIns(tmp_path), folder=tmp_path)
     else:
         pytest.skip("PyTorch is installed")
 
@@ -76,7 +76,7 @@ def pictures(count):
 
 
 def test_rows_are_unit_vectors_whatever_the_batch(folder, tmp_path):
-    encoder = image_encoder("transformers", tmp_path, folder=folder)
+    encoder = open_encoder("transformers", BuiltIns(tmp_path), folder=folder)
     rows = encoder.images(pictures(9))
     assert rows.shape == (9, 32)
     assert encoder.images([]).shape == (0, 32)
@@ -86,7 +86,7 @@ def test_rows_are_unit_vectors_whatever_the_batch(folder, tmp_path):
 
 
 def test_pictures_are_prepared_as_pillow_does(folder, tmp_path):
-    encoder = image_encoder("transformers", tmp_path, folder=folder)
+    encoder = open_encoder("transformers", BuiltIns(tmp_path), folder=folder)
     ours = encoder._prepared(pictures(4)).cpu().numpy()
     pillow = encoder.pixels.prepare(pictures(4))
     one_level = 1 / 255 / 0.5
@@ -102,12 +102,12 @@ def test_other_weights_have_another_key(folder, tmp_path):
         model.get_parameter(next(iter(dict(model.named_parameters())))).add_(1)
     other = write(tmp_path, SQUASH)
     model.save_pretrained(other)
-    first = image_encoder("transformers", tmp_path, folder=folder)
-    assert first.key != image_encoder("transformers", tmp_path, folder=other).key
+    first = open_encoder("transformers", BuiltIns(tmp_path), folder=folder)
+    assert first.key != open_encoder("transformers", BuiltIns(tmp_path), folder=other).key
 
 
 def test_aligned_layers_give_the_same_vectors(folder, tmp_path):
-    encoder = image_encoder("transformers", tmp_path, folder=folder)
+    encoder = open_encoder("transformers", BuiltIns(tmp_path), folder=folder)
     before = encoder.images(pictures(3))
     align_hidden_layers(encoder._model)
     shapes = {name: part.shape for name, part in encoder._model.named_parameters()}
@@ -117,7 +117,7 @@ def test_aligned_layers_give_the_same_vectors(folder, tmp_path):
 
 def test_aligned_layers_are_compiled_whole(folder, tmp_path):
     torch = pytest.importorskip("torch")
-    encoder = image_encoder("transformers", tmp_path, folder=folder)
+    encoder = open_encoder("transformers", BuiltIns(tmp_path), folder=folder)
     before = encoder.images(pictures(3))
     align_hidden_layers(encoder._model)
     # tracing is what can break; the code that a compiler makes of it is its own affair

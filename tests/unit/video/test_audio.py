@@ -8,9 +8,8 @@ from films import FILMS, pictures, x264
 
 from longtake.errors import MediaError
 from longtake.types import Segment
-from longtake.video.audio import RATE, audio_stream, listen
+from longtake.video.audio import RATE, listen
 from longtake.video.clip import write_film
-from longtake.video.container import open_container
 from longtake.video.video import Video
 
 BEEPS = (2.0, 5.5, 9.25)
@@ -86,8 +85,3 @@ def test_a_film_without_sound(film_folder):
     with pytest.raises(MediaError) as caught:
         heard(FILMS[0].make(film_folder))
     assert caught.value.problem == "no_audio"
-
-
-def test_an_unknown_language_lists_the_known_ones(beeps):
-    with open_container(beeps) as container, pytest.raises(MediaError, match="it has"):
-        audio_stream(beeps, container, "tlh")
