@@ -21,6 +21,9 @@ def module_cache(tmp_path_factory, lend_models):
 @pytest.fixture
 def shared_cache(module_cache, monkeypatch):
     """One index for all tests, since none of them is about indexing."""
+    # but nothing that was answered before: a reply from the cache is no call
+    for file in module_cache.rglob("replies.sqlite*"):
+        file.unlink()
     monkeypatch.setenv("LONGTAKE_CACHE", str(module_cache))
 
 
