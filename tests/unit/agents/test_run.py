@@ -25,7 +25,8 @@ def test_roles_and_team_share_one_budget() -> None:
 
 
 def test_a_budget_spent_before_any_answer_says_so_too() -> None:
-    run = Run({"llm": ScriptedChat([])}, budget=BudgetSettings(calls=0))
+    run = Run({"llm": ScriptedChat(["ok"])}, budget=BudgetSettings(calls=1))
+    run["llm"].complete(HELLO, Options())
     with pytest.raises(BudgetSpent) as raised:
         run["llm"].complete(HELLO, Options())
     assert settle(raised.value) == Answer(status="budget_spent")
