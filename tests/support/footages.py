@@ -50,14 +50,6 @@ class TestFootage(PlainFootage):
     def uniform(self, n, *, within=None, width=None):
         return self.at(self.times[sampling.uniform(len(self.times), n)].tolist())
 
-    def random(self, n, *, within=None, seed=0, width=None):
-        inside = (
-            self.times
-            if within is None
-            else self.times[(self.times >= within.start) & (self.times < within.end)]
-        )
-        return self.at(inside[sampling.random(len(inside), n, seed)].tolist())
-
     def embeddings(self):
         rows = np.zeros((len(self.times), len(self._words) + 1), np.float32)
         rows[:, -1] = 1.0

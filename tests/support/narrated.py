@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from longtake.algorithms import sampling
 from longtake.footage.plain import CaptionedFootage
 from longtake.llm.backend import Description
 from longtake.types import Frame, Line, Segment
@@ -32,20 +31,6 @@ class Narrated(CaptionedFootage):
         """Grey stand-ins with the right times."""
         return [Frame(float(time), np.full((28, 28, 3), 128, np.uint8)) for time in times]
 
-    def uniform(
-        self, n: int, *, within: Segment | None = None, width: int | None = None
-    ) -> list[Frame]:
-        """Evenly spaced stand-ins."""
-        times = self._within(within)
-        return self.at(times[sampling.uniform(len(times), n)].tolist(), width=width)
-
-    def random(
-        self, n: int, *, within: Segment | None = None, seed: int = 0, width: int | None = None
-    ) -> list[Frame]:
-        """Stand-ins at random moments."""
-        times = self._within(within)
-        return self.at(times[sampling.random(len(times), n, seed)].tolist(), width=width)
-
     def speech(self, within: Segment | None = None) -> list[Line]:
         """The narrator's lines."""
         lines = []
@@ -59,12 +44,6 @@ class Narrated(CaptionedFootage):
     def known_lines(self) -> tuple[list[Line], list[Line]]:
         """The narrator's lines; nothing is written on the screen."""
         return self.speech(), []
-
-    def _within(self, within: Segment | None) -> np.ndarray:
-        if within is None:
-            return self.times
-        inside = self.times[(self.times >= within.start) & (self.times < within.end)]
-        return inside if len(inside) else self.times[:1]
 
 
 class CaptionWitness:

@@ -1,4 +1,4 @@
-"""What a model is shown of a film, as slots of a prompt."""
+"""Asking a model for an answer: what it is shown, its guess, and the claims of an answer."""
 
 from __future__ import annotations
 
@@ -24,44 +24,6 @@ from longtake.prompts import Plain
 from longtake.tracing import events
 from longtake.types import Answer, Evidence, Frame, Question
 
-SPOKEN = 5
-"""Upper bound on speech rate, in words per second; used by estimates."""
-
-
-def length(footage: Footage) -> Plain:
-    """How long the film is."""
-    return Plain(clock(footage.duration))
-
-
-def shown_to(footage: Footage, look: Look) -> dict[str, Any]:
-    """The slots of a look: pictures, or captions where the footage has no pictures."""
-    return {"length": length(footage), "seen": captions_of(look), "frames": look.frames}
-
-
-def captions_of(look: Look) -> Any:
-    """The captions of a look as a slot; empty if there are pictures instead."""
-    return list(look.captions) or Plain("")
-
-
-def spoken_around(footage: Footage, rows: Sequence[int], most: int) -> LinesByDistance | Plain:
-    """What is said in the film, up to ``most`` words, preferring lines near the given moments.
-
-    Nothing is recognised for this: only lines that are already known are used. A model with a
-    small context is shown fewer lines, again the nearest.
-    """
-    lines = footage.known_lines()[0]
-    if not lines or most <= 0:
-        return Plain("")
-    return LinesByDistance(lines, [float(footage.times[row]) for row in rows]).within(most)
-
-
-def most_spoken(duration: float, most: int) -> int:
-    """The most words of subtitles in a prompt about a film of this length."""
-    return min(most, round(SPOKEN * duration))
-
-
-GREEDY = 0.1
-"""Temperatures up to this one choose the likeliest letter nearly always."""
 REPLY_OPTIONS = ("temperature", "max_tokens", "seed")
 """Keywords of :func:`~longtake.llm.structured.ask.ask` that are no slots of a prompt."""
 
@@ -149,10 +111,10 @@ def _in_words(
     slots: Mapping[str, Any],
 ) -> Guess:
     tell = ReasonedWords if reasoned else Words
-    said = ask(chat, prompt, tell, frames=frames, question=question, default=None, **slots)
-    if said is None:
+    reply = ask(chat, prompt, tell, frames=frames, question=question, default=None, **slots)
+    if reply is None:
         return Guess()
-    return Guess(None, said.answer.strip(), getattr(said, "reason", ""))
+    return Guess(None, reply.answer.strip(), getattr(reply, "reason", ""))
 
 
 def _choose(
@@ -177,8 +139,9 @@ def _choose(
 
 def _is_greedy(chat: Chat, slots: Mapping[str, Any]) -> bool:
     """Whether the likeliest letter is wanted; agents that are to differ draw theirs instead."""
-    asked = slots.get("temperature")
-    return (chat.card.options.temperature if asked is None else asked) <= GREEDY
+    temperature = slots.get("temperature")
+    # up to this temperature, the likeliest letter is drawn nearly always
+    return (chat.card.options.temperature if temperature is None else temperature) <= 0.1
 
 
 def letter_odds(
@@ -186,9 +149,9 @@ def letter_odds(
 ) -> dict[str, float]:
     """The probability of each option, from one token; empty if the endpoint does not tell."""
     instruction = prompts.load("shared/one_letter").render().user[0]
-    told = {name: value for name, value in slots.items() if name not in REPLY_OPTIONS}
-    told["question"] = question
-    messages = compose(chat, prompt, told, frames, instruction, 1)
+    prompt_slots = {name: value for name, value in slots.items() if name not in REPLY_OPTIONS}
+    prompt_slots["question"] = question
+    messages = compose(chat, prompt, prompt_slots, frames, instruction, 1)
     # the distribution itself is wanted, whatever the temperature
     options = Options(max_tokens=1, letters=tuple(question.letters), prompt=prompt)
     raw = chat.complete(messages, options).odds
@@ -221,8 +184,8 @@ def _permuted(
     for turn in range(number):
         shift = turn * len(question.options) // number
         turned = Question(question.text, _rotate(question.options, shift))
-        said = _choose(chat, prompt, turned, reasoned and not by_letter, frames, slots)
-        guesses.append(_turned_back(said, question, shift))
+        guessed = _choose(chat, prompt, turned, reasoned and not by_letter, frames, slots)
+        guesses.append(_turned_back(guessed, question, shift))
         for letter, odds in _as_odds(guesses[-1]).items():
             totals[letter] += odds
     return _decided(totals, [first, *guesses], prompt)
@@ -245,26 +208,26 @@ def _decided(totals: Mapping[str, float], guesses: Sequence[Guess], prompt: str)
     return Guess(best, "", reasons[0] if reasons else "", odds)
 
 
-def _as_odds(said: Guess) -> Mapping[str, float]:
+def _as_odds(guessed: Guess) -> Mapping[str, float]:
     """A guess as odds: those it came with, or one vote."""
-    if said.odds or said.choice is None:
-        return said.odds
-    return {said.choice: 1.0}
+    if guessed.odds or guessed.choice is None:
+        return guessed.odds
+    return {guessed.choice: 1.0}
 
 
 def _rotate(options: tuple[str, ...], shift: int) -> tuple[str, ...]:
     return options[shift:] + options[:shift]
 
 
-def _turned_back(said: Guess, question: Question, shift: int) -> Guess:
+def _turned_back(guessed: Guess, question: Question, shift: int) -> Guess:
     """A guess about rotated options, with the letters that people see."""
     letters = question.letters
     original = dict(zip(letters, _rotate(tuple(letters), shift), strict=True))
-    choice = None if said.choice is None else original[said.choice]
-    odds = {original[letter]: value for letter, value in said.odds.items()}
+    choice = None if guessed.choice is None else original[guessed.choice]
+    odds = {original[letter]: value for letter, value in guessed.odds.items()}
     # the reason may name letters of the rotated order
-    reason = said.reason if not shift else ""
-    return replace(said, choice=choice, odds=odds, reason=reason)
+    reason = guessed.reason if not shift else ""
+    return replace(guessed, choice=choice, odds=odds, reason=reason)
 
 
 def in_words(question: Question, choice: str | None, text: str) -> str:
@@ -277,6 +240,42 @@ def in_words(question: Question, choice: str | None, text: str) -> str:
 def option(question: Question, choice: str | None) -> str:
     """The text of the chosen option; empty if none is chosen."""
     return question.options[question.letters.index(choice)] if choice else ""
+
+
+SPOKEN = 5
+"""Upper bound on speech rate, in words per second; used by estimates."""
+
+
+def length(footage: Footage) -> Plain:
+    """How long the film is."""
+    return Plain(clock(footage.duration))
+
+
+def shown_to(footage: Footage, look: Look) -> dict[str, Any]:
+    """The slots of a look: pictures, or captions where the footage has no pictures."""
+    return {"length": length(footage), "seen": captions_of(look), "frames": look.frames}
+
+
+def captions_of(look: Look) -> Any:
+    """The captions of a look as a slot; empty if there are pictures instead."""
+    return list(look.captions) or Plain("")
+
+
+def spoken_around(footage: Footage, rows: Sequence[int], max_words: int) -> LinesByDistance | Plain:
+    """What is said in the film, up to ``most`` words, preferring lines near the given moments.
+
+    Nothing is recognised for this: only lines that are already known are used. A model with a
+    small context is shown fewer lines, again the nearest.
+    """
+    lines = footage.known_lines()[0]
+    if not lines or max_words <= 0:
+        return Plain("")
+    return LinesByDistance(lines, [float(footage.times[row]) for row in rows]).within(max_words)
+
+
+def most_spoken(duration: float, max_words: int) -> int:
+    """The most words of subtitles in a prompt about a film of this length."""
+    return min(max_words, round(SPOKEN * duration))
 
 
 # an end is followed by white space and a capital, digit or quote: not so in "2.5" and "e.g. a"

@@ -39,7 +39,7 @@ def signals(
     known, else its grade, its vote or its exit round. ``seconds`` is the length of the film.
     Signals that are zero are left out.
     """
-    found: dict[str, float] = {
+    values: dict[str, float] = {
         "stated": before.confidence or 0.0,
         "silent": before.confidence is None,
         "not_credible": before.status == "not_credible",
@@ -52,7 +52,7 @@ def signals(
         kind(question.text): True,
         LENGTH: doublings(seconds),
     }
-    return {name: round(float(value), 4) for name, value in found.items() if value}
+    return {name: round(float(value), 4) for name, value in values.items() if value}
 
 
 def doublings(seconds: float) -> float:
@@ -60,16 +60,20 @@ def doublings(seconds: float) -> float:
     return min(LONGEST, max(SHORTEST, math.log2(max(1.0, seconds) / 3600)))
 
 
-def weighed(found: Mapping[str, float]) -> dict[str, float]:
+def weighed(signals_by_name: Mapping[str, float]) -> dict[str, float]:
     """The signals as a calibration weighs them: those of :data:`BY_KIND` also by kind.
 
     Support for "Who leaves?" says more than support for "How many leave?".
     """
-    told = dict(found)
-    for asked in (*KINDS, PLAIN):
-        if asked in found:
-            told |= {f"{asked} {name}": found[name] for name in BY_KIND if name in found}
-    return told
+    all_signals = dict(signals_by_name)
+    for question_kind in (*KINDS, PLAIN):
+        if question_kind in signals_by_name:
+            all_signals |= {
+                f"{question_kind} {name}": signals_by_name[name]
+                for name in BY_KIND
+                if name in signals_by_name
+            }
+    return all_signals
 
 
 def ending(chance: float, kind: str) -> dict[str, float]:

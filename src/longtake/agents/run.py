@@ -1,8 +1,9 @@
-"""Ends work on time, whatever it is doing.
+"""The run of a method on one question: its models, its budget, its end.
 
-Work checks its flag in every loop, but one loaded model or one minute of speech takes seconds of
-native code. Work that can be ended therefore has a thread of its own. If it has not ended shortly
-after its time, the thread is left behind: it ends by itself at its next check.
+Work checks its stop flag in every loop, but one loaded model or one minute of speech takes seconds
+of native code. Work that can be ended therefore has a thread of its own (:func:`on_time`). If it
+has not ended shortly after its time, the thread is left behind: it ends by itself at its next
+check.
 """
 
 from __future__ import annotations
@@ -26,72 +27,8 @@ from longtake.llm.middleware import Budgeted, Middleware, Traced
 from longtake.tracing import events
 from longtake.types import Answer, Line, Segment, Usage
 
-R = TypeVar("R")
-POLL = 0.05
-"""Seconds between two looks at the clock."""
-GRACE = 0.4
-"""Seconds that work has to end by itself, with an answer of its own."""
-
-
-def on_time(act: Callable[[], R], ledger: Ledger, stop: Stop, *, apart: bool) -> R:
-    """The result of ``act``; raises the error of ``stop`` if it is set or the time is up.
-
-    ``apart`` says whether the work gets a thread of its own, without which it ends only where it
-    checks its flag.
-    """
-    if not apart:
-        with stop.in_force():
-            return act()
-    work = _Work(act, stop)
-    try:
-        while not work.done.wait(POLL):
-            limit = ledger.limits.seconds
-            if limit is not None and ledger.elapsed() >= limit:
-                stop.set(ledger.out_of_time)
-            if stop.is_set:
-                break
-        if not work.done.wait(GRACE):
-            leave_behind(work.thread)
-            stop.check()
-    except BaseException:
-        # Ctrl-C, for one: what the thread does is no longer wanted
-        stop.set()
-        raise
-    return work.result()
-
-
-class _Work(Generic[R]):
-    """A function on a thread of its own, with the caller's trace, prompts and step."""
-
-    def __init__(self, act: Callable[[], R], stop: Stop) -> None:
-        self.done = threading.Event()
-        self._act, self._stop = act, stop
-        self._results: list[R] = []
-        self._failure: BaseException | None = None
-        context = contextvars.copy_context()
-        # a daemon, so that the process can end before it does
-        self.thread = threading.Thread(
-            target=context.run, args=(self._run,), name="longtake-run", daemon=True
-        )
-        self.thread.start()
-
-    def _run(self) -> None:
-        try:
-            with self._stop.in_force():
-                self._results.append(self._act())
-        except BaseException as error:  # noqa: BLE001 - raised again in the waiting thread
-            self._failure = error
-        finally:
-            self.done.set()
-
-    def result(self) -> R:
-        """What the function returned; raises what it raised."""
-        if self._failure is not None:
-            raise self._failure
-        return self._results[0]
-
-
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -235,57 +172,6 @@ def _refuse_unpriced(chats: Sequence[Chat], limits: BudgetSettings) -> None:
         )
 
 
-DESCRIBING = ("caption", "description", "observation", "findings")
-"""Fields of replies that say what pictures show."""
-
-
-class Notebook:
-    """What models told about pictures, in the order in which they did, and every reply."""
-
-    def __init__(self) -> None:
-        self._lines: dict[Line, None] = {}
-        self._replies: dict[str, Reply] = {}
-        self._lock = threading.Lock()  # stages ask from several threads
-
-    @property
-    def lines(self) -> list[Line]:
-        """Everything noted, in time order, each once."""
-        with self._lock:
-            return sorted(self._lines, key=lambda line: line.segment)
-
-    def known(self, key: str) -> Reply | None:
-        """The reply to the same request, if it was made before."""
-        with self._lock:
-            return self._replies.get(key)
-
-    def keep(self, key: str, messages: Sequence[Message], reply: Reply) -> None:
-        """Remember a reply, and what it says about the pictures of its request."""
-        times = [image.time for image in images(messages)]
-        told = _descriptions(reply.text, Segment(min(times), max(times))) if times else []
-        with self._lock:
-            self._replies[key] = reply
-            self._lines.update(dict.fromkeys(told))
-
-
-class NotingChat(Middleware):
-    """A model whose replies go to a notebook, and which is not asked the same twice."""
-
-    def __init__(self, inner: Chat, notebook: Notebook) -> None:
-        super().__init__(inner)
-        self._notebook = notebook
-
-    def complete(self, messages: Sequence[Message], options: Options) -> Reply:
-        """Look into the notebook first, ask second."""
-        key = request_hash(self.card, messages, options)
-        known = None if options.temperature else self._notebook.known(key)
-        if known is not None:
-            events.note("asked_before", prompt=options.prompt)
-            return replace(known, usage=Usage(), cached=True)
-        reply = self.inner.complete(messages, options)
-        self._notebook.keep(key, messages, reply)
-        return reply
-
-
 class StageRun(Run):
     """A run inside a run: the same models, budget and seed; its own proposals and usage."""
 
@@ -332,6 +218,57 @@ def subtract(after: Usage, before: Usage) -> Usage:
     )
 
 
+class NotingChat(Middleware):
+    """A model whose replies go to a notebook, and which is not asked the same twice."""
+
+    def __init__(self, inner: Chat, notebook: Notebook) -> None:
+        super().__init__(inner)
+        self._notebook = notebook
+
+    def complete(self, messages: Sequence[Message], options: Options) -> Reply:
+        """Look into the notebook first, ask second."""
+        key = request_hash(self.card, messages, options)
+        known = None if options.temperature else self._notebook.known(key)
+        if known is not None:
+            events.note("asked_before", prompt=options.prompt)
+            return replace(known, usage=Usage(), cached=True)
+        reply = self.inner.complete(messages, options)
+        self._notebook.keep(key, messages, reply)
+        return reply
+
+
+DESCRIBING = ("caption", "description", "observation", "findings")
+"""Fields of replies that say what pictures show."""
+
+
+class Notebook:
+    """What models told about pictures, in the order in which they did, and every reply."""
+
+    def __init__(self) -> None:
+        self._lines: dict[Line, None] = {}
+        self._replies: dict[str, Reply] = {}
+        self._lock = threading.Lock()  # stages ask from several threads
+
+    @property
+    def lines(self) -> list[Line]:
+        """Everything noted, in time order, each once."""
+        with self._lock:
+            return sorted(self._lines, key=lambda line: line.segment)
+
+    def known(self, key: str) -> Reply | None:
+        """The reply to the same request, if it was made before."""
+        with self._lock:
+            return self._replies.get(key)
+
+    def keep(self, key: str, messages: Sequence[Message], reply: Reply) -> None:
+        """Remember a reply, and what it says about the pictures of its request."""
+        times = [image.time for image in images(messages)]
+        descriptions = _descriptions(reply.text, Segment(min(times), max(times))) if times else []
+        with self._lock:
+            self._replies[key] = reply
+            self._lines.update(dict.fromkeys(descriptions))
+
+
 def _descriptions(reply: str, shown: Segment) -> list[Line]:
     """What a reply in JSON says about pictures; other replies are left alone."""
     try:
@@ -363,3 +300,63 @@ def _named(value: Mapping[str, Any], shown: Segment) -> Segment:
         return shown
     inside = shown.start <= start <= end <= shown.end + 1
     return Segment(start, end) if inside else shown
+
+
+def on_time(act: Callable[[], R], ledger: Ledger, stop: Stop, *, apart: bool) -> R:
+    """The result of ``act``; raises the error of ``stop`` if it is set or the time is up.
+
+    ``apart`` says whether the work gets a thread of its own, without which it ends only where it
+    checks its flag.
+    """
+    if not apart:
+        with stop.in_force():
+            return act()
+    work = _Work(act, stop)
+    try:
+        # often enough that nobody notices the delay
+        while not work.done.wait(0.05):
+            limit = ledger.limits.seconds
+            if limit is not None and ledger.elapsed() >= limit:
+                stop.set(ledger.out_of_time)
+            if stop.is_set:
+                break
+        # work has a moment to end by itself, with an answer of its own
+        if not work.done.wait(0.4):
+            leave_behind(work.thread)
+            stop.check()
+    except BaseException:
+        # Ctrl-C, for one: what the thread does is no longer wanted
+        stop.set()
+        raise
+    return work.result()
+
+
+class _Work(Generic[R]):
+    """A function on a thread of its own, with the caller's trace, prompts and step."""
+
+    def __init__(self, act: Callable[[], R], stop: Stop) -> None:
+        self.done = threading.Event()
+        self._act, self._stop = act, stop
+        self._results: list[R] = []
+        self._failure: BaseException | None = None
+        context = contextvars.copy_context()
+        # a daemon, so that the process can end before it does
+        self.thread = threading.Thread(
+            target=context.run, args=(self._run,), name="longtake-run", daemon=True
+        )
+        self.thread.start()
+
+    def _run(self) -> None:
+        try:
+            with self._stop.in_force():
+                self._results.append(self._act())
+        except BaseException as error:  # noqa: BLE001 - raised again in the waiting thread
+            self._failure = error
+        finally:
+            self.done.set()
+
+    def result(self) -> R:
+        """What the function returned; raises what it raised."""
+        if self._failure is not None:
+            raise self._failure
+        return self._results[0]

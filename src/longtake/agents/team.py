@@ -89,10 +89,10 @@ def open_team(
             member.model, describer=describer, replies=replies, channels=member.channels
         )
         chat = with_capabilities(chat, permutations, discover=discover)
-        own = chat.card.options
-        temperature = own.temperature if member.temperature is None else member.temperature
-        tokens = own.max_tokens if member.max_new_tokens is None else member.max_new_tokens
-        options = replace(own, temperature=temperature, max_tokens=tokens)
+        defaults = chat.card.options
+        temperature = defaults.temperature if member.temperature is None else member.temperature
+        tokens = defaults.max_tokens if member.max_new_tokens is None else member.max_new_tokens
+        options = replace(defaults, temperature=temperature, max_tokens=tokens)
         chat = Carded(chat, replace(chat.card, options=options))
         agents.append(
             Agent(member.name, chat, member.channels, member.temperature, member.max_new_tokens)

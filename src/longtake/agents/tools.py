@@ -114,16 +114,16 @@ def use_tools(
 ) -> M | T:
     """The model's typed reply after at most ``turns`` tool calls, one at a time."""
     form = ReplyForm.of(reply, slots)
-    own = chat.card.options
-    tokens = own.max_tokens if max_tokens is None else max_tokens
-    options = replace(own, max_tokens=tokens, prompt=prompt, schema=None, tools=())
+    defaults = chat.card.options
+    tokens = defaults.max_tokens if max_tokens is None else max_tokens
+    options = replace(defaults, max_tokens=tokens, prompt=prompt, schema=None, tools=())
     messages = compose(chat, prompt, slots, frames, form.instruction, tokens)
     loop = _Loop(chat, {one.name: one for one in tools}, options, turns)
     try:
-        said = loop.native(list(messages))
+        conversation = loop.native(list(messages))
     except Unsupported:
-        said = loop.in_words(list(messages))
-    messages, last = said
+        conversation = loop.in_words(list(messages))
+    messages, last = conversation
     if last is not None:
         try:
             return form.read(last)  # type: ignore[no-any-return]
@@ -165,8 +165,8 @@ class _Loop:
 
     def in_words(self, messages: list[Message]) -> tuple[list[Message], Reply | None]:
         listed = "\n".join(_in_words(one.spec) for one in self.tools.values())
-        told = prompts.load("shared/tools").render(tools=Plain(listed), turns=self.turns)
-        messages[0] = say("system", f"{messages[0].text}\n\n{told.user[0]}")
+        described = prompts.load("shared/tools").render(tools=Plain(listed), turns=self.turns)
+        messages[0] = say("system", f"{messages[0].text}\n\n{described.user[0]}")
         for _ in range(self.turns):
             reply = self.chat.complete(messages, self.options)
             call = _call_in(reply.text)
@@ -220,10 +220,10 @@ def _call_in(text: str) -> ToolCall | None:
     A reply may quote a call that the film shows, so only a reply that is nothing else counts.
     """
     try:
-        found = [one for one in objects(text) if isinstance(one.value.get("tool"), str)]
+        calls = [one for one in objects(text) if isinstance(one.value.get("tool"), str)]
     except NotJson:
         return None
-    if not found:
+    if not calls:
         return None
     fenced = _FENCED.fullmatch(text.strip())
     try:

@@ -1,4 +1,14 @@
-"""Gives cited moments the time that they last."""
+"""Checks an answer against the film: one more call, and citations that support the answer.
+
+::
+
+    1  candidates ← cited moments, moments the reason names, and the lines and pictures closest to
+       question and answer, as many as a tenth of the method's tokens pays for
+    2  a model marks those that support and those that contradict the answer
+    3  some support it: these are its citations, each as long as what it shows
+    4  some contradict it: the question is asked once more, with these
+    5  otherwise the answer has no citations and half its confidence
+"""
 
 from __future__ import annotations
 
@@ -25,39 +35,6 @@ from longtake.prompts import Plain, phrase
 from longtake.tracing.events import note, step
 from longtake.types import GIVEN, Answer, Evidence, Frame, Line, Question, Segment
 
-REACH = 30
-"""Moments on either side in which the same caption counts as the same moment."""
-
-
-def with_extent(evidence: Evidence, footage: Footage) -> Evidence:
-    """Evidence that lasts as long as what it shows: a moment is cited as its step of the grid.
-
-    A caption lasts as long as it stays the same. What has a length already keeps it.
-    """
-    times = footage.times
-    if evidence.segment.duration > 0 or not len(times):
-        return evidence
-    row = int(np.searchsorted(times, evidence.segment.start, side="right")) - 1
-    first = last = max(0, row)
-    if "captions" in footage.has:
-        first, last = _same_caption(footage, first)
-    end = float(times[last + 1]) if last + 1 < len(times) else footage.duration
-    start = min(float(times[first]), evidence.segment.start)
-    return replace(evidence, segment=Segment(start, max(start, end)))
-
-
-def _same_caption(footage: Footage, row: int) -> tuple[int, int]:
-    """The first and last row around a row whose captions are the same as its own."""
-    low, high = max(0, row - REACH), min(len(footage.times), row + REACH + 1)
-    captions = footage.captions(footage.times[low:high].tolist())
-    first = last = row
-    while first > low and captions[first - 1 - low] == captions[row - low]:
-        first -= 1
-    while last + 1 < high and captions[last + 1 - low] == captions[row - low]:
-        last += 1
-    return first, last
-
-
 SHARE = 0.06
 """Share of the method's tokens that the check may use; with its prompt it stays under a tenth."""
 LEAST_TOKENS = 300
@@ -70,9 +47,199 @@ FROM_LINES, FROM_PICTURES = 8, 12
 """Candidates that the index adds: lines said, shown or described, and pictures."""
 APART = 3.0
 """Seconds between two candidates; closer ones show the same moment."""
-ALIKE = 0.02
-"""Moments whose cosines differ by no more are equally close, as far as the index can tell."""
+OVERLAP = 0.8
+"""Share of the answer's letters that a line must hold to support it without a model."""
+REACH = 30
+"""Moments on either side in which the same caption counts as the same moment."""
 _CLOCK = re.compile(rf"\b{CLOCK}\b")
+
+
+class Marks(BaseModel):
+    """Which moments support an answer, and which contradict it."""
+
+    supports: list[int] = Field(description="numbers of the moments that support the answer")
+    contradicts: list[int] = Field(description="numbers of the moments that contradict the answer")
+
+
+@dataclass(frozen=True)
+class Checked:
+    """An answer after the check, and what the check found."""
+
+    answer: Answer
+    done: bool = False
+    """Whether it was carried out; if not, the answer is as it was and the rest says nothing."""
+    supports: int = 0
+    """Moments that support the answer."""
+    contradicts: int = 0
+    """Moments that contradict it."""
+    changed: bool = False
+    """Whether the answer was reconsidered and is another one now."""
+
+
+def verify(answer: Answer, footage: Footage, question: Question, run: Run) -> Answer:
+    """The answer with verified citations; as it was if there is nothing to check or no budget."""
+    return check(answer, footage, question, run).answer
+
+
+def check(answer: Answer, footage: Footage, question: Question, run: Run) -> Checked:
+    """The same, with what the check found."""
+    if answer.status not in GIVEN or not (answer.choice or answer.text):
+        return Checked(answer)
+    with step("verify"):
+        try:
+            return _checked(answer, footage, question, run)
+        except BudgetSpent as spent:
+            note("not_verified", why=str(spent))
+        except ModelError as error:
+            # the answer was paid for: a failing check must not lose it
+            note("not_verified", why=str(error))
+    return Checked(answer)
+
+
+def _checked(answer: Answer, footage: Footage, question: Question, run: Run) -> Checked:
+    proposed = in_words(question, answer.choice, answer.text)
+    proposal = Proposal(question.text, option(question, answer.choice) or answer.text)
+    chat, sees = verifier(run)
+    lines = ranked_lines(footage, proposal.text)
+    candidates = gather(answer, footage, proposal, lines, pictures=sees)  # 1
+    candidates = affordable(candidates, chat, run)
+    if chat is not None and is_aimless(candidates, answer, footage):
+        candidates = redirected(candidates, likeliest(footage, proposal, lines), chat.card, run)
+    if not candidates:
+        return Checked(unsupported(answer), done=True)
+    listed = [*candidates, *decoy(lines, candidates)]
+    marks = None if chat is None else mark(chat, footage, question, proposed, listed)  # 2
+    if marks is not None and len(candidates) + 1 in marks.supports:
+        note("marks_rejected", why="a moment without relation was marked as support")
+        marks = None
+    if marks is None:
+        note("verified_by_overlap", candidates=len(candidates))
+        marks = by_overlap(answer.text or proposed, candidates)
+    elif not (marks.supports or marks.contradicts):
+        marks = Marks(supports=stating(proposal, candidates), contradicts=[])
+    supporting = _numbered(candidates, marks.supports)
+    against = _numbered(candidates, [n for n in marks.contradicts if n not in marks.supports])
+    note("verified", candidates=len(candidates), supports=len(supporting), contradicts=len(against))
+    checked = Checked(answer, True, len(supporting), len(against))
+    if supporting:  # 3
+        cited = [with_extent(each.evidence, footage) for each in supporting]
+        return replace(checked, answer=replace(answer, evidence=tuple(cited)))
+    if against and chat is not None:  # 4
+        again = reconsider(answer, chat, footage, question, against)
+        return replace(checked, answer=again, changed=again.status != "unsupported")
+    return replace(checked, answer=unsupported(answer))  # 5
+
+
+def verifier(run: Run) -> tuple[Chat | None, bool]:
+    """The model that checks, and whether it can be shown pictures.
+
+    A model in the role ``vlm`` sees by definition; others only if their card says so.
+    """
+    if "vlm" in run:
+        return run["vlm"], True
+    if "llm" in run:
+        return run["llm"], run["llm"].card.vision is True
+    if run.team:
+        return run.team[0].chat, run.team[0].chat.card.vision is not False
+    return None, False
+
+
+def mark(
+    chat: Chat, footage: Footage, question: Question, proposed: str, candidates: Sequence[Candidate]
+) -> Marks | None:
+    """The model's marks; ``None`` if it fails or they cannot be read."""
+    try:
+        return ask(
+            chat,
+            "shared/verify",
+            Marks,
+            default=None,
+            frames=[each.frame for each in candidates if each.frame is not None],
+            question=question,
+            length=Plain(clock(footage.duration)),
+            proposed=phrase("shared", "proposed_answer", answer=proposed),
+            moments=numbered(candidates),
+        )
+    except ModelError as error:
+        # what nobody judged is not cited: the overlap of words decides instead
+        note("not_judged", why=str(error))
+        return None
+
+
+def reconsider(
+    answer: Answer, chat: Chat, footage: Footage, question: Question, against: Sequence[Candidate]
+) -> Answer:
+    """The question once more, with what contradicts the answer; an event names the outcome."""
+    proposed = in_words(question, answer.choice, answer.text)
+    try:
+        guessed = guess(
+            chat,
+            "shared/reconsider",
+            question,
+            frames=[each.frame for each in against if each.frame is not None],
+            length=Plain(clock(footage.duration)),
+            proposed=phrase("shared", "answer_so_far", answer=proposed),
+            moments=numbered(against),
+        )
+    except ModelError as error:
+        note("not_judged", why=str(error))
+        return unsupported(answer)
+    again = in_words(question, guessed.choice, guessed.text)
+    changed = not guessed.abstained and again != proposed
+    note("reconsidered", before=proposed, after=again, changed=changed)
+    if not changed:
+        return unsupported(answer)
+    evidence = [with_extent(each.evidence, footage) for each in against]
+    return guessed.as_answer(evidence=evidence)
+
+
+def by_overlap(proposed: str, candidates: Sequence[Candidate]) -> Marks:
+    """Marks without a model: a line supports an answer whose words it holds."""
+    supports = []
+    for number, candidate in enumerate(candidates, start=1):
+        if passages.match(proposed, candidate.evidence.text) >= OVERLAP:
+            supports.append(number)
+    return Marks(supports=supports, contradicts=[])
+
+
+def stating(proposal: Proposal, candidates: Sequence[Candidate]) -> list[int]:
+    """The candidates whose text plainly states the answer to the question.
+
+    A model that is shown many moments overlooks some. A line needs no judgement if it holds the
+    whole answer and every word of the question that any of the candidates holds.
+    """
+    texts = [lexical.lemmas([candidate.evidence.text]) for candidate in candidates]
+    answer = lexical.lemmas([proposal.answer])
+    in_question = lexical.lemmas([proposal.question]) - answer
+    in_question &= frozenset().union(*texts)
+    if not answer or not in_question:
+        return []  # a line that only holds the answer may be about something else
+    return [number for number, text in enumerate(texts, start=1) if answer | in_question <= text]
+
+
+def unsupported(answer: Answer) -> Answer:
+    """The answer without citations: a wrong citation is worse than none."""
+    confidence = None if answer.confidence is None else answer.confidence / 2
+    return replace(answer, evidence=(), confidence=confidence, status="unsupported")
+
+
+def _numbered(candidates: Sequence[Candidate], numbers: Sequence[int]) -> list[Candidate]:
+    """The candidates with these numbers, as ordered by the model; other numbers name nothing."""
+    valid = [number for number in dict.fromkeys(numbers) if 1 <= number <= len(candidates)]
+    return [candidates[number - 1] for number in valid]
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A question with the answer to be checked."""
+
+    question: str
+    answer: str
+
+    @property
+    def text(self) -> str:
+        """Both in a row."""
+        return f"{self.question} {self.answer}"
 
 
 @dataclass(frozen=True)
@@ -97,19 +264,6 @@ class Candidate:
     def line(self) -> Line:
         """How the model reads about it."""
         return Line(self.evidence.segment, self.evidence.text or phrase("shared", "picture_below"))
-
-
-@dataclass(frozen=True)
-class Proposal:
-    """A question with the answer to be checked."""
-
-    question: str
-    answer: str
-
-    @property
-    def text(self) -> str:
-        """Both in a row."""
-        return f"{self.question} {self.answer}"
 
 
 def gather(
@@ -140,6 +294,19 @@ def gather(
         if len(chosen) == MOST:
             break
     return chosen
+
+
+def _candidate(
+    evidence: Evidence, footage: Footage, pictures: bool, proposal: Proposal
+) -> Candidate | None:
+    sees = pictures and "pictures" in footage.has
+    # what a sign says is told by its text; on what it stands, only by the picture
+    if evidence.text and not (sees and _is_quoted(proposal, evidence)):
+        return Candidate(evidence)
+    if not sees:
+        return None  # nothing to judge it by
+    (frame,) = footage.at([evidence.segment.middle])
+    return Candidate(evidence, frame)
 
 
 def named_in(reason: str, footage: Footage) -> list[Evidence]:
@@ -276,19 +443,6 @@ def numbered(candidates: Sequence[Candidate]) -> list[str]:
     ]
 
 
-def _candidate(
-    evidence: Evidence, footage: Footage, pictures: bool, proposal: Proposal
-) -> Candidate | None:
-    sees = pictures and "pictures" in footage.has
-    # what a sign says is told by its text; on what it stands, only by the picture
-    if evidence.text and not (sees and _is_quoted(proposal, evidence)):
-        return Candidate(evidence)
-    if not sees:
-        return None  # nothing to judge it by
-    (frame,) = footage.at([evidence.segment.middle])
-    return Candidate(evidence, frame)
-
-
 def _is_quoted(proposal: Proposal, evidence: Evidence) -> bool:
     """Whether the answer stands on the screen at that moment."""
     on_screen = evidence.source == "onscreen"
@@ -297,7 +451,8 @@ def _is_quoted(proposal: Proposal, evidence: Evidence) -> bool:
 
 def _alike(one: Evidence, other: Evidence) -> bool:
     """Whether two moments are equally close to what was searched."""
-    return abs((one.score or 0.0) - (other.score or 0.0)) <= ALIKE
+    # the index cannot tell closer cosines apart
+    return abs((one.score or 0.0) - (other.score or 0.0)) <= 0.02
 
 
 def _middle(segment: Segment) -> Segment:
@@ -331,180 +486,30 @@ def _peaks(
     return peaks
 
 
-OVERLAP = 0.8
-"""Share of the answer's letters that a line must hold to support it without a model."""
+def with_extent(evidence: Evidence, footage: Footage) -> Evidence:
+    """Evidence that lasts as long as what it shows: a moment is cited as its step of the grid.
 
-
-class Marks(BaseModel):
-    """Which moments support an answer, and which contradict it."""
-
-    supports: list[int] = Field(description="numbers of the moments that support the answer")
-    contradicts: list[int] = Field(description="numbers of the moments that contradict the answer")
-
-
-@dataclass(frozen=True)
-class Checked:
-    """An answer after the check, and what the check found."""
-
-    answer: Answer
-    done: bool = False
-    """Whether it was carried out; if not, the answer is as it was and the rest says nothing."""
-    supports: int = 0
-    """Moments that support the answer."""
-    contradicts: int = 0
-    """Moments that contradict it."""
-    changed: bool = False
-    """Whether the answer was reconsidered and is another one now."""
-
-
-def verify(answer: Answer, footage: Footage, question: Question, run: Run) -> Answer:
-    """The answer with verified citations; as it was if there is nothing to check or no budget."""
-    return check(answer, footage, question, run).answer
-
-
-def check(answer: Answer, footage: Footage, question: Question, run: Run) -> Checked:
-    """The same, with what the check found."""
-    if answer.status not in GIVEN or not (answer.choice or answer.text):
-        return Checked(answer)
-    with step("verify"):
-        try:
-            return _checked(answer, footage, question, run)
-        except BudgetSpent as spent:
-            note("not_verified", why=str(spent))
-        except ModelError as error:
-            # the answer was paid for: a failing check must not lose it
-            note("not_verified", why=str(error))
-    return Checked(answer)
-
-
-def _checked(answer: Answer, footage: Footage, question: Question, run: Run) -> Checked:
-    proposed = in_words(question, answer.choice, answer.text)
-    proposal = Proposal(question.text, option(question, answer.choice) or answer.text)
-    chat, sees = verifier(run)
-    lines = ranked_lines(footage, proposal.text)
-    candidates = gather(answer, footage, proposal, lines, pictures=sees)  # 1
-    candidates = affordable(candidates, chat, run)
-    if chat is not None and is_aimless(candidates, answer, footage):
-        candidates = redirected(candidates, likeliest(footage, proposal, lines), chat.card, run)
-    if not candidates:
-        return Checked(unsupported(answer), done=True)
-    listed = [*candidates, *decoy(lines, candidates)]
-    marks = None if chat is None else mark(chat, footage, question, proposed, listed)  # 2
-    if marks is not None and len(candidates) + 1 in marks.supports:
-        note("marks_rejected", why="a moment without relation was marked as support")
-        marks = None
-    if marks is None:
-        note("verified_by_overlap", candidates=len(candidates))
-        marks = by_overlap(answer.text or proposed, candidates)
-    elif not (marks.supports or marks.contradicts):
-        marks = Marks(supports=stating(proposal, candidates), contradicts=[])
-    supporting = _numbered(candidates, marks.supports)
-    against = _numbered(candidates, [n for n in marks.contradicts if n not in marks.supports])
-    note("verified", candidates=len(candidates), supports=len(supporting), contradicts=len(against))
-    checked = Checked(answer, True, len(supporting), len(against))
-    if supporting:  # 3
-        cited = [with_extent(each.evidence, footage) for each in supporting]
-        return replace(checked, answer=replace(answer, evidence=tuple(cited)))
-    if against and chat is not None:  # 4
-        again = reconsider(answer, chat, footage, question, against)
-        return replace(checked, answer=again, changed=again.status != "unsupported")
-    return replace(checked, answer=unsupported(answer))  # 5
-
-
-def verifier(run: Run) -> tuple[Chat | None, bool]:
-    """The model that checks, and whether it can be shown pictures.
-
-    A model in the role ``vlm`` sees by definition; others only if their card says so.
+    A caption lasts as long as it stays the same. What has a length already keeps it.
     """
-    if "vlm" in run:
-        return run["vlm"], True
-    if "llm" in run:
-        return run["llm"], run["llm"].card.vision is True
-    if run.team:
-        return run.team[0].chat, run.team[0].chat.card.vision is not False
-    return None, False
+    times = footage.times
+    if evidence.segment.duration > 0 or not len(times):
+        return evidence
+    row = int(np.searchsorted(times, evidence.segment.start, side="right")) - 1
+    first = last = max(0, row)
+    if "captions" in footage.has:
+        first, last = _same_caption(footage, first)
+    end = float(times[last + 1]) if last + 1 < len(times) else footage.duration
+    start = min(float(times[first]), evidence.segment.start)
+    return replace(evidence, segment=Segment(start, max(start, end)))
 
 
-def mark(
-    chat: Chat, footage: Footage, question: Question, proposed: str, candidates: Sequence[Candidate]
-) -> Marks | None:
-    """The model's marks; ``None`` if it fails or they cannot be read."""
-    try:
-        return ask(
-            chat,
-            "shared/verify",
-            Marks,
-            default=None,
-            frames=[each.frame for each in candidates if each.frame is not None],
-            question=question,
-            length=Plain(clock(footage.duration)),
-            proposed=phrase("shared", "proposed_answer", answer=proposed),
-            moments=numbered(candidates),
-        )
-    except ModelError as error:
-        # what nobody judged is not cited: the overlap of words decides instead
-        note("not_judged", why=str(error))
-        return None
-
-
-def reconsider(
-    answer: Answer, chat: Chat, footage: Footage, question: Question, against: Sequence[Candidate]
-) -> Answer:
-    """The question once more, with what contradicts the answer; an event names the outcome."""
-    proposed = in_words(question, answer.choice, answer.text)
-    try:
-        said = guess(
-            chat,
-            "shared/reconsider",
-            question,
-            frames=[each.frame for each in against if each.frame is not None],
-            length=Plain(clock(footage.duration)),
-            proposed=phrase("shared", "answer_so_far", answer=proposed),
-            moments=numbered(against),
-        )
-    except ModelError as error:
-        note("not_judged", why=str(error))
-        return unsupported(answer)
-    again = in_words(question, said.choice, said.text)
-    changed = not said.abstained and again != proposed
-    note("reconsidered", before=proposed, after=again, changed=changed)
-    if not changed:
-        return unsupported(answer)
-    evidence = [with_extent(each.evidence, footage) for each in against]
-    return said.as_answer(evidence=evidence)
-
-
-def by_overlap(proposed: str, candidates: Sequence[Candidate]) -> Marks:
-    """Marks without a model: a line supports an answer whose words it holds."""
-    supports = []
-    for number, candidate in enumerate(candidates, start=1):
-        if passages.match(proposed, candidate.evidence.text) >= OVERLAP:
-            supports.append(number)
-    return Marks(supports=supports, contradicts=[])
-
-
-def stating(proposal: Proposal, candidates: Sequence[Candidate]) -> list[int]:
-    """The candidates whose text plainly states the answer to the question.
-
-    A model that is shown many moments overlooks some. A line needs no judgement if it holds the
-    whole answer and every word of the question that any of the candidates holds.
-    """
-    texts = [lexical.lemmas([candidate.evidence.text]) for candidate in candidates]
-    answer = lexical.lemmas([proposal.answer])
-    asked = lexical.lemmas([proposal.question]) - answer
-    asked &= frozenset().union(*texts)
-    if not answer or not asked:
-        return []  # a line that only holds the answer may be about something else
-    return [number for number, text in enumerate(texts, start=1) if answer | asked <= text]
-
-
-def unsupported(answer: Answer) -> Answer:
-    """The answer without citations: a wrong citation is worse than none."""
-    confidence = None if answer.confidence is None else answer.confidence / 2
-    return replace(answer, evidence=(), confidence=confidence, status="unsupported")
-
-
-def _numbered(candidates: Sequence[Candidate], numbers: Sequence[int]) -> list[Candidate]:
-    """The candidates with these numbers, as ordered by the model; other numbers name nothing."""
-    valid = [number for number in dict.fromkeys(numbers) if 1 <= number <= len(candidates)]
-    return [candidates[number - 1] for number in valid]
+def _same_caption(footage: Footage, row: int) -> tuple[int, int]:
+    """The first and last row around a row whose captions are the same as its own."""
+    low, high = max(0, row - REACH), min(len(footage.times), row + REACH + 1)
+    captions = footage.captions(footage.times[low:high].tolist())
+    first = last = row
+    while first > low and captions[first - 1 - low] == captions[row - low]:
+        first -= 1
+    while last + 1 < high and captions[last + 1 - low] == captions[row - low]:
+        last += 1
+    return first, last

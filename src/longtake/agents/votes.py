@@ -107,7 +107,7 @@ def peer_scores(
     # the scores are for everybody who spoke, judges or not
     names = [opinion.agent for opinion in opinions]
     form = _score_form(names)
-    said = transcript(opinions)
+    lines = transcript(opinions)
 
     def judge(agent: Agent) -> dict[str, int] | None:
         card = ask(
@@ -116,7 +116,7 @@ def peer_scores(
             form,
             name=Plain(agent.name),
             question=question,
-            transcript=said,
+            transcript=lines,
             default=None,
         )
         if card is None:

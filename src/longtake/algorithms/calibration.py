@@ -10,10 +10,6 @@ import numpy as np
 
 BIAS = "bias"
 """The weight that is added whatever the signals say."""
-RIDGE = 1.0
-"""Strength of the pull of weights towards zero; the bias is not pulled."""
-STEPS = 50
-"""Newton steps at most; a handful is enough unless the data can be separated."""
 BINS = 10
 """Bins of the expected calibration error."""
 SUREST = 0.999
@@ -21,7 +17,7 @@ SUREST = 0.999
 
 
 def logistic(
-    rows: Sequence[Mapping[str, float]], right: Sequence[bool], *, ridge: float = RIDGE
+    rows: Sequence[Mapping[str, float]], right: Sequence[bool], *, ridge: float = 1.0
 ) -> dict[str, float]:
     """Weights of a logistic regression of ``right`` on signals; signals that are absent are 0.
 
@@ -34,7 +30,8 @@ def logistic(
     target = np.asarray(right, np.float64)
     penalty = np.diag([1e-6, *([ridge] * len(names))])
     weights = np.zeros(table.shape[1])
-    for _ in range(STEPS):
+    # a handful of steps is enough unless the signals separate the data
+    for _ in range(50):
         chance = 1 / (1 + np.exp(-np.clip(table @ weights, -30, 30)))
         slope = table.T @ (target - chance) - penalty @ weights
         curve = (table * (chance * (1 - chance))[:, None]).T @ table + penalty
@@ -106,7 +103,7 @@ def pooled(votes: Sequence[tuple[str, float]], options: int) -> dict[str, float]
     answers = list(dict.fromkeys(answer for answer, _ in votes))
     weights = {}
     for answer in answers:
-        weights[answer] = sum(_evidence(own == answer, p, others) for own, p in votes)
+        weights[answer] = sum(_evidence(in_bin == answer, p, others) for in_bin, p in votes)
     unnamed = max(0, options - len(answers))
     none = sum(_evidence(False, p, others) for _, p in votes)
     highest = max([*weights.values(), none])

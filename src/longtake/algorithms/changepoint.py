@@ -30,15 +30,15 @@ def pelt(signal: Floats, penalty: float, min_size: int) -> list[int]:
     centred = np.asarray(signal, np.float64) - np.mean(signal) if count else signal
     sums = np.concatenate(([0.0], np.cumsum(centred)))
     squares = np.concatenate(([0.0], np.cumsum(centred**2)))
-    least = np.full(count + 1, np.inf)
-    least[0] = -penalty  # the first segment has no cut before it
+    lowest = np.full(count + 1, np.inf)
+    lowest[0] = -penalty  # the first segment has no cut before it
     begins = np.zeros(count + 1, np.int64)
     for end in range(min_size, count + 1):
         starts = np.arange(end - min_size + 1)
         spread = squares[end] - squares[starts] - (sums[end] - sums[starts]) ** 2 / (end - starts)
-        costs = least[starts] + spread + penalty
+        costs = lowest[starts] + spread + penalty
         begins[end] = np.argmin(costs)
-        least[end] = costs[begins[end]]
+        lowest[end] = costs[begins[end]]
     cuts, end = [], count
     while end > 0:  # walk back from the end, segment by segment
         end = int(begins[end])

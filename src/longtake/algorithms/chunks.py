@@ -11,9 +11,6 @@ from numpy.typing import NDArray
 
 from longtake.types import Segment
 
-FLAT = 1e-6
-"""Similarities that differ by no more than this are equal: float32 is not more precise."""
-
 
 def equal(duration: float, count: int) -> list[Segment]:
     """Divide the film into ``count`` chunks of equal length."""
@@ -30,7 +27,8 @@ def draw(rows: Sequence[int], n: int, chance: Random) -> list[int]:
 def minmax(similarity: NDArray[np.floating]) -> NDArray[np.float64]:
     """Rescale the similarities of all chunks with one text to [0, 1]; 0.5 each if all are equal."""
     low, high = float(similarity.min()), float(similarity.max())
-    if high - low <= FLAT:
+    # float32 is not more precise than this
+    if high - low <= 1e-6:
         return np.full(len(similarity), 0.5)  # no chunk is better or worse than another
     return np.asarray((similarity - low) / (high - low), np.float64)
 

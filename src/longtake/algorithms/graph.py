@@ -80,8 +80,8 @@ def affinity(
         w_sim = visual(vectors[part], vectors)
         w_time = temporal(centres[part], centres, tau)
         batch = alpha * w_sim + (1 - alpha) * w_time
-        own = np.arange(len(batch))
-        batch[own, begin + own] = 0.0  # no self-loops
+        row_numbers = np.arange(len(batch))
+        batch[row_numbers, begin + row_numbers] = 0.0  # no self-loops
         row, column = np.nonzero(strongest(batch, top))
         rows.append(row + begin)
         columns.append(column)
@@ -101,8 +101,8 @@ def strongest(weights: Floats, top: int) -> NDArray[np.bool_]:
     """Mark the positive entries that are among the ``top`` of their row; ties go to the left."""
     if weights.shape[1] <= top:
         return weights > 0
-    least = -np.partition(-weights, top - 1, axis=1)[:, top - 1 : top]
-    above, equal = weights > least, weights == least
+    bar = -np.partition(-weights, top - 1, axis=1)[:, top - 1 : top]
+    above, equal = weights > bar, weights == bar
     room = top - above.sum(axis=1, keepdims=True)
     admitted = equal & (np.cumsum(equal, axis=1) <= room)
     return np.asarray((above | admitted) & (weights > 0))

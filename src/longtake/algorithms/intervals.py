@@ -52,16 +52,16 @@ def recall(
     """The share of the evidence that a citation lies at; ``None`` if no evidence is known."""
     if not evidence:
         return None
-    found = [any(gap(citation, true) <= near for citation in cited) for true in evidence]
-    return sum(found) / len(found)
+    cited_at = [any(gap(citation, true) <= near for citation in cited) for true in evidence]
+    return sum(cited_at) / len(cited_at)
 
 
 def tightness(cited: Sequence[Segment], evidence: Sequence[Segment]) -> float:
     """Intersection over union of everything cited and everything true, in seconds."""
-    covered, true = _merged(cited), _merged(evidence)
+    covered, true = union(cited), union(evidence)
     both = sum(one.overlap(other) for one in covered for other in true)
-    union = sum(each.duration for each in (*covered, *true)) - both
-    return both / union if union > 0 else 0.0
+    either = sum(each.duration for each in (*covered, *true)) - both
+    return both / either if either > 0 else 0.0
 
 
 def iou(predicted: Segment, evidence: Sequence[Segment]) -> float:
@@ -89,14 +89,3 @@ def _iop(predicted: Segment, true: Segment) -> float:
 
 def _shared(one: Segment, other: Segment) -> float:
     return min(one.end, other.end) - max(one.start, other.start)
-
-
-def _merged(segments: Sequence[Segment]) -> list[Segment]:
-    """The same stretches without overlaps, so that no second counts twice."""
-    merged: list[Segment] = []
-    for segment in sorted(segments):
-        if merged and segment.start <= merged[-1].end:
-            last = merged.pop()
-            segment = Segment(last.start, max(last.end, segment.end))
-        merged.append(segment)
-    return merged

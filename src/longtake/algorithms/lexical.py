@@ -19,8 +19,6 @@ Z_LEX = 3.0
 UNKNOWN_IDF = 1.5
 """Weight of a word that is not in the table: a name, or a misreading."""
 
-COMMON = 20_000
-"""Most frequent words whose base forms a memory is filled with at first."""
 
 FILLED = " "
 """Stands, among the words of a memory, for all plain words being there."""
@@ -55,8 +53,8 @@ def untimed(text: str) -> str:
 
 def content_words(text: str) -> list[str]:
     """Return the words that carry meaning, in lower case, each once and without times."""
-    found = _WORD.findall(untimed(text).lower().replace("’", "'"))
-    words = (word.removesuffix("'s") for word in found)
+    words_in_text = _WORD.findall(untimed(text).lower().replace("’", "'"))
+    words = (word.removesuffix("'s") for word in words_in_text)
     return list(dict.fromkeys(word for word in words if word not in STOP))
 
 
@@ -160,19 +158,19 @@ def _plain_rarities() -> dict[str, float]:
     """The IDFs of all plain words in the table."""
     from wordfreq import get_frequency_list
 
-    found: dict[str, float] = {}
+    rarities: dict[str, float] = {}
     # words that are equally frequent come together
     for words in get_frequency_list("en"):
         plain = [word for word in words if _PLAIN.fullmatch(word)]
         if plain:
-            found |= dict.fromkeys(plain, _looked_up_rarity(plain[0]))
-    return found
+            rarities |= dict.fromkeys(plain, _looked_up_rarity(plain[0]))
+    return rarities
 
 
 def _common_words() -> list[str]:
     from wordfreq import top_n_list
 
-    return list(top_n_list("en", COMMON))
+    return list(top_n_list("en", 20_000))
 
 
 def overlap(text: frozenset[str], keywords: frozenset[str], *, z: float = Z_LEX) -> float:

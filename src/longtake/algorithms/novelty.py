@@ -7,9 +7,9 @@ frames. A quantity that compares a frame with the one before it has N − 1 valu
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,18 +22,13 @@ if TYPE_CHECKING:
 
 Floats: TypeAlias = NDArray[np.float64]
 
-BINS = 32
-"""Bins in the histogram of a colour channel (K)."""
 CHANNEL_WEIGHTS = (0.55, 0.35, 0.10)
 """Weights of hue, saturation and value in the colour novelty (α, β, γ)."""
-MAD_TO_DEVIATION = 1.4826
-"""1/Φ⁻¹(0.75): for Gaussian data, the standard deviation over the median absolute deviation."""
 DIGITS = 10
 """Decimals to which signals are rounded, so that ties do not depend on the order of summation."""
-_ROUNDING = 1e-9  # a spread below this share of the values comes from arithmetic, not from the film
 
 
-def colour_histograms(pixels: Pixels, bins: int = BINS) -> Floats:
+def colour_histograms(pixels: Pixels, bins: int = 32) -> Floats:
     """``h̃ = h / (Σ_k h^H[k] + Σ_k h^S[k] + Σ_k h^V[k])``: 3 × K, normalised jointly (ℓ1)."""
     from PIL import Image
 
@@ -116,9 +111,11 @@ def deviation(values: Floats) -> float:
     """``1.4826 · MAD(x)``, or the standard deviation if the MAD is 0; 0 for constant values."""
     if len(values) == 0:
         return 0.0
-    tiny = _ROUNDING * max(1.0, float(np.abs(values).max()))
+    # a spread below this share of the values comes from arithmetic, not from the film
+    tiny = 1e-9 * max(1.0, float(np.abs(values).max()))
     mad = float(np.median(np.abs(values - np.median(values))))
-    spread = MAD_TO_DEVIATION * mad
+    # 1/Φ⁻¹(0.75): for Gaussian data, the standard deviation over the MAD
+    spread = 1.4826 * mad
     if spread <= tiny:
         spread = float(values.std())
     return spread if spread > tiny else 0.0
@@ -183,70 +180,6 @@ def rounded(values: Floats) -> Floats:
     return np.asarray(np.round(values, DIGITS))
 
 
-T = TypeVar("T", bound=Hashable)
-
-K = 60
-"""The constant of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009)."""
-
-
-def reciprocal_rank(
-    rankings: Sequence[Sequence[T]], *, k: int = K, weights: Sequence[float] | None = None
-) -> list[tuple[T, float]]:
-    """Score items by ``Σ weight / (k + rank)`` over the rankings that contain them, best first.
-
-    Ranks start at 1. Only ranks are used, since scores of different sources cannot be compared. An
-    item counts once per ranking, at its best rank. Ties keep the order of first appearance.
-    """
-    if weights is None:
-        weights = [1.0] * len(rankings)
-    if len(weights) != len(rankings):
-        raise ValueError(f"{len(weights)} weights for {len(rankings)} rankings")
-    scores: dict[T, float] = {}
-    for ranking, weight in zip(rankings, weights, strict=True):
-        for rank, item in enumerate(dict.fromkeys(ranking), start=1):
-            scores[item] = scores.get(item, 0.0) + weight / (k + rank)
-    return sorted(scores.items(), key=lambda pair: -pair[1])
-
-
-def by_moment(
-    rankings: Mapping[str, Sequence[float]], *, apart: float = 2.0, k: int = K
-) -> list[tuple[float, float, dict[str, float]]]:
-    """Fuse rankings of *times*: hits of different sources within ``apart`` seconds add up.
-
-    Returns ``(time, score, {source: its time})``, best first. The time is that of the best-ranked
-    hit. Each source contributes only its best hit to a moment; its later hits nearby are absorbed.
-    """
-    hits: list[tuple[int, str, float]] = []
-    for source, times in rankings.items():
-        hits += [(rank, source, time) for rank, time in enumerate(times, start=1)]
-    moments: list[_Moment] = []
-    for rank, source, time in sorted(hits):
-        near = [moment for moment in moments if abs(moment.time - time) <= apart]
-        if near:
-            nearest = min(near, key=lambda moment: abs(moment.time - time))
-            # hits come by rank, so the first one of a source is its best
-            nearest.members.setdefault(source, (rank, time))
-        else:
-            moments.append(_Moment(time, {source: (rank, time)}))
-    fused = [(moment.time, moment.score(k), moment.times) for moment in moments]
-    return sorted(fused, key=lambda entry: (-entry[1], entry[0]))
-
-
-@dataclass(frozen=True)
-class _Moment:
-    """Hits that lie close together in time: rank and time by source."""
-
-    time: float
-    members: dict[str, tuple[int, float]]
-
-    def score(self, k: int) -> float:
-        return sum(1 / (k + rank) for rank, _ in self.members.values())
-
-    @property
-    def times(self) -> dict[str, float]:
-        return {source: time for source, (_, time) in self.members.items()}
-
-
 @dataclass(frozen=True, eq=False)
 class SelfSimilarity:
     """The embeddings on their grid, and what they say about every cut."""
@@ -277,12 +210,12 @@ class SelfSimilarity:
 
 
 def self_similarity(
-    times: Floats, embeddings: Floats, histograms: Floats | None, *, step: float, least: float
+    times: Floats, embeddings: Floats, histograms: Floats | None, *, step: float, min_length: float
 ) -> SelfSimilarity:
-    """Resample to ``step`` seconds and compare; the kernel spans ``least`` seconds on each side."""
+    """Resample to ``step`` seconds and compare, with a kernel of ``min_length`` on each side."""
     item_times, rows = resample(times, embeddings, step)
     matrix = changepoint.gram(rows)
-    half = max(2, round(least / step))
+    half = max(2, round(min_length / step))
     contrast = changepoint.ssm_contrast(matrix, half)
     if histograms is not None:
         # a cut that shows in either embedding or colour counts, so the larger contrast does

@@ -70,8 +70,6 @@ BASE_WEIGHTS: Mapping[str, float] = {
 LONG_RUN = 625 / 85
 """Long-run variance over variance of white noise after two moving averages of 5: (Σw)² / Σw²."""
 HEADS = ("pelt", "ssm", "kts")
-LEAST_FILTERED = 4
-"""Fewer PELT cuts than this are all kept: their quantiles mean little."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,24 +168,26 @@ class EventPartition:
 
     def __call__(self, samples: Samples, duration: float) -> Partition:
         """Partition a film of ``duration`` seconds."""
-        least = self.shortest(duration)
-        if len(samples.times) < 3 or duration < 2 * least:
+        min_length = self.shortest(duration)
+        if len(samples.times) < 3 or duration < 2 * min_length:
             return Partition(duration)
         cues = _cues(samples)  # 4, 5, 7
         times = novelty.midpoints(samples.times)  # 6
         fused = novelty.rounded(novelty.fuse(cues, BASE_WEIGHTS))  # 8
-        frames = self._resampled(samples, least)  # 14
-        found = {
-            "pelt": self._pelt(times, fused, least),  # 9 to 13
-            "ssm": self._ssm(frames, least),  # 15
-            "kts": self._kts(frames, least),  # 16
+        frames = self._resampled(samples, min_length)  # 14
+        cuts_by_head = {
+            "pelt": self._pelt(times, fused, min_length),  # 9 to 13
+            "ssm": self._ssm(frames, min_length),  # 15
+            "kts": self._kts(frames, min_length),  # 16
         }
         candidates: list[EventCut] = []
-        for time in sorted({time for head in HEADS for time in found[head]}):  # 17
+        for time in sorted({time for head in HEADS for time in cuts_by_head[head]}):  # 17
             if self._visible(time, frames):
-                strength = self._strength(time, frames, times, fused, least)
-                candidates.append(EventCut(time, strength, _voters(time, found, least / 2)))
-        apart = suppress(candidates, least, duration, by=self.nms)  # 18
+                strength = self._strength(time, frames, times, fused, min_length)
+                candidates.append(
+                    EventCut(time, strength, _voters(time, cuts_by_head, min_length / 2))
+                )
+        apart = suppress(candidates, min_length, duration, by=self.nms)  # 18
         by_strength = sorted(apart, key=lambda cut: (-cut.strength, cut.time))
         strongest = by_strength[: self.max_blocks - 1]  # 19, 20
         cuts = tuple(sorted(strongest, key=lambda cut: cut.time))
@@ -197,22 +197,22 @@ class EventPartition:
         """``ℓ_min = max(ℓ_0, L/15)``."""
         return max(self.min_seconds, duration * self.min_share)
 
-    def _pelt(self, times: Floats, fused: Floats, least: float) -> list[float]:
+    def _pelt(self, times: Floats, fused: Floats, min_length: float) -> list[float]:
         """Lines 9 to 13."""
         spacing = float(np.median(np.diff(times)))
-        found: list[float] = []
+        found_times: list[float] = []
         # several grids may be widened to the same width, so each width is used once
         for width in sorted({max(width, spacing) for width in self.grids}):
             centres, pooled = novelty.pool(times, fused, width)
-            size = changepoint.bins_of(least, width)
+            size = changepoint.bins_of(min_length, width)
             variance = novelty.deviation(pooled) ** 2
             unit = float(np.log(len(pooled))) * variance * LONG_RUN
             if unit <= 0:
                 continue  # a flat signal has no cut
             swept = [changepoint.pelt(pooled, c * unit, size) for c in self.pelt_penalties]
             cuts = self._strong(pooled, self._kept(swept), size)
-            found += [float(centres[cut]) for cut in cuts]
-        return found
+            found_times += [float(centres[cut]) for cut in cuts]
+        return found_times
 
     def _kept(self, swept: list[list[int]]) -> list[int]:
         """Choose among the cuts that the penalties of the sweep give."""
@@ -223,26 +223,27 @@ class EventPartition:
 
     def _strong(self, pooled: Floats, cuts: list[int], size: int) -> list[int]:
         """Keep the cuts whose γ reaches the quantile."""
-        if len(cuts) < LEAST_FILTERED:
+        # quantiles of fewer cuts mean little
+        if len(cuts) < 4:
             return cuts
         gammas = [changepoint.local_strength(pooled, cut, size) for cut in cuts]
         bar = float(np.quantile(gammas, self.pelt_quantile))
         return [cut for cut, gamma in zip(cuts, gammas, strict=True) if gamma >= bar]
 
-    def _resampled(self, samples: Samples, least: float) -> SelfSimilarity:
+    def _resampled(self, samples: Samples, min_length: float) -> SelfSimilarity:
         spacing = float(np.median(np.diff(samples.times)))
         step = max(self.ssm_step, spacing)
         embeddings = np.asarray(samples.embeddings, np.float64)
         return self_similarity(
-            samples.times, embeddings, samples.histograms, step=step, least=least
+            samples.times, embeddings, samples.histograms, step=step, min_length=min_length
         )
 
-    def _ssm(self, frames: SelfSimilarity, least: float) -> list[float]:
-        apart = changepoint.bins_of(least, frames.step)
+    def _ssm(self, frames: SelfSimilarity, min_length: float) -> list[float]:
+        apart = changepoint.bins_of(min_length, frames.step)
         peaks = changepoint.peaks(frames.z, apart, self.ssm_quantile)
         return [float(frames.centres[peak]) for peak in peaks]
 
-    def _kts(self, frames: SelfSimilarity, least: float) -> list[float]:
+    def _kts(self, frames: SelfSimilarity, min_length: float) -> list[float]:
         last = len(frames.matrix) - 1
         whole = abs(float(changepoint.SegmentCost(frames.matrix)(0, last)))
         penalty = {
@@ -250,7 +251,7 @@ class EventPartition:
             "whole": lambda _: self.kts_factor * whole,
             "constant": lambda _: self.kts_factor,
         }[self.kts_penalty]
-        size = changepoint.bins_of(least, frames.step)
+        size = changepoint.bins_of(min_length, frames.step)
         cuts = changepoint.kts(frames.matrix, penalty, size, most=self.kts_splits)
         return [float(frames.edges[cut]) for cut in cuts]
 
@@ -260,7 +261,7 @@ class EventPartition:
         return self.min_contrast <= 0 or contrast > self.min_contrast
 
     def _strength(
-        self, time: float, frames: SelfSimilarity, times: Floats, fused: Floats, least: float
+        self, time: float, frames: SelfSimilarity, times: Floats, fused: Floats, min_length: float
     ) -> float:
         if self.strength == "ssm":
             return frames.at(time, frames.z, 0.0)
@@ -268,7 +269,7 @@ class EventPartition:
         width = max(min(self.grids), spacing)
         centres, pooled = novelty.pool(times, fused, width)
         cut = int(np.argmin(np.abs(centres - time)))
-        return changepoint.local_strength(pooled, cut, changepoint.bins_of(least, width))
+        return changepoint.local_strength(pooled, cut, changepoint.bins_of(min_length, width))
 
 
 PAPER: Mapping[str, Any] = {
@@ -284,7 +285,7 @@ PAPER: Mapping[str, Any] = {
 
 
 def suppress(
-    cuts: list[EventCut], least: float, duration: float, *, by: Literal["strength", "time"]
+    cuts: list[EventCut], min_length: float, duration: float, *, by: Literal["strength", "time"]
 ) -> list[EventCut]:
     """Keep cuts at least ``least`` from each other, from the start and from the end of the film.
 
@@ -296,7 +297,7 @@ def suppress(
     else:
         order = sorted(cuts, key=lambda cut: cut.time)
     kept: list[EventCut] = []
-    slack = least - 1e-9  # a block of exactly ℓ_min is long enough, whatever the rounding
+    slack = min_length - 1e-9  # a block of exactly ℓ_min is long enough, whatever the rounding
     for cut in order:
         edges = (0.0, duration, *(other.time for other in kept))
         if all(abs(cut.time - edge) >= slack for edge in edges):
@@ -316,6 +317,8 @@ def _cues(samples: Samples) -> dict[str, Floats]:
     return {name: novelty.normalised(novelty.rounded(values)) for name, values in raw.items()}
 
 
-def _voters(time: float, found: Mapping[str, list[float]], reach: float) -> tuple[str, ...]:
+def _voters(time: float, cuts_by_head: Mapping[str, list[float]], reach: float) -> tuple[str, ...]:
     """Return the heads that found a boundary within ``reach`` of ``time``."""
-    return tuple(head for head in HEADS if any(abs(time - other) <= reach for other in found[head]))
+    return tuple(
+        head for head in HEADS if any(abs(time - other) <= reach for other in cuts_by_head[head])
+    )

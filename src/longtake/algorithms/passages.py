@@ -1,24 +1,26 @@
-"""Ranks lines of text against queries, by words and by meaning, and groups them into passages."""
+"""Finds passages: a phrase in a text, the words of an answer, lines close to a query.
+
+Also how several rankings are fused into one, of lines or of moments.
+"""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longtake.algorithms import lexical
-from longtake.algorithms.novelty import reciprocal_rank
 from longtake.types import Line
 
 SURE = 0.8
 """Score from which a phrase counts as found, allowing for recognition errors."""
 
-EXACT = 1.0
 SHORTEST = 3
 """A phrase with fewer letters must match a whole word: two letters occur almost everywhere."""
 
@@ -62,7 +64,7 @@ def find(phrase: str, text: str) -> PhraseMatch:
         return _word(needle, text)
     position = hay.find(needle)  # the common case, and much faster than counting edits
     if position >= 0:
-        return PhraseMatch(EXACT, position / len(hay), (position + len(needle)) / len(hay))
+        return PhraseMatch(1.0, position / len(hay), (position + len(needle)) / len(hay))
     edits, end = _edits(needle, hay)
     score = 1 - edits / len(needle)
     if score <= 0:
@@ -84,7 +86,7 @@ def _word(needle: str, text: str) -> PhraseMatch:
         return NOWHERE
     before = sum(map(len, words[: words.index(needle)]))
     total = sum(map(len, words))
-    return PhraseMatch(EXACT, before / total, (before + len(needle)) / total)
+    return PhraseMatch(1.0, before / total, (before + len(needle)) / total)
 
 
 def _edits(needle: str, hay: str) -> tuple[int, int]:
@@ -160,23 +162,6 @@ def by_words(queries: Sequence[str], texts: Sequence[str]) -> NDArray[np.float64
     return scores
 
 
-def best_lines(
-    words: NDArray[np.float64], meanings: NDArray[np.float64], most: int
-) -> list[tuple[int, float]]:
-    """The best columns over all queries, with their fused scores, best first.
-
-    ``words`` and ``meanings`` hold a score per query and line. Scores of different kinds cannot be
-    compared, so rankings are fused by reciprocal rank; a line without any shared word has no rank
-    by words.
-    """
-    rankings = []
-    for scores, least in ((words, 0.0), (meanings, -np.inf)):
-        for row in scores:
-            order = np.argsort(-row, kind="stable").tolist()
-            rankings.append([column for column in order if row[column] > least])
-    return reciprocal_rank(rankings)[:most]
-
-
 def with_neighbours(
     chosen: Sequence[int], lines: Sequence[Line], reach: int, near: float = NEAR
 ) -> list[list[int]]:
@@ -208,3 +193,61 @@ def with_neighbours(
 def _gap(one: Line, other: Line) -> float:
     """Seconds between two lines; 0 if they overlap."""
     return max(0.0, one.segment.start - other.segment.end, other.segment.start - one.segment.end)
+
+
+T = TypeVar("T", bound=Hashable)
+
+K = 60
+"""The constant of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009)."""
+
+
+def reciprocal_rank(rankings: Sequence[Sequence[T]], *, k: int = K) -> list[tuple[T, float]]:
+    """Score items by ``Σ 1 / (k + rank)`` over the rankings that contain them, best first.
+
+    Ranks start at 1. Only ranks are used, since scores of different sources cannot be compared. An
+    item counts once per ranking, at its best rank. Ties keep the order of first appearance.
+    """
+    scores: dict[T, float] = {}
+    for ranking in rankings:
+        for rank, item in enumerate(dict.fromkeys(ranking), start=1):
+            scores[item] = scores.get(item, 0.0) + 1 / (k + rank)
+    return sorted(scores.items(), key=lambda pair: -pair[1])
+
+
+def by_moment(
+    rankings: Mapping[str, Sequence[float]], *, apart: float = 2.0, k: int = K
+) -> list[tuple[float, float, dict[str, float]]]:
+    """Fuse rankings of *times*: hits of different sources within ``apart`` seconds add up.
+
+    Returns ``(time, score, {source: its time})``, best first. The time is that of the best-ranked
+    hit. Each source contributes only its best hit to a moment; its later hits nearby are absorbed.
+    """
+    hits: list[tuple[int, str, float]] = []
+    for source, times in rankings.items():
+        hits += [(rank, source, time) for rank, time in enumerate(times, start=1)]
+    moments: list[_Moment] = []
+    for rank, source, time in sorted(hits):
+        near = [moment for moment in moments if abs(moment.time - time) <= apart]
+        if near:
+            nearest = min(near, key=lambda moment: abs(moment.time - time))
+            # hits come by rank, so the first one of a source is its best
+            nearest.members.setdefault(source, (rank, time))
+        else:
+            moments.append(_Moment(time, {source: (rank, time)}))
+    fused = [(moment.time, moment.score(k), moment.times) for moment in moments]
+    return sorted(fused, key=lambda entry: (-entry[1], entry[0]))
+
+
+@dataclass(frozen=True)
+class _Moment:
+    """Hits that lie close together in time: rank and time by source."""
+
+    time: float
+    members: dict[str, tuple[int, float]]
+
+    def score(self, k: int) -> float:
+        return sum(1 / (k + rank) for rank, _ in self.members.values())
+
+    @property
+    def times(self) -> dict[str, float]:
+        return {source: time for source, (_, time) in self.members.items()}

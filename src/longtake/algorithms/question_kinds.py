@@ -114,8 +114,6 @@ CERTAIN: frozenset[AnswerType] = frozenset({"number", "colour"})
 A passage that names nobody does not say who, but names are hard to recognise: they only make a
 passage more promising.
 """
-RARE = 1.2
-"""Weight (:func:`~longtake.algorithms.lexical.idf`) from which a capitalised word may be a name."""
 
 # the first that matches counts: "what is the number of the user" asks for a number
 _ANSWER_TYPES: dict[AnswerType, re.Pattern[str]] = {
@@ -171,6 +169,7 @@ def _names(sentence: str) -> bool:
     titled = [word[0].isupper() and len(word) > 1 for word in words]
     first = 0 if len(words) > 1 and all(titled) else 1
     for word, has_capital in zip(words[first:], titled[first:], strict=True):
-        if has_capital and lexical.idf(word.lower()) >= RARE:
+        # a rarer capitalised word may be a name
+        if has_capital and lexical.idf(word.lower()) >= 1.2:
             return True
     return False

@@ -24,12 +24,6 @@ def uniform(count: int, n: int) -> NDArray[np.int64]:
     return np.linspace(0, count - 1, n).astype(np.int64)
 
 
-def random(count: int, n: int, seed: int) -> NDArray[np.int64]:
-    """Return ``n`` different indices below ``count``, ascending; reproducible by ``seed``."""
-    rng = np.random.default_rng(seed)
-    return np.sort(rng.choice(count, size=min(n, count), replace=False)).astype(np.int64)
-
-
 def one_per_bin(count: int, n: int, chance: Random) -> NDArray[np.int64]:
     """Draw one index below ``count`` from each of ``n`` equal bins, ascending; or return all."""
     if n <= 0 or count <= 0:

@@ -1,93 +1,13 @@
-"""Selects the frames an answer is based on: relevant, diverse, and exactly as many as asked for."""
+"""Finds the frames of a film that look different, so that each picture is read only once."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-
-from longtake.algorithms import sampling
-
-
-@dataclass(frozen=True)
-class FrameRule:
-    """How the final frames are chosen (VideoDetective, table 7)."""
-
-    per_package: int = 4
-    """Frames per selected scene (n_f)."""
-    duplicate: float = 0.92
-    """A scene's frame is skipped if its cosine to a chosen frame exceeds this …"""
-    relaxed: float = 0.95
-    """… and in a second pass, if it exceeds this."""
-    similar: float = 0.90
-    """Any other frame of the film must have cosines to all chosen frames below this."""
-    diversity: float = 0.7
-    """Among those frames, the weight of being unlike the chosen ones, against relevance."""
-
-    def __call__(
-        self,
-        vectors: NDArray[np.floating],
-        packages: Sequence[tuple[int, int]],
-        relevance: NDArray[np.float64],
-        *,
-        count: int,
-        uniform: int,
-    ) -> list[int]:
-        """Return ``count`` frames in order, or all if the film has fewer.
-
-        ``uniform`` of them are spread over the film first. ``packages`` are the frame spans of the
-        selected scenes, best first.
-        """
-        chosen = _Chosen(vectors, count)
-        chosen.take(sampling.uniform(len(vectors), min(uniform, count)).tolist())
-        candidates: list[int] = []
-        for begin, end in packages:
-            candidates += (begin + sampling.uniform(end - begin, self.per_package)).tolist()
-        for limit in (self.duplicate, self.relaxed):
-            for row in candidates:
-                if chosen.closest[row] <= limit:
-                    chosen.take([row])
-        self._diversify(chosen, relevance)
-        # what is left resembles something chosen; spread it evenly
-        rest = np.flatnonzero(chosen.free)
-        chosen.take(rest[sampling.uniform(len(rest), count - len(chosen.rows))].tolist())
-        return sorted(chosen.rows)
-
-    def _diversify(self, chosen: _Chosen, relevance: NDArray[np.float64]) -> None:
-        """Add frames from anywhere in the film, those of highest worth first."""
-        while not chosen.full:
-            open_ = chosen.free & (chosen.closest < self.similar)
-            if not open_.any():
-                break
-            worth = self.diversity * (1 - chosen.closest) + (1 - self.diversity) * relevance
-            chosen.take([int(np.where(open_, worth, -np.inf).argmax())])
-
-
-class _Chosen:
-    """The frames chosen so far, and every frame's cosine to the closest of them."""
-
-    def __init__(self, vectors: NDArray[np.floating], count: int) -> None:
-        self._vectors, self._count = vectors, count
-        self.rows: list[int] = []
-        self.free = np.ones(len(vectors), np.bool_)
-        self.closest = np.full(len(vectors), -1.0)  # the lowest cosine: nothing is close yet
-
-    @property
-    def full(self) -> bool:
-        return len(self.rows) >= self._count
-
-    def take(self, rows: Sequence[int]) -> None:
-        """Choose the rows that are not chosen yet, while there is room."""
-        for row in rows:
-            if self.free[row] and not self.full:
-                self.rows.append(row)
-                self.free[row] = False
-                self.closest = np.maximum(self.closest, self._vectors @ self._vectors[row])
-
 
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float32]
@@ -109,8 +29,6 @@ STILL = 5.0
 """Difference of the most changed small tile below which a picture stands still."""
 LONGEST = 10
 """Frames after which a run is looked at again: pans and rolling credits change without a cut."""
-MEMORY = 200
-"""Number of chosen frames that a new one is compared with; older ones may be chosen again."""
 _AT_ONCE = 256
 _ROWS, _COLUMNS = 9, 16  # small tiles; a large tile is 3 × 2 of them
 
@@ -139,8 +57,8 @@ def moving_distance(some: Floats, others: Floats) -> Floats:
     gap = some - others
     large = gap.reshape(*gap.shape[:-3], 3, 3, 8, 2, 3).mean(axis=(-4, -2))
     size = np.abs(large).mean(axis=-1)
-    whole, most = size.mean(axis=(-2, -1)), size.max(axis=(-2, -1))
-    return np.asarray(np.maximum(whole / CHANGE, most / TILE_CHANGE), np.float32)
+    whole, largest = size.mean(axis=(-2, -1)), size.max(axis=(-2, -1))
+    return np.asarray(np.maximum(whole / CHANGE, largest / TILE_CHANGE), np.float32)
 
 
 def still_distance(some: Floats, others: Floats) -> Floats:
@@ -152,8 +70,8 @@ def print_distance(some: NDArray[np.uint8], others: NDArray[np.uint8]) -> Floats
     """Return the mean difference of the most changed pixels of thumbnails, 0 to 255."""
     gap = np.abs(some.astype(np.int16) - others).mean(axis=-1, dtype=np.float32)
     flat = gap.reshape(*gap.shape[:-2], -1)
-    most = np.partition(flat, -PRINT_PIXELS, axis=-1)[..., -PRINT_PIXELS:]
-    return np.asarray(most.mean(axis=-1), np.float32)
+    largest = np.partition(flat, -PRINT_PIXELS, axis=-1)[..., -PRINT_PIXELS:]
+    return np.asarray(largest.mean(axis=-1), np.float32)
 
 
 def still(tiles: Floats) -> Bools:
@@ -217,14 +135,6 @@ class Survey:
     stands: Ints
     """For every frame, the position of the chosen frame that represents it."""
 
-    def share(self, read: Ints) -> float:
-        """Share of all frames that were looked at, themselves or through their representative."""
-        if len(self.stands) == 0:
-            return 1.0
-        seen = np.isin(self.stands, read)
-        seen[read] = True
-        return float(seen.mean())
-
     def spans(self, frame: int) -> list[tuple[int, int]]:
         """Half-open ranges of the frames that ``frame`` represents."""
         where = np.concatenate(([False], self.stands == frame, [False]))
@@ -245,7 +155,8 @@ def survey(thumbnails: NDArray[np.uint8], *, longest: int = LONGEST) -> Survey:
     stands = np.zeros(len(tiles), np.int64)
     for begin, end in runs(thumbnails, longest=longest):
         frame = begin + _settled(tiles[begin:end])
-        known = chosen[-MEMORY:]
+        # older frames may be chosen again
+        known = chosen[-200:]
         alike = np.flatnonzero(_alike(tiles, calm, resting, known, frame))
         if calm[frame] and len(alike):
             shown = [known[place] for place in alike]
@@ -256,28 +167,6 @@ def survey(thumbnails: NDArray[np.uint8], *, longest: int = LONGEST) -> Survey:
             chosen.append(frame)
             stands[begin:end] = frame
     return Survey(np.asarray(chosen, np.int64), stands)
-
-
-def distinct(
-    thumbnails: NDArray[np.uint8], *, most: int | None = None, longest: int = LONGEST
-) -> Ints:
-    """Return the frames to look at in time order; at most ``most``, those that differ most."""
-    picked = survey(thumbnails, longest=longest).chosen
-    if most is not None and len(picked) > most:
-        picked = np.sort(picked[farthest(tile_colours(thumbnails[picked]), most)])
-    return picked
-
-
-def farthest(tiles: Floats, count: int) -> Ints:
-    """Choose ``count`` pictures: the first, then repeatedly the one farthest from all chosen."""
-    if count <= 0 or len(tiles) == 0:
-        return np.zeros(0, np.int64)
-    order = [0]
-    nearest = still_distance(tiles, tiles[0][None])
-    while len(order) < min(count, len(tiles)):
-        order.append(int(nearest.argmax()))
-        nearest = np.minimum(nearest, still_distance(tiles, tiles[order[-1]][None]))
-    return np.asarray(order, np.int64)
 
 
 def _alike(tiles: Floats, calm: Bools, resting: Bools, known: list[int], frame: int) -> Bools:

@@ -72,7 +72,7 @@ def rows_within(footage: Footage, segment: Segment) -> NDArray[np.int64]:
     return np.array([int(np.abs(footage.times - segment.middle).argmin())])
 
 
-def cite(footage: Footage, look: Look, text: str, most: int) -> tuple[Evidence, ...]:
+def cite(footage: Footage, look: Look, text: str, most: int = 3) -> tuple[Evidence, ...]:
     """The moments of a look that are closest to a text, in time order."""
     # cited by closeness to the text: no model says which frames it relied on
     closeness = footage.embeddings()[list(look.rows)] @ footage.encode([text])[0]

@@ -39,6 +39,30 @@ class PlainFootage:
         """There are no captions."""
         return []
 
+    def speech(self, within: Segment | None = None) -> list[Line]:  # noqa: ARG002
+        """Nothing is said."""
+        return []
+
+    def onscreen(self, within: Segment | None = None) -> list[Line]:  # noqa: ARG002
+        """Nothing is read in the pictures."""
+        return []
+
+    def known_lines(self) -> tuple[list[Line], list[Line]]:
+        """Nothing is known to be said or shown."""
+        return [], []
+
+    def uniform(
+        self: Footage, n: int, *, within: Segment | None = None, width: int | None = None
+    ) -> list[Frame]:
+        """``n`` frames of the grid, evenly spaced, both ends included."""
+        grid = self.times
+        if within is not None:
+            grid = grid[(grid >= within.start) & (grid < within.end)]
+            if not len(grid):
+                # a stretch without a moment of the grid shows what was there before it
+                grid = np.asarray([within.start])
+        return self.at(grid[sampling.uniform(len(grid), n)].tolist(), width=width)
+
     def blocks(self: Footage, rule: EventPartition) -> Partition:
         """The footage divided where its features change."""
         return rule(from_features(self, rule.max_feature_frames), self.duration)
@@ -118,42 +142,9 @@ class CaptionedFootage(PlainFootage):
         """The meaning of each caption: nothing else tells moments apart."""
         return self._rows
 
-    def speech(self, within: Segment | None = None) -> list[Line]:  # noqa: ARG002
-        """Always empty: only captions are known."""
-        return []
-
-    def onscreen(self, within: Segment | None = None) -> list[Line]:  # noqa: ARG002
-        """Always empty: only captions are known."""
-        return []
-
-    def known_lines(self) -> tuple[list[Line], list[Line]]:
-        """Always empty: only captions are known."""
-        return [], []
-
     def at(self, times: Sequence[float], *, width: int | None = None) -> list[Frame]:  # noqa: ARG002
         """Raises: there are no pictures."""
         raise self._no_pictures(len(times))
-
-    def uniform(
-        self,
-        n: int,
-        *,
-        within: Segment | None = None,  # noqa: ARG002
-        width: int | None = None,  # noqa: ARG002
-    ) -> list[Frame]:
-        """Raises: there are no pictures."""
-        raise self._no_pictures(n)
-
-    def random(
-        self,
-        n: int,
-        *,
-        within: Segment | None = None,  # noqa: ARG002
-        seed: int = 0,  # noqa: ARG002
-        width: int | None = None,  # noqa: ARG002
-    ) -> list[Frame]:
-        """Raises: there are no pictures."""
-        raise self._no_pictures(n)
 
     def _no_pictures(self, asked: int) -> MediaError:
         detail = f"is made of captions; it has no pictures to show (asked for {asked})"
@@ -182,20 +173,6 @@ class FrameFootage(PlainFootage):
         rows = np.searchsorted(self.times, list(times), side="right") - 1
         return [self._frames[row] for row in np.clip(rows, 0, len(self._frames) - 1)]
 
-    def uniform(
-        self, n: int, *, within: Segment | None = None, width: int | None = None
-    ) -> list[Frame]:
-        """``n`` of the frames, evenly spaced, both ends included."""
-        inside = self._inside(within)
-        return self.at(inside[sampling.uniform(len(inside), n)].tolist(), width=width)
-
-    def random(
-        self, n: int, *, within: Segment | None = None, seed: int = 0, width: int | None = None
-    ) -> list[Frame]:
-        """``n`` distinct frames in time order; the same seed gives the same frames."""
-        inside = self._inside(within)
-        return self.at(inside[sampling.random(len(inside), n, seed)].tolist(), width=width)
-
     def embeddings(self) -> NDArray[np.float32]:
         """One unit row per frame."""
         return self._embeddings
@@ -215,22 +192,3 @@ class FrameFootage(PlainFootage):
     def meanings(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One unit row per text; the cosine of two rows measures how close they are in meaning."""
         return self._senses.sentences.texts(texts)
-
-    def speech(self, within: Segment | None = None) -> list[Line]:  # noqa: ARG002
-        """Nothing: pictures have no sound."""
-        return []
-
-    def onscreen(self, within: Segment | None = None) -> list[Line]:  # noqa: ARG002
-        """Nothing: the pictures are not read."""
-        return []
-
-    def known_lines(self) -> tuple[list[Line], list[Line]]:
-        """Nothing."""
-        return [], []
-
-    def _inside(self, within: Segment | None) -> NDArray[np.float64]:
-        if within is None:
-            return self.times
-        inside = self.times[(self.times >= within.start) & (self.times < within.end)]
-        # a stretch without a frame shows what was there before it
-        return inside if len(inside) else np.asarray([within.start])

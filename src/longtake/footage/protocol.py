@@ -76,11 +76,6 @@ class Footage(Protocol):
     ) -> list[Frame]:
         """``n`` frames of the grid, evenly spaced, both ends included."""
 
-    def random(
-        self, n: int, *, within: Segment | None = None, seed: int = 0, width: int | None = None
-    ) -> list[Frame]:
-        """``n`` distinct frames of the grid in time order; the same seed gives the same frames."""
-
     def embeddings(self) -> NDArray[np.float32]:
         """One unit row per moment of the grid."""
 

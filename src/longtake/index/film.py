@@ -294,13 +294,6 @@ class Film:
         grid = self.source.grid(within)
         return self.at(grid[sampling.uniform(len(grid), n)].tolist(), width=width)
 
-    def random(
-        self, n: int, *, within: Segment | None = None, seed: int = 0, width: int | None = None
-    ) -> list[Frame]:
-        """``n`` distinct frames of the grid in time order; the same seed gives the same frames."""
-        grid = self.source.grid(within)
-        return self.at(grid[sampling.random(len(grid), n, seed)].tolist(), width=width)
-
     def embeddings(self) -> NDArray[np.float32]:
         """One unit row per moment of the grid."""
         return self.pictures.embeddings

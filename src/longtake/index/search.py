@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from longtake._util.timecode import clock
 from longtake.algorithms import passages
 from longtake.algorithms.intervals import coverage
-from longtake.algorithms.novelty import by_moment
+from longtake.algorithms.passages import by_moment
 from longtake.errors import ConfigError, MediaError
 from longtake.index.film import Film
 from longtake.index.store import LayerKey

@@ -411,10 +411,6 @@ _PLACES: dict[str, Callable[[Draw, Paint], None]] = {
 }
 
 
-FEET = 262
-"""The y coordinate of the ground that people stand on."""
-
-
 class Painter:
     """Draws any moment of a script; backgrounds and shapes are drawn once and cached."""
 
@@ -436,7 +432,7 @@ class Painter:
             # people sway a little, so that two frames are never quite the same
             x = _column(scene, number) + round(2 * math.sin(time * 1.7 + number))
             figure = person_figure(person)
-            image.paste(figure, (x, FEET - figure.height), figure)
+            image.paste(figure, (x, 262 - figure.height), figure)
             if person in doing:
                 _act(image, doing[person], x, time)
         # stamped last, so that nothing covers the code

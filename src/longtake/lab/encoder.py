@@ -36,8 +36,6 @@ _PAIRS = re.compile(
     rf"\b({'|'.join(v.COLOURS)}) ({'|'.join(v.THINGS)}|coat|sign)\b"
     r"|\b(tall|round|pointed|straw) (hat|cap)\b"
 )
-PAIR_WEIGHT = 1.5
-"""Weight of a colour–noun pair, against 1 for a word: real encoders bind attributes a little."""
 
 
 def bag(text: str) -> dict[str, float]:
@@ -46,7 +44,8 @@ def bag(text: str) -> dict[str, float]:
     words = [BASE_OF.get(word, word) for word in _WORD.findall(lower) if word not in _STOP]
     weights = dict.fromkeys(words, 1.0)
     for match in _PAIRS.finditer(lower):
-        weights["+".join(part for part in match.groups() if part)] = PAIR_WEIGHT
+        # against 1 for a word: real encoders bind attributes a little
+        weights["+".join(part for part in match.groups() if part)] = 1.5
     return weights
 
 
@@ -124,11 +123,11 @@ class LabEncoder:
     def _moment(self, script: Script, second: int) -> Rows:
         world = (self.seed, script.seed, script.minutes)
         scene_start = script.scene_at(second).start
-        own = _unit(numbers("moment", *world, second).normal(size=self.dim))
+        of_moment = _unit(numbers("moment", *world, second).normal(size=self.dim))
         shared = _unit(numbers("scene", *world, scene_start).normal(size=self.dim))
         # neighbouring moments of a real film look alike, so part of the noise is common to a scene
         part = self._profile.scene_share
-        noise = _unit(math.sqrt(part) * shared + math.sqrt(1 - part) * own)
+        noise = _unit(math.sqrt(part) * shared + math.sqrt(1 - part) * of_moment)
         if math.isinf(self.noise):
             return noise  # no content is left
         content = _unit(_sum(_picture_bag(script.visible(second)), self.dim))

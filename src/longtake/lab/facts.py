@@ -210,8 +210,8 @@ def _readers() -> tuple[tuple[re.Pattern[str], Callable[[Mapping[str, str]], Fac
     ]
     for relation, template in SAYINGS.items():
         value = f"(?P<value>{_one_of(values_of(relation))})"
-        said = expression(template.removesuffix(" {value}.")) + rf"\s+{value}"
-        templates.append((said, _saying(relation)))
+        pattern = expression(template.removesuffix(" {value}.")) + rf"\s+{value}"
+        templates.append((pattern, _saying(relation)))
     return tuple((re.compile(text, re.IGNORECASE), make) for text, make in templates)
 
 

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from longtake.algorithms import sampling
 from longtake.footage.plain import PlainFootage
 from longtake.lab.drawing import Painter
 from longtake.lab.encoder import LabEncoder
@@ -19,9 +18,6 @@ from longtake.lab.profile import PROFILE, numbers
 from longtake.lab.world import Script
 from longtake.types import Frame, Line, Pixels, Segment
 from longtake.video.video import sample_times
-
-KEPT = 500
-"""Frames held in memory (200 MB): questions about one film often look at the same ones."""
 
 
 class LabFootage(PlainFootage):
@@ -62,20 +58,6 @@ class LabFootage(PlainFootage):
     def at(self, times: Sequence[float], *, width: int | None = None) -> list[Frame]:
         """The frames at the given times."""
         return [self._frame(time, width or self._width) for time in times]
-
-    def uniform(
-        self, n: int, *, within: Segment | None = None, width: int | None = None
-    ) -> list[Frame]:
-        """``n`` frames spread evenly over the grid, including both ends."""
-        grid = self._grid(within)
-        return self.at(grid[sampling.uniform(len(grid), n)].tolist(), width=width)
-
-    def random(
-        self, n: int, *, within: Segment | None = None, seed: int = 0, width: int | None = None
-    ) -> list[Frame]:
-        """``n`` distinct frames of the grid in time order; the same seed gives the same frames."""
-        grid = self._grid(within)
-        return self.at(grid[sampling.random(len(grid), n, seed)].tolist(), width=width)
 
     def embeddings(self) -> NDArray[np.float32]:
         """One unit vector per moment of the grid."""
@@ -124,9 +106,6 @@ class LabFootage(PlainFootage):
         """The text on signs."""
         return _inside(self.script.readings(), within)
 
-    def _grid(self, within: Segment | None) -> NDArray[np.float64]:
-        return self.times if within is None else sample_times(self.duration, self._fps, within)
-
     def _frame(self, time: float, width: int | None) -> Frame:
         rate = PROFILE.picture.fps
         # the written film shows each drawing from its own time until the next one
@@ -138,7 +117,8 @@ class LabFootage(PlainFootage):
                 frame = Frame(shown, _scaled(self._painter.frame(shown), width))
                 frame.pixels.setflags(write=False)  # the same frame is returned to several callers
                 self._kept[shown, width] = frame
-                if len(self._kept) > KEPT:
+                # 200 MB; questions about one film often look at the same frames
+                if len(self._kept) > 500:
                     self._kept.popitem(last=False)
         return frame
 

@@ -58,8 +58,8 @@ class Filler:
             self._note_neutral(name)
             return [] if node.get("minItems", 0) == 0 else [self._node(inner, name, {})]
         items = LISTS[name](self._mind)
-        most = node.get("maxItems", len(items))
-        return [self._item(item, inner, name) for item in items[:most]]
+        max_items = node.get("maxItems", len(items))
+        return [self._item(item, inner, name) for item in items[:max_items]]
 
     def _item(self, item: Any, inner: Mapping[str, Any], name: str) -> Any:
         """One item of a list in the shape that its schema asks for: object, pair or text."""
@@ -102,7 +102,7 @@ class Filler:
         A peer that said nothing gets the lowest score.
         """
         lines = self._mind.shown.named_lines()
-        named = [said for name, said in lines if described.endswith(f" {name}")]
+        named = [statement for name, statement in lines if described.endswith(f" {name}")]
         if named:
             return peer_score(self._mind, named[-1])
         return peer_score(self._mind, lines[number][1]) if number < len(lines) else 1
@@ -177,12 +177,12 @@ def _nullable(node: Mapping[str, Any]) -> bool:
 
 
 def _bounded(number: float, node: Mapping[str, Any], *, whole: bool) -> int | float:
-    least = node.get("minimum", node.get("exclusiveMinimum"))
-    most = node.get("maximum", node.get("exclusiveMaximum"))
-    if least is not None:
-        number = max(number, float(least))
-    if most is not None:
-        number = min(number, float(most))
+    minimum = node.get("minimum", node.get("exclusiveMinimum"))
+    maximum = node.get("maximum", node.get("exclusiveMaximum"))
+    if minimum is not None:
+        number = max(number, float(minimum))
+    if maximum is not None:
+        number = min(number, float(maximum))
     return round(number) if whole else number
 
 

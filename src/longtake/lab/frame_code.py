@@ -28,10 +28,6 @@ MARK = ((1, 0), (0, 1))
 _BITS = (14, 8, 14, 12)
 """Bits of seed, minutes, second and checksum."""
 _DARK, _LIGHT = 16, 240
-_CONTRAST = 80.0
-"""Minimum difference between light and dark cells."""
-_MARGIN = 0.12
-"""Minimum distance of every cell from mid-grey, as a share of the contrast."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +68,8 @@ def read(pixels: Pixels) -> Moment | None:
     contrast = light - dark
     # 0 is mid-grey; max() keeps a flat picture from dividing by zero
     offset = (cells - (light + dark) / 2) / max(contrast, 1.0)
-    if contrast < _CONTRAST or np.abs(offset).min() < _MARGIN:
+    # too faint, or a cell too close to mid-grey, to be sure of every bit
+    if contrast < 80.0 or np.abs(offset).min() < 0.12:
         return None
     return _moment([int(value > 0) for value in offset])
 

@@ -54,9 +54,11 @@ def make_library(
     kept: list[LibraryQuestion] = []
     # one question per film and round, so that any number of them is spread over the films
     for turn in range(DRAFTED):
-        for number, own in enumerate(drafts):
-            if turn < len(own) and _is_unique(own[turn], number, scripts, known):
-                kept.append(LibraryQuestion(number, own[turn]))
+        for number, questions_of_film in enumerate(drafts):
+            if turn < len(questions_of_film) and _is_unique(
+                questions_of_film[turn], number, scripts, known
+            ):
+                kept.append(LibraryQuestion(number, questions_of_film[turn]))
                 if len(kept) == questions:
                     return LibraryWorld(scripts, tuple(kept))
     return LibraryWorld(scripts, tuple(kept))
@@ -68,14 +70,14 @@ def _drafts(script: Script) -> list[LabQuestion]:
 
 
 def _is_unique(
-    question: LabQuestion, own: int, scripts: Sequence[Script], known: Sequence[Sequence[Sighting]]
+    question: LabQuestion, film: int, scripts: Sequence[Script], known: Sequence[Sequence[Sighting]]
 ) -> bool:
     """Whether no other film establishes anything that the question asks about."""
-    asked = query_in(question.text)
-    if asked is None:
+    query = query_in(question.text)
+    if query is None:
         return False
     for number, script in enumerate(scripts):
-        if number != own and _touches(asked[1], question, script, known[number]):
+        if number != film and _touches(query[1], question, script, known[number]):
             return False
     return True
 
@@ -83,9 +85,9 @@ def _is_unique(
 def _touches(
     query: LabQuery, question: LabQuestion, script: Script, sightings: Sequence[Sighting]
 ) -> bool:
-    found = solve(query, sightings, options=question.options, duration=script.duration)
+    finding = solve(query, sightings, options=question.options, duration=script.duration)
     # a question of order names deeds of its own film in its options: only the anchor must be new
-    return found.level == 3 or (found.level == 2 and not question.options)
+    return finding.level == 3 or (finding.level == 2 and not question.options)
 
 
 def captions(script: Script, eyes: Eyes, *, step: int = 1) -> list[Line]:
@@ -93,6 +95,6 @@ def captions(script: Script, eyes: Eyes, *, step: int = 1) -> list[Line]:
     lines = []
     for second in range(0, int(script.duration), step):
         seen = eyes.look(Moment(script.seed, script.minutes, second))
-        told = " ".join(sentence(sighting.fact) for sighting in seen)
-        lines.append(Line(Segment(float(second), float(second + step)), told))
+        text = " ".join(sentence(sighting.fact) for sighting in seen)
+        lines.append(Line(Segment(float(second), float(second + step)), text))
     return lines

@@ -1,4 +1,4 @@
-"""Corrupts JSON replies in the ways in which real models do."""
+"""Simulated models: their parameters and names, the chat that replies, and faults in its JSON."""
 
 from __future__ import annotations
 
@@ -37,47 +37,6 @@ from longtake.llm.middleware import Carded
 from longtake.tracing import events
 from longtake.types import Usage
 
-FAULTS = ("prose", "fence", "comma", "quotes", "cut", "words", "wrong_name")
-"""Prose around the object, a code fence, a trailing comma, single quotes, a truncated end, no JSON
-at all, misnamed fields."""
-
-
-def spoil(text: str, rate: float, *words: object) -> str:
-    """Corrupt a JSON reply at the given rate; the words determine whether and how."""
-    if share("fault", *words) >= rate:
-        return text
-    kind = pick(FAULTS, "kind of fault", *words)
-    if kind == "prose":
-        return f"Sure, here is my reply:\n\n{text}\n\nLet me know if you need anything else!"
-    if kind == "fence":
-        return f"```json\n{text}\n```"
-    if kind == "comma":
-        return re.sub(r"\}$", ",}", text)
-    if kind == "quotes":
-        return text.replace('"', "'")
-    if kind == "cut":  # as if the limit of tokens were reached
-        return text[: max(1, len(text) * 2 // 3)]
-    if kind == "words":
-        return "I have looked at this carefully and cannot put it into that form."
-    data = json.loads(text)
-    if not isinstance(data, dict):
-        return text
-    renamed = {f"my_{name}": value for name, value in data.items()}
-    return json.dumps(renamed, ensure_ascii=False)
-
-
-SHARES = (
-    "acuity",
-    "reading",
-    "hallucination",
-    "json_faults",
-    "middle",
-    "judging",
-    "grading",
-    "position_bias",
-)
-"""Parameters between 0 and 1."""
-
 
 @dataclass(frozen=True)
 class LabModel:
@@ -115,9 +74,11 @@ class LabModel:
     @classmethod
     def of(cls, profile: str) -> LabModel:
         """The default model of an edition."""
-        own = profile_named(profile).model
-        names = {part.name for part in fields(own)}
-        values = {part.name: getattr(own, part.name) for part in fields(cls) if part.name in names}
+        defaults = profile_named(profile).model
+        names = {part.name for part in fields(defaults)}
+        values = {
+            part.name: getattr(defaults, part.name) for part in fields(cls) if part.name in names
+        }
         return cls(profile=profile, **values)
 
     @property
@@ -137,6 +98,19 @@ class LabModel:
                 number = str(int(value)) if isinstance(value, int) else f"{value:g}"
                 parts.append(f"{part.name}={number}")
         return "lab/" + ",".join(parts or [f"acuity={self.acuity:g}"])
+
+
+SHARES = (
+    "acuity",
+    "reading",
+    "hallucination",
+    "json_faults",
+    "middle",
+    "judging",
+    "grading",
+    "position_bias",
+)
+"""Parameters between 0 and 1."""
 
 
 def parse(text: str) -> LabModel:
@@ -195,12 +169,17 @@ class LabChat:
         if self.model.world is not None:
             make_script(*self.model.world)  # raises for an impossible world now, not mid-run
         edition = profile_named(self.model.profile)
-        own = edition.model
-        price = Price(own.price_in, own.price_out, own.price_in, source=f"profile {edition.name}")
+        defaults = edition.model
+        price = Price(
+            defaults.price_in,
+            defaults.price_out,
+            defaults.price_in,
+            source=f"profile {edition.name}",
+        )
         self._card = Card(
             self.model.name,
             context=self.model.context,
-            picture_tokens=own.picture_tokens,
+            picture_tokens=defaults.picture_tokens,
             vision=True,
             price=price,
             revision=edition.hash,  # cached replies of another profile must not be reused
@@ -267,17 +246,20 @@ class LabChat:
         return ToolCall(f"call-{number}", tool.name, json.dumps(arguments, ensure_ascii=False))
 
     def _usage(self, messages: Sequence[Message], text: str, calls: Sequence[ToolCall]) -> Usage:
-        own = PROFILE.model
+        defaults = PROFILE.model
         pictures, characters = 0, 0
         for message in messages:
             pictures += sum(isinstance(part, Image) for part in message.parts)
             characters += len(message.text) + _length(message.tool_calls)
-        tokens_in = math.ceil(characters / own.characters_per_token) + pictures * own.picture_tokens
+        tokens_in = (
+            math.ceil(characters / defaults.characters_per_token)
+            + pictures * defaults.picture_tokens
+        )
         written = len(text) + _length(calls)
         # no reply is free, not even an empty one
-        tokens_out = max(1, math.ceil(written / own.characters_per_token))
+        tokens_out = max(1, math.ceil(written / defaults.characters_per_token))
         # latency=0 switches off all simulated time
-        per_token = own.seconds_per_token if self.model.latency > 0 else 0.0
+        per_token = defaults.seconds_per_token if self.model.latency > 0 else 0.0
         seconds = self.model.latency + tokens_out * per_token
         assert self._card.price is not None
         cost = self._card.price.of(tokens_in, 0, tokens_out)
@@ -331,3 +313,32 @@ class LabBackend(Backend[LabEntry]):
     def from_name(self, rest: str) -> LabEntry:
         """``lab/acuity=0.8`` is the entry with ``model = "acuity=0.8"``."""
         return LabEntry(model=rest)
+
+
+FAULTS = ("prose", "fence", "comma", "quotes", "cut", "words", "wrong_name")
+"""Prose around the object, a code fence, a trailing comma, single quotes, a truncated end, no JSON
+at all, misnamed fields."""
+
+
+def spoil(text: str, rate: float, *words: object) -> str:
+    """Corrupt a JSON reply at the given rate; the words determine whether and how."""
+    if share("fault", *words) >= rate:
+        return text
+    kind = pick(FAULTS, "kind of fault", *words)
+    if kind == "prose":
+        return f"Sure, here is my reply:\n\n{text}\n\nLet me know if you need anything else!"
+    if kind == "fence":
+        return f"```json\n{text}\n```"
+    if kind == "comma":
+        return re.sub(r"\}$", ",}", text)
+    if kind == "quotes":
+        return text.replace('"', "'")
+    if kind == "cut":  # as if the limit of tokens were reached
+        return text[: max(1, len(text) * 2 // 3)]
+    if kind == "words":
+        return "I have looked at this carefully and cannot put it into that form."
+    data = json.loads(text)
+    if not isinstance(data, dict):
+        return text
+    renamed = {f"my_{name}": value for name, value in data.items()}
+    return json.dumps(renamed, ensure_ascii=False)

@@ -192,8 +192,8 @@ class Shown:
     @cached_property
     def load(self) -> float:
         """The size of the call, in pictures: text counts by its tokens."""
-        own = PROFILE.model
-        words = len(self.text) / (own.characters_per_token * own.picture_tokens)
+        defaults = PROFILE.model
+        words = len(self.text) / (defaults.characters_per_token * defaults.picture_tokens)
         return len(self.moments) + words
 
     def _attention(self, position: float) -> float:
@@ -206,12 +206,12 @@ class Shown:
         stated: list[tuple[int, Sighting]] = []
         for place, fact in facts_in(self.text):
             stated.append((place, Sighting(fact, _before(times, place))))
-        told = []
+        taken_in = []
         for place, sighting in [*stated, *self._readings(times)]:
             attention = self._attention(place / max(1, len(self.text)))
             if self.eyes.takes_in(sighting.fact, attention):
-                told.append(sighting)
-        return told
+                taken_in.append(sighting)
+        return taken_in
 
     @cached_property
     def sightings(self) -> list[Sighting]:
@@ -299,7 +299,7 @@ class Shown:
         Only quoted material is read if there is any.
         """
         body = "\n".join(_MATERIAL.findall(self.text)) or self.text
-        return {int(number): said for number, said in _NUMBERED_LINE.findall(body)}
+        return {int(number): statement for number, statement in _NUMBERED_LINE.findall(body)}
 
     def _readings(self, times: list[tuple[int, float]]) -> list[tuple[int, Sighting]]:
         """Sign texts on their own with their positions, as OCR reports them: after a time."""
@@ -412,9 +412,9 @@ def _node(words: str) -> dict[str, Any]:
 
 def _list(words: str) -> dict[str, Any]:
     node: dict[str, Any] = {"type": "array"}
-    if most := re.match(r"(?:at most |\d+ to )(\d+) ", words):
-        node["maxItems"] = int(most[1])
-        words = words[most.end() :]
+    if max_items := re.match(r"(?:at most |\d+ to )(\d+) ", words):
+        node["maxItems"] = int(max_items[1])
+        words = words[max_items.end() :]
     words = re.sub(r"^at least \d+ ", "", words)
     if "each with " in words:
         inside = words.partition("each with ")[2]

@@ -245,16 +245,6 @@ def index_of(options: Sequence[str], value: str) -> int | None:
     return next((number for number, option in enumerate(options) if same(option, value)), None)
 
 
-NEAR = 60.0
-"""Seconds within which the same person's nearest deed counts as the adjacent one."""
-READ_WITH = 8.0
-"""Maximum seconds between a sign that was seen and a text that is attributed to it."""
-ENOUGH_DEEDS = 8
-"""Number of distinct deeds from which the theme of a film is certain."""
-NO_GAP = 15.0
-"""Maximum seconds between two looked-at moments for a count to be complete."""
-
-
 @dataclass(frozen=True)
 class Finding:
     """What sightings establish: nothing (1), a part (2), or everything needed (3)."""
@@ -310,7 +300,7 @@ def joined(sightings: Sequence[Sighting]) -> list[Sighting]:
     for text, time in texts:
         distances = [(abs(time - seen), sign) for sign, seen in blank]
         distance, sign = min(distances, key=lambda pair: pair[0], default=(math.inf, Sign()))
-        if distance <= READ_WITH:
+        if distance <= 8.0:  # signs are shown longer, and two are seldom this close
             known.append(Sighting(replace(sign, text=text), time))
     return known
 
@@ -368,17 +358,17 @@ def _order(query: LabQuery, sightings: Sequence[Sighting], options: Sequence[str
 
 def _neighbour(query: LabQuery, sightings: Sequence[Sighting]) -> Finding:
     """What the same person does right before or after the anchor."""
-    asked = query.first
-    assert isinstance(asked, Deed)
-    anchor = _earliest(asked, sightings)
+    anchor_deed = query.first
+    assert isinstance(anchor_deed, Deed)
+    anchor = _earliest(anchor_deed, sightings)
     if anchor is None or anchor.time is None:
-        return Finding(1, missing=(asked,))
-    theirs = Deed(person=asked.person, place=asked.place)
+        return Finding(1, missing=(anchor_deed,))
+    theirs = Deed(person=anchor_deed.person, place=anchor_deed.place)
     direction = 1.0 if query.form == "next" else -1.0
     gaps: list[tuple[float, Sighting]] = []
     for s in sightings:
-        same_person = isinstance(s.fact, Deed) and s.fact.person == asked.person
-        if not same_person or s.fact == asked or s.time is None:
+        same_person = isinstance(s.fact, Deed) and s.fact.person == anchor_deed.person
+        if not same_person or s.fact == anchor_deed or s.time is None:
             continue
         gap = direction * (s.time - anchor.time)
         if gap > 0:
@@ -388,7 +378,7 @@ def _neighbour(query: LabQuery, sightings: Sequence[Sighting]) -> Finding:
     gap, nearest = min(gaps, key=lambda pair: pair[0])
     value, support = value_of(query.form, nearest.fact), (anchor, nearest)
     # with a longer gap, another deed may have gone unseen in between
-    return Finding(3, value, support) if gap <= NEAR else Finding(2, value, support, (theirs,))
+    return Finding(3, value, support) if gap <= 60.0 else Finding(2, value, support, (theirs,))
 
 
 def _count(
@@ -405,7 +395,8 @@ def _count(
         return Finding(1, missing=(pattern,))
     value, support = str(len(counted)), tuple(counted.values())
     edges = sorted({0.0, *looked_at, duration})
-    complete = max(later - earlier for earlier, later in pairwise(edges)) <= NO_GAP
+    # a longer gap between looks may hide a deed
+    complete = max(later - earlier for earlier, later in pairwise(edges)) <= 15.0
     return Finding(3, value, support) if complete else Finding(2, value, support, (pattern,))
 
 
@@ -434,10 +425,10 @@ def _topic(sightings: Sequence[Sighting]) -> Finding:
     themes = Counter(v.THEME_OF[deed.thing.kind] for deed in deeds if deed.thing)
     if not themes:
         return Finding(1, missing=(Deed(),))
-    (theme, most), *others = themes.most_common()
+    (theme, count), *others = themes.most_common()
     support = tuple(deeds.values())
-    # a tie between themes is never clear
-    clear = len(deeds) >= ENOUGH_DEEDS and (not others or most > others[0][1])
+    # a few deeds prove no theme, and a tie is never clear
+    clear = len(deeds) >= 8 and (not others or count > others[0][1])
     return Finding(3, theme, support) if clear else Finding(2, theme, support, (Deed(),))
 
 

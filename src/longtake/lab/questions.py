@@ -25,10 +25,6 @@ from longtake.types import LETTERS, Question, Segment
 T = TypeVar("T")
 OPTIONS = 4
 """Options per question."""
-MOST_COUNTED = 8
-"""The largest number that is asked for."""
-TRIES = 24
-"""Draws of wrong options before a deed is given up."""
 
 
 @dataclass(frozen=True)
@@ -248,9 +244,9 @@ def _hop(form: str, one: Deed, two: Deed) -> tuple[LabQuery, Deed]:
 def _topics(script: Script, rng: random.Random) -> Drafts:
     """The theme of the film, if it is clear."""
     totals = Counter(value_of("topic", happening.fact) for happening in script.deeds)
-    (theme, most), *others = totals.most_common()
+    (theme, count), *others = totals.most_common()
     # a theme that barely leads would be arguable
-    if len(others) >= OPTIONS - 1 and most >= 1.5 * others[0][1]:
+    if len(others) >= OPTIONS - 1 and count >= 1.5 * others[0][1]:
         wrong = shuffled(rng, [name for name, _ in others])
         yield Draft(LabQuery("topic"), theme, tuple(wrong), script.deeds)
 
@@ -272,7 +268,8 @@ def _counts(script: Script, rng: random.Random) -> Drafts:
     """Four neighbouring totals are chosen first, then which of them is right."""
     by_form: dict[str, dict[int, list[LabQuery]]] = {}
     for query, total in shuffled(rng, counted(script)):
-        if total <= MOST_COUNTED:
+        # larger numbers are not asked for
+        if total <= 8:
             by_form.setdefault(query.form, {}).setdefault(total, []).append(query)
     while True:
         # a total without a question left can be no option: it would never be right
@@ -343,7 +340,7 @@ def _fair(
     wrong = [option for option in dict.fromkeys(candidates) if option != right]
     if len(wrong) < OPTIONS - 1:
         return ()
-    for _ in range(TRIES):
+    for _ in range(24):  # then the deed is given up
         others = rng.sample(wrong, OPTIONS - 1)
         if _rank(right, others, question, rng) == target:
             return tuple(others)
@@ -358,8 +355,8 @@ def _rank(right: str, wrong: Sequence[str], question: str, rng: random.Random) -
     for words in options:
         common = sum(len(words & other) for other in compared)
         # with the other options alone: a longer option shares more with itself
-        own = 0 if question else len(words)
-        shared.append((common - own, rng.random()))
+        shared_with_itself = 0 if question else len(words)
+        shared.append((common - shared_with_itself, rng.random()))
     return sum(other > shared[0] for other in shared[1:])
 
 

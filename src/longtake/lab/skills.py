@@ -16,10 +16,6 @@ from longtake.types import LETTERS, Segment
 
 SIMPLE = frozenset({"what", "who", "where", "deed", "colour", "sign"})
 """Forms of questions that a single scene answers, so a search can find it."""
-GROUNDINGS = 3
-"""How often a planner searches for moments before it gives up."""
-TOOL_USES = 3
-"""How many tools an agent uses before it answers with what it has."""
 
 ROLES: Mapping[str, str] = {
     "ground": r"ground|locali[sz]|retriev|search",
@@ -52,9 +48,9 @@ def history(mind: Mind, names: Sequence[str]) -> list[str]:
 
 def _material(mind: Mind) -> list[str]:
     quoted = re.findall(r"<material[^>]*>(.*?)</material>", mind.shown.text, re.DOTALL)
-    said = [m.text for m in mind.shown.messages if m.role in ("assistant", "tool")]
+    messages = [m.text for m in mind.shown.messages if m.role in ("assistant", "tool")]
     # instructions also name agents; they count only if nothing else is there
-    return [*quoted, *said] or [mind.shown.text]
+    return [*quoted, *messages] or [mind.shown.text]
 
 
 def next_agent(mind: Mind, names: Sequence[str]) -> str:
@@ -72,7 +68,7 @@ def next_agent(mind: Mind, names: Sequence[str]) -> str:
         role = "finish"
     elif spoken and "subtitle" not in done:
         role = "subtitle"
-    elif spoken or done.count("ground") >= GROUNDINGS:
+    elif spoken or done.count("ground") >= 3:
         role = "finish"
     else:
         role = "ground"
@@ -112,7 +108,7 @@ def uses(mind: Mind) -> int:
 
 def wants_tool(mind: Mind) -> bool:
     """Whether another tool call is worthwhile."""
-    return mind.grade < 3 and uses(mind) < TOOL_USES
+    return mind.grade < 3 and uses(mind) < 3
 
 
 def choose_tool(mind: Mind, names: Sequence[str]) -> str:
@@ -168,40 +164,27 @@ _SCORES = {(3, True): 9, (2, True): 6, (2, False): 4, (3, False): 3}
 """Score by how far the stated facts settle the question, and whether they support the answer."""
 
 
-def scores(mind: Mind) -> list[dict[str, Any]]:
-    """A score, 1 to 10, for each peer with a line: stated facts that support its answer count."""
-    judged = []
-    for name, said in mind.shown.named_lines():
-        score = peer_score(mind, said)
-        judged.append({"name": name, "agent": name, "score": score, "reason": _verdict(score)})
-    return judged
-
-
-def peer_score(mind: Mind, said: str) -> int:
+def peer_score(mind: Mind, statement: str) -> int:
     """How convincing one answer with its reason is, 1 to 10."""
-    return mind.judged(_from_facts(mind, said), range(1, 11), said)
+    return mind.judged(_from_facts(mind, statement), range(1, 11), statement)
 
 
-def _from_facts(mind: Mind, said: str) -> int:
+def _from_facts(mind: Mind, statement: str) -> int:
     """The score that the stated facts deserve."""
-    stated = [Sighting(fact, _clock_before(said, place)) for place, fact in facts_in(said)]
+    stated = [
+        Sighting(fact, _clock_before(statement, place)) for place, fact in facts_in(statement)
+    ]
     finding = mind.find(stated)
     if finding.level == 1 or not stated:
         return 2
     options = mind.shown.options
-    letter = re.match(r"\(?([A-Z])\b[.):]?", said)
+    letter = re.match(r"\(?([A-Z])\b[.):]?", statement)
     if options and letter:
         supported = option_of(finding, options)
         agrees = supported is not None and LETTERS[supported] == letter[1]
     else:
-        agrees = finding.value is not None and finding.value.lower() in said.lower()
+        agrees = finding.value is not None and finding.value.lower() in statement.lower()
     return _SCORES[finding.level, agrees]
-
-
-def _verdict(score: int) -> str:
-    if score > 5:
-        return "names what it saw, and that supports the answer"
-    return "names nothing that supports the answer"
 
 
 def _clock_before(text: str, place: int) -> float | None:
@@ -222,14 +205,14 @@ def answer(mind: Mind) -> str:
 
 def summary(mind: Mind) -> str:
     """Summarise what is known: first what supports the answer, then everything else."""
-    told = [sentence(sighting.fact) for sighting in _known(mind)[:6]]
-    return mind.padded(" ".join(told) or "There is little to tell.")
+    sentences = [sentence(sighting.fact) for sighting in _known(mind)[:6]]
+    return mind.padded(" ".join(sentences) or "There is little to tell.")
 
 
 def findings(mind: Mind) -> str:
     """Report what is known with times: first what supports the answer, then everything else."""
-    told = [timed(sighting) for sighting in _known(mind)[:8]]
-    return mind.padded(" ".join(told) or "Nothing was found.")
+    sentences = [timed(sighting) for sighting in _known(mind)[:8]]
+    return mind.padded(" ".join(sentences) or "Nothing was found.")
 
 
 def _known(mind: Mind) -> list[Sighting]:
@@ -374,8 +357,6 @@ VALUES: Mapping[str, Callable[[Mind], Any]] = {
 """Field name to the skill that fills it."""
 
 
-AT = 1.0
-"""Maximum seconds between a sighting and the listed moment that it belongs to."""
 _TIMED = re.compile(rf"\[({SHORT_CLOCK})\]")
 
 
@@ -411,13 +392,10 @@ def _telling(mind: Mind) -> list[int]:
     numbers = []
     for number, line in mind.shown.numbered_lines().items():
         listed = _TIMED.match(line)
-        if listed and any(abs(parse_time(listed[1]) - time) <= AT for time in times):
+        # pictures are listed by the second
+        if listed and any(abs(parse_time(listed[1]) - time) <= 1.0 for time in times):
             numbers.append(number)
     return numbers
-
-
-WISHES = 3
-"""Number of pictures requested at once."""
 
 
 def missing(mind: Mind) -> list[dict[str, Any]]:
@@ -425,7 +403,7 @@ def missing(mind: Mind) -> list[dict[str, Any]]:
     segments = mind.shown.numbered_segments()
     wishes = [wish(need) for need in mind.needs] or [mind.retrieval]
     requests = []
-    for place, number in enumerate(_by_promise(mind, segments)[:WISHES]):
+    for place, number in enumerate(_by_promise(mind, segments)[:3]):
         requests.append({"segment": number, "description": wishes[place % len(wishes)]})
     return requests
 
@@ -487,8 +465,8 @@ def timeline(mind: Mind) -> list[dict[str, Any]]:
 def groups(mind: Mind) -> list[list[int]]:
     """Numbered answers, grouped by their content words."""
     alike: dict[str, list[int]] = {}
-    for number, said in mind.shown.numbered_lines().items():
-        content = _content(said)
+    for number, statement in mind.shown.numbered_lines().items():
+        content = _content(statement)
         key = next((known for known in alike if same(known, content)), content)
         alike.setdefault(key, []).append(number)
     return list(alike.values())
@@ -520,10 +498,10 @@ def entities(mind: Mind) -> list[str]:
 
 def lines(mind: Mind) -> list[dict[str, Any]]:
     """Subtitle lines that bear on the question, with times; all of them if nothing is asked."""
-    said = [s for s in mind.shown.told if isinstance(s.fact, Saying)]
-    relevant = [s for s in said if mind.query is None or mind.relevance([s]) > 0.5]
+    spoken = [s for s in mind.shown.told if isinstance(s.fact, Saying)]
+    relevant = [s for s in spoken if mind.query is None or mind.relevance([s]) > 0.5]
     quoted = []
-    for sighting in relevant or said[:3]:
+    for sighting in relevant or spoken[:3]:
         start = sighting.time or 0.0
         quoted.append({"start": start, "end": start + 4.0, "text": sentence(sighting.fact)})
     return quoted
@@ -540,7 +518,6 @@ LISTS: Mapping[str, Callable[[Mind], list[Any]]] = {
     "contradicts": contradicts,
     **dict.fromkeys(("passages", "films"), passages),
     "events": timeline,
-    "scores": scores,
     "groups": groups,
     **dict.fromkeys(("facets", "options"), facets),
     **dict.fromkeys(("query_keywords", "keywords", "entities", "queries"), entities),

@@ -219,16 +219,16 @@ class _Writer:
 
     def _lengths(self) -> list[tuple[int, int]]:
         total = self.minutes * 60
-        least, most = self.profile.scene
+        shortest, longest = self.profile.scene
         # at least about six scenes, however short the film
-        most = min(most, max(least + 10, total // 6))
+        longest = min(longest, max(shortest + 10, total // 6))
         bounds, start = [], 0
         while start < total:
-            length = self.rng.randint(least, most)
+            length = self.rng.randint(shortest, longest)
             rest = total - start - length
-            if rest < least:  # avoid a last scene too short to show anything
+            if rest < shortest:  # avoid a last scene too short to show anything
                 remaining = total - start
-                length = remaining if remaining <= most else remaining // 2
+                length = remaining if remaining <= longest else remaining // 2
             bounds.append((start, start + length))
             start += length
         return bounds
@@ -248,12 +248,12 @@ class _Writer:
     ) -> tuple[Happening, ...]:
         happenings: list[Happening] = []
         person = self.rng.choice(people)
-        least, most = self.profile.deed
+        shortest, longest = self.profile.deed
         time = start + self.rng.randint(1, 6)
-        while time + least < end:
+        while time + shortest < end:
             if self.rng.random() >= self.profile.same_person:
                 person = self.rng.choice(people)
-            finish = min(time + self.rng.randint(least, most), end - 1)
+            finish = min(time + self.rng.randint(shortest, longest), end - 1)
             deed = self._deed(person, place)
             self.deeds.append(deed)
             happenings.append(Happening(time, finish, deed))

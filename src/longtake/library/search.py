@@ -23,7 +23,7 @@ import numpy as np
 
 from longtake.algorithms import passages
 from longtake.algorithms.lexical import lemma
-from longtake.algorithms.novelty import reciprocal_rank
+from longtake.algorithms.passages import reciprocal_rank
 from longtake.index.search import check_text
 from longtake.library.catalog import Entry
 from longtake.library.segments import (

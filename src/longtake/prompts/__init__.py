@@ -161,7 +161,7 @@ def homes(only: str | None = None) -> dict[str, Path]:
     module itself where there is no package around it. ``only`` looks up no other owner.
     """
     here = Path(__file__).parent
-    found = {SHARED: here / SHARED, LIBRARY: here.parent / LIBRARY / "prompts"}
+    homes_by_owner = {SHARED: here / SHARED, LIBRARY: here.parent / LIBRARY / "prompts"}
     for module in registry.methods.modules():
         # an owner is named like the module or the package around it: others need not be looked up
         if only is not None and only not in module.split(".")[-2:]:
@@ -169,13 +169,13 @@ def homes(only: str | None = None) -> dict[str, Path]:
         owner, home = _home(module)
         if home is None or not home.is_dir():
             continue
-        if found.setdefault(owner, home) != home:
+        if homes_by_owner.setdefault(owner, home) != home:
             raise ConfigError(
-                f"two packages bring prompts called {owner}/…: {found[owner]} and {home}; "
+                f"two packages bring prompts called {owner}/…: {homes_by_owner[owner]} and {home}; "
                 "rename one of the packages",
                 key=owner,
             )
-    return found
+    return homes_by_owner
 
 
 def _home(module: str) -> tuple[str, Path | None]:
@@ -229,8 +229,8 @@ def _check_phrases(path: Path, theirs: Prompt, ours: Prompt) -> None:
     for name, text in wanted.items():
         slots = Template(text).get_identifiers()
         if set(Template(given[name]).get_identifiers()) != set(slots):
-            told = ", ".join(f"${slot}" for slot in slots) or "none"
-            raise ConfigError(f"{path}: the slots of {name} must be {told}", key=ours.name)
+            slots_text = ", ".join(f"${slot}" for slot in slots) or "none"
+            raise ConfigError(f"{path}: the slots of {name} must be {slots_text}", key=ours.name)
 
 
 def show(value: Any, name: str) -> str:

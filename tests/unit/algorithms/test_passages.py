@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from longtake.algorithms import lexical
-from longtake.algorithms.passages import QUOTED, best_lines, by_words, held, with_neighbours
+from longtake.algorithms.passages import QUOTED, by_words, held, with_neighbours
 from longtake.types import Line, Segment
 
 
@@ -20,14 +19,6 @@ def test_rare_words_weigh_more_and_a_quoted_phrase_most():
     assert scores[0, 1] < scores[0, 0]
     assert scores[1, 2] >= QUOTED
     assert scores[1, 0] == 0
-
-
-def test_rankings_are_fused_and_a_line_without_a_shared_word_has_no_rank_by_words():
-    words = np.array([[0.0, 3.0, 0.0]])
-    meanings = np.array([[0.9, 0.8, 0.1]])
-    order = [number for number, _ in best_lines(words, meanings, 3)]
-    assert order == [1, 0, 2]
-    assert len(best_lines(words, meanings, 1)) == 1
 
 
 def lines(*starts):

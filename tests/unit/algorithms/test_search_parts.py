@@ -9,8 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longtake.algorithms.intervals import coverage, union
-from longtake.algorithms.novelty import K, by_moment, reciprocal_rank
-from longtake.algorithms.passages import SHORTEST, find, match, said_at, squeeze
+from longtake.algorithms.passages import (
+    SHORTEST,
+    K,
+    by_moment,
+    find,
+    match,
+    reciprocal_rank,
+    said_at,
+    squeeze,
+)
 from longtake.types import Line, Segment
 
 
@@ -24,15 +32,12 @@ def test_reciprocal_rank_by_hand():
     ]
 
 
-def test_weights_and_repeats():
+def test_an_item_counts_once_per_ranking():
     assert reciprocal_rank([["a", "a", "b"]]) == [
         ("a", pytest.approx(1 / 61)),
         ("b", pytest.approx(1 / 62)),
     ]
-    assert reciprocal_rank([["a"], ["b"]], weights=[1, 2])[0][0] == "b"
     assert reciprocal_rank([]) == []
-    with pytest.raises(ValueError, match="1 weights for 2"):
-        reciprocal_rank([["a"], ["b"]], weights=[1])
 
 
 @given(st.lists(st.lists(st.integers(0, 9), unique=True), min_size=1, max_size=4))

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from longtake.algorithms.shots import distinct, runs, survey
+from longtake.algorithms.shots import runs, survey
 
 
 def thumbnail(picture: Image.Image) -> np.ndarray:
@@ -41,13 +41,13 @@ def test_share_counts_the_frames_that_a_frame_represents():
 def test_cards_of_text_on_one_background_are_distinct():
     cards = [card("MUSIC AND SOUND"), card("The John Foundation"), card("VERY SPECIAL THANKS")]
     film = np.stack([thumbnail(picture) for picture in cards for _ in range(3)])
-    assert distinct(film).tolist() == [1, 4, 7]
+    assert survey(film).chosen.tolist() == [1, 4, 7]
 
 
 def test_a_caption_on_a_still_picture_is_distinct():
     film = plain(*[BLUE] * 8)
     film[4:, 30:33, 20:44] = 255
-    assert distinct(film).tolist() == [2, 6]
+    assert survey(film).chosen.tolist() == [2, 6]
 
 
 def test_movement_in_a_moving_picture_is_not_distinct():
@@ -56,7 +56,7 @@ def test_movement_in_a_moving_picture_is_not_distinct():
     film = np.clip(noisy, 0, 255)
     for number, frame in enumerate(film):
         frame[10:16, 4 + number * 5 : 10 + number * 5] = 240
-    assert len(distinct(film.astype(np.uint8))) == 1
+    assert len(survey(film.astype(np.uint8)).chosen) == 1
 
 
 def restless(count: int) -> np.ndarray:
@@ -95,33 +95,26 @@ def test_a_still_card_does_not_represent_movement_on_a_similar_background():
 
 def test_the_settled_frame_is_chosen_not_the_fade():
     film = plain(*[(20, 20, 20 + min(step, 4) * 2) for step in range(9)])
-    assert distinct(film).tolist()[0] >= 5
+    assert survey(film).chosen.tolist()[0] >= 5
 
 
 def test_a_slow_change_is_looked_at_again():
     film = plain(*[(step * 4, 100, 255 - step * 4) for step in range(60)])
-    assert len(distinct(film)) >= 4
+    assert len(survey(film).chosen) >= 4
     assert max(end - begin for begin, end in runs(np.zeros((35, 36, 64, 3), np.uint8))) <= 10
 
 
-def test_most_keeps_the_frames_that_differ_most():
-    film = plain(RED, (190, 40, 30), GREEN, (30, 190, 40), BLUE)
-    kept = distinct(film, most=3)
-    assert kept.tolist() == sorted(kept.tolist())
-    assert [int(film[number, 0, 0].argmax()) for number in kept] == [0, 1, 2]
-
-
 def test_films_of_no_frames_and_of_one():
-    assert distinct(np.zeros((0, 36, 64, 3), np.uint8)).tolist() == []
+    assert survey(np.zeros((0, 36, 64, 3), np.uint8)).chosen.tolist() == []
     assert survey(np.zeros((0, 36, 64, 3), np.uint8)).share(np.zeros(0, np.int64)) == 1
-    assert distinct(plain(RED)).tolist() == [0]
+    assert survey(plain(RED)).chosen.tolist() == [0]
 
 
 def test_arrays_of_the_wrong_shape_are_rejected():
     with pytest.raises(ValueError, match="frames × height"):
-        distinct(np.zeros((4, 36, 64), np.uint8))
+        survey(np.zeros((4, 36, 64), np.uint8))
     with pytest.raises(ValueError, match="too small"):
-        distinct(np.zeros((4, 4, 4, 3), np.uint8))
+        survey(np.zeros((4, 4, 4, 3), np.uint8))
 
 
 @settings(max_examples=40, deadline=None)
@@ -139,8 +132,8 @@ def test_cards_of_small_print_are_distinct_and_a_moved_pointer_is_not():
     # two names in small print: single pixels change, no tile does
     film[:4, 18, 20:40:2] = 40
     film[4:, 18, 21:41:2] = 40
-    assert distinct(film).tolist() == [2, 6]
+    assert survey(film).chosen.tolist() == [2, 6]
     pointer = plain(*[(90, 90, 90)] * 8)
     pointer[:4, 10, 10:12] = 115
     pointer[4:, 20, 40:42] = 115
-    assert len(distinct(pointer)) == 1
+    assert len(survey(pointer).chosen) == 1

@@ -61,13 +61,6 @@ def test_uniform_takes_both_ends(footage):
     assert [read_number(f.pixels) for f in frames] == [4 * round(f.time) for f in frames]
 
 
-def test_random_is_repeatable_and_stays_inside(footage):
-    a, b, c = (footage.random(6, within=Segment(50, 80), seed=s) for s in (1, 1, 2))
-    assert [f.time for f in a] == [f.time for f in b] != [f.time for f in c]
-    assert all(50 <= f.time < 80 for f in a + c)
-    assert len({f.time for f in a}) == 6
-
-
 def test_layers_are_computed_once(footage, store, monkeypatch):
     first = footage.pictures.glimpses()
     assert first.shape == (200, 36, 64, 3)

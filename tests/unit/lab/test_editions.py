@@ -114,25 +114,10 @@ def test_grades_are_noise_without_grading_and_the_truth_with_it(footage):
 
 def scores(judging, seed):
     question = next(q for q in WORLD.questions if q.kind == "needle")
-    items = {
-        "type": "object",
-        "properties": {"name": {"type": "string"}, "score": {"type": "integer"}},
-    }
-    schema = {"type": "object", "properties": {"scores": {"type": "array", "items": items}}}
-    judge = model(judging=judging, seed=seed)
-    said = reply(judge, shown(question, notes=PEERS), schema)
-    return [entry["score"] for entry in said["scores"]]
-
-
-def test_scores_in_fields_by_number_are_judged_alike():
-    question = next(q for q in WORLD.questions if q.kind == "needle")
     numbered = {f"agent_{number}": {"type": "integer"} for number in (1, 2)}
     schema = {"type": "object", "properties": numbered}
-    given = set()
-    for seed in range(12):
-        said = reply(model(judging=0.0, seed=seed), shown(question, notes=PEERS), schema)
-        given.add(tuple(said.values()))
-    assert len(given) > 6
+    said = reply(model(judging=judging, seed=seed), shown(question, notes=PEERS), schema)
+    return list(said.values())
 
 
 def test_scores_are_noise_without_judging_and_the_truth_with_it():

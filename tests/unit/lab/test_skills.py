@@ -200,18 +200,6 @@ def test_peers_are_scored_by_what_supports_their_answer():
     agents = [Agent(opinion.agent, SHARP) for opinion in opinions]
     sums = peer_scores(agents, opinions, asked.question).sums(["seer", "guesser", "liar"])
     assert sums["seer"] > sums["liar"] > sums["guesser"]
-    item = fields("name", "reason", score={"type": "integer"})
-    lines = "\n".join(f"{o.agent}: {o.choice}. {o.reason}" for o in opinions)
-    said = reply(
-        SHARP,
-        shown(asked, notes=f'<material name="m">\n{lines}\n</material>'),
-        fields(scores={"type": "array", "items": item}),
-    )["scores"]
-    assert [(row["name"], row["score"]) for row in said] == [
-        ("seer", 9),
-        ("guesser", 2),
-        ("liar", 3),
-    ]
 
 
 def test_same_meaning():
@@ -252,7 +240,6 @@ def test_read_subtitles():
 
 NAMES = [
     "caption",
-    "scores",
     "missing",
     "agent",
     "foo",

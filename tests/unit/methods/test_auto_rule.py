@@ -32,13 +32,13 @@ def test_two_likely_voices_outweigh_one_and_support_speaks_for_them():
     found = leader_among(voices, QUESTION, {})
     assert found.vote is voices[1]
     assert 0.7 < found.probability < 0.9
-    assert found.agreeing == 2
+    assert found.signals["agreeing"] == 1
 
 
 def test_answers_in_words_count_as_one_if_one_holds_the_other():
     words = [Answer(text="the green cup"), Answer(text="Green cup."), Answer(text="a lamp")]
     voices = [StageVote("s", Checked(answer), 0.5, {}) for answer in words]
-    assert leader_among(voices, Question("What is it?"), {}).agreeing == 2
+    assert leader_among(voices, Question("What is it?"), {}).signals["agreeing"] == 1
 
 
 def ahead(*keys):

@@ -69,9 +69,6 @@ from longtake.prompts import Plain
 from longtake.tracing.events import ScoresSet, emit, note, step
 from longtake.types import Answer, Question, Segment
 
-CITED = 3
-"""Moments cited for an answer."""
-
 RHO = "block_logit"
 """Name of the threshold ρ on an encoder's card."""
 
@@ -236,8 +233,8 @@ class A4VL:
     def partition(self, footage: Footage, question: Question) -> list[Segment]:
         """Line 1: the blocks, restricted to the part of the film that the question names."""
         with step("partition"):
-            found = footage.blocks(self.events)
-            blocks, strength = found.blocks, [0.0, *(cut.strength for cut in found.cuts)]
+            partition = footage.blocks(self.events)
+            blocks, strength = partition.blocks, [0.0, *(cut.strength for cut in partition.cuts)]
             values = tuple(np.round(strength, 4).tolist())
             emit(ScoresSet(label="events", segments=tuple(blocks), values=values))
             within = scope(question.text, footage.duration) if self.temporal_scope else None
@@ -255,14 +252,14 @@ class A4VL:
         def first(agent: Agent) -> tuple[str, bool]:
             chance = run.random("preview", footage.name, question.text, agent.name)
             rows = sampling.one_per_bin(len(footage.times), frames, chance)  # 6
-            told = {"question": question, **shown_to(footage, look_at(footage, rows.tolist()))}
-            needs_all = self.gate and needs_whole_film(question, agent, told)
+            slots = {"question": question, **shown_to(footage, look_at(footage, rows.tolist()))}
+            needs_all = self.gate and needs_whole_film(question, agent, slots)
             default = ClueReply(clue=question.text)
-            most = self.clue_words
+            max_words = self.clue_words
             reply = ask(
-                agent.chat, "a4vl/clue", ClueReply, default=default, words=most, **told
+                agent.chat, "a4vl/clue", ClueReply, default=default, words=max_words, **slots
             )  # 7
-            return shortened(reply.clue, most, question), needs_all
+            return shortened(reply.clue, max_words, question), needs_all
 
         clues, whole = {}, set()
         for agent, (clue, needs_all) in zip(agents, fanout(first, agents), strict=True):
@@ -277,21 +274,21 @@ class A4VL:
         """Lines 10 to 24 for one agent: look, answer, then a reason from the same frames."""
         agent = view.agent
         look = self.perceive(footage, blocks, view)  # 10 to 19
-        told = shown_to(footage, look)
+        slots = shown_to(footage, look)
         prompt = "a4vl/answer" if self.reason_first else "a4vl/act"
-        said = guess(agent.chat, prompt, question, reasoned=self.reason_first, **told)  # 21
-        if said.abstained:
-            return look, Opinion(agent.name, reason=said.reason)
+        guessed = guess(agent.chat, prompt, question, reasoned=self.reason_first, **slots)  # 21
+        if guessed.abstained:
+            return look, Opinion(agent.name, reason=guessed.reason)
         why = ask(
             agent.chat,
             "a4vl/reason",
             ReasonReply,
-            default=ReasonReply(reason=said.reason),
+            default=ReasonReply(reason=guessed.reason),
             question=question,
-            answer=in_words(question, said.choice, said.text),
-            **told,
+            answer=in_words(question, guessed.choice, guessed.text),
+            **slots,
         )  # 22
-        return look, Opinion(agent.name, said.choice, said.text, why.reason)
+        return look, Opinion(agent.name, guessed.choice, guessed.text, why.reason)
 
     def perceive(self, footage: Footage, blocks: Sequence[Segment], view: View) -> Look:
         """Lines 11 to 19: the frames of the blocks that fit the clue."""
@@ -381,7 +378,7 @@ class A4VL:
         """An opinion as an answer, with the moments that fit its agent's clue best."""
         if final is None or final.vote is None:
             return Answer(reason="" if final is None else final.reason, status="abstained")
-        cited = cite(footage, shown[final.agent], clues[final.agent], CITED)
+        cited = cite(footage, shown[final.agent], clues[final.agent])
         confidence = None
         if exit_round is not None and self.exit_confidence:
             table = self.exit_confidence
@@ -420,32 +417,32 @@ class A4VL:
         previews = m * (2 if self.gate else 1)
         judging, refining, grouping = answers - 1, answers - m, (m - 1) * open_ended
         calls = previews + 2 * answers + judging + refining + grouping + self.summarise
-        asked = words([question.text, *question.options])
+        question_words = words([question.text, *question.options])
         first = 2 if self.gate else 1
         return Bounds(
             calls=calls,
             frames=previews * self.n1(duration) + 2 * answers * self.n2(duration),
-            prompt_words=calls * (asked + 140) + (judging + refining) * m * 80,
+            prompt_words=calls * (question_words + 140) + (judging + refining) * m * 80,
             reply_words=calls * 60,
             steps=first + 2 * m + 2 * (m - 1) + grouping + self.summarise,
         )
 
 
-def reasons(said: Sequence[Opinion], last: Sequence[Opinion], winner: str | None) -> list[str]:
+def reasons(opinions: Sequence[Opinion], last: Sequence[Opinion], winner: str | None) -> list[str]:
     """The reasons given for the winning answer in any round, each once."""
     agreed = {opinion.vote for opinion in last} if winner is not None else {last[0].vote}
-    given = [opinion for opinion in said if opinion.vote is not None and opinion.vote in agreed]
+    given = [opinion for opinion in opinions if opinion.vote is not None and opinion.vote in agreed]
     return list(dict.fromkeys(opinion.reason for opinion in given if opinion.reason))
 
 
-def needs_whole_film(question: Question, agent: Agent, told: Mapping[str, Any]) -> bool:
+def needs_whole_film(question: Question, agent: Agent, slots: Mapping[str, Any]) -> bool:
     """The gate of the released code; counting questions always need the whole film."""
     if COUNTING.search(question.text):
         return True
     default = GateReply(whole_video=True)
-    return ask(agent.chat, "a4vl/gate", GateReply, default=default, **told).whole_video
+    return ask(agent.chat, "a4vl/gate", GateReply, default=default, **slots).whole_video
 
 
-def shortened(clue: str, most: int, question: Question) -> str:
+def shortened(clue: str, max_words: int, question: Question) -> str:
     """The first ``most`` words of a clue; the question if the clue is empty."""
-    return " ".join(clue.split()[:most]) or question.text
+    return " ".join(clue.split()[:max_words]) or question.text

@@ -203,12 +203,12 @@ class Auto:
         """What a stage needs of the models."""
         method = self.method(stage)
         index = needs_index(method)
-        most = bounds_of(method, duration, question)
+        bounds = bounds_of(method, duration, question)
         # frames that can be chosen, and the calls of longer methods, are fitted to the context
-        if most is None or most.calls != 1 or frames_of(stage) is not None:
+        if bounds is None or bounds.calls != 1 or frames_of(stage) is not None:
             return Needs(method.roles, index=index)
         picture = max((chat.card.picture_tokens or 0 for chat in run.chats), default=0)
-        return Needs(method.roles, most.frames * picture + most.prompt_words, index)
+        return Needs(method.roles, bounds.frames * picture + bounds.prompt_words, index)
 
     def method(self, key: str, frames: int | None = None) -> Method:
         """A stage's method with its fields; ``frames`` replaces those that the key asks for."""
@@ -227,11 +227,11 @@ class Auto:
 
     def odds(self, question: Question) -> tuple[StageOdds, ...]:
         """How often each stage is needed, and its usual tokens for such a question."""
-        asked = kind(question.text)
+        question_kind = kind(question.text)
         known = []
         for key in keys(self.stages):
             if key in self.calibration.stages:
-                facts = usual(self.calibration.stages[key], asked)
+                facts = usual(self.calibration.stages[key], question_kind)
                 known.append(StageOdds(key, facts.reached, facts.stopped, round(facts.tokens)))
         return tuple(known)
 
@@ -239,15 +239,15 @@ class Auto:
         """Every stage runs."""
         total = Bounds(0, 0, 0, 0, 0)
         for stage in self.stages:
-            own = Bounds(1, 0, 40 * self.max_notes, 120, 1)
+            bounds = Bounds(1, 0, 40 * self.max_notes, 120, 1)
             if name_of(stage) != NOTES:
-                own = bounds_of(self.method(stage), duration, question) or own
+                bounds = bounds_of(self.method(stage), duration, question) or bounds
             total = Bounds(
-                total.calls + own.calls,
-                total.frames + own.frames,
-                total.prompt_words + own.prompt_words,
-                total.reply_words + own.reply_words,
-                total.steps + own.steps,
+                total.calls + bounds.calls,
+                total.frames + bounds.frames,
+                total.prompt_words + bounds.prompt_words,
+                total.reply_words + bounds.reply_words,
+                total.steps + bounds.steps,
             )
         return total
 
@@ -335,7 +335,7 @@ class Cascade:
                 self.left.remove(key)
         if possible or self.leader is not None:
             return possible
-        # even a stage that is too dear is tried if there is no answer otherwise
+        # even a stage over budget is tried if there is no answer otherwise
         return self.first()
 
     def first(self) -> list[NextStage]:
@@ -366,20 +366,20 @@ class Cascade:
         return unaffordable(facts, self.run.ledger.limits, self.run.usage)
 
     def enter(self, turn: NextStage) -> None:
-        """Run a stage and hear its answer."""
+        """Run a stage and rate its answer."""
         before = self.run.usage
         stage = StageRun(self.run, self.notebook, self.suggest)
         settles = name_of(turn.key) == NOTES
         answer = self.settle(stage) if settles else self.ask(turn, stage)
         vote = None
         if answer is not None and is_given(answer):
-            vote = self.heard(turn, answer, stage)
+            vote = self.rate(turn, answer, stage)
             self.votes.append(vote)
             self.leader = leader_among(self.votes, self.question, self.rule.pool)
             self.run.propose(self.leading_answer(), complete=True)
         elif answer is not None:
             self.failure, self.refused = None, answer
-        self.tell(turn.rated, vote, subtract(self.run.usage, before))
+        self.record(turn.rated, vote, subtract(self.run.usage, before))
 
     def drop_lost(self, error: LongtakeError) -> None:
         """Leave out the stages that would wait for a model in vain."""
@@ -409,10 +409,10 @@ class Cascade:
         if not lines or len({name_of(vote.stage) for vote in self.votes} - {NOTES}) < 2:
             note("stage_skipped", stage=NOTES, why="no two stages noted anything")
             return None
-        said = guess(
+        answer = guess(
             stage["llm"], "auto/settle", self.question, length=length(self.footage), notes=lines
         )
-        return said.as_answer()
+        return answer.as_answer()
 
     def notes(self) -> list[Line]:
         """What was told about pictures and what was cited: the statements that matter most."""
@@ -423,16 +423,16 @@ class Cascade:
         lines = merged(statement for line in noted for statement in split(line))
         return relevant(self.footage, self.question, lines, self.settings.max_notes)
 
-    def heard(self, turn: NextStage, answer: Answer, stage: StageRun) -> StageVote:
+    def rate(self, turn: NextStage, answer: Answer, stage: StageRun) -> StageVote:
         """An answer with its check and its probability (lines 4 and 5)."""
         key = turn.rated
         method = None if name_of(key) == NOTES else self.settings.method(key)
         checked = self.check(answer, stage, itself=method is not None and checks_itself(method))
-        found = signals(answer, checked, self.question, self.footage.duration)
-        chance = self.rule.confidence(key, found)
+        measured = signals(answer, checked, self.question, self.footage.duration)
+        chance = self.rule.confidence(key, measured)
         if self.settings.stop == "stated" or chance is None:
             chance = answer.confidence if answer.confidence is not None else 0.5
-        return StageVote(key, checked, chance, found)
+        return StageVote(key, checked, chance, measured)
 
     def check(self, answer: Answer, stage: StageRun, *, itself: bool) -> Checked:
         """The check of an answer, once for each different answer that found support."""
@@ -467,9 +467,8 @@ class Cascade:
         ahead = self.ahead()
         following = ahead[0] if ahead else None
         stop_at = rule.stop_at if settings.stop_at is None else settings.stop_at
-        least = self.least_gain()
         by_calls = only_time_is_limited(self.run.ledger.limits)
-        asked = kind(self.question.text)
+        question_kind = kind(self.question.text)
         if self.leader is None:
             if has_to_wait(self.run.ledger.limits, self.footage):
                 # how long decoding many frames takes is not known, and a first answer comes first
@@ -478,7 +477,14 @@ class Cascade:
             if settings.stop == "calibrated":
                 known = {NOTHING: 1.0, **self.length}
                 first = decide(
-                    rule, 0.0, known, asked, ahead, stop_at=1.0, least_gain=0.0, by_calls=by_calls
+                    rule,
+                    0.0,
+                    known,
+                    question_kind,
+                    ahead,
+                    stop_at=1.0,
+                    least_gain=0.0,
+                    by_calls=by_calls,
                 )
             return first if first.next else Decision(following, "no answer yet")
         chance = self.leader.probability
@@ -488,13 +494,20 @@ class Cascade:
             drawn = self.run.random("stop", self.question.text, key).random()
             return Decision(None if drawn < settings.stop_chance else following, "by chance")
         if settings.stop == "stated":
-            told = f"the stages state {chance:.2f}"
-            return Decision(None if chance >= stop_at else following, told)
+            why = f"the stages state {chance:.2f}"
+            return Decision(None if chance >= stop_at else following, why)
         if self.misfit and settings.stop_at is None:
             return Decision(None, self.misfit)
         known = dict(self.leader.signals)
         return decide(
-            rule, chance, known, asked, ahead, stop_at=stop_at, least_gain=least, by_calls=by_calls
+            rule,
+            chance,
+            known,
+            question_kind,
+            ahead,
+            stop_at=stop_at,
+            least_gain=self.least_gain(),
+            by_calls=by_calls,
         )
 
     def least_gain(self) -> float:
@@ -503,9 +516,9 @@ class Cascade:
             return self.settings.least_gain
         return 0.0 if is_limited(self.run.ledger.limits) else self.rule.least_gain
 
-    def tell(self, key: str, vote: StageVote | None, used: Usage) -> None:
+    def record(self, key: str, vote: StageVote | None, used: Usage) -> None:
         """The event that a calibration is fitted from; it holds no label."""
-        told: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "stage": key,
             "tokens": used.tokens_in + used.tokens_out,
             "frames": used.frames,
@@ -515,7 +528,7 @@ class Cascade:
         }
         if vote is not None and self.leader is not None:
             leading = self.leader.vote.answer
-            told |= {
+            fields |= {
                 "choice": vote.answer.choice,
                 "text": vote.answer.text,
                 "signals": dict(vote.signals),
@@ -524,7 +537,7 @@ class Cascade:
                 "standing": self.leader.probability,
                 "standing_signals": dict(self.leader.signals),
             }
-        note(STAGE, **told)
+        note(STAGE, **fields)
 
     def leading_answer(self) -> Answer:
         """The leader with its probability as confidence."""

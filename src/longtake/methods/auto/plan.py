@@ -1,4 +1,4 @@
-"""Which stage comes next, with how many frames, and when the answer is likely enough.
+"""Which stage comes next, with how many frames, when to stop, and which answer leads.
 
 Pure functions of what is known: roles, models, the film, the budget, the calibration, and what the
 stages before have answered.
@@ -27,9 +27,6 @@ from longtake.types import Answer, Question, Usage
 
 NOTES = "notes"
 """The stage that answers from what earlier ones noted; a step of ``auto`` itself, not a method."""
-
-FIRST_CALL = 1.0
-"""Seconds that a call is taken to need while none was made."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +116,7 @@ def is_limited(limits: BudgetSettings) -> bool:
 
 
 def only_time_is_limited(limits: BudgetSettings) -> bool:
-    """Whether a stage is dear for its calls, and not for what they show."""
+    """Whether a stage costs by its number of calls, and not by what they show."""
     paid = (limits.tokens, limits.cost, limits.frames)
     return is_limited(limits) and all(limit is None for limit in paid)
 
@@ -129,7 +126,7 @@ def pace(spent: Usage) -> float:
 
     The seconds of a calibration are of another machine and another model.
     """
-    return spent.seconds / spent.calls if spent.calls else FIRST_CALL
+    return spent.seconds / spent.calls if spent.calls else 1.0  # a guess before the first call
 
 
 def unaffordable(facts: StageFacts, limits: BudgetSettings, spent: Usage) -> str:
@@ -147,9 +144,6 @@ def unaffordable(facts: StageFacts, limits: BudgetSettings, spent: Usage) -> str
             return f"{name}: usually {more:.4g} more, and {max(0.0, limit - already):.4g} are left"
     return ""
 
-
-UNIT = 100_000
-"""Tokens that a gain is worth one ``least_gain`` for."""
 
 NOTHING = "nothing"
 """The signal that no stage has answered yet."""
@@ -224,23 +218,22 @@ def decide(
     if chance >= stop_at:
         return Decision(None, f"probability {chance:.2f} is at least {stop_at:.2f}")
     known = [each for each in ahead if each.rated in rule.prospects]
-    best, told = None, f"probability {chance:.2f}, and nothing ahead raises it enough"
-    steepest, told_by = 0.0, weighed({**signals, kind: 1.0})
+    best, why = None, f"probability {chance:.2f}, and nothing ahead raises it enough"
+    steepest, weighed_signals = 0.0, weighed({**signals, kind: 1.0})
     for each in known:
-        after = probability(rule.prospects[each.rated], told_by)
+        after = probability(rule.prospects[each.rated], weighed_signals)
         facts = usual(rule.stages.get(each.rated, StageFacts()), kind)
         tokens, gain = max(1.0, facts.tokens), after - chance
+        # a stage without calls still takes time to decode and search
         slope = gain / (1 + facts.calls if by_calls else tokens)
-        if gain > least_gain * tokens / UNIT and slope > steepest:
+        # ``least_gain`` is per 100,000 tokens
+        if gain > least_gain * tokens / 100_000 and slope > steepest:
             best, steepest = each, slope
-            told = f"{each.key} would raise {chance:.2f} to {after:.2f} for {tokens:,.0f} tokens"
+            why = f"{each.key} would raise {chance:.2f} to {after:.2f} for {tokens:,.0f} tokens"
     if best is None and not known and ahead:
         return Decision(ahead[0], f"probability {chance:.2f} is below {stop_at:.2f}")
-    return Decision(best, told)
+    return Decision(best, why)
 
-
-WORDS = 4096
-"""Tokens of a context that are left for the words of a prompt and for the reply."""
 
 CALL = 800
 """Tokens of a budget that are left for the words of the call and of its check."""
@@ -248,17 +241,6 @@ CALL = 800
 CHECK = 1.1
 """What a call costs together with its check, as a multiple."""
 
-LABEL = 10
-"""Tokens of the time that is written before each picture, at most."""
-
-PICTURE = 765
-"""Tokens of a picture for models that do not say (four tiles of 512 pixels at 170, plus 85)."""
-
-SMALL = 32
-"""Frames that a small model is shown at once, at most."""
-
-CONTEXT = 32_768
-"""Tokens that a model is taken to hold if it does not say."""
 
 LEAST = 4
 """Frames with which a call is worth making."""
@@ -268,9 +250,6 @@ MORE = 1.5
 
 NEARLY = 1.1
 """How many times its frames a stage may be meant to show and still be rated as that stage."""
-
-HALF = 0.5
-"""Share of its frames below which a stage says nothing about itself."""
 
 
 @dataclass(frozen=True)
@@ -300,7 +279,8 @@ def fitted(key: str, room: Room, sizes: Sequence[int]) -> NextStage | str:
     smaller = [size for size in sizes if size <= NEARLY * frames]
     if smaller:
         return NextStage(key, f"{name}@{max(smaller)}", frames)
-    return NextStage(key, key, frames) if frames >= HALF * wanted else f"only {frames} frames fit"
+    # with fewer frames, the figures of the stage say nothing about it
+    return NextStage(key, key, frames) if frames >= 0.5 * wanted else f"only {frames} frames fit"
 
 
 def limits_frames(limits: BudgetSettings) -> bool:
@@ -311,10 +291,14 @@ def limits_frames(limits: BudgetSettings) -> bool:
 def frames_that_fit(chat: Chat, run: Run) -> int:
     """The most frames that a call may show now."""
     card = chat.card
-    each = (card.picture_tokens or PICTURE) + LABEL
-    rooms = [((card.context or CONTEXT) - WORDS) // each]
+    # models that do not say are taken to use four tiles of 512 pixels at 170 tokens, plus 85, in a
+    # context of 32,768; 10 tokens tell each picture's time
+    each = (card.picture_tokens or 765) + 10
+    # the rest of the context is for the words of the prompt and for the reply
+    rooms = [((card.context or 32_768) - 4096) // each]
     if card.small:
-        rooms.append(SMALL)
+        # small models lose track of more pictures
+        rooms.append(32)
     capabilities = capabilities_of(chat)
     if capabilities is not None and capabilities.known.images is not None:
         rooms.append(capabilities.known.images)
@@ -329,19 +313,12 @@ def affordable_frames(card: Card, limits: BudgetSettings, spent: Usage, each: in
         left = limits.tokens - spent.tokens_in - spent.tokens_out
         rooms.append(int((left / CHECK - CALL) // each))
     if limits.cost is not None and card.price is not None and card.price.prompt > 0:
-        # the reply is paid too, and dearer
+        # the reply is paid too, at a higher price
         left_cost = limits.cost - (spent.cost or 0.0) - card.price.of(CALL, 0, CALL)
         rooms.append(int(left_cost / CHECK / card.price.of(each, 0, 0)))
     if limits.frames is not None:
         rooms.append(int((limits.frames - spent.frames) / CHECK))
     return rooms
-
-
-SAME = 0.8
-"""Share of an answer in words that another must hold to count as the same."""
-
-OPEN_ANSWERS = 12
-"""Answers among which a wrong one is drawn, for questions without options."""
 
 
 @dataclass(frozen=True)
@@ -367,8 +344,6 @@ class Leader:
     vote: StageVote
     probability: float
     signals: Mapping[str, float]
-    agreeing: int
-    """Stages that say the same."""
 
 
 def vote_names(votes: Sequence[StageVote]) -> list[str]:
@@ -392,7 +367,8 @@ def same_vote(one: Answer, other: Answer) -> bool:
 
 def same(one: str, other: str) -> bool:
     """Whether one answer in words holds the other."""
-    return max(passages.match(one, other), passages.match(other, one)) >= SAME
+    # as much of an answer as counts as quoted in a passage
+    return max(passages.match(one, other), passages.match(other, one)) >= 0.8
 
 
 def leader_among(
@@ -404,14 +380,15 @@ def leader_among(
     Of the votes for it, the one with support speaks, else the likeliest; of a tie, the latest.
     """
     names = vote_names(votes)
-    options = len(question.options) or OPEN_ANSWERS
+    # a wrong answer in words is one of about a dozen
+    options = len(question.options) or 12
     chances = pooled(
         [(name, vote.probability) for name, vote in zip(names, votes, strict=True)], options
     )
     leader = max(chances, key=chances.__getitem__)
     behind = [vote for name, vote in zip(names, votes, strict=True) if name == leader]
     best = max(behind, key=lambda vote: (vote.checked.supports > 0, vote.probability))
-    found = {
+    signals = {
         ODDS: log_odds(chances[leader]),
         "stages": float(len(votes)),
         "agreeing": float(len(behind) - 1),
@@ -421,6 +398,6 @@ def leader_among(
         LENGTH: best.signals.get(LENGTH, 0.0),
         kind(question.text): 1.0,
     }
-    found = {name: round(value, 4) for name, value in found.items() if value}
-    chance = probability(weights or {ODDS: 1.0}, weighed(found))
-    return Leader(best, round(chance, 4), found, len(behind))
+    signals = {name: round(value, 4) for name, value in signals.items() if value}
+    chance = probability(weights or {ODDS: 1.0}, weighed(signals))
+    return Leader(best, round(chance, 4), signals)

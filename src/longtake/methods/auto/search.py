@@ -1,4 +1,4 @@
-"""The stages of ``auto`` that are no methods: ``search``, and the notes that stages left."""
+"""The stage ``search`` of ``auto``, and the preparation of what earlier stages noted."""
 
 from __future__ import annotations
 
@@ -47,19 +47,21 @@ class SearchStage:
         apart = min(self.apart, footage.duration / self.frames)
         look = look_at(footage, closest_moments(footage, queries, self.frames, apart))
         lines = closest_lines(footage, queries, self.lines) or phrase("auto", "no_lines")
-        said = guess(run["vlm"], "auto/search", question, lines=lines, **shown_to(footage, look))
-        return said.as_answer(evidence=_shown(look))
+        answer = guess(run["vlm"], "auto/search", question, lines=lines, **shown_to(footage, look))
+        return answer.as_answer(evidence=_shown(look))
 
     def bounds(self, duration: float, question: Question) -> Bounds:  # noqa: ARG002
         """One call."""
-        asked = words([question.text, *question.options])
-        prompt_words = asked + 120 + 20 * self.lines
+        question_words = words([question.text, *question.options])
+        prompt_words = question_words + 120 + 20 * self.lines
         return Bounds(
             calls=1, frames=self.frames, prompt_words=prompt_words, reply_words=120, steps=1
         )
 
 
-def closest_moments(footage: Footage, queries: Sequence[str], most: int, apart: float) -> list[int]:
+def closest_moments(
+    footage: Footage, queries: Sequence[str], max_moments: int, apart: float
+) -> list[int]:
     """Rows of the grid, in order: the queries take turns, each with its closest free moment."""
     cosines = footage.encode(queries) @ footage.embeddings().T
     times = footage.times
@@ -67,7 +69,7 @@ def closest_moments(footage: Footage, queries: Sequence[str], most: int, apart: 
     chosen: list[int] = []
     while free.any():
         for row_of_query in cosines:
-            if len(chosen) == most or not free.any():
+            if len(chosen) == max_moments or not free.any():
                 return sorted(chosen)
             best = int(np.where(free, row_of_query, -np.inf).argmax())
             chosen.append(best)
@@ -76,25 +78,25 @@ def closest_moments(footage: Footage, queries: Sequence[str], most: int, apart: 
     return sorted(chosen)
 
 
-def closest_lines(footage: Footage, queries: Sequence[str], most: int) -> list[Line]:
+def closest_lines(footage: Footage, queries: Sequence[str], max_lines: int) -> list[Line]:
     """Lines in time order: the queries take turns, each with its closest line."""
     lines = [line for known in footage.known_lines() for line in known]
-    if len(lines) > most:
+    if len(lines) > max_lines:
         rows = footage.meanings([*queries, *(line.text for line in lines)])
         closeness = rows[: len(queries)] @ rows[len(queries) :].T
-        lines = [lines[number] for number in in_turns(closeness, most)]
+        lines = [lines[number] for number in in_turns(closeness, max_lines)]
     return sorted(lines, key=lambda line: line.segment)
 
 
-def in_turns(closeness: NDArray[np.floating], most: int) -> list[int]:
+def in_turns(closeness: NDArray[np.floating], max_columns: int) -> list[int]:
     """Columns of a table, best first, in which the rows take turns; each column once."""
     ranks = (-closeness).argsort(axis=1, kind="stable")
     chosen: dict[int, None] = {}
     for column in ranks.T.tolist():
         chosen.update(dict.fromkeys(column))
-        if len(chosen) >= most:
+        if len(chosen) >= max_columns:
             break
-    return list(chosen)[:most]
+    return list(chosen)[:max_columns]
 
 
 def _shown(look: Look) -> list[Evidence]:
@@ -102,9 +104,6 @@ def _shown(look: Look) -> list[Evidence]:
     frames = [Evidence(Segment(each.time, each.time), "frame") for each in look.frames]
     return frames + [Evidence(each.segment, "caption", each.text) for each in look.captions]
 
-
-APART = 8.0
-"""Seconds within which the same words are one note."""
 
 _CLOCK = re.compile(rf"\[?\b({CLOCK})\b\]?:?\s*")
 
@@ -137,19 +136,22 @@ def merged(lines: Iterable[Line]) -> list[Line]:
     for line in sorted(lines, key=lambda line: line.segment):
         before = latest.get(line.text)
         latest[line.text] = line.segment.start
-        if before is None or line.segment.start - before > APART:
+        # the same words a moment later are the same event
+        if before is None or line.segment.start - before > 8.0:
             kept.append(line)
     return kept
 
 
-def relevant(footage: Footage, question: Question, lines: Sequence[Line], most: int) -> list[Line]:
+def relevant(
+    footage: Footage, question: Question, lines: Sequence[Line], max_lines: int
+) -> list[Line]:
     """The lines closest in meaning to the question and to each of its options, in time order.
 
     Question and options take turns, so that no option is judged without its evidence.
     """
-    if len(lines) <= most:
+    if len(lines) <= max_lines:
         return list(lines)
     queries = [question.text, *(f"{question.text} {option}" for option in question.options)]
     rows = footage.meanings([*queries, *(line.text for line in lines)])
     closeness = rows[: len(queries)] @ rows[len(queries) :].T
-    return [lines[index] for index in sorted(in_turns(closeness, most))]
+    return [lines[index] for index in sorted(in_turns(closeness, max_lines))]

@@ -43,21 +43,21 @@ class Uniform:
     def answer(self, footage: Footage, question: Question, run: Run) -> Answer:
         """One look, one answer."""
         times = footage.times[sampling.uniform(len(footage.times), self.frames)].tolist()
-        told = {"length": length(footage), **_manner(self.reason)}
+        slots = {"length": length(footage), **_manner(self.reason)}
         if "captions" in footage.has:
             captions = zip(times, footage.captions(times), strict=True)
             notes = [Line(Segment(time, time), caption) for time, caption in captions]
-            said = guess(run["vlm"], "baselines/captions", question, seen=notes, **told)
+            answer = guess(run["vlm"], "baselines/captions", question, seen=notes, **slots)
             evidence = [Evidence(note.segment, "caption", note.text) for note in notes]
         else:
             shown = footage.at(times)
             lines = _spoken_around(footage, shown) if self.subtitles else []
             speech = lines or phrase("baselines", "no_speech")
-            said = guess(
-                run["vlm"], "baselines/uniform", question, frames=shown, speech=speech, **told
+            answer = guess(
+                run["vlm"], "baselines/uniform", question, frames=shown, speech=speech, **slots
             )
             evidence = [Evidence(Segment(frame.time, frame.time), "frame") for frame in shown]
-        return said.as_answer(evidence=evidence)
+        return answer.as_answer(evidence=evidence)
 
     def bounds(self, duration: float, question: Question) -> Bounds:
         """One call."""
@@ -92,8 +92,8 @@ class Blind:
 
 def _manner(reasoned: bool) -> dict[str, Any]:
     """How the answer is to be given: the form of the reply, and the words that ask for it."""
-    manner = phrase("baselines", "reasoned") if reasoned else phrase("baselines", "direct")
-    return {"reasoned": reasoned, "manner": manner}
+    request = phrase("baselines", "reasoned") if reasoned else phrase("baselines", "direct")
+    return {"reasoned": reasoned, "manner": request}
 
 
 def _spoken_around(footage: Footage, frames: list[Frame]) -> list[Line]:

@@ -53,22 +53,12 @@ NOT_FOUND = (
     " model that sees (--method videoagent --model vlm=NAME)"
 )
 
-ANSWER_TOKENS = 100
-"""Tokens of a reply in a sentence."""
 
 _NOT_TOLD = re.compile(r"\bnot\s+(?:told|mentioned|stated|specified|given|said)\b", re.IGNORECASE)
 
 SHORT_SCREEN = 5
 """Lines up to which a screen is shown whole; of a longer one, only what is new on it."""
 
-SHORTEST_LINE = 2
-"""Letters of a line worth reading: single ones are misread shapes."""
-
-MISREAD = 1 / 3
-"""Share of unknown words from which a long screen counts as misread, as blurred print is."""
-
-LONG_WORD = 4
-"""Letters of a word that counts for this: shorter ones are often abbreviations."""
 
 BEARS = 0.35
 """Bearing from which a passage has to do with a question, measured by
@@ -76,16 +66,6 @@ BEARS = 0.35
 
 MAY_BEAR = 0.25
 """Bearing from which a passage is read as well, once another one clears :data:`BEARS`."""
-
-WORD_WEIGHT = 0.1
-"""What the weight of the shared words adds to the closeness in meaning."""
-
-AS_GOOD = 0.9
-"""Share of the best passage's words of question and answer that another cited one must hold."""
-
-KIND_WEIGHT = 0.2
-"""What it adds to a passage's rank if it holds the kind of thing that is asked for, such as a
-name."""
 
 
 class Phrases(BaseModel):
@@ -175,7 +155,7 @@ class Lookup:
         """Other words for the question; none if the model's reply cannot be read."""
         if self.rephrasings == 0:
             return []
-        said = ask(
+        reply = ask(
             run["llm"],
             "lookup/rephrase",
             Phrases,
@@ -183,7 +163,7 @@ class Lookup:
             question=question,
             count=self.rephrasings,
         )
-        return said.queries[: self.rephrasings]
+        return reply.queries[: self.rephrasings]
 
     def search(
         self,
@@ -195,9 +175,9 @@ class Lookup:
         """The passages that bear on the queries, with neighbours, in time order."""
         if not passages:
             return []
-        kind, most = asked_for(question), self.most_passages(question)
+        kind, max_passages = asked_for(question), self.most_passages(question)
         scores = bearing(footage, queries, passages, self.max_passages_read)
-        numbers = choose(scores, passages, most, self.neighbours, kind)
+        numbers = choose(scores, passages, max_passages, self.neighbours, kind)
         promising = promise(scores, passages, kind)
         found = []
         for number in numbers:
@@ -238,18 +218,18 @@ class Lookup:
             chosen = ask(run["llm"], "lookup/choose", Choice, default=Choice(), **slots)
             return chosen.choice, ""
         # plain words: a form would only cost a small model tokens
-        said = ask(run["llm"], "lookup/answer", default="", max_tokens=ANSWER_TOKENS, **slots)
-        return None, said
+        reply = ask(run["llm"], "lookup/answer", default="", max_tokens=100, **slots)
+        return None, reply
 
     def bounds(self, duration: float, question: Question) -> Bounds:  # noqa: ARG002
         """A prompt with the passages, and one for rephrasings."""
-        asked = words([question.text, *question.options])
+        question_words = words([question.text, *question.options])
         lines = self.most_passages(question) * (2 * self.neighbours + 1)
         calls = 1 + (self.rephrasings > 0)
         return Bounds(
             calls=calls,
             frames=0,
-            prompt_words=calls * (asked + 120) + lines * 40,
+            prompt_words=calls * (question_words + 120) + lines * 40,
             reply_words=calls * 60,
             steps=calls,
         )
@@ -308,7 +288,8 @@ def screens(lines: Sequence[Line]) -> list[Passage]:
     A name stands below "Narrator" and says nothing without it. A screen that shows the same as the
     one before prolongs it.
     """
-    legible = [line for line in lines if len(squeeze(line.text)) >= SHORTEST_LINE]
+    # single letters are misread shapes
+    legible = [line for line in lines if len(squeeze(line.text)) >= 2]
     legible.sort(key=lambda line: line.segment.start)
     shown: list[Passage] = []
     before: frozenset[str] = frozenset()
@@ -328,9 +309,11 @@ def is_misread(passage: Passage) -> bool:
     """Whether a long screen consists of words that no English text holds."""
     if len(passage.lines) <= SHORT_SCREEN:
         return False
-    words = [word for word in lexical.content_words(passage.text) if len(word) >= LONG_WORD]
+    # shorter words are often abbreviations
+    words = [word for word in lexical.content_words(passage.text) if len(word) >= 4]
     unknown = [word for word in words if word.isascii() and not lexical.is_known(word)]
-    return len(unknown) > MISREAD * len(words)
+    # blurred print gives this many unknown words; names give fewer
+    return len(unknown) > 1 / 3 * len(words)
 
 
 def _prolonged(passage: Passage, screen: Sequence[Line]) -> Passage:
@@ -360,9 +343,10 @@ def bearing(
     closeness = dict(zip(parts, closest.tolist(), strict=True))
     scores = np.full(len(passages), -1.0)
     for number in kept:
-        own = [closeness[line.text] for line in passages[number].lines]
-        meaning = max(closeness[texts[number]], *own)
-        scores[number] = meaning + WORD_WEIGHT * by_words[number]
+        by_line = [closeness[line.text] for line in passages[number].lines]
+        meaning = max(closeness[texts[number]], *by_line)
+        # shared words break ties between passages of similar meaning
+        scores[number] = meaning + 0.1 * by_words[number]
     return scores
 
 
@@ -373,7 +357,7 @@ def promise(
     if kind is None:
         return scores
     held = [holds(kind, passage.text) for passage in passages]
-    return scores + KIND_WEIGHT * np.array(held, np.float64)
+    return scores + 0.2 * np.array(held, np.float64)
 
 
 def compared(passages: Sequence[Passage]) -> list[str]:
@@ -413,10 +397,10 @@ def choose(
     chosen = set(best)
     for source in {passages[number].source for number in best}:
         # a neighbour comes from the same source: what is said next, what is shown next
-        own = [number for number, passage in enumerate(passages) if passage.source == source]
-        places = [own.index(number) for number in best if passages[number].source == source]
-        runs = ranking.with_neighbours(places, [lines[number] for number in own], neighbours)
-        chosen |= {own[place] for run in runs for place in run}
+        of_source = [number for number, passage in enumerate(passages) if passage.source == source]
+        places = [of_source.index(number) for number in best if passages[number].source == source]
+        runs = ranking.with_neighbours(places, [lines[number] for number in of_source], neighbours)
+        chosen |= {of_source[place] for run in runs for place in run}
     return sorted(chosen, key=lambda number: passages[number].segment)
 
 
@@ -441,8 +425,8 @@ def holding(answer: str, question: str, passages: Sequence[Passage]) -> list[tup
     only those are kept that also hold about as much of the question as the best one: a price is
     named for many things.
     """
-    asked, said = lexical.lemmas([question]), lexical.lemmas([answer])
-    wanted = said - asked or said
+    in_question, in_answer = lexical.lemmas([question]), lexical.lemmas([answer])
+    wanted = in_answer - in_question or in_answer
     pairs = []
     for one, other in pairwise(passages):
         if one.source == other.source == "speech":
@@ -451,10 +435,13 @@ def holding(answer: str, question: str, passages: Sequence[Passage]) -> list[tup
         shares = [(each, ranking.held(answer, wanted, each.text)) for each in candidates]
         enough = [each for each in shares if each[1] >= ranking.HELD]
         if enough:
-            strength = [ranking.held("", asked | said, passage.text) for passage, _ in enough]
+            strength = [
+                ranking.held("", in_question | in_answer, passage.text) for passage, _ in enough
+            ]
             order = sorted(range(len(enough)), key=lambda place: -strength[place])
-            least = AS_GOOD * max(strength)
-            return [enough[place] for place in order if strength[place] >= least]
+            # a passage that holds clearly less than the best is about something else
+            bar = 0.9 * max(strength)
+            return [enough[place] for place in order if strength[place] >= bar]
     return []
 
 

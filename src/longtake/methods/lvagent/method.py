@@ -68,9 +68,6 @@ from longtake.prompts import Plain, phrase
 from longtake.tracing.events import ScoresSet, emit, note, step
 from longtake.types import Answer, Question
 
-CITED = 3
-"""Moments cited for an answer."""
-
 SCALE = ("chunk_low", "chunk_high")
 """Names, on an encoder's or a head's card, of the similarities that count as 0 and as 1."""
 
@@ -280,11 +277,11 @@ class LVAgent:
         seated = []
         for agent in discussion.agents:
             key = ("whole", footage.name, question.text, agent.name, number)
-            own = self.spread(footage, discussion.run.random(*key)) if self.own_frames else shared
-            seated.append((agent, own))
+            rows = self.spread(footage, discussion.run.random(*key)) if self.own_frames else shared
+            seated.append((agent, rows))
         turns = fanout(partial(self.turn, discussion, drawn), seated)
-        said = [turn.opinion for turn in turns]
-        opinions = by_meaning(discussion.agents[0].chat, question, said)
+        answers = [turn.opinion for turn in turns]
+        opinions = by_meaning(discussion.agents[0].chat, question, answers)
         discussion.turns = {turn.opinion.agent: turn for turn in turns}
         # the gate is asked once: whoever watched the whole film does so again
         discussion.whole |= {turn.opinion.agent for turn in turns if not turn.key}
@@ -329,13 +326,13 @@ class LVAgent:
             footage = discussion.footage
             chance = discussion.run.random("preview", footage.name, question.text, agent.name)
             rows = chunks.draw(range(len(footage.times)), self.preview_frames, chance)  # 4
-            told = {"question": question, **self.shown(footage, look_at(footage, rows))}
+            slots = {"question": question, **self.shown(footage, look_at(footage, rows))}
             whole = WatchReply(whole_video=True)
-            if ask(agent.chat, "lvagent/gate", WatchReply, default=whole, **told).whole_video:  # 5
+            if ask(agent.chat, "lvagent/gate", WatchReply, default=whole, **slots).whole_video:  # 5
                 return ""
-            most = self.key_words
+            max_words = self.key_words
             reply = ask(
-                agent.chat, "lvagent/key", KeyReply, default=default, words=most, **told
+                agent.chat, "lvagent/key", KeyReply, default=default, words=max_words, **slots
             )  # 9
         return " ".join(reply.key_information.split()[: self.key_words]) or question.text
 
@@ -391,11 +388,13 @@ class LVAgent:
     ) -> Opinion:
         """Line 14, eq. 6: the answer, then the reason in a second call from the same frames."""
         question = discussion.question
-        told = self.shown(discussion.footage, look)
+        slots = self.shown(discussion.footage, look)
         # what the others said names options by their letters
         alone = not slots
-        said = guess(agent.chat, prompt, question, reasoned=False, rotated=alone, **told, **slots)
-        opinion = Opinion(agent.name, said.choice, text=said.text)
+        guessed = guess(
+            agent.chat, prompt, question, reasoned=False, rotated=alone, **slots, **slots
+        )
+        opinion = Opinion(agent.name, guessed.choice, text=guessed.text)
         if opinion.vote is None or not self.reasons:
             return opinion
         why = ask(
@@ -404,8 +403,8 @@ class LVAgent:
             AgentReasonReply,
             default=AgentReasonReply(reason=""),
             question=question,
-            answer=in_words(question, said.choice, said.text),
-            **told,
+            answer=in_words(question, guessed.choice, guessed.text),
+            **slots,
         )
         return replace(opinion, reason=why.reason)
 
@@ -468,7 +467,7 @@ class LVAgent:
             return Answer(reason="" if final is None else final.reason, status="abstained")
         turn = discussion.turns[final.agent]
         sought = turn.key or discussion.question.text
-        cited = cite(discussion.footage, turn.look, sought, CITED)
+        cited = cite(discussion.footage, turn.look, sought)
         confidence = self.confidence(discussion.first)
         return Answer(final.choice, final.text, final.reason, confidence, cited)
 
@@ -497,14 +496,14 @@ class LVAgent:
         previews = 2 * seats[0] * self.preview_frames if self.perception else 0
         calls = keys + turns * per_turn + judging + grouping + deciding
         reply = round((self.max_new_tokens or 1024) / 1.4)  # words
-        asked = words([question.text, *question.options]) + 170
-        told = asked + most_spoken(duration, self.subtitle_words)
+        question_words = words([question.text, *question.options]) + 170
+        prompt_words = question_words + most_spoken(duration, self.subtitle_words)
         remembered = (judging + keys + deciding) * turns * (reply + 12)
         waiting = len(seats) * (per_turn + self.perception) + self.perception
         return Bounds(
             calls=calls,
             frames=previews + (turns * per_turn + deciding) * view,
-            prompt_words=calls * told + remembered,
+            prompt_words=calls * prompt_words + remembered,
             reply_words=calls * reply,
             steps=waiting + several * self.reflection + grouping + deciding,
         )

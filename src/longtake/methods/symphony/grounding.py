@@ -81,10 +81,6 @@ def uninspected(history: Sequence[HistoryEntry]) -> bool:
     return bool(acted) and acted[-1] == GROUNDING
 
 
-REPORTED = 0.4
-"""Share of the planner's context that one report may fill."""
-
-
 class ToolReply(BaseModel):
     """Which tool to use, and what it is told."""
 
@@ -234,7 +230,7 @@ def reported(heading: str, claims: Sequence[GroundedClip], run: Run) -> list[str
     lines = [_line(claim) for claim in claims]
     # the report must leave the planner room for the rest of the history and for its reply
     context = run["llm"].card.context
-    room = math.inf if context is None else REPORTED * context
+    room = math.inf if context is None else 0.4 * context
     kept: list[str] = []
     for line in lines:
         room -= estimate(line)
@@ -359,8 +355,8 @@ class Scoring:
         if reply is None:
             note("clip_not_scored", start=clip.start, end=clip.end)
             return None
-        told = [text for text in (reply.caption, reply.reason) if text]
-        return GroundedClip(clip, reply.score, " ".join(told))
+        texts = [text for text in (reply.caption, reply.reason) if text]
+        return GroundedClip(clip, reply.score, " ".join(texts))
 
 
 def cut(duration: float, seconds: float) -> list[Segment]:

@@ -59,8 +59,6 @@ from longtake.types import Answer, Evidence, Question
 NO_LIMIT = 50
 """Stands for the limits that the paper does not print; a run has to end."""
 
-SMALL_PIECE = 2000
-"""Tokens of subtitles that even a small model can read at once; used by estimates."""
 
 CITED = 3
 """Moments cited for an answer; as many quoted lines may be cited in addition."""
@@ -150,22 +148,22 @@ class Symphony:
                 if plan is not None and self.look_before_finish and uninspected(history):
                     history.append(look_first())
                     continue
-                said = self.proposed(plan, footage, question, history, run)  # 7
-                answer = self.conclude(footage, question, history, said)
+                proposal = self.proposed(plan, footage, question, history, run)  # 7
+                answer = self.conclude(footage, question, history, proposal)
                 run.propose(answer)
-                if said.abstained or reviews >= self.max_reflections:
-                    why = "nothing to review" if said.abstained else "reviews are used up"
+                if proposal.abstained or reviews >= self.max_reflections:
+                    why = "nothing to review" if proposal.abstained else "reviews are used up"
                     note("not_reviewed", why=why)
-                    doubtful = last and rejected and not said.abstained
+                    doubtful = last and rejected and not proposal.abstained
                     return replace(answer, status="not_credible") if doubtful else answer
                 reviews += 1
-                verdict = self.reflect(footage, question, history, said, run)  # 9
+                verdict = self.reflect(footage, question, history, proposal, run)  # 9
                 if verdict.credible:
                     return answer  # 10
                 rejected = True
                 if last:
                     return replace(answer, status="not_credible")
-                history.append(rejection(question, said, verdict))  # 11
+                history.append(rejection(question, proposal, verdict))  # 11
         raise AssertionError("the last plan always ends the loop")
 
     def plan(
@@ -228,11 +226,11 @@ class Symphony:
         footage: Footage,
         question: Question,
         history: Sequence[HistoryEntry],
-        said: Guess,
+        proposal: Guess,
         run: Run,
     ) -> VerdictReply:
         """Whether search and answer are credible; an unreadable review accepts, with an event."""
-        answer = in_words(question, said.choice, said.text)
+        answer = in_words(question, proposal.choice, proposal.text)
         return ask(
             run["llm"],
             "symphony/reflect",
@@ -245,53 +243,59 @@ class Symphony:
         )
 
     def conclude(
-        self, footage: Footage, question: Question, history: Sequence[HistoryEntry], said: Guess
+        self, footage: Footage, question: Question, history: Sequence[HistoryEntry], proposal: Guess
     ) -> Answer:
         """The answer with its evidence: moments that were looked at, and lines that were quoted."""
-        if said.abstained:
-            return said.as_answer()
-        about = f"{question.text} {in_words(question, said.choice, said.text)}"
+        if proposal.abstained:
+            return proposal.as_answer()
+        about = f"{question.text} {in_words(question, proposal.choice, proposal.text)}"
         looked = sorted({row for entry in history for row in entry.looked})
         quoted = list(dict.fromkeys(line for entry in history for line in entry.quoted))
-        evidence = [*moments(footage, looked, said.reason, about), *closest(footage, quoted, about)]
-        return said.as_answer(evidence=sorted(evidence, key=lambda one: one.segment))
+        evidence = [
+            *moments(footage, looked, proposal.reason, about),
+            *closest(footage, quoted, about),
+        ]
+        return proposal.as_answer(evidence=sorted(evidence, key=lambda one: one.segment))
 
     def bounds(self, duration: float, question: Question) -> Bounds:
         """Every step sends the most expensive agent, and the film is scored as often as allowed."""
-        own = self.perception
+        perception = self.perception
         scorings = min(self.grounding.max_scorings, self.max_steps - 1)
         one_scoring = self.grounding.calls(duration)
         spoken = round(SPOKEN * duration)  # words
-        pieces = -(-2 * spoken // min(self.subtitle_tokens, SMALL_PIECE))
-        usual = max(2 * own.max_tool_calls + 1, pieces)
+        # even a small model reads pieces of this many tokens
+        pieces = -(-2 * spoken // min(self.subtitle_tokens, 2000))
+        usual = max(2 * perception.max_tool_calls + 1, pieces)
         sent = self.max_steps - 1
         scoring = max(0, one_scoring + 1 - usual)
         calls = sent + sent * usual + scorings * scoring + 1 + self.max_reflections
-        asked = words([question.text, *question.options])
-        told = 60 * min(one_scoring, 40) + 200 * self.max_steps
+        question_words = words([question.text, *question.options])
+        report_words = 60 * min(one_scoring, 40) + 200 * self.max_steps
         scored_frames = scorings * one_scoring * self.grounding.scored_frames
-        reports = (self.max_steps + self.max_reflections) * told
+        reports = (self.max_steps + self.max_reflections) * report_words
         return Bounds(
             calls=calls,
-            frames=sent * own.max_tool_calls * own.most_frames + scored_frames,
-            prompt_words=calls * (asked + 250) + reports + sent * spoken,
+            frames=sent * perception.max_tool_calls * perception.most_frames + scored_frames,
+            prompt_words=calls * (question_words + 250) + reports + sent * spoken,
             reply_words=calls * 80,
-            steps=self.max_steps * 2 + sent * (2 * own.max_tool_calls + 1) + self.max_reflections,
+            steps=self.max_steps * 2
+            + sent * (2 * perception.max_tool_calls + 1)
+            + self.max_reflections,
         )
 
 
 def look_first() -> HistoryEntry:
     """The loop's reply to a finish before anybody looked at what grounding claims."""
-    told = phrase("symphony", "look_first")
-    note("finish_refused", why=told)
-    return HistoryEntry(FINISH, phrase("symphony", "proposal"), (told,))
+    text = phrase("symphony", "look_first")
+    note("finish_refused", why=text)
+    return HistoryEntry(FINISH, phrase("symphony", "proposal"), (text,))
 
 
-def rejection(question: Question, said: Guess, verdict: VerdictReply) -> HistoryEntry:
+def rejection(question: Question, proposal: Guess, verdict: VerdictReply) -> HistoryEntry:
     """What the planner is told of an answer that was not credible."""
-    answer, comment = in_words(question, said.choice, said.text), verdict.comment or ""
-    told = phrase("symphony", "not_credible", answer=answer, comment=comment).strip()
-    return HistoryEntry(REFLECTION, phrase("symphony", "review"), (told,))
+    answer, comment = in_words(question, proposal.choice, proposal.text), verdict.comment or ""
+    text = phrase("symphony", "not_credible", answer=answer, comment=comment).strip()
+    return HistoryEntry(REFLECTION, phrase("symphony", "review"), (text,))
 
 
 def moments(footage: Footage, looked: Sequence[int], reason: str, about: str) -> list[Evidence]:

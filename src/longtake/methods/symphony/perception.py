@@ -24,10 +24,6 @@ from longtake.prompts import Plain, phrase, words
 from longtake.tracing.events import note, step
 from longtake.types import Evidence, Line, Question, Segment
 
-NEAR = 0.25
-"""Moments within this many seconds of one that is shown add nothing."""
-
-
 # These texts have no description: it may ask for something exact, so a described text that was cut
 # off, or that ends in a loop, is refused whole. The prompts say what belongs in them.
 
@@ -176,19 +172,19 @@ class PerceptionTools:
         ] = "",
     ) -> str:
         """A close look at 10 to 60 seconds."""
-        own = self.settings
-        most = Plain(f"{own.most_seconds:g}")
+        settings = self.settings
+        max_seconds = Plain(f"{settings.most_seconds:g}")
         read = read_stretch(start, end, self.footage.duration)
-        if read.segment.duration > own.summary_seconds:
-            told = phrase("symphony", "too_long", clip=read.segment, seconds=most)
-            raise ToolError(told)
-        segment = at_least(read.segment, own.least_seconds, self.footage.duration)
+        if read.segment.duration > settings.summary_seconds:
+            problem = phrase("symphony", "too_long", clip=read.segment, seconds=max_seconds)
+            raise ToolError(problem)
+        segment = at_least(read.segment, settings.least_seconds, self.footage.duration)
         done = [read.repaired] if read.repaired else []
-        if segment.duration > own.most_seconds:
-            segment = Segment(segment.start, segment.start + own.most_seconds)
-            done.append(phrase("symphony", "only_first", seconds=most))
-        shown = look_closely(self.footage, segment, own.inspector_frames)
-        if segment.duration > own.cue_seconds:
+        if segment.duration > settings.most_seconds:
+            segment = Segment(segment.start, segment.start + settings.most_seconds)
+            done.append(phrase("symphony", "only_first", seconds=max_seconds))
+        shown = look_closely(self.footage, segment, settings.inspector_frames)
+        if segment.duration > settings.cue_seconds:
             shown = together(shown, self._cued(segment, shown, cue or self.instruct))
         return self._look([segment], shown, "; ".join(done))
 
@@ -230,7 +226,8 @@ class PerceptionTools:
         times += [line.segment.start for line in shown.captions]
         apart = np.abs(self.footage.times[rows][:, None] - np.array(times)).min(axis=1)
         # only moments of the grid have embeddings to compare with the cue
-        free = rows[apart > NEAR]
+        # a moment closer to a shown one adds nothing
+        free = rows[apart > 0.25]
         closeness = self.footage.embeddings()[free] @ self.footage.encode([cue])[0]
         best = np.argsort(-closeness, kind="stable")[: self.settings.cue_frames]
         return look_at(self.footage, np.sort(free[best]).tolist())
@@ -249,10 +246,10 @@ class PerceptionTools:
         )
         self.rows.update(shown.rows)
         self.looks.append(where)
-        told = phrase("symphony", "nothing_made_out") if reply is None else reply.observation
-        self.observations.append(f"{where}: {told}")
+        observation = phrase("symphony", "nothing_made_out") if reply is None else reply.observation
+        self.observations.append(f"{where}: {observation}")
         repairs = f" ({repaired})" if repaired else ""
-        return f"{where}{repairs}\n{told}"
+        return f"{where}{repairs}\n{observation}"
 
 
 NEAR_LINE = 2.0
@@ -325,14 +322,14 @@ def _merged(
     footage: Footage, lines: Sequence[Line], instruct: str, replies: Sequence[SubtitlesReply]
 ) -> HistoryEntry:
     """The replies as one report. Only lines that the film contains are passed on."""
-    found: dict[Line, None] = {}
+    quoted_lines: dict[Line, None] = {}
     for quoted in (line for reply in replies for line in reply.lines):
         real = _real(footage, lines, quoted)
         if real is None:
             note("line_not_in_film", text=quoted.text)
         else:
-            found[real] = None
-    kept = sorted(found, key=lambda line: line.segment)
+            quoted_lines[real] = None
+    kept = sorted(quoted_lines, key=lambda line: line.segment)
     report = [words(line) for line in kept] or [phrase("symphony", "no_line")]
     names = ", ".join(_each_once([name for reply in replies for name in reply.entities]))
     tone = "; ".join(_each_once([reply.sentiment for reply in replies]))
@@ -357,14 +354,14 @@ def _real(footage: Footage, lines: Sequence[Line], quoted: QuotedLine) -> Line |
     except ToolError:
         return None
     # models paraphrase and misdate lines, so words and times only have to be close
-    said = set(quoted.text.lower().split())
+    quoted_words = set(quoted.text.lower().split())
     best, best_rank = None, (0, -float("inf"))
     for line in lines:
         near = (
             line.segment.start <= meant.end + NEAR_LINE
             and line.segment.end >= meant.start - NEAR_LINE
         )
-        shared = len(said & set(line.text.lower().split()))
+        shared = len(quoted_words & set(line.text.lower().split()))
         rank = shared, -abs(line.segment.start - meant.start)
         if near and shared and rank > best_rank:
             best, best_rank = line, rank

@@ -49,9 +49,6 @@ from longtake.types import Answer, Evidence, Frame, Line, Question, Segment
 State: TypeAlias = dict[int, str]
 """Captions by frame number on the 1 fps grid."""
 
-CITED = 3
-"""Notes cited for an answer."""
-
 
 class CaptionReply(BaseModel):
     """A picture in words."""
@@ -126,18 +123,12 @@ class VideoAgent:
     unseen_only: bool = True
     """Retrieve frames that were not seen yet, and look into the widest gap if none is asked for;
     off, as released: a segment ends with the seen frame after it, which may be chosen again."""
-    caption_unit: Literal["frame", "clip"] = "frame"
-    """Caption the frame alone, or with the frames around it, for models that take several."""
-    clip_seconds: float = 2.0
-    """How far a clip extends to either side of its frame."""
     retrieval: Literal["image", "fused"] = "image"
     """Compare descriptions with pictures, as in the paper, or also with speech and text."""
 
     def __post_init__(self) -> None:
         # a segment lies between two seen frames, so there must be two
-        check_least(
-            self, self.name, initial_frames=2, max_rounds=1, confidence_threshold=1, clip_seconds=0
-        )
+        check_least(self, self.name, initial_frames=2, max_rounds=1, confidence_threshold=1)
         if self.max_requests is not None:
             check_least(self, self.name, max_requests=1)
 
@@ -149,13 +140,13 @@ class VideoAgent:
         confidence: int | None = None
         for t in range(1, self.max_rounds + 1):  # 2
             with step("look", round=t, frames=len(state)):
-                said = self.predict(footage, state, question, run)  # 3
-                run.propose(self.conclude(footage, question, state, said, None))
+                prediction = self.predict(footage, state, question, run)  # 3
+                run.propose(self.conclude(footage, question, state, prediction, None))
                 if t == self.max_rounds:
                     confidence = None
                     break
                 if self.self_evaluation:
-                    confidence = self.reflect(footage, state, question, said, run)  # 4
+                    confidence = self.reflect(footage, state, question, prediction, run)  # 4
                     note("confidence", round=t, value=confidence)
                     if confidence >= self.confidence_threshold:  # 5
                         break  # 6
@@ -165,22 +156,21 @@ class VideoAgent:
                     note("nothing_left_to_see", round=t)
                     break
                 state |= self.captions(footage, frames, run)  # 10
-        return self.conclude(footage, question, state, said, confidence)  # 13
+        return self.conclude(footage, question, state, prediction, confidence)  # 13
 
     def captions(self, footage: Footage, frames: Sequence[int], run: Run) -> State:
         """Caption each frame: the footage's own captions if it has any, else the captioner's."""
         times = [float(footage.times[frame]) for frame in frames]
         if "captions" in footage.has:
             return dict(zip(frames, footage.captions(times), strict=True))
-        shown = [footage.at(self._unit(footage, time)) for time in times]
 
-        def describe(pictures: Sequence[Frame]) -> str:
+        def describe(picture: Frame) -> str:
             reply = ask(
-                run["captioner"], "videoagent/caption", CaptionReply, frames=pictures, default=None
+                run["captioner"], "videoagent/caption", CaptionReply, frames=[picture], default=None
             )
             return "" if reply is None else reply.caption
 
-        return dict(zip(frames, fanout(describe, shown), strict=True))
+        return dict(zip(frames, fanout(describe, footage.at(times)), strict=True))
 
     def predict(self, footage: Footage, state: State, question: Question, run: Run) -> Guess:
         """The answer that the notes support, with its reason."""
@@ -193,7 +183,7 @@ class VideoAgent:
         )
 
     def reflect(
-        self, footage: Footage, state: State, question: Question, said: Guess, run: Run
+        self, footage: Footage, state: State, question: Question, prediction: Guess, run: Run
     ) -> int:
         """Confidence from 1 to 3; 1 if the reply is unreadable."""
         reply = ask(
@@ -204,7 +194,7 @@ class VideoAgent:
             question=question,
             seen=story(footage, state),
             length=length(footage),
-            guess=with_reason(said, question),
+            guess=with_reason(prediction, question),
         )
         return reply.confidence
 
@@ -212,7 +202,7 @@ class VideoAgent:
         self, footage: Footage, state: State, question: Question, run: Run
     ) -> list[Wish] | list[str]:
         """What the model asks to see, each in a listed segment, or anywhere without selection."""
-        told: dict[str, Any] = {
+        slots: dict[str, Any] = {
             "question": question,
             "seen": story(footage, state),
             "length": length(footage),
@@ -224,7 +214,7 @@ class VideoAgent:
                 DescriptionsReply,
                 default=DescriptionsReply(missing=[]),
                 most=self._most(),
-                **told,
+                **slots,
             )
             return anywhere.missing[: self.max_requests]
         listed = []
@@ -239,7 +229,7 @@ class VideoAgent:
             default=WishesReply(missing=[]),
             segments=Plain("\n".join(listed)),
             most=self._most(len(listed)),
-            **told,
+            **slots,
         )
         return wishes.missing[: self.max_requests]
 
@@ -247,8 +237,8 @@ class VideoAgent:
         """How many pictures may be asked for, in words."""
         if self.max_requests is None:
             return phrase("videoagent", "any_number")
-        most = self.max_requests if segments is None else min(self.max_requests, segments)
-        return phrase("videoagent", "at_most", number=most)
+        max_number = self.max_requests if segments is None else min(self.max_requests, segments)
+        return phrase("videoagent", "at_most", number=max_number)
 
     def retrieve(self, footage: Footage, state: State, wishes: Sequence[Wish | str]) -> list[int]:
         """For each wish, the closest unseen frame of its segment, or of the film without one."""
@@ -286,36 +276,28 @@ class VideoAgent:
         footage: Footage,
         question: Question,
         state: State,
-        said: Guess,
+        prediction: Guess,
         confidence: int | None,
     ) -> Answer:
         """The answer with the notes that support it; confidence is given as a share of 3."""
-        cited = cite(footage, question, state, said)
+        cited = cite(footage, question, state, prediction)
         share = None if confidence is None else confidence / 3
-        return said.as_answer(confidence=share, evidence=cited)
+        return prediction.as_answer(confidence=share, evidence=cited)
 
     def bounds(self, duration: float, question: Question) -> Bounds:
         """All rounds run, and every request is granted."""
         moments = max(1, round(duration))
-        most = moments if self.max_requests is None else min(self.max_requests, moments)
-        frames = self.initial_frames + (self.max_rounds - 1) * most
+        max_requests = moments if self.max_requests is None else min(self.max_requests, moments)
+        frames = self.initial_frames + (self.max_rounds - 1) * max_requests
         steps = 3 * self.max_rounds - 2
-        asked = words([question.text, *question.options])
+        question_words = words([question.text, *question.options])
         return Bounds(
             calls=frames + steps,
-            frames=frames * (1 if self.caption_unit == "frame" else 3),
-            prompt_words=frames * 40 + steps * (asked + 120 + frames * 60),
+            frames=frames,
+            prompt_words=frames * 40 + steps * (question_words + 120 + frames * 60),
             reply_words=frames * 60 + steps * 60,
             steps=steps + self.max_rounds,
         )
-
-    def _unit(self, footage: Footage, time: float) -> list[float]:
-        """The moments that are captioned together as one."""
-        if self.caption_unit == "frame":
-            return [time]
-        around = (time - self.clip_seconds, time, time + self.clip_seconds)
-        last = float(footage.times[-1])
-        return [moment for moment in around if 0 <= moment <= last]
 
     def _similarity(self, footage: Footage, text: str) -> NDArray[np.float32]:
         """How close each frame of the grid is to a text."""
@@ -348,23 +330,27 @@ def story(footage: Footage, state: State) -> list[Line]:
     return notes or [Line(Segment(0.0, 0.0), phrase("videoagent", "nothing_seen"))]
 
 
-def with_reason(said: Guess, question: Question) -> str:
+def with_reason(prediction: Guess, question: Question) -> str:
     """An answer with its reason, as the next step reads it."""
-    if said.abstained:
+    if prediction.abstained:
         return phrase("videoagent", "no_answer")
-    return f"{in_words(question, said.choice, said.text)} ({said.reason})"
+    return f"{in_words(question, prediction.choice, prediction.text)} ({prediction.reason})"
 
 
-def cite(footage: Footage, question: Question, state: State, said: Guess) -> list[Evidence]:
+def cite(footage: Footage, question: Question, state: State, prediction: Guess) -> list[Evidence]:
     """The notes closest in meaning to the question with its answer, in time order."""
     noted = [frame for frame in sorted(state) if state[frame]]
-    if said.abstained or not noted:
+    if prediction.abstained or not noted:
         return []
-    chosen = question.options[question.letters.index(said.choice)] if said.choice else said.text
+    chosen = (
+        question.options[question.letters.index(prediction.choice)]
+        if prediction.choice
+        else prediction.text
+    )
     captions = [state[frame] for frame in noted]
     rows = footage.meanings([f"{question.text} {chosen}", *captions])
     closeness = rows[1:] @ rows[0]
-    best = np.argsort(-closeness, kind="stable")[:CITED]
+    best = np.argsort(-closeness, kind="stable")[:3]
     cited = []
     for index in sorted(best.tolist()):
         score = round(float(closeness[index]), 4)

@@ -49,9 +49,9 @@ from longtake.agents.answer import SPOKEN, guess, shown_to
 from longtake.agents.fanout import fanout
 from longtake.agents.run import Run
 from longtake.algorithms import clues, graph, sampling
+from longtake.algorithms.clues import FrameRule
 from longtake.algorithms.question_kinds import COUNTING, HEARING, ORDER, READING, negated
 from longtake.algorithms.scope import scope
-from longtake.algorithms.shots import FrameRule
 from longtake.errors import check_least
 from longtake.footage.look import Look, look_at
 from longtake.footage.protocol import Footage
@@ -300,8 +300,8 @@ class VideoDetective:
         self.verify(state, anchors, run, "anchor")
         if not self.refinement:
             return
-        least = self.threshold(state.footage, "retry_below")
-        low = [facet for node, facet in anchors if state.seen[node].score < least]
+        retry_below = self.threshold(state.footage, "retry_below")
+        low = [facet for node, facet in anchors if state.seen[node].score < retry_below]
         self.verify(state, self.best_scenes(state, low)[: steps - len(state.seen)], run, "retry")
         turns = deque(state.unresolved())  # M
         while len(state.seen) < steps and state.belief.open.any():  # 8, 9
@@ -383,7 +383,7 @@ class VideoDetective:
         notes = notes_on(packages, every=self.package_texts == "all")
         if odd and self.option_packs and packages:
             notes = notes_by_option(state, nodes)
-        said = guess(
+        answer = guess(
             run["vlm"],
             "videodetective/answer",
             question,
@@ -395,8 +395,8 @@ class VideoDetective:
             max_tokens=most_tokens(run["vlm"], self.vlm_tokens),
             **shown_to(state.footage, look),
         )
-        return said.as_answer(
-            evidence=() if said.abstained else cited(packages, look, state.footage)
+        return answer.as_answer(
+            evidence=() if answer.abstained else cited(packages, look, state.footage)
         )
 
     def final_look(self, state: SearchState, nodes: Sequence[int]) -> Look:
@@ -446,27 +446,27 @@ class VideoDetective:
 
     def bounds(self, duration: float, question: Question) -> Bounds:
         """Every step is taken; scenes are observed one after another, except for the anchors."""
-        looks = self.steps(question)
+        observations = self.steps(question)
         facets = 1 + len(question.options) if self.decomposition and question.options else 1
         if not self.refinement:
             open_ended = self.decomposition and not question.options
-            looks = min(looks, 1 + self.max_facets if open_ended else facets)
-        asked = words([question.text, *question.options])
+            observations = min(observations, 1 + self.max_facets if open_ended else facets)
+        question_words = words([question.text, *question.options])
         others = 1 + int(self.decomposition)  # the timeline, and the decomposition
-        parallel, told = min(facets, looks), max(looks, self.packages)
+        parallel, scenes_told = min(facets, observations), max(observations, self.packages)
         # a scene tells what was said in it; all scenes together tell at most what the film says
         longest = self.graph.max_frames or math.inf
-        spoken = round(SPOKEN * min(duration, told * longest)) if self.looking.speech else 0
+        spoken = round(SPOKEN * min(duration, scenes_told * longest)) if self.looking.speech else 0
         written = 150 * (2 if self.package_texts == "all" else 1)
         # a decomposition repeats the question: keywords, entities, an event, what to look for
-        parts = 100 + facets * 30 + 4 * asked if self.decomposition else 0
-        calls = looks + others + 1
+        parts = 100 + facets * 30 + 4 * question_words if self.decomposition else 0
+        calls = observations + others + 1
         return Bounds(
             calls=calls,
-            frames=looks * self.looking.window + 2 * self.frames,
-            prompt_words=calls * (asked + 200) + told * written + spoken,
-            reply_words=self.frames * 50 + looks * 200 + parts + 200,
-            steps=1 + (looks - parallel + min(1, parallel)) + 1,
+            frames=observations * self.looking.window + 2 * self.frames,
+            prompt_words=calls * (question_words + 200) + scenes_told * written + spoken,
+            reply_words=self.frames * 50 + observations * 200 + parts + 200,
+            steps=1 + (observations - parallel + min(1, parallel)) + 1,
         )
 
 
@@ -516,8 +516,8 @@ def notes_by_option(state: SearchState, nodes: Sequence[int]) -> list[str]:
 def note_line(segment: Segment, text: SceneText) -> str:
     """``00:10:00 to 00:10:40, seen: …``."""
     source = phrase("videodetective", SOURCES[text.source])
-    told = " ".join(text.text.split())
-    return phrase("videodetective", "note", segment=segment, source=source, text=told)
+    words_of_text = " ".join(text.text.split())
+    return phrase("videodetective", "note", segment=segment, source=source, text=words_of_text)
 
 
 def cited(packages: Sequence[Package], look: Look, footage: Footage) -> list[Evidence]:

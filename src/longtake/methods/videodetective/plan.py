@@ -28,9 +28,6 @@ from longtake.prompts import Plain, phrase
 from longtake.tracing.events import note
 from longtake.types import Line, Question, Segment
 
-KEYWORDS = 5
-"""Most entities of an option."""
-
 
 class Parts(BaseModel):
     """Entities and an event."""
@@ -139,8 +136,8 @@ def decompose(
         groups = reply.facets if isinstance(reply, OpenDecomposition) else []
         named = _distinct(groups, general, question)[:most]
     facets = (general, *named)
-    found = {facet.name: [list(facet.keywords), list(facet.queries)] for facet in facets}
-    note("facets", facets=found)
+    by_name = {facet.name: [list(facet.keywords), list(facet.queries)] for facet in facets}
+    note("facets", facets=by_name)
     asked = reply.vlm_query.strip() or question.text
     return SearchPlan(facets, asked, reply.temporal_plan.strip())
 
@@ -175,8 +172,11 @@ def _distinct(parts: Sequence[Parts], general: Facet, question: Question) -> lis
 def _facet(name: str, entities: Sequence[str], query: str, text: str) -> Facet:
     """A facet that is never empty: if a model named nothing, it is made of the text itself."""
     # the question as a whole may need more keywords than one option
-    most = None if name == "question" else KEYWORDS
-    keywords = tuple(dict.fromkeys(word.strip() for word in entities if word.strip()))[:most]
+    # an option is described by few entities, however many a model lists
+    max_keywords = None if name == "question" else 5
+    keywords = tuple(dict.fromkeys(word.strip() for word in entities if word.strip()))[
+        :max_keywords
+    ]
     if not keywords and not query.strip():
         return Facet(name, tuple(content_words(text)), (text,))
     return Facet(name, keywords, (query.strip(),) if query.strip() else ())
