@@ -16,7 +16,8 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,10 +68,12 @@ def unknown(kind: str, name: str, known: Iterable[str], *, where: str = "") -> C
     return ConfigError(f"unknown {kind} {name!r}{place}; {hint}", key=name, nearest=nearest)
 
 
-def check_least(settings: object, path: str, **least: float) -> None:
-    """Reject settings that are below their minimum."""
-    for name, bound in least.items():
-        if getattr(settings, name) < bound:
+def check_least(settings: Any, path: str, **least: float) -> None:
+    """Reject fields of a dataclass below their minimum: 1 for whole numbers, or what is given."""
+    whole = {part.name: 1.0 for part in fields(settings) if part.type in ("int", "int | None")}
+    for name, bound in (whole | least).items():
+        value = getattr(settings, name)
+        if value is not None and value < bound:
             raise ConfigError(f"{path}.{name} must be {bound:g} or more", key=f"{path}.{name}")
 
 

@@ -85,38 +85,6 @@ def test_the_film_is_not_scored_twice_by_one_instruction_nor_more_often_than_all
     ]
 
 
-def test_coarse_to_fine_keeps_to_its_calls_and_refines_the_best():
-    method = Symphony(grounding=Grounding(scoring="coarse_to_fine", score_calls=30, coarse_clips=4))
-    script = Script(
-        [plan("grounding"), plan("visual_perception"), finish()],
-        tool="vlm_score",
-        score=lambda times: 4 if times[0] <= 1500 <= times[-1] else 1,
-    )
-    play(script, TestFootage(3600), method)
-    assert (
-        len(script.shown["score"]) == 27
-    )  # 15 stretches of four minutes, and the clips of the best three
-    assert "00:25:00 to 00:26:00 (score 4)" in script.history(1)
-    assert "00:24:00 to 00:28:00" not in script.history(1)  # its clips stand for it
-
-
-@pytest.mark.parametrize(("minutes", "refined"), [(120, 16), (240, 15)])
-def test_coarse_to_fine_keeps_half_of_its_calls_for_a_closer_look(minutes, refined):
-    method = Symphony(grounding=Grounding(scoring="coarse_to_fine"))
-    script = Script(
-        [plan("grounding"), plan("visual_perception"), finish()],
-        tool="vlm_score",
-        score=lambda times: 4 if times[0] <= 1500 <= times[-1] else 1,
-    )
-    _, heard = play(script, TestFootage(60 * minutes), method)
-    (told,) = heard.notes("scored_coarsely")
-    assert told.data["stretches"] <= 16
-    assert told.data["calls"] - told.data["stretches"] == refined
-    assert len(script.shown["score"]) == told.data["calls"] <= method.grounding.score_calls
-    assert method.grounding.calls(60 * minutes) == method.grounding.score_calls
-    assert "00:25:00 to 00:26:00 (score 4)" in script.history(1)
-
-
 def test_a_question_that_names_its_time_needs_no_grounding():
     script = Script([plan("grounding"), plan("visual_perception"), finish()])
     question = Question("What happens between 00:03:20 and 00:04:00?", QUESTION.options)

@@ -1,4 +1,8 @@
-"""What tells how far an answer can be trusted, as numbers that a calibration weighs."""
+"""Calibrated confidence: the signals of an answer, and the weights that make them a probability.
+
+A calibration is a file (``longtake calibrate`` writes it). It also holds the rule by which ``auto``
+stops.
+"""
 
 from __future__ import annotations
 

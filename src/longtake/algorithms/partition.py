@@ -154,17 +154,8 @@ class EventPartition:
     embedding or in colour (difference of mean cosines; not in the paper)."""
 
     def __post_init__(self) -> None:
-        check_least(
-            self,
-            "events",
-            max_blocks=1,
-            max_feature_frames=2,
-            width=16,
-            min_seconds=1e-3,
-            min_share=0,
-            ssm_step=1e-3,
-            kts_splits=0,
-        )
+        seconds = {"min_seconds": 1e-3, "ssm_step": 1e-3, "min_share": 0}
+        check_least(self, "events", max_feature_frames=2, width=16, kts_splits=0, **seconds)
 
     def __call__(self, samples: Samples, duration: float) -> Partition:
         """Partition a film of ``duration`` seconds."""

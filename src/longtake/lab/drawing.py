@@ -1,4 +1,4 @@
-"""Drawings of people, things, verb icons and signs: plain shapes that a viewer can name."""
+"""Draws the frames of a world: people, things, verb icons, signs and places as plain shapes."""
 
 from __future__ import annotations
 

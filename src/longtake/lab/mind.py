@@ -140,7 +140,7 @@ class Mind:
     def needs(self) -> list[Fact]:
         """Patterns of what would have to be seen, most wanted first."""
         if self.query is None:
-            wanted = wished_in(self.shown.own) or wished_in(self.shown.text)
+            wanted = wished_in(self.shown.instructions) or wished_in(self.shown.text)
             return [wanted] if wanted else []
         # a pattern without any field cannot be searched for
         missing = [need for need in self.finding.missing if need != Deed()]
@@ -153,7 +153,7 @@ class Mind:
         if not wishes:
             if self.query:
                 return self.query.text
-            return self.shown.own.strip()[:200] or "anything that happens"
+            return self.shown.instructions.strip()[:200] or "anything that happens"
         # members of a team, which differ by seed, start with different wishes
         first = int(share(self.seed, "which wish", *wishes) * len(wishes))
         words = "; ".join([*wishes[first:], *wishes[:first]]).split()
@@ -282,7 +282,7 @@ def guess_in_words(shown: Shown, seed: int) -> str:
     form = shown.query.form if shown.query else ""
     seen = {_plausible(form, s.fact) for s in shown.sightings}
     candidates = sorted(value for value in seen if value) or _any_value(form)
-    question_text = shown.query.text if shown.query else shown.own
+    question_text = shown.query.text if shown.query else shown.instructions
     return pick(candidates, seed, "guess", question_text)
 
 

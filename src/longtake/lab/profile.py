@@ -1,4 +1,4 @@
-"""Deterministic randomness: everything random in the laboratory is derived from hashes."""
+"""The parameters of the laboratory by edition, and its randomness, which is derived from hashes."""
 
 from __future__ import annotations
 
@@ -14,33 +14,6 @@ import numpy as np
 from longtake.errors import unknown
 
 T = TypeVar("T")
-
-
-def digest(*words: object, size: int = 8) -> bytes:
-    """A hash of the words that is the same in every process, unlike Python's own."""
-    text = "\x1f".join(map(str, words))
-    # model output can contain lone surrogates, which plain UTF-8 cannot encode
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size).digest()
-
-
-def share(*words: object) -> float:
-    """A number in [0, 1) determined by the words."""
-    return int.from_bytes(digest(*words), "big") / 2**64
-
-
-def pick(items: Sequence[T], *words: object) -> T:
-    """One of the items, determined by the words."""
-    return items[int.from_bytes(digest(*words), "big") % len(items)]
-
-
-def generator(*words: object) -> random.Random:
-    """A random generator seeded by the words."""
-    return random.Random(digest(*words, size=32))
-
-
-def numbers(*words: object) -> np.random.Generator:
-    """A NumPy generator seeded by the words."""
-    return np.random.default_rng(int.from_bytes(digest(*words, size=16), "big"))
 
 
 @dataclass(frozen=True)
@@ -168,7 +141,6 @@ def _since_lab_1(values: dict[str, Any]) -> dict[str, Any]:
 
 _ADDED = {"dilution": 0.0, "middle": 0.0, "judging": 1.0, "grading": 1.0, "position_bias": 0.0}
 """Parameters of models that lab-2 added, with the values that make them lab-1's."""
-
 LAB_1 = Profile()
 LAB_2 = Profile(
     name="lab-2",
@@ -189,3 +161,30 @@ def profile_named(name: str) -> Profile:
     if name not in PROFILES:
         raise unknown("profile of the laboratory", name, list(PROFILES))
     return PROFILES[name]
+
+
+def digest(*words: object, size: int = 8) -> bytes:
+    """A hash of the words that is the same in every process, unlike Python's own."""
+    text = "\x1f".join(map(str, words))
+    # model output can contain lone surrogates, which plain UTF-8 cannot encode
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size).digest()
+
+
+def share(*words: object) -> float:
+    """A number in [0, 1) determined by the words."""
+    return int.from_bytes(digest(*words), "big") / 2**64
+
+
+def pick(items: Sequence[T], *words: object) -> T:
+    """One of the items, determined by the words."""
+    return items[int.from_bytes(digest(*words), "big") % len(items)]
+
+
+def generator(*words: object) -> random.Random:
+    """A random generator seeded by the words."""
+    return random.Random(digest(*words, size=32))
+
+
+def numbers(*words: object) -> np.random.Generator:
+    """A NumPy generator seeded by the words."""
+    return np.random.default_rng(int.from_bytes(digest(*words, size=16), "big"))

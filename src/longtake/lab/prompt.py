@@ -1,4 +1,8 @@
-"""What a simulated model notices in a picture and takes in from a sentence."""
+"""What a simulated model takes in from a call: the pictures, the text, and the form of the reply.
+
+:class:`Eyes` decides what is noticed, :class:`Shown` reads the messages. Below them: how forms and
+tools are read where the prompt describes them in words.
+"""
 
 from __future__ import annotations
 
@@ -160,7 +164,7 @@ class Shown:
         return "\n".join(part.text for part in parts if isinstance(part, Text))
 
     @cached_property
-    def own(self) -> str:
+    def instructions(self) -> str:
         """The text outside quoted material."""
         return _MATERIAL.sub("\n", self.text)
 
@@ -200,7 +204,7 @@ class Shown:
         return self.eyes.attention(self.load, position)
 
     @cached_property
-    def told(self) -> list[Sighting]:
+    def read_facts(self) -> list[Sighting]:
         """The stated facts that the model takes in."""
         times = _times(self.text)
         stated: list[tuple[int, Sighting]] = []
@@ -216,7 +220,7 @@ class Shown:
     @cached_property
     def sightings(self) -> list[Sighting]:
         """Everything that the model knows."""
-        return joined([*self.seen, *self.told])
+        return joined([*self.seen, *self.read_facts])
 
     @cached_property
     def looked_at(self) -> list[float]:
@@ -228,7 +232,7 @@ class Shown:
     @cached_property
     def _asked(self) -> tuple[str, int, LabQuery] | None:
         """The text that holds the question, the position of the question's end, and the query."""
-        for text in (self.own, self.text):
+        for text in (self.instructions, self.text):
             if located := query_in(text):
                 return text, *located
         return None
@@ -241,7 +245,7 @@ class Shown:
     @cached_property
     def options(self) -> tuple[str, ...]:
         """The answer options after the question, in order."""
-        text, start = (self._asked[0], self._asked[1]) if self._asked else (self.own, 0)
+        text, start = (self._asked[0], self._asked[1]) if self._asked else (self.instructions, 0)
         options: list[str] = []
         for match in _OPTION.finditer(text, start):
             if ord(match[1]) - ord("A") != len(options):
@@ -259,7 +263,7 @@ class Shown:
                 return moment.minutes * 60.0
         if self.world is not None:
             return self.world[1] * 60.0
-        if match := _LONG.search(self.own):
+        if match := _LONG.search(self.instructions):
             return parse_time(match[1] or match[2])
         return max((time for _, time in _times(self.text)), default=0.0) + 1.0
 
@@ -317,12 +321,12 @@ class Shown:
     @cached_property
     def worded_tools(self) -> tuple[ToolSpec, ...]:
         """Tools that the prompt describes in words, for models without tool calls."""
-        return tuple(tools_in(self.own))
+        return tuple(tools_in(self.instructions))
 
     @cached_property
     def form(self) -> Mapping[str, Any] | None:
         """The form of the reply that the prompt describes in words, where it does."""
-        return form_in(self.own)
+        return form_in(self.instructions)
 
 
 def _times(text: str) -> list[tuple[int, float]]:

@@ -1,9 +1,9 @@
-"""Drafts of questions, one generator per kind.
+"""Questions about a world, each proved to follow from its evidence.
 
-Drafts come in random order, with plausible wrong options; :mod:`longtake.lab.questions` decides
-which of them become questions. No strategy that does not look may do better than chance: options
-tell nothing about the answer. The order of draws from ``rng`` is part of the profile: reordering
-them changes every question.
+One generator per kind drafts questions in random order, with plausible wrong options;
+:func:`make_questions` keeps the drafts whose answer the solver finds. No strategy that does not
+look may do better than chance: options tell nothing about the answer. The order of draws from
+``rng`` is part of the profile: reordering them changes every question.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Planning: what a simulated model does next, given the question and the steps so far."""
+"""Skills: what a simulated model writes into the fields of a reply, by the name of the field.
+
+:data:`VALUES` and :data:`LISTS` map names to skills: planning and tools first, then judging and
+telling, then lists.
+"""
 
 from __future__ import annotations
 
@@ -292,7 +296,7 @@ def comment(mind: Mind) -> str:
 
 def topic(mind: Mind) -> str:
     """What the spoken lines are about."""
-    sayings = [s.fact for s in mind.shown.told if isinstance(s.fact, Saying)]
+    sayings = [s.fact for s in mind.shown.read_facts if isinstance(s.fact, Saying)]
     subjects = [saying.subject for saying in sayings if saying.subject]
     if not subjects:
         return "nothing in particular"
@@ -498,7 +502,7 @@ def entities(mind: Mind) -> list[str]:
 
 def lines(mind: Mind) -> list[dict[str, Any]]:
     """Subtitle lines that bear on the question, with times; all of them if nothing is asked."""
-    spoken = [s for s in mind.shown.told if isinstance(s.fact, Saying)]
+    spoken = [s for s in mind.shown.read_facts if isinstance(s.fact, Saying)]
     relevant = [s for s in spoken if mind.query is None or mind.relevance([s]) > 0.5]
     quoted = []
     for sighting in relevant or spoken[:3]:

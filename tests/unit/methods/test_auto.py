@@ -26,7 +26,7 @@ from longtake.methods.auto.plan import (
     plan,
     unaffordable,
 )
-from longtake.methods.auto.search import closest_moments, in_turns, merged, relevant, split
+from longtake.methods.auto.search import closest_lines, closest_moments, in_turns, merged, split
 from longtake.methods.base import FULL, SMALL, configure, name_of
 from longtake.methods.lookup.method import Lookup
 from longtake.runner.session import Session, solve
@@ -314,7 +314,7 @@ def test_notes_are_split_at_their_times_merged_and_chosen_by_relevance():
     again = [Line(Segment(8, 8), "A cat sits."), Line(Segment(50, 50), "A cat sits.")]
     assert [line.segment.start for line in merged([*lines, *again])] == [5, 5, 30, 50]
     footage = TestFootage(60, {line.text: [0] for line in lines})
-    assert len(relevant(footage, Question("A dog runs."), lines, 2)) == 2
+    assert len(closest_lines(footage, ["A dog runs."], lines, 2)) == 2
 
 
 def test_the_shipped_calibration_says_where_it_comes_from():

@@ -13,7 +13,6 @@ from longtake.errors import ConfigError
 from longtake.llm.backends.scripted import ScriptedChat
 from longtake.methods.lookup.method import (
     BEARS,
-    KIND_WEIGHT,
     NOT_FOUND,
     Lookup,
     Passage,
@@ -202,7 +201,7 @@ def test_a_passage_with_a_name_is_preferred_where_a_name_is_asked_for(footage):
         Passage("onscreen", (Line(Segment(1, 2), "Close Window"),)),
     ]
     named, other = promise(np.array([0.4, 0.4]), passages, "name")
-    assert (named - other) == pytest.approx(KIND_WEIGHT)
+    assert (named - other) == pytest.approx(0.2)
 
 
 @pytest.mark.parametrize(

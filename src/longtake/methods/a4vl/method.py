@@ -180,18 +180,7 @@ class A4VL:
     """Number of agents that estimates assume; a run uses the team it is given."""
 
     def __post_init__(self) -> None:
-        check_least(
-            self,
-            self.name,
-            preview_frames=1,
-            inference_frames=1,
-            long_preview_frames=1,
-            long_inference_frames=1,
-            block_frames=1,
-            block_best=1,
-            clue_words=1,
-            team_size=1,
-        )
+        check_least(self, self.name)
 
     def answer(self, footage: Footage, question: Question, run: Run) -> Answer:
         """Algorithm 1."""

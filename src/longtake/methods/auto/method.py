@@ -71,7 +71,7 @@ from longtake.methods.auto.plan import (
     unaffordable,
     usual,
 )
-from longtake.methods.auto.search import SearchStage, merged, relevant, split
+from longtake.methods.auto.search import SearchStage, closest_lines, merged, queries_of, split
 from longtake.methods.base import (
     SMALL,
     Bounds,
@@ -170,7 +170,7 @@ class Auto:
     """The calibration, as it was written by ``longtake calibrate``; unset: the shipped one."""
 
     def __post_init__(self) -> None:
-        check_least(self, self.name, max_notes=1)
+        check_least(self, self.name)
 
     @property
     def stage_defaults(self) -> Mapping[str, Mapping[str, Any]]:
@@ -385,6 +385,7 @@ class Cascade:
         """Leave out the stages that would wait for a model in vain."""
         if not (isinstance(error, ModelError) and error.problem == "unavailable"):
             return
+        # several roles may share the model that failed
         lost = {role for role, model in self.run.names.items() if model == error.model}
         for key in list(self.left):
             if lost & set(self.roles(key)):
@@ -421,7 +422,9 @@ class Cascade:
             cited = [each for each in vote.answer.evidence if each.text]
             noted += [Line(each.segment, each.text) for each in cited]
         lines = merged(statement for line in noted for statement in split(line))
-        return relevant(self.footage, self.question, lines, self.settings.max_notes)
+        queries = queries_of(self.question)
+        chosen = closest_lines(self.footage, queries, lines, self.settings.max_notes)
+        return [lines[number] for number in sorted(chosen)]
 
     def rate(self, turn: NextStage, answer: Answer, stage: StageRun) -> StageVote:
         """An answer with its check and its probability (lines 4 and 5)."""
@@ -430,6 +433,7 @@ class Cascade:
         checked = self.check(answer, stage, itself=method is not None and checks_itself(method))
         measured = signals(answer, checked, self.question, self.footage.duration)
         chance = self.rule.confidence(key, measured)
+        # a method that no calibration knows is taken at its word, else at even odds
         if self.settings.stop == "stated" or chance is None:
             chance = answer.confidence if answer.confidence is not None else 0.5
         return StageVote(key, checked, chance, measured)
@@ -440,6 +444,7 @@ class Cascade:
             return Checked(answer, done=True, supports=len(answer.evidence))
         if not (self.settings.verify and self.run.checks):
             return Checked(answer)
+        # the same answer with support needs no second check
         for vote in self.votes:
             if vote.checked.supports and same_vote(vote.answer, answer):
                 evidence = vote.answer.evidence
@@ -488,6 +493,7 @@ class Cascade:
                 )
             return first if first.next else Decision(following, "no answer yet")
         chance = self.leader.probability
+        # the rest of the rules exist for comparisons, except the calibrated one at the end
         if settings.stop == "never":
             return Decision(following, "all stages were asked for")
         if settings.stop == "random":
@@ -496,6 +502,7 @@ class Cascade:
         if settings.stop == "stated":
             why = f"the stages state {chance:.2f}"
             return Decision(None if chance >= stop_at else following, why)
+        # a probability that was set by hand outweighs the doubt about the rule
         if self.misfit and settings.stop_at is None:
             return Decision(None, self.misfit)
         known = dict(self.leader.signals)

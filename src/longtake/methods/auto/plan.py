@@ -145,6 +145,9 @@ def unaffordable(facts: StageFacts, limits: BudgetSettings, spent: Usage) -> str
     return ""
 
 
+UNIT = 100_000
+"""Tokens that ``least_gain`` refers to."""
+
 NOTHING = "nothing"
 """The signal that no stage has answered yet."""
 
@@ -226,8 +229,7 @@ def decide(
         tokens, gain = max(1.0, facts.tokens), after - chance
         # a stage without calls still takes time to decode and search
         slope = gain / (1 + facts.calls if by_calls else tokens)
-        # ``least_gain`` is per 100,000 tokens
-        if gain > least_gain * tokens / 100_000 and slope > steepest:
+        if gain > least_gain * tokens / UNIT and slope > steepest:
             best, steepest = each, slope
             why = f"{each.key} would raise {chance:.2f} to {after:.2f} for {tokens:,.0f} tokens"
     if best is None and not known and ahead:

@@ -39,14 +39,17 @@ class SearchStage:
     """Lines that are said or written, at most."""
 
     def __post_init__(self) -> None:
-        check_least(self, self.name, frames=1, apart=0.0, lines=0)
+        check_least(self, self.name, apart=0.0, lines=0)
 
     def answer(self, footage: Footage, question: Question, run: Run) -> Answer:
         """One search, one look, one answer."""
-        queries = [question.text, *(f"{question.text} {option}" for option in question.options)]
+        queries = queries_of(question)
+        # a short film has not room for as many moments so far apart
         apart = min(self.apart, footage.duration / self.frames)
         look = look_at(footage, closest_moments(footage, queries, self.frames, apart))
-        lines = closest_lines(footage, queries, self.lines) or phrase("auto", "no_lines")
+        known = [line for lines in footage.known_lines() for line in lines]
+        closest = [known[number] for number in closest_lines(footage, queries, known, self.lines)]
+        lines = sorted(closest, key=lambda line: line.segment) or phrase("auto", "no_lines")
         answer = guess(run["vlm"], "auto/search", question, lines=lines, **shown_to(footage, look))
         return answer.as_answer(evidence=_shown(look))
 
@@ -73,23 +76,34 @@ def closest_moments(
                 return sorted(chosen)
             best = int(np.where(free, row_of_query, -np.inf).argmax())
             chosen.append(best)
+            # neighbours show the same; what lies farther away may show something else
             free &= np.abs(times - times[best]) >= apart
             free[best] = False
     return sorted(chosen)
 
 
-def closest_lines(footage: Footage, queries: Sequence[str], max_lines: int) -> list[Line]:
-    """Lines in time order: the queries take turns, each with its closest line."""
-    lines = [line for known in footage.known_lines() for line in known]
-    if len(lines) > max_lines:
-        rows = footage.meanings([*queries, *(line.text for line in lines)])
-        closeness = rows[: len(queries)] @ rows[len(queries) :].T
-        lines = [lines[number] for number in in_turns(closeness, max_lines)]
-    return sorted(lines, key=lambda line: line.segment)
+def closest_lines(
+    footage: Footage, queries: Sequence[str], lines: Sequence[Line], max_lines: int
+) -> list[int]:
+    """The numbers of the lines closest in meaning to the queries.
+
+    The queries, a question with each of its options, take turns: no option is judged without its
+    evidence.
+    """
+    if len(lines) <= max_lines:
+        return list(range(len(lines)))
+    rows = footage.meanings([*queries, *(line.text for line in lines)])
+    return in_turns(rows[: len(queries)] @ rows[len(queries) :].T, max_lines)
+
+
+def queries_of(question: Question) -> list[str]:
+    """The question, alone and with each of its options."""
+    return [question.text, *(f"{question.text} {option}" for option in question.options)]
 
 
 def in_turns(closeness: NDArray[np.floating], max_columns: int) -> list[int]:
     """Columns of a table, best first, in which the rows take turns; each column once."""
+    # column k of the ranks holds the k-th choice of every row
     ranks = (-closeness).argsort(axis=1, kind="stable")
     chosen: dict[int, None] = {}
     for column in ranks.T.tolist():
@@ -140,18 +154,3 @@ def merged(lines: Iterable[Line]) -> list[Line]:
         if before is None or line.segment.start - before > 8.0:
             kept.append(line)
     return kept
-
-
-def relevant(
-    footage: Footage, question: Question, lines: Sequence[Line], max_lines: int
-) -> list[Line]:
-    """The lines closest in meaning to the question and to each of its options, in time order.
-
-    Question and options take turns, so that no option is judged without its evidence.
-    """
-    if len(lines) <= max_lines:
-        return list(lines)
-    queries = [question.text, *(f"{question.text} {option}" for option in question.options)]
-    rows = footage.meanings([*queries, *(line.text for line in lines)])
-    closeness = rows[: len(queries)] @ rows[len(queries) :].T
-    return [lines[index] for index in sorted(in_turns(closeness, max_lines))]

@@ -38,13 +38,14 @@ class Uniform:
     """Ask for the reason before the answer; off: for the answer alone, as many benchmarks do."""
 
     def __post_init__(self) -> None:
-        check_least(self, self.name, frames=1)
+        check_least(self, self.name)
 
     def answer(self, footage: Footage, question: Question, run: Run) -> Answer:
         """One look, one answer."""
         times = footage.times[sampling.uniform(len(footage.times), self.frames)].tolist()
-        slots = {"length": length(footage), **_manner(self.reason)}
+        slots = {"length": length(footage), **_reply_slots(self.reason)}
         if "captions" in footage.has:
+            # the captions stand in for pictures, so that text models can be compared
             captions = zip(times, footage.captions(times), strict=True)
             notes = [Line(Segment(time, time), caption) for time, caption in captions]
             answer = guess(run["vlm"], "baselines/captions", question, seen=notes, **slots)
@@ -82,7 +83,9 @@ class Blind:
 
     def answer(self, footage: Footage, question: Question, run: Run) -> Answer:  # noqa: ARG002
         """Ask without showing anything."""
-        return guess(run["llm"], "baselines/blind", question, **_manner(self.reason)).as_answer()
+        return guess(
+            run["llm"], "baselines/blind", question, **_reply_slots(self.reason)
+        ).as_answer()
 
     def bounds(self, duration: float, question: Question) -> Bounds:  # noqa: ARG002
         """One call."""
@@ -90,7 +93,7 @@ class Blind:
         return Bounds(calls=1, frames=0, prompt_words=prompt_words, reply_words=120, steps=1)
 
 
-def _manner(reasoned: bool) -> dict[str, Any]:
+def _reply_slots(reasoned: bool) -> dict[str, Any]:
     """How the answer is to be given: the form of the reply, and the words that ask for it."""
     request = phrase("baselines", "reasoned") if reasoned else phrase("baselines", "direct")
     return {"reasoned": reasoned, "manner": request}

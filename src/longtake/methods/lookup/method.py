@@ -120,17 +120,7 @@ class Lookup:
     """Passages cited for an answer, at most."""
 
     def __post_init__(self) -> None:
-        check_least(
-            self,
-            self.name,
-            max_passages=1,
-            neighbours=0,
-            rephrasings=0,
-            max_passages_read=1,
-            max_citations=1,
-        )
-        if self.passages_for_options is not None:
-            check_least(self, self.name, passages_for_options=1)
+        check_least(self, self.name, neighbours=0, rephrasings=0)
 
     def most_passages(self, question: Question) -> int:
         """Passages that are found for a question, at most."""
@@ -354,6 +344,7 @@ def promise(
     scores: NDArray[np.float64], passages: Sequence[Passage], kind: AnswerType | None
 ) -> NDArray[np.float64]:
     """The bearing of each passage, and more if it holds the kind of thing that is asked for."""
+    # without a known kind, meaning and words alone decide
     if kind is None:
         return scores
     held = [holds(kind, passage.text) for passage in passages]

@@ -207,18 +207,7 @@ class LVAgent:
     """Confidence by the first round's vote: no majority, a majority, unanimous."""
 
     def __post_init__(self) -> None:
-        check_least(
-            self,
-            self.name,
-            team_size=1,
-            max_rounds=1,
-            chunks=1,
-            frames_per_chunk=1,
-            global_frames=1,
-            blank_frames=1,
-            preview_frames=1,
-            key_words=1,
-        )
+        check_least(self, self.name, subtitle_words=0)
 
     def answer(self, footage: Footage, question: Question, run: Run) -> Answer:
         """The discussion."""

@@ -56,7 +56,7 @@ class GroundedClip:
 
     segment: Segment
     score: float
-    told: str = ""
+    description: str = ""
     """What the model that scored it says about it."""
 
 
@@ -114,12 +114,6 @@ class Grounding:
     """Clips with a lower score, of 1 to 4, are not returned."""
 
     # ours, or from the released code
-    scoring: Literal["full", "coarse_to_fine"] = "full"
-    """Score every clip, or long stretches first and then the clips of the best (ours)."""
-    coarse_clips: int = 4
-    """Clips in a long stretch; more if half of ``score_calls`` would not cover the film."""
-    score_calls: int = 32
-    """Calls that ``coarse_to_fine`` may make for one scoring."""
     max_scorings: int = 3
     """How often the film is scored for one question; after that, grounding retrieves (ours; the
     paper sets no limit)."""
@@ -127,22 +121,12 @@ class Grounding:
     """Return the stretch that a question names by the clock instead of searching (as released)."""
 
     def __post_init__(self) -> None:
-        check_least(
-            self,
-            "symphony.grounding",
-            retrieved_clips=1,
-            retrieved_seconds=1,
-            scored_seconds=1,
-            scored_frames=1,
-            coarse_clips=1,
-            score_calls=2,
-            max_scorings=0,
-        )
+        lengths = {"retrieved_seconds": 1, "scored_seconds": 1}
+        check_least(self, "symphony.grounding", max_scorings=0, **lengths)
 
     def calls(self, duration: float) -> int:
-        """The most calls of one scoring."""
-        clips = len(cut(duration, self.scored_seconds))
-        return clips if self.scoring == "full" else min(clips, self.score_calls)
+        """The calls of one scoring."""
+        return len(cut(duration, self.scored_seconds))
 
     def ground(
         self,
@@ -183,6 +167,7 @@ class Grounding:
         """The clips whose mean embedding is closest to the cue, best first."""
         clips = cut(footage.duration, self.retrieved_seconds)
         pictures, text = footage.embeddings(), footage.encode([cue])[0]
+        # a clip is compared as a whole, since one frame may be blurred or turned away
         means = np.stack([pictures[rows_within(footage, clip)].mean(axis=0) for clip in clips])
         # the mean of unit vectors is shorter than one, and zero if they cancel out
         sizes = np.linalg.norm(means, axis=1)
@@ -247,9 +232,9 @@ def reported(heading: str, claims: Sequence[GroundedClip], run: Run) -> list[str
 
 def _line(claim: GroundedClip) -> str:
     score = Plain(f"{claim.score:g}")
-    if not claim.told:
+    if not claim.description:
         return phrase("symphony", "claim", clip=claim.segment, score=score)
-    return phrase("symphony", "claim_told", clip=claim.segment, score=score, told=claim.told)
+    return phrase("symphony", "claim_told", clip=claim.segment, score=score, told=claim.description)
 
 
 def named_stretches(text: str, duration: float, *, around: float = 30.0) -> list[Segment]:
@@ -271,7 +256,7 @@ def _tell(tool: str, arguments: dict[str, Any], claims: Sequence[GroundedClip]) 
     lines = []
     for claim in claims:
         span = f"{clock(claim.segment.start)} to {clock(claim.segment.end)}"
-        lines.append(f"{span} ({claim.score:g}) {claim.told}".strip())
+        lines.append(f"{span} ({claim.score:g}) {claim.description}".strip())
     emit(ToolCalled(name=tool, arguments=arguments, result="\n".join(lines)))
 
 
@@ -288,10 +273,8 @@ class Scoring:
     def claims(self) -> list[GroundedClip]:
         """Every clip with a score of at least ``least_score``, best first; ties go by time."""
         clips = cut(self.footage.duration, self.settings.scored_seconds)
-        if self.settings.scoring == "full" or len(clips) <= self.settings.score_calls:
-            claims = self.score(clips)
-        else:
-            claims = self.coarse_to_fine(clips)
+        # a clip whose score cannot be read is left out
+        claims = [claim for claim in fanout(self.score_clip, clips) if claim is not None]
         # the trace shows every score, also those that are not returned
         values = {claim.segment: claim.score for claim in claims}
         segments = tuple(sorted(values))
@@ -304,39 +287,6 @@ class Scoring:
         )
         kept = [claim for claim in claims if claim.score >= self.settings.least_score]
         return sorted(kept, key=_best_first)
-
-    def coarse_to_fine(self, clips: Sequence[Segment]) -> list[GroundedClip]:
-        """Score long stretches first, then the clips of the best ones while calls are left.
-
-        A stretch whose clips were scored is replaced by them.
-        """
-        limit = self.settings.score_calls
-        # coarse stretches take at most half of the calls; the rest is for a closer look
-        size = max(self.settings.coarse_clips, math.ceil(len(clips) / (limit // 2)))
-        groups = [list(clips[at : at + size]) for at in range(0, len(clips), size)]
-        stretches = {Segment(group[0].start, group[-1].end): group for group in groups}
-        coarse = self.score(list(stretches))
-        left = limit - len(stretches)
-        fine: list[Segment] = []
-        refined: set[Segment] = set()
-        for claim in sorted(coarse, key=_best_first):
-            group = stretches[claim.segment]
-            if len(group) <= left:
-                left -= len(group)
-                fine += group
-                refined.add(claim.segment)
-        note(
-            "scored_coarsely",
-            stretches=len(stretches),
-            refined=len(refined),
-            calls=len(stretches) + len(fine),
-        )
-        rest = [claim for claim in coarse if claim.segment not in refined]
-        return [*rest, *self.score(fine)]
-
-    def score(self, clips: Sequence[Segment]) -> list[GroundedClip]:
-        """Score clips in parallel; a clip whose score is unreadable is left out."""
-        return [claim for claim in fanout(self.score_clip, clips) if claim is not None]
 
     def score_clip(self, clip: Segment) -> GroundedClip | None:
         """Show a clip to the model and read its score."""
@@ -361,6 +311,7 @@ class Scoring:
 
 def cut(duration: float, seconds: float) -> list[Segment]:
     """Cut the film into clips of equal length; a remainder under half a clip joins the last one."""
+    # rounded to whole clips: a clip of a few seconds would cost a call and show little
     count = max(1, math.floor(duration / seconds + 0.5))
     starts = [number * seconds for number in range(count)]
     ends = [min(start + seconds, duration) for start in starts[:-1]]

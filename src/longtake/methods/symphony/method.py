@@ -17,7 +17,7 @@ that; here the loop rejects a finish until somebody was sent to look, at the cos
 planner has ``max_steps`` steps and can only finish on the last. A plan that is unreadable twice
 ends the search; the answer is then asked for separately. A proposal is reviewed at most
 ``max_reflections`` times, then it stands. Lines that the subtitle agent quotes are passed on only
-if the film contains them. ``coarse_to_fine`` scoring and the limit on scorings are ours. Citations
+if the film contains them. The limit on scorings is ours. Citations
 are moments that were looked at, first those that the answer's reason names, and quoted lines; the
 paper cites nothing.
 """
@@ -115,7 +115,7 @@ class Symphony:
 
     # from the paper
     grounding: Grounding = field(default_factory=Grounding)
-    """Where to look: ``grounding.scoring``, ``grounding.score_calls`` and the rest."""
+    """Where to look: clips, frames and how often the film is scored."""
     perception: Perception = field(default_factory=Perception)
     """How to look: ``perception.max_tool_calls``, frames and lengths of each tool."""
 
@@ -132,7 +132,7 @@ class Symphony:
     in pieces."""
 
     def __post_init__(self) -> None:
-        check_least(self, self.name, max_steps=1, max_reflections=0, subtitle_tokens=1)
+        check_least(self, self.name, max_reflections=0)
 
     def answer(self, footage: Footage, question: Question, run: Run) -> Answer:
         """The loop above."""

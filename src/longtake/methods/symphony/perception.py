@@ -1,4 +1,8 @@
-"""The visual perception agent: a language model that sees through three tools, one at a time."""
+"""Symphony's agents that look and listen.
+
+The visual perception agent is a language model that sees through three tools, one at a time. The
+subtitle agent reads every spoken line, in pieces.
+"""
 
 from __future__ import annotations
 
@@ -73,19 +77,8 @@ class Perception:
     """Frames that the stretches of ``multi_segment`` share, in proportion to their length."""
 
     def __post_init__(self) -> None:
-        check_least(
-            self,
-            "symphony.perception",
-            max_tool_calls=1,
-            summary_frames=1,
-            summary_seconds=1,
-            inspector_frames=1,
-            least_seconds=1,
-            most_seconds=1,
-            cue_frames=0,
-            cue_seconds=0,
-            segment_frames=1,
-        )
+        lengths = {"summary_seconds": 1, "least_seconds": 1, "most_seconds": 1, "cue_seconds": 0}
+        check_least(self, "symphony.perception", cue_frames=0, **lengths)
 
     @property
     def most_frames(self) -> int:
@@ -98,12 +91,12 @@ class Perception:
         self, footage: Footage, question: Question, instruct: str, run: Run
     ) -> HistoryEntry:
         """Use at most ``max_tool_calls`` tools, then report what was found."""
-        seeing = PerceptionTools(self, footage, question, instruct, run)
+        tools = PerceptionTools(self, footage, question, instruct, run)
         with step("visual_perception", instruct=instruct):
             reply = use_tools(
                 run["llm"],
                 "symphony/perceive",
-                seeing.tools,
+                tools.tools,
                 FindingsReply,
                 turns=self.max_tool_calls,
                 default=None,
@@ -111,15 +104,15 @@ class Perception:
                 instruct=instruct,
                 length=length(footage),
             )
-        if not seeing.looks:
+        if not tools.stretches:
             # whatever it reports, no picture was seen
             if reply is not None:
                 note("findings_without_a_look", findings=reply.findings)
             return HistoryEntry(PERCEPTION, instruct, (phrase("symphony", "not_looked"),))
-        looked = [phrase("symphony", "looked_at", where=Plain(where)) for where in seeing.looks]
-        rows = tuple(sorted(seeing.rows))
+        looked = [phrase("symphony", "looked_at", where=Plain(where)) for where in tools.stretches]
+        rows = tuple(sorted(tools.rows))
         if reply is None:  # what the pictures showed is still known, though nobody summarised it
-            return HistoryEntry(PERCEPTION, instruct, (*looked, *seeing.observations), looked=rows)
+            return HistoryEntry(PERCEPTION, instruct, (*looked, *tools.observations), looked=rows)
         return HistoryEntry(PERCEPTION, instruct, (reply.findings, *looked), looked=rows)
 
 
@@ -137,7 +130,7 @@ class PerceptionTools:
     run: Run
     rows: set[int] = field(default_factory=set)
     """Rows of the grid that were shown."""
-    looks: list[str] = field(default_factory=list)
+    stretches: list[str] = field(default_factory=list)
     """The stretches that were looked at, in words."""
     observations: list[str] = field(default_factory=list)
     """What each look showed."""
@@ -175,6 +168,7 @@ class PerceptionTools:
         settings = self.settings
         max_seconds = Plain(f"{settings.most_seconds:g}")
         read = read_stretch(start, end, self.footage.duration)
+        # cutting a long stretch to its first minute would hide that the rest was not seen
         if read.segment.duration > settings.summary_seconds:
             problem = phrase("symphony", "too_long", clip=read.segment, seconds=max_seconds)
             raise ToolError(problem)
@@ -245,7 +239,7 @@ class PerceptionTools:
             **shown_to(self.footage, shown),
         )
         self.rows.update(shown.rows)
-        self.looks.append(where)
+        self.stretches.append(where)
         observation = phrase("symphony", "nothing_made_out") if reply is None else reply.observation
         self.observations.append(f"{where}: {observation}")
         repairs = f" ({repaired})" if repaired else ""
@@ -300,6 +294,7 @@ def listen(
                 subtitles=list(piece),
             )
 
+        # an unreadable reply loses its piece only
         replies = [reply for reply in fanout(read, pieces(lines, room)) if reply is not None]
         return _merged(footage, lines, instruct, replies)
 

@@ -128,9 +128,7 @@ class VideoAgent:
 
     def __post_init__(self) -> None:
         # a segment lies between two seen frames, so there must be two
-        check_least(self, self.name, initial_frames=2, max_rounds=1, confidence_threshold=1)
-        if self.max_requests is not None:
-            check_least(self, self.name, max_requests=1)
+        check_least(self, self.name, initial_frames=2)
 
     def answer(self, footage: Footage, question: Question, run: Run) -> Answer:
         """Algorithm 1."""

@@ -230,22 +230,10 @@ class VideoDetective:
     """Use eq. 5 as printed, with raw cosines, for anchors and for Y⁰."""
 
     def __post_init__(self) -> None:
-        check_least(
-            self,
-            self.name,
-            frames=1,
-            base_steps=1,
-            steps_per_option=0,
-            packages=1,
-            min_uniform=0,
-            counting_uniform=0,
-            wide_uniform=0,
-            max_facets=1,
-            vlm_tokens=1,
-            llm_tokens=1,
-        )
-        check_least(self.looking, f"{self.name}.looking", window=1, piece_words=1)
-        check_least(self.graph, f"{self.name}.graph", min_frames=1, tau=1e-9, top=1, iterations=0)
+        uniform = {"min_uniform": 0, "counting_uniform": 0, "wide_uniform": 0}
+        check_least(self, self.name, steps_per_option=0, **uniform)
+        check_least(self.looking, f"{self.name}.looking", shortest_text=0)
+        check_least(self.graph, f"{self.name}.graph", tau=1e-9, iterations=0)
 
     def answer(self, footage: Footage, question: Question, run: Run) -> Answer:
         """Algorithm 1."""

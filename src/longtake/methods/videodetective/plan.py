@@ -164,6 +164,7 @@ def _distinct(parts: Sequence[Parts], general: Facet, question: Question) -> lis
     distinct: dict[tuple[tuple[str, ...], tuple[str, ...]], Facet] = {}
     for number, part in enumerate(parts, start=1):
         facet = _facet(str(number), part.entities, part.event_query, question.text)
+        # a model that has nothing to add often repeats the question
         if facet.queries != general.queries:
             distinct.setdefault((facet.keywords, facet.queries), facet)
     return list(distinct.values())
@@ -171,12 +172,12 @@ def _distinct(parts: Sequence[Parts], general: Facet, question: Question) -> lis
 
 def _facet(name: str, entities: Sequence[str], query: str, text: str) -> Facet:
     """A facet that is never empty: if a model named nothing, it is made of the text itself."""
-    # the question as a whole may need more keywords than one option
-    # an option is described by few entities, however many a model lists
+    # an option is described by few entities, the question as a whole may need more
     max_keywords = None if name == "question" else 5
     keywords = tuple(dict.fromkeys(word.strip() for word in entities if word.strip()))[
         :max_keywords
     ]
+    # without either, the facet could match no scene at all
     if not keywords and not query.strip():
         return Facet(name, tuple(content_words(text)), (text,))
     return Facet(name, keywords, (query.strip(),) if query.strip() else ())

@@ -100,6 +100,7 @@ def scene_graph(footage: Footage, rule: GraphRule, within: Segment | None = None
     """Lines 2 and 4: the scenes with their vectors, and the graph over them."""
     rows = np.arange(len(footage.times)) if within is None else rows_within(footage, within)
     vectors = np.asarray(footage.embeddings()[rows], np.float32)
+    # frames and texts are compared in one space, so scenes are cut in the same space
     theta = cut_off(footage, vectors, rule)
     spans = scenes.scenes(vectors, theta, shortest=rule.min_frames, longest=rule.max_frames)
     starts = footage.times[rows[[begin for begin, _ in spans]]].tolist()
@@ -120,6 +121,7 @@ def cut_off(footage: Footage, vectors: NDArray[np.float32], rule: GraphRule) -> 
     known = footage.encoder.thresholds.get(SCENE)
     if known is not None:
         return float(known)
+    # an unknown encoder: its own distribution of similarities sets the threshold
     steps = scenes.neighbours(vectors)
     return float(np.quantile(steps, rule.quantile)) if len(steps) else 0.0
 
@@ -159,6 +161,7 @@ class Belief:
                 steps=self._rule.iterations,
             )
         else:
+            # Table 3 without propagation: a scene says nothing about others
             self.field = self.injected.copy()
         self._graph.tell("observed", [score], [node])
         self._graph.tell("belief", self.field.tolist())
@@ -281,6 +284,7 @@ class Observer:
             if not text:
                 continue
             lemmas = lexical.lemmas([text])
+            # a time in front of a line is no part of its meaning
             pieces = clues.pieces(lexical.untimed(text), self.rule.piece_words)
             rows = self.footage.encode(pieces)
             weight = getattr(self.rule.weights, source)
@@ -303,6 +307,7 @@ class Observer:
     def _read(self, rows: NDArray[np.int64]) -> list[Line]:
         """The text in the first, the middle and the last frame, each once, with its first time."""
         lines: dict[str, Line] = {}
+        # reading is slow, and a sign mostly stays as long as the scene lasts
         for row in sorted({int(rows[0]), int(rows[len(rows) // 2]), int(rows[-1])}):
             time = float(self.footage.times[row])
             for line in self.footage.onscreen(Segment(time, time + 1e-3)):
