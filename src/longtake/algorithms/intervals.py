@@ -42,8 +42,7 @@ def precision(
     """The share of citations that lie at the evidence; ``None`` if nothing is cited."""
     if not cited:
         return None
-    right = [any(gap(citation, true) <= near for true in evidence) for citation in cited]
-    return sum(right) / len(right)
+    return sum(_is_near(citation, evidence, near) for citation in cited) / len(cited)
 
 
 def recall(
@@ -52,8 +51,11 @@ def recall(
     """The share of the evidence that a citation lies at; ``None`` if no evidence is known."""
     if not evidence:
         return None
-    cited_at = [any(gap(citation, true) <= near for citation in cited) for true in evidence]
-    return sum(cited_at) / len(cited_at)
+    return sum(_is_near(true, cited, near) for true in evidence) / len(evidence)
+
+
+def _is_near(one: Segment, others: Sequence[Segment], near: float) -> bool:
+    return any(gap(one, other) <= near for other in others)
 
 
 def tightness(cited: Sequence[Segment], evidence: Sequence[Segment]) -> float:

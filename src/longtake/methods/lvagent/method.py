@@ -266,8 +266,10 @@ class LVAgent:
         seated = []
         for agent in discussion.agents:
             key = ("whole", footage.name, question.text, agent.name, number)
-            rows = self.spread(footage, discussion.run.random(*key)) if self.own_frames else shared
-            seated.append((agent, rows))
+            frames = (
+                self.spread(footage, discussion.run.random(*key)) if self.own_frames else shared
+            )
+            seated.append((agent, frames))
         turns = fanout(partial(self.turn, discussion, drawn), seated)
         answers = [turn.opinion for turn in turns]
         opinions = by_meaning(discussion.agents[0].chat, question, answers)
@@ -377,11 +379,11 @@ class LVAgent:
     ) -> Opinion:
         """Line 14, eq. 6: the answer, then the reason in a second call from the same frames."""
         question = discussion.question
-        slots = self.shown(discussion.footage, look)
+        view = self.shown(discussion.footage, look)
         # what the others said names options by their letters
         alone = not slots
         guessed = guess(
-            agent.chat, prompt, question, reasoned=False, rotated=alone, **slots, **slots
+            agent.chat, prompt, question, reasoned=False, rotated=alone, **view, **slots
         )
         opinion = Opinion(agent.name, guessed.choice, text=guessed.text)
         if opinion.vote is None or not self.reasons:
@@ -393,7 +395,7 @@ class LVAgent:
             default=AgentReasonReply(reason=""),
             question=question,
             answer=in_words(question, guessed.choice, guessed.text),
-            **slots,
+            **view,
         )
         return replace(opinion, reason=why.reason)
 
