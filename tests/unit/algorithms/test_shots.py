@@ -28,14 +28,7 @@ def test_one_frame_per_distinct_shot():
     found = survey(film)
     assert found.chosen.tolist() == [1, 4, 8]
     assert found.stands.tolist() == [1, 1, 1, 4, 4, 4, 1, 1, 8]
-
-
-def test_share_counts_the_frames_that_a_frame_represents():
-    found = survey(plain(RED, RED, GREEN, RED))
-    assert found.share(found.chosen) == 1
-    assert found.share(found.chosen[:1]) == pytest.approx(3 / 4)
-    assert found.share(np.zeros(0, np.int64)) == 0
-    assert found.spans(int(found.chosen[0])) == [(0, 2), (3, 4)]
+    assert found.spans(1) == [(0, 3), (6, 8)]
 
 
 def test_cards_of_text_on_one_background_are_distinct():
@@ -106,7 +99,6 @@ def test_a_slow_change_is_looked_at_again():
 
 def test_films_of_no_frames_and_of_one():
     assert survey(np.zeros((0, 36, 64, 3), np.uint8)).chosen.tolist() == []
-    assert survey(np.zeros((0, 36, 64, 3), np.uint8)).share(np.zeros(0, np.int64)) == 1
     assert survey(plain(RED)).chosen.tolist() == [0]
 
 
