@@ -237,7 +237,6 @@ def test_presets():
         configure(Symphony, {"preset": "paper"}),
         configure(Symphony, {"preset": "released"}),
     )
-    assert paper.grounding.scoring == "full"
     assert (paper.max_reflections, paper.perception.max_tool_calls) == (50, 50)
     assert paper.grounding.max_scorings >= paper.max_steps > Symphony().max_steps
     assert not paper.look_before_finish

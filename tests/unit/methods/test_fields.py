@@ -23,7 +23,7 @@ from longtake.types import Question
         "videoagent.max_requests",
         "symphony.max_steps",
         "symphony.grounding.scored_seconds",
-        "symphony.grounding.score_calls",
+        "symphony.grounding.scored_frames",
         "symphony.perception.inspector_frames",
         "a4vl.events.max_blocks",
         "a4vl.block_frames",
