@@ -91,8 +91,6 @@ SMALL = ("lab", "run", "--minutes", "2", "--worlds", "1", "--questions", "2", "-
         (["--model", "http://far.invalid/v1#x", "--offline"], "--offline forbids"),
         (["--encoded", "nosuch"], "no such file"),
         (["--prompts", "nosuch"], "no such folder"),
-        (["--option", "a"], "brings its own options and subtitles"),
-        (["--subtitles", "a.srt"], "brings its own options and subtitles"),
         (["--plot", "grid.png"], "--plot draws the grid of --sweep"),
         (["--sweep", "--noise", "1"], "--sweep sets the noise itself"),
         (["--sweep", "--team", "team.toml"], "leave --team out"),

@@ -12,7 +12,6 @@ from typing import Any
 import click
 
 from longtake import __version__
-from longtake._util.files import replacing
 from longtake.agents.calibration import FILE as CALIBRATION
 from longtake.agents.calibration import Calibration, from_plain
 from longtake.cli.options import (
@@ -22,11 +21,10 @@ from longtake.cli.options import (
     benchmark_parts,
     check_models,
     common,
-    no_question_options,
     session_options,
     workers,
 )
-from longtake.cli.output import emit_json, say, worth_a_line
+from longtake.cli.output import emit_json, say, worth_a_line, write_text
 from longtake.config import user_config_file
 from longtake.errors import ConfigError
 from longtake.evals.benchmarks import load
@@ -56,7 +54,6 @@ METHOD = "auto"
     help="Write there instead of beside your configuration; see 'answers.calibration'.",
 )
 @common
-@no_question_options("a benchmark")
 @session_options
 def calibrate(
     runs: tuple[Path, ...],
@@ -93,9 +90,7 @@ def calibrate(
     rule = _fitted(reports)
     place = out or _place(session)
     place.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(place) as draft:
-        draft.write_text(json.dumps(rule.plain(), indent=1) + "\n", encoding="utf-8")
-    say(f"wrote {place}")
+    write_text(place, json.dumps(rule.plain(), indent=1) + "\n")
     if as_json:
         emit_json({"file": str(place), "calibration": rule.plain()})
     else:

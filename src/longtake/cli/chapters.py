@@ -8,29 +8,13 @@ from pathlib import Path
 import click
 
 from longtake._util.display import visible
-from longtake._util.files import replacing
 from longtake._util.timecode import clock
 from longtake.cli.jobs import look_through
-from longtake.cli.options import (
-    FILE,
-    answering_options,
-    check_models,
-    common,
-    film_path,
-    no_question_options,
-)
-from longtake.cli.output import Kind, check_place, emit_json, progress, say
+from longtake.cli.options import FILE, answering_options, check_models, common, film_path
+from longtake.cli.output import Kind, check_place, emit_json, progress, say, write_text
 from longtake.index.film import Film
 from longtake.library.overview import FORMATS, FilmOverview, make_overview
 from longtake.runner.session import Session, open_film
-
-format_option = click.option(
-    "--format",
-    "kind",
-    type=click.Choice(tuple(FORMATS)),
-    metavar="NAME",
-    help=f"One of {', '.join(FORMATS)}.",
-)
 
 
 def overview_of(path: Path, session: Session) -> tuple[Film, FilmOverview]:
@@ -47,25 +31,20 @@ def overview_of(path: Path, session: Session) -> tuple[Film, FilmOverview]:
     return film, overview
 
 
-def write(text: str, out: Path | None) -> None:
-    """Print a text, or replace a file with it."""
-    if out is None:
-        click.echo(text, nl=False)
-        return
-    with replacing(out) as draft:
-        draft.write_text(text, encoding="utf-8")
-    say(f"{out}: written")
-
-
 CHAPTERS = Kind("a list of chapters", (b"# ", b"{", b"0:00", b";FFMETADATA1", b"WEBVTT"))
 
 
 @click.command()
 @film_path
-@format_option
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(tuple(FORMATS)),
+    metavar="NAME",
+    help=f"One of {', '.join(FORMATS)}.",
+)
 @click.option("--out", type=FILE, metavar="FILE", help="Write to a file instead.")
 @common
-@no_question_options("an overview")
 @answering_options
 def chapters(
     path: Path, kind: str | None, out: Path | None, session: Session, as_json: bool
@@ -83,10 +62,10 @@ def chapters(
     if out is not None:
         check_place(out, CHAPTERS, inputs=(path,))
     film, overview = overview_of(path, session)
-    if kind is not None:
-        write(FORMATS[kind](film.name, overview), out)
-    elif out is not None:
-        write(FORMATS["markdown"](film.name, overview), out)
+    if out is not None:
+        write_text(out, FORMATS[kind or "markdown"](film.name, overview))
+    elif kind is not None:
+        click.echo(FORMATS[kind](film.name, overview), nl=False)
     elif as_json:
         emit_json({"film": str(path), **asdict(overview)})
     else:
@@ -98,7 +77,6 @@ def chapters(
 @click.command()
 @film_path
 @common
-@no_question_options("an overview")
 @answering_options
 def summary(path: Path, session: Session, as_json: bool) -> None:
     """Summarise a film, with its chapters.

@@ -43,10 +43,10 @@ HITS = 5
 HELP = """\
 /frames 12:31    save the frame at that time (several: 12:31,12:40)
 /search WORDS    find moments by words
-/why             what the last answer rests on, and the reason given
+/why             the reason for the last answer, and its citations in full
 /open [N]        play the film at citation N of the last answer, or at a time
-/carried         show what goes along with the next question
-/forget          let the next question stand alone
+/carried         show the earlier text that is sent with the next question
+/forget          send nothing of that with the next question
 /history         what was asked in this conversation
 /quit            end (or Ctrl-D)"""
 
@@ -70,13 +70,13 @@ def read_line(*, typed: bool) -> str | None:
             click.echo()
 
 
-class Chatting:
+class Conversation:
     """A conversation about one film."""
 
     def __init__(self, film: Film, options: AskOptions) -> None:
         self.carried = ""
-        """What goes along with the next question."""
-        self._film, self._manner = film, options
+        """Earlier questions and answers that are sent with the next question."""
+        self._film, self._options = film, options
         self._last: AnsweredQuestion | None = None
         self._turns: list[tuple[str, str]] = []
         self._commands: dict[str, Callable[[str], None]] = {
@@ -111,13 +111,13 @@ class Chatting:
             say("carried from the conversation (/forget drops it):")
             say(indent(self.carried, "  | "))
         with ended_by_interrupt() as stop:
-            asked = ask_film(self._manner, self._film, question, stop=stop, remembered=line)
-        show_asked(asked, "text", self._manner)
-        answer = answer_text(asked.result.answer)
-        self._last = asked
+            answered = ask_film(self._options, self._film, question, stop=stop, remembered=line)
+        show_asked(answered, "text", self._options)
+        answer = answer_text(answered.result.answer)
+        self._last = answered
         self._turns.append((line, answer))
         # a question that was cancelled says nothing that the next one could refer to
-        if asked.result.answer.status != "cancelled":
+        if answered.result.answer.status != "cancelled":
             self.carried = carry_on(self.carried, line, answer)
 
     def _frames(self, rest: str) -> None:
@@ -165,7 +165,7 @@ class Chatting:
 
     def _forget(self, _: str) -> None:
         self.carried = ""
-        click.echo("the next question stands alone")
+        click.echo("the next question is sent alone")
 
     def _history(self, _: str) -> None:
         for question, answer in self._turns:
@@ -214,21 +214,21 @@ def chat(
 ) -> None:
     """Ask a film one question after another.
 
-    A question goes along with the earlier ones and their answers; the text that is carried is
-    shown, and /forget drops it. /frames 12:31 saves a frame, /search finds moments, /why shows what
-    the last answer rests on, /open plays it. Questions can also come from a pipe, one per line.
+    Earlier questions and answers are sent with each new question; that text is shown, and /forget
+    drops it. /frames 12:31 saves a frame, /search finds moments, /why shows the
+    reason for the last answer, /open plays it. Questions can also come from a pipe, one per line.
 
     \b
     Example:
       longtake chat lecture.mp4
     """
     if as_json:
-        raise ConfigError("chat is for people; programs use 'longtake ask --questions FILE --json'")
+        raise ConfigError("chat has no --json; use 'longtake ask --questions FILE --json'")
     film = open_film(path, session.settings, subtitles=subtitles)
     options = AskOptions(session, method or session.casting.default_method, verbose=verbose)
     check_models(session, options.roles)
     look_through(film)
-    talk = Chatting(film, options)
+    talk = Conversation(film, options)
     typed = sys.stdin.isatty()
     if typed:
         say(WELCOME.format(name=film.name))

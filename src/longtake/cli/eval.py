@@ -18,7 +18,6 @@ from longtake.cli.options import (
     benchmark_parts,
     check_models,
     common,
-    no_question_options,
     question_method_option,
     retry_errors,
     session_options,
@@ -57,7 +56,6 @@ from longtake.runner.session import Session
 @retry_errors
 @click.option("--traces", is_flag=True, help="Keep a trace of every question, without pictures.")
 @common
-@no_question_options("a benchmark")
 @session_options
 def eval_command(
     name: str | None,
@@ -112,7 +110,7 @@ def eval_command(
         say(f"{out}: nothing to resume; starting a new run")
     if traces_folder is not None:
         traces_folder.mkdir(parents=True, exist_ok=True)
-    with asking_on(where, money=max_run_cost, earlier=earlier) as ask_all:
+    with asking_on(where, max_cost=max_run_cost, earlier=earlier) as ask_all:
         evaluate(
             solver,
             benchmark,

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from longtake._util.timecode import clock
-from longtake.cli.jobs import check_workers, index_on, on_with_workers, show_notes
+from longtake.cli.jobs import check_workers, index_on, on_with_workers, only_option, show_notes
 from longtake.cli.options import PATH, common, full_hash
 from longtake.cli.output import emit_json, progress, say
 from longtake.cluster.backends import BackendAddress
@@ -18,7 +18,7 @@ from longtake.cluster.indexing import FilmIndexResult
 from longtake.config import Settings
 from longtake.errors import LongtakeError, MediaError, RunError
 from longtake.index.film import Film
-from longtake.index.tasks import TASKS, IndexTask, build_tasks, tasks
+from longtake.index.tasks import IndexTask, build_tasks, tasks
 from longtake.methods.lookup.method import prepare
 from longtake.runner.session import open_film, open_store
 
@@ -34,13 +34,7 @@ MEANINGS = "meanings"
     metavar="FILE",
     help="SRT, VTT, ASS or JSON.  [default: the file beside the film, or its own stream]",
 )
-@click.option(
-    "--only",
-    multiple=True,
-    type=click.Choice(TASKS),
-    metavar="PART",
-    help=f"Only this part, one of {', '.join(TASKS)}; repeatable.",
-)
+@only_option
 @full_hash
 @on_with_workers
 @common

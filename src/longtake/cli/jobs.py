@@ -1,4 +1,4 @@
-"""Indexing from the command line, with a progress bar and notes."""
+"""Long work that commands start: indexing films, here or on an engine, and asking on an engine."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from longtake.config import Settings
 from longtake.errors import ConfigError
 from longtake.index.film import Film
 from longtake.index.search import covered
+from longtake.index.tasks import TASKS
 from longtake.tracing.events import Stream
 from longtake.tracing.sinks import NoteSink
 
@@ -78,6 +79,13 @@ on = click.option(
     callback=_read_where,
     help="Run on processes, ray or ray://HOST:PORT (extra: ray); see docs/scale.md.",
 )
+only_option = click.option(
+    "--only",
+    multiple=True,
+    type=click.Choice(TASKS),
+    metavar="PART",
+    help=f"Only this part, one of {', '.join(TASKS)}; repeatable.",
+)
 _workers_on = click.option(
     "--workers", type=COUNT, metavar="N", help="Workers, with --on.  [default: as many as fit]"
 )
@@ -116,21 +124,21 @@ def given_workers() -> int | None:
 def asking_on(
     where: BackendAddress | None,
     *,
-    money: float | None = None,
+    max_cost: float | None = None,
     earlier: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Iterator[ClusterRun | None]:
     """What asks questions on an engine; ``None`` without ``--on``.
 
-    The results of ``earlier`` runs count towards the ``money`` that the whole run may cost.
+    The results of ``earlier`` runs count towards ``max_cost``, the whole run's cost limit.
     """
     if where is None:
-        if money is not None:
-            raise ConfigError("--max-run-cost is held by an engine; add --on processes")
+        if max_cost is not None:
+            raise ConfigError("--max-run-cost needs an engine; add --on processes")
         yield None
         return
     spent = sum(map(cost_of, (earlier or {}).values()), 0.0)
     with where.open(given_workers()) as engine:
-        yield ClusterRun(engine, say, money, spent)
+        yield ClusterRun(engine, say, max_cost, spent)
 
 
 def index_on(
@@ -165,7 +173,7 @@ def _announce(film: FilmIndexResult) -> None:
     if film.failure is not None:
         text = film.failure.message
         # most messages of ours begin with the path
-        told = text if text.startswith(str(film.path)) else f"{film.path}: {text}"
-        say(f"longtake: {told}")
+        named = text if text.startswith(str(film.path)) else f"{film.path}: {text}"
+        say(f"longtake: {named}")
     elif film.opened is not None:
         say(f"{film.path}: {clock(film.opened.duration)}, indexed in {film.seconds:.1f} s")

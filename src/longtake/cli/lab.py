@@ -22,7 +22,6 @@ from longtake.cli.options import (
     common,
     debug,
     method_option,
-    no_question_options,
     plot,
     session_options,
     workers,
@@ -87,7 +86,6 @@ from longtake.types import GIVEN
 )
 @plot("Draw the grid of --sweep")
 @common
-@no_question_options("a world")
 @session_options
 def run_command(
     method: str,

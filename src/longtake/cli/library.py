@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from longtake._util.display import visible
 from longtake._util.timecode import clock
 from longtake.cli.answers import STATUS, exit_code, plain, report_spending, spent, watching
-from longtake.cli.jobs import check_workers, index_on, on_with_workers, show_notes
+from longtake.cli.jobs import check_workers, index_on, on_with_workers, only_option, show_notes
 from longtake.cli.options import (
     COUNT,
     FOLDER,
@@ -42,11 +42,21 @@ from longtake.cli.output import (
 from longtake.cluster.backends import BackendAddress
 from longtake.config import Settings
 from longtake.errors import ConfigError, MediaError
-from longtake.index.layers import Advance
-from longtake.library import Entry, FilmHits, FoundMoment, Library, LibraryAnswer, ask_library
-from longtake.library.add import PARTS, Adder, AddProgress, AddReport, SurveyedFile, rebuild, watch
+from longtake.index.layers import Advance, ignore
+from longtake.index.tasks import TASKS
+from longtake.library import (
+    Adder,
+    AddProgress,
+    AddReport,
+    Entry,
+    FilmHits,
+    FoundMoment,
+    Library,
+    LibraryAnswer,
+    ask_library,
+)
+from longtake.library.add import SurveyedFile, rebuild, watch
 from longtake.library.ask import TRIES
-from longtake.library.catalog import parse
 from longtake.library.collection import problems
 from longtake.library.collection import status as state_of
 from longtake.registry import methods
@@ -55,8 +65,6 @@ from longtake.runner.session import Session
 from longtake.tracing.events import Sink
 from longtake.tracing.meter import Meter
 from longtake.video.container import films_in
-
-T = TypeVar("T")
 
 where_option = click.option(
     "--where",
@@ -221,13 +229,13 @@ def ask(
     """
     if subtitles is not None:
         raise ConfigError("--subtitles is for one film; put the file beside its film")
-    asked = read_question(question, options)
+    parsed = read_question(question, options)
     check_models(session, tuple(dict.fromkeys((*methods.get(method).roles, "llm"))))
     meter = Meter()
     chosen = open_library(folder, backend, session.settings)
     with report_spending(meter), watching(quiet=quiet, verbose=verbose) as shown:
         sinks: list[Sink] = [meter, *shown]
-        result = ask_library(chosen, session, asked, method, where=where, tries=tries, sinks=sinks)
+        result = ask_library(chosen, session, parsed, method, where=where, tries=tries, sinks=sinks)
     if as_json:
         emit_json({"question": question, **_answer_data(result)})
     else:
@@ -296,20 +304,7 @@ def library() -> None:
 @library.command()
 @click.argument("paths", nargs=-1, required=True, type=PATH, metavar="PATH...")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="A tag for all; repeatable.")
-@click.option(
-    "--first",
-    "first",
-    default="",
-    metavar="FILTER",
-    help="Index these films first and whole, as in --first year>=2025.",
-)
-@click.option(
-    "--only",
-    multiple=True,
-    type=click.Choice(PARTS),
-    metavar="PART",
-    help=f"Only this part, one of {', '.join(PARTS)}; repeatable.",
-)
+@only_option
 @click.option("--watch", "watching", is_flag=True, help="Go on and add films as they appear.")
 @on_with_workers
 @library_option
@@ -317,7 +312,6 @@ def library() -> None:
 def add(
     paths: tuple[Path, ...],
     tags: tuple[str, ...],
-    first: str,
     only: tuple[str, ...],
     watching: bool,
     where: BackendAddress | None,
@@ -337,12 +331,11 @@ def add(
 
     \b
     Example:
-      longtake library add ~/lectures ~/meetings --tag work --first "name~budget"
+      longtake library add ~/lectures ~/meetings --tag work
       longtake library add --on processes ~/lectures
     """
     check_workers(where, workers)
     chosen = open_library(folder, backend, settings)
-    ahead = parse(first) if first else None
     for path in paths:
         # a mistake now; later it is a drive that may come back
         if not path.exists():
@@ -355,9 +348,8 @@ def add(
             files = [place.path for place in films_in(there)]
             films = index_on(where, files, settings, workers=workers, only=only)
             failed = {film.path: film.failure.message for film in films if film.failure}
-        adder = Adder(
-            chosen, tags=tags, first=ahead, parts=only or PARTS, on_survey=_surveyed, on_job=_Jobs()
-        )
+        parts = only or TASKS
+        adder = Adder(chosen, tags=tags, parts=parts, on_survey=_surveyed, on_job=_announce_job)
         return adder.add(there, failed=failed)
 
     with show_notes():
@@ -386,20 +378,20 @@ def _surveyed(outcome: SurveyedFile | MediaError) -> None:
         say(f"{outcome.path}: {outcome.state}")
 
 
-class _Jobs:
-    """Announces jobs: each on a terminal, some of them elsewhere."""
-
-    def __call__(self, at: AddProgress) -> Advance:
-        left = "" if at.left is None else f", {human_seconds(at.left)} left"
-        if worth_a_line(at.job - 1, at.jobs - at.job):
-            say(f"[{at.job}/{at.jobs}{left}] {at.part}: {at.film.name}")
-        return lambda share: None  # noqa: ARG005
+def _announce_job(at: AddProgress) -> Advance:
+    """Announce jobs: each on a terminal, some of them elsewhere."""
+    left = "" if at.left is None else f", {human_seconds(at.left)} left"
+    if worth_a_line(at.job - 1, at.jobs - at.job):
+        say(f"[{at.job}/{at.jobs}{left}] {at.part}: {at.film.name}")
+    return ignore
 
 
 def _summed(report: AddReport) -> None:
     counts = {state: report.count(state) for state in ("new", "changed", "moved", "copy", "known")}
-    told = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
-    say(f"{len(report.surveyed)} films ({told or 'none'}), {len(set(report.indexed))} indexed now")
+    states = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
+    say(
+        f"{len(report.surveyed)} films ({states or 'none'}), {len(set(report.indexed))} indexed now"
+    )
     for path, error in report.failed:
         say(f"  {path}: {error}")
     if report.dropped:
@@ -413,7 +405,7 @@ def _summed(report: AddReport) -> None:
 def list_command(
     where: str, folder: Path | None, backend: str, settings: Settings, as_json: bool
 ) -> None:
-    """List the films with their dates, lengths and tags.
+    """List the films with their dates, durations and tags.
 
     \b
     Example:

@@ -254,27 +254,6 @@ def question_options(command: F) -> F:
     return add_options(command, _QUESTION_OPTIONS)
 
 
-def no_question_options(provider: str) -> Callable[[F], F]:
-    """Reject ``--option`` and ``--subtitles`` with an explanation: ``provider`` has its own."""
-
-    def decorate(command: F) -> F:
-        @functools.wraps(command)
-        def checked(
-            *args: Any, options: tuple[str, ...], subtitles: Path | None, **rest: Any
-        ) -> Any:
-            if options or subtitles:
-                raise ConfigError(f"{provider} brings its own options and subtitles")
-            return command(*args, **rest)
-
-        hidden = [
-            click.option("--option", "options", multiple=True, hidden=True),
-            click.option("--subtitles", type=PATH, hidden=True),
-        ]
-        return add_options(checked, hidden)  # type: ignore[return-value]
-
-    return decorate
-
-
 def session_options(command: F) -> F:
     """Add the options of a session; the command gets a ``session`` instead of its ``settings``."""
 

@@ -18,6 +18,7 @@ from typing import Any
 import click
 
 from longtake._util.display import on_one_line, visible
+from longtake._util.files import replacing
 from longtake.errors import ConfigError
 from longtake.runner.estimate import Estimate
 
@@ -225,6 +226,16 @@ def figure(value: int | None) -> str:
 def first_column(names: Sequence[str]) -> int:
     """Width of a column of methods; the address of a method can be long."""
     return max([16, *(len(name) + 1 for name in names)])
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replace a file with a text, whole or not at all, and say so."""
+    try:
+        with replacing(path) as draft:
+            draft.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be written ({error.strerror})") from error
+    say(f"wrote {path}")
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import click
 
-from longtake._util.files import replacing
 from longtake.cli.options import FILE, PATH, common
-from longtake.cli.output import PAGE, Kind, check_place, emit_json, say
+from longtake.cli.output import PAGE, Kind, check_place, emit_json, write_text
 from longtake.config import Settings
 from longtake.errors import ConfigError
 from longtake.evals import presets
@@ -66,7 +65,7 @@ def report(
     if submission is not None:
         _submit(scored, submission)
     if html is not None:
-        _write(html, html_report(scored, beside=html.resolve().parent, published=published))
+        write_text(html, html_report(scored, beside=html.resolve().parent, published=published))
     if as_json:
         figures = {name: [vars(each) for each in listed] for name, listed in published.items()}
         emit_json({"reports": reports.plain(scored), "published": figures})
@@ -91,13 +90,4 @@ def _submit(scored: Sequence[RunReport], file: Path) -> None:
     if len(scored) > 1:
         raise ConfigError("--submission takes one run")
     check_place(file, Kind("a submission", (",".join(columns).encode(),)))
-    _write(file, reports.submission(scored[0], columns))
-
-
-def _write(file: Path, text: str) -> None:
-    try:
-        with replacing(file) as draft:
-            draft.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"{file}: cannot be written ({error.strerror})") from error
-    say(f"wrote {file}")
+    write_text(file, reports.submission(scored[0], columns))

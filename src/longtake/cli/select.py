@@ -21,7 +21,6 @@ from longtake.cli.options import (
     benchmark_parts,
     check_models,
     common,
-    no_question_options,
     retry_errors,
     session_options,
     workers,
@@ -82,7 +81,6 @@ from longtake.runner.session import Session
 )
 @click.option("--yes", is_flag=True, help="Do not ask before a selection that costs money.")
 @common
-@no_question_options("a benchmark")
 @session_options
 def select(
     name: str,

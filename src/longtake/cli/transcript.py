@@ -7,11 +7,10 @@ from pathlib import Path
 import click
 
 from longtake._util.display import visible
-from longtake._util.files import replacing
 from longtake._util.timecode import clock, parse_range
 from longtake.cli.jobs import show_notes
 from longtake.cli.options import FILE, common, film_path
-from longtake.cli.output import Kind, check_place, emit_json, progress, say
+from longtake.cli.output import Kind, check_place, emit_json, progress, say, write_text
 from longtake.config import Settings
 from longtake.index.film import Film
 from longtake.runner.session import open_film
@@ -59,9 +58,7 @@ def transcript(
         say(film.words.unheard or "nothing is said in this film, as far as can be heard")
     text = written(lines, kind or _by_suffix(out))
     if out is not None:
-        with replacing(out) as draft:
-            draft.write_text(text, encoding="utf-8")
-        say(f"{out}: written")
+        write_text(out, text)
     elif as_json:
         rows = [{"start": start, "end": end, "text": line} for start, end, line in lines]
         emit_json({"film": str(path), "lines": rows})

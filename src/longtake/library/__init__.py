@@ -9,30 +9,22 @@
 """
 
 from longtake.library.add import Adder, AddProgress, AddReport
-from longtake.library.ask import FilmAnswer, FilmCitation, LibraryAnswer, ask_library
+from longtake.library.ask import LibraryAnswer, ask_library
 from longtake.library.catalog import Entry
-from longtake.library.collection import Library, LibraryProblem, LibraryStatus, problems, status
-from longtake.library.overview import Chapter, FilmOverview, make_overview
+from longtake.library.collection import Library
+from longtake.library.overview import make_overview
 from longtake.library.search import FilmHits, FoundMoment, LibrarySearchResult
 
 __all__ = [
     "AddProgress",
     "AddReport",
     "Adder",
-    "Chapter",
     "Entry",
-    "FilmAnswer",
-    "FilmCitation",
     "FilmHits",
-    "FilmOverview",
     "FoundMoment",
     "Library",
     "LibraryAnswer",
-    "LibraryProblem",
     "LibrarySearchResult",
-    "LibraryStatus",
     "ask_library",
     "make_overview",
-    "problems",
-    "status",
 ]

@@ -23,7 +23,7 @@ from longtake.index.layers import Advance, ignore
 from longtake.index.source import fingerprint
 from longtake.index.store import private_folder
 from longtake.index.tasks import TASKS, tasks
-from longtake.library.catalog import Entry, Facts, Filter
+from longtake.library.catalog import Entry, Facts
 from longtake.library.collection import Library
 from longtake.runner.session import open_film, open_store
 from longtake.video.container import FileVersion, FoundFile, file_version, films_in, open_container
@@ -112,7 +112,6 @@ def _position(place: str) -> str:
 
 
 State: TypeAlias = Literal["new", "known", "moved", "changed", "copy"]
-PARTS = TASKS
 WASTE = 0.3
 """Share of the index that may be waste before it is compacted."""
 EVICT_EVERY = 60.0
@@ -189,13 +188,12 @@ class Adder:
         library: Library,
         *,
         tags: Sequence[str] = (),
-        first: Filter | None = None,
-        parts: Sequence[str] = PARTS,
+        parts: Sequence[str] = TASKS,
         allowed: Callable[[Path], bool] = lambda _: True,
         on_survey: Callable[[SurveyedFile | MediaError], None] = lambda _: None,
         on_job: Callable[[AddProgress], Advance] = lambda _: ignore,
     ) -> None:
-        self.library, self.tags, self.first, self.parts = library, tags, first, parts
+        self.library, self.tags, self.parts = library, tags, parts
         self._allowed, self._on_survey, self._on_job = allowed, on_survey, on_job
         self.report = AddReport()
         self._pace = _Pace()
@@ -276,14 +274,10 @@ class Adder:
             self.library.index.compact()
 
     def _jobs(self, entries: Sequence[Entry]) -> list[tuple[Entry, str]]:
-        """What was asked for first comes first and whole; the rest goes part by part."""
-        ahead = [entry for entry in entries if self.first is not None and self.first(entry)]
-        chosen = {entry.fingerprint for entry in ahead}
-        rest = [entry for entry in entries if entry.fingerprint not in chosen]
-        parts = [part for part in PARTS if part in self.parts]
-        jobs = [(entry, part) for entry in ahead for part in parts]
+        """Every film part by part, the cheapest part first."""
+        parts = [part for part in TASKS if part in self.parts]
         # a folder can be searched by its subtitles long before its pictures are encoded
-        return jobs + [(entry, part) for part in parts for entry in rest]
+        return [(entry, part) for part in parts for entry in entries]
 
     def _job(self, entry: Entry, part: str, progress: AddProgress, *, wait: bool) -> bool:
         """Do one part of one film; returns ``False`` if another process works on the film."""
@@ -323,7 +317,7 @@ class Adder:
     def _finish(self, entry: Entry, identity: str) -> None:
         """Mark a film as complete, so that the next run need not open it."""
         failed = {path for path, _ in self.report.failed}
-        if entry.path in failed or set(self.parts) != set(PARTS):
+        if entry.path in failed or set(self.parts) != set(TASKS):
             return
         self.library.catalogue.complete(entry.fingerprint, self._complete(identity, entry))
 

@@ -14,7 +14,6 @@ from longtake.errors import MediaError, RunError
 from longtake.lab.encoder import LabEncoder
 from longtake.library import Library
 from longtake.library.add import Adder, rebuild, watch
-from longtake.library.catalog import parse
 from longtake.library.collection import problems, status
 from longtake.runner.session import open_store
 
@@ -191,23 +190,22 @@ def test_a_film_replaced_with_equal_size_and_time_is_changed(library, tmp_path, 
     assert states(add(library, path)) == {"one.mp4": "changed"}
 
 
-def test_what_is_asked_for_first_comes_first_and_whole(library, tmp_path, film_folder):
+def test_cheap_parts_of_all_films_come_first(library, tmp_path, film_folder):
     folder = tmp_path / "films"
     film(folder, "a.mp4", film_folder)
     film(folder, "b.mp4", film_folder, frames=50)
     jobs = []
     adder = Adder(
         library,
-        first=parse("name=b"),
         parts=("subtitles", "frames"),
         on_job=lambda at: jobs.append((at.film.name, at.part, at.left)) or (lambda share: None),
     )
     adder.add([folder])
     assert [job[:2] for job in jobs] == [
-        ("b", "subtitles"),
-        ("b", "frames"),
         ("a", "subtitles"),
+        ("b", "subtitles"),
         ("a", "frames"),
+        ("b", "frames"),
     ]
     # nothing is known about the time before each part was measured
     assert jobs[0][2] is None
