@@ -80,19 +80,19 @@ def lab_library(
     folder: Path, backend: str = "embedded", settings: Settings | None = None
 ) -> Library:
     settings = settings or Settings()
-    senses = PerceptionModels(settings.perception, folder / "cache", images=ENCODER)
+    perception = PerceptionModels(settings.perception, folder / "cache", images=ENCODER)
     source = LabSource()
 
     def opened(entry: Entry) -> Footage:
         if entry.fingerprint.startswith(MARK):
             return source.footage(entry.name)
-        return open_film(entry.path, settings, senses=senses)
+        return open_film(entry.path, settings, senses=perception)
 
     return Library(
         folder / "library",
         settings,
         backend=backend,
-        senses=senses,
+        perception=perception,
         sentences=ENCODER,
         opener=opened,
     )

@@ -182,19 +182,21 @@ WORDS = {"speech": "speech", "onscreen": "text on screen"}
 
 def unseen(film: Film, moments: Iterable[float]) -> list[str]:
     """What was not looked at: the longest stretch without a look, and words that nobody read."""
-    told = []
+    missing = []
     stretch = longest_gap(moments, film.duration)
     if stretch is None:
-        told.append("the pictures")
+        missing.append("the pictures")
     elif stretch[1] - stretch[0] >= max(LONG_SECONDS, LONG_SHARE * film.duration):
-        told.append(f"{clock(stretch[0])}–{clock(stretch[1])}, the longest stretch without a look")
+        missing.append(
+            f"{clock(stretch[0])}–{clock(stretch[1])}, the longest stretch without a look"
+        )
     known = covered(film)
     for source, name in WORDS.items():
         # a film without sound has nothing to hear
         if known[source] < 1 and (source != "speech" or film.video.info.audio):
             share = f"{known[source]:.0%} indexed" if known[source] else "not indexed"
-            told.append(f"{name} ({share})")
-    return told
+            missing.append(f"{name} ({share})")
+    return missing
 
 
 def longest_gap(moments: Iterable[float], duration: float) -> tuple[float, float] | None:
@@ -206,16 +208,16 @@ def longest_gap(moments: Iterable[float], duration: float) -> tuple[float, float
     return max(pairwise(edges), key=lambda pair: pair[1] - pair[0])
 
 
-TOLD = ("loading", "retry", "waiting")
+EXPLAINING = ("loading", "retry", "waiting")
 """Notes that explain why nothing seems to happen."""
 WIDEST = 60
 
 
 @contextmanager
-def watching(*, quiet: bool, verbose: bool, most_calls: int | None = None) -> Iterator[list[Sink]]:
+def watching(*, quiet: bool, verbose: bool, max_calls: int | None = None) -> Iterator[list[Sink]]:
     """Yield the sinks that show a run: all of it, one line that changes, or nothing.
 
-    ``most_calls`` is the most that the method can make, if that is known.
+    ``max_calls`` is the most that the method can make, if that is known.
     """
     if verbose:
         yield [ConsoleSink(sys.stderr)]
@@ -234,15 +236,15 @@ def watching(*, quiet: bool, verbose: bool, most_calls: int | None = None) -> It
         def show(line: str) -> None:
             bars.update(task, description=line)
 
-        yield [StatusSink(show, most_calls)]
+        yield [StatusSink(show, max_calls)]
 
 
-class StatusSink:
+class StatusSink(Sink):
     """Tells what is being done in one line: the step, and how much was called and seen."""
 
-    def __init__(self, show: Callable[[str], None], most_calls: int | None = None) -> None:
+    def __init__(self, show: Callable[[str], None], max_calls: int | None = None) -> None:
         self._show = show
-        self._most = f" of at most {most_calls}" if most_calls else ""
+        self._limit = f" of at most {max_calls}" if max_calls else ""
         self._doing = ""
         self._calls = 0
         self._frames = 0
@@ -258,20 +260,14 @@ class StatusSink:
                 self._calls += 1
             case FramesSeen():
                 self._frames += len(event.frames)
-            case Noted() if event.label in TOLD:
+            case Noted() if event.label in EXPLAINING:
                 self._doing = f"{event.label.replace('_', ' ')} {event.data.get('model', '')}"
             case _:
                 return
-        counted = f"{self._calls}{self._most} calls, {self._frames} frames"
+        counted = f"{self._calls}{self._limit} calls, {self._frames} frames"
         # brackets would be markup
         doing = on_one_line(self._doing)[:WIDEST].replace("[", "(").replace("]", ")")
         self._show(f"{doing} · {counted}")
-
-    def picture(self, digest: str, jpeg: Callable[[], bytes]) -> None:
-        """Ignore the picture."""
-
-    def close(self) -> None:
-        """Do nothing."""
 
 
 def _named(name: str, data: Any) -> str:
@@ -310,7 +306,7 @@ class AnsweredQuestion:
     meter: Meter = field(default_factory=Meter)
 
     @property
-    def told(self) -> RenderedAnswer:
+    def rendered(self) -> RenderedAnswer:
         """The answer, as it is shown and exported."""
         answered, film = self.result, self.film
         return RenderedAnswer(
@@ -343,38 +339,39 @@ def ask_film(
     """Ask, with progress; the answer goes into the history, under the words ``remembered``."""
     session, meter = options.session, Meter()
     bounds = bounds_of(session.method(options.method), film.duration, question)
-    most = None if bounds is None else bounds.calls + CHECK_CALLS * session.settings.answers.verify
-    shown = watching(quiet=options.quiet, verbose=options.verbose, most_calls=most)
+    max_calls = (
+        None if bounds is None else bounds.calls + CHECK_CALLS * session.settings.answers.verify
+    )
+    shown = watching(quiet=options.quiet, verbose=options.verbose, max_calls=max_calls)
     with report_spending(meter), shown as watchers:
         result = session.ask(
             film, question, options.method, sinks=[meter, *watchers, *sinks], stop=stop
         )
-    asked = AnsweredQuestion(film, question, result, meter)
+    answered = AnsweredQuestion(film, question, result, meter)
     try:
         remember(session.settings, film.path.absolute(), remembered or question.text, plain(result))
     except OSError as error:
         say(f"not kept in the history: {error}")
-    return asked
+    return answered
 
 
-def show_asked(asked: AnsweredQuestion, kind: str, options: AskOptions) -> None:
+def show_answered(answered: AnsweredQuestion, kind: str, options: AskOptions) -> None:
     """Print an answer as text, Markdown or HTML."""
-    told = asked.told
+    rendered = answered.rendered
     if kind == "md":
-        address = quote(str(asked.film.path))
-        click.echo(as_markdown(told, lambda _, time: f"{address}#t={time:.2f}"))
+        address = quote(str(answered.film.path))
+        click.echo(as_markdown(rendered, lambda _, time: f"{address}#t={time:.2f}"))
     elif kind == "html":
-        click.echo(as_html(told, lambda _, time: _jpeg(asked.film, time)))
+        click.echo(as_html(rendered, lambda _, time: _jpeg(answered.film, time)))
     else:
-        meter = asked.meter if options.verbose else None
-        answered = asked.result
+        meter = answered.meter if options.verbose else None
         show(
-            answered.answer,
-            answered.usage,
-            unseen=told.unseen,
+            answered.result.answer,
+            answered.result.usage,
+            unseen=rendered.unseen,
             quiet=options.quiet,
             meter=meter,
-            calibrated=told.calibrated,
+            calibrated=rendered.calibrated,
         )
 
 

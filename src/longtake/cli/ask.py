@@ -24,7 +24,7 @@ from longtake.cli.answers import (
     check_clips_folder,
     exit_code,
     open_player,
-    show_asked,
+    show_answered,
     write_clips,
 )
 from longtake.cli.jobs import is_unread, look_through, show_notes
@@ -92,14 +92,14 @@ def _hurried(options: AskOptions, film: Film, question: Question) -> AnsweredQue
     """An answer with a citation from what is known; ``None`` if there is none."""
     film.words.hurried = True
     try:
-        asked = ask_film(options, film, question)
+        answered = ask_film(options, film, question)
     finally:
         film.words.hurried = False
     # an option chosen without a line that holds it is a guess
-    if asked.result.answer.status != "answered" or not asked.result.answer.evidence:
+    if answered.result.answer.status != "answered" or not answered.result.answer.evidence:
         return None
     say(f"'longtake index {film.path}' reads the rest, and the answer may get better")
-    return asked
+    return answered
 
 
 def read_questions(place: str) -> list[Question]:
@@ -274,14 +274,14 @@ def ask(
       longtake ask lectures/ "What is due on Friday?"
       longtake ask film.mp4 --questions questions.txt > answers.jsonl
     """
-    names, asked = _split(words, questions, options)
+    names, parsed = _split(words, questions, options)
     kind = _kind(kind, as_json=as_json, batch=questions is not None)
     ask_options = AskOptions(session, method or session.casting.default_method, quiet, verbose)
     if session.casting.offline and download:
         raise ConfigError("--download connects to other machines, and --offline forbids that")
     paths = films_named(names, session.settings, download=download)
     outputs = Outputs(trace, plot, clips, play)
-    several = len(paths) * len(asked) > 1 or questions is not None
+    several = len(paths) * len(parsed) > 1 or questions is not None
     if several:
         _check_several(outputs, kind, subtitles)
     else:
@@ -290,13 +290,13 @@ def ask(
         outputs.check((paths[0], film.subtitle_file, session.casting.team))
     check_models(session, ask_options.roles)
     if several:
-        return ask_several(ask_options, paths, asked, kind)
+        return ask_several(ask_options, paths, parsed, kind)
     if outputs.trace is None and wants_first_look(ask_options, film):
-        answered = ask_after_first_look(ask_options, film, asked[0])
+        answered = ask_after_first_look(ask_options, film, parsed[0])
         if answered is not None:
             return _show_one(answered, ask_options, kind, outputs)
     _prepare(film, session)
-    return _ask_one(ask_options, film, asked[0], kind, outputs)
+    return _ask_one(ask_options, film, parsed[0], kind, outputs)
 
 
 def _split(
@@ -342,28 +342,30 @@ def _ask_one(
     recording = None if outputs.trace is None else JsonlSink(outputs.trace)
     if recording is not None:
         say(f"{outputs.trace} will hold the frames shown to models")
-    asked = ask_film(ask_options, film, question, sinks=[recording] if recording else [])
-    code = _show_one(asked, ask_options, kind, outputs)
+    answered = ask_film(ask_options, film, question, sinks=[recording] if recording else [])
+    code = _show_one(answered, ask_options, kind, outputs)
     if recording is not None and recording.problem:
         say(f"{outputs.trace}: the trace is incomplete ({recording.problem})")
         return code or 1
     return code
 
 
-def _show_one(asked: AnsweredQuestion, ask_options: AskOptions, kind: str, outputs: Outputs) -> int:
-    film = asked.film
+def _show_one(
+    answered: AnsweredQuestion, ask_options: AskOptions, kind: str, outputs: Outputs
+) -> int:
+    film = answered.film
     # the answer comes first: it is paid for, even if drawing the plot fails
     if kind == "json":
-        emit_json(asked.row)
+        emit_json(answered.row)
     else:
-        show_asked(asked, kind, ask_options)
-    answer = asked.result.answer
+        show_answered(answered, kind, ask_options)
+    answer = answered.result.answer
     if outputs.clips is not None:
         write_clips(film, answer.evidence, outputs.clips)
     if outputs.play:
         open_player(film.path, answer.evidence)
     if outputs.plot is not None:
-        _draw(film, asked.result, outputs.plot)
+        _draw(film, answered.result, outputs.plot)
     return exit_code(answer)
 
 
@@ -385,26 +387,30 @@ def ask_several(
             continue
         for question in questions:
             try:
-                asked = ask_film(ask_options, film, question)
+                answered = ask_film(ask_options, film, question)
             except LongtakeError as error:
                 _report(path, question.text, error, kind)
                 worst = max(worst, error.exit_code)
                 continue
-            worst = max(worst, exit_code(asked.result.answer))
-            _show_row(asked, kind, ask_options, several=len(questions) > 1)
+            worst = max(worst, exit_code(answered.result.answer))
+            _show_row(answered, kind, ask_options, several=len(questions) > 1)
     return worst
 
 
 def _show_row(
-    asked: AnsweredQuestion, kind: str, ask_options: AskOptions, *, several: bool
+    answered: AnsweredQuestion, kind: str, ask_options: AskOptions, *, several: bool
 ) -> None:
     if kind == "json":
-        emit_line(asked.row)
+        emit_line(answered.row)
         return
     if kind == "text":
-        about = f"{asked.film.path}: {asked.question.text}" if several else str(asked.film.path)
+        about = (
+            f"{answered.film.path}: {answered.question.text}"
+            if several
+            else str(answered.film.path)
+        )
         click.echo(faint(visible(about)))
-    show_asked(asked, kind, ask_options)
+    show_answered(answered, kind, ask_options)
 
 
 def _report(path: Path, question: str, error: LongtakeError, kind: str) -> None:

@@ -115,8 +115,8 @@ def _run_all_stages(
     benchmark = load(name, data[0] if data else None, parts).draw(
         limit=limit, sample=None, seed=session.seed
     )
-    casting = replace(session.casting, replies=False)
-    session = replace(session, casting=casting).with_fields(METHOD, {"stop": "never"})
+    assignment = replace(session.casting, replies=False)
+    session = replace(session, casting=assignment).with_fields(METHOD, {"stop": "never"})
     check_models(session, methods.get(METHOD).roles)
     folder = None if keep is None else RunFolder(keep)
     total, done = len(benchmark.items), 0
@@ -162,10 +162,10 @@ def _about(reports: Sequence[RunReport]) -> dict[str, Any]:
     """Where a calibration comes from."""
     benchmarks = []
     for report in reports:
-        asked = report.spec["benchmark"]
-        known = {key: asked[key] for key in ("seeds", "minutes", "profile_hash") if key in asked}
+        spec = report.spec["benchmark"]
+        known = {key: spec[key] for key in ("seeds", "minutes", "profile_hash") if key in spec}
         benchmarks.append(
-            {"name": asked["name"], **known, "method": report.method, "models": report.models}
+            {"name": spec["name"], **known, "method": report.method, "models": report.models}
         )
     names = dict.fromkeys(report.benchmark for report in reports)
     return {
@@ -184,11 +184,11 @@ def _show(rule: Calibration) -> None:
         after = f"{row['after']:.3f}" if "after" in row else "–"
         click.echo(f"{method:<18}{row['answers']:>8}{before:>12}{after:>8}")
     if rule.stages:
-        own = rule.provenance["auto"]
+        measured = rule.provenance["auto"]
         click.echo(
             f"auto stops at {rule.stop_at:.2f} or a gain below {rule.least_gain:.2f} per 100,000 "
-            f"tokens: {own['accuracy']:.1%} right with {own['tokens']:,.0f} tokens, "
-            f"ECE {own['calibration_error']:.3f}"
+            f"tokens: {measured['accuracy']:.1%} right with {measured['tokens']:,.0f} tokens, "
+            f"ECE {measured['calibration_error']:.3f}"
         )
     if "final" in rule.provenance:
         final = rule.provenance["final"]

@@ -15,7 +15,7 @@ import click
 from longtake._util.cancellation import Stop
 from longtake._util.display import visible
 from longtake._util.timecode import clock, parse_time
-from longtake.cli.answers import AnsweredQuestion, AskOptions, ask_film, open_player, show_asked
+from longtake.cli.answers import AnsweredQuestion, AskOptions, ask_film, open_player, show_answered
 from longtake.cli.jobs import look_through
 from longtake.cli.options import (
     PATH,
@@ -112,7 +112,7 @@ class Conversation:
             say(indent(self.carried, "  | "))
         with ended_by_interrupt() as stop:
             answered = ask_film(self._options, self._film, question, stop=stop, remembered=line)
-        show_asked(answered, "text", self._options)
+        show_answered(answered, "text", self._options)
         answer = answer_text(answered.result.answer)
         self._last = answered
         self._turns.append((line, answer))

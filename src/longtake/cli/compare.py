@@ -56,7 +56,7 @@ def compare(
     """Compare several methods on one question.
 
     All methods use the same index, models and budget. Earlier replies are not reused, so that each
-    method shows what it costs. The estimate is shown first; on a terminal you are asked before
+    method shows what it costs. The estimate is shown first; on a terminal you are parsed before
     anything that costs money or may take more than ten minutes (--max-seconds limits each method).
 
     Exit code 0: a method answered; 3: none did, because the budget ran out or replies could not be
@@ -66,14 +66,14 @@ def compare(
     Example:
       longtake compare film.mp4 "Who leaves first?" --option "the man" --option "the woman"
     """
-    asked = read_question(question, options)
+    parsed = read_question(question, options)
     names = methods or tuple(registry.methods.names())
     film = open_film(path, session.settings, subtitles=subtitles)
     # a reply that one method paid for would be free for the next one
-    casting = replace(session.casting.among(names), replies=False)
-    session = replace(session, casting=casting)
+    assignment = replace(session.casting.among(names), replies=False)
+    session = replace(session, casting=assignment)
     # also opens every model, so that unknown names fail before the first method runs
-    estimates = estimate_all(session, film, asked, names)
+    estimates = estimate_all(session, film, parsed, names)
     show_estimates(estimates, err=True)
     check_models(session, roles_of(names))
     if not yes and _worth_asking(estimates, session.settings):
@@ -85,7 +85,7 @@ def compare(
         say(f"{name} …")
         try:
             with report_spending(meter):
-                rows.append((name, session.ask(film, asked, name, sinks=[meter])))
+                rows.append((name, session.ask(film, parsed, name, sinks=[meter])))
         except ModelError as error:
             # the other methods may succeed; this row says what went wrong
             rows.append((name, error))

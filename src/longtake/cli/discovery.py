@@ -198,8 +198,8 @@ def show_report(report: ProbeReport) -> None:
         if report.bias:
             shares = ", ".join(f"{letter} {share:.0%}" for letter, share in report.bias.items())
             biased = max(report.bias.values()) > BIASED
-            told = "; options are rotated from now on" if biased else ""
-            click.echo(f"  bias         {shares}{told}")
+            remark = "; options are rotated from now on" if biased else ""
+            click.echo(f"  bias         {shares}{remark}")
 
 
 def _show_form(report: ProbeReport) -> None:

@@ -48,10 +48,10 @@ def estimate(
     Example:
       longtake estimate film.mp4 "Who leaves first?" --option "the man" --option "the woman"
     """
-    asked = read_question(question, options)
+    parsed = read_question(question, options)
     film = open_film(path, session.settings, subtitles=subtitles)
     names = methods or tuple(registry.methods.names())
-    estimates = estimate_all(session, film, asked, names)
+    estimates = estimate_all(session, film, parsed, names)
     if as_json:
         plain = [dataclasses.asdict(each) for each in estimates]
         emit_json({"film": str(path), "estimates": plain})

@@ -137,19 +137,19 @@ def _with_preset(session: Session, planned: EvalPreset) -> Session:
     say(f"{planned.title}; the paper used {planned.used}{departs}")
     # the paper's settings are for every model, small ones included
     fields = {"preset": FULL, **planned.fields, **session.settings.methods.get(planned.method, {})}
-    casting = _cast(planned, session.casting)
-    return replace(session.with_fields(planned.method, fields), casting=casting)
+    assignment = _models_of_preset(planned, session.casting)
+    return replace(session.with_fields(planned.method, fields), casting=assignment)
 
 
-def _cast(planned: EvalPreset, casting: ModelAssignment) -> ModelAssignment:
+def _models_of_preset(planned: EvalPreset, assignment: ModelAssignment) -> ModelAssignment:
     """The user's models, or else the paper's if longtake knows them by name."""
-    if casting.models or casting.team:
-        return casting
+    if assignment.models or assignment.team:
+        return assignment
     if not planned.models:
         raise ConfigError(
             f"{planned.name}: name models with --model or --team; the paper used {planned.used}"
         )
-    return replace(casting, models=planned.models)
+    return replace(assignment, models=planned.models)
 
 
 def _announcing(benchmark: Benchmark, before: int) -> Callable[[Mapping[str, Any]], None]:

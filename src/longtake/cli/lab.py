@@ -116,8 +116,8 @@ def run_command(
       longtake lab run --method videoagent --minutes 60 --worlds 3 --questions 40
       longtake lab run --method videoagent --model lab/seed=9 --sweep --json
     """
-    casting = experiment.with_profile_model(session.casting, method)
-    session = replace(session, casting=casting)
+    assignment = experiment.with_profile_model(session.casting, method)
+    session = replace(session, casting=assignment)
     solver = Solver(method, session)
     _check_options(session, sweep=sweep, plot=plot, noise=noise)
     seeds = range(first_seed, first_seed + worlds)

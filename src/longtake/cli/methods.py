@@ -49,24 +49,24 @@ def methods(name: str | None, settings: Settings, as_json: bool) -> None:
 def _facts(name: str, settings: Settings) -> dict[str, Any]:
     kind = registered.get(name)
     # without a model named, the defaults are shown and not what suits the built-in one
-    own = {"preset": FULL, **settings.methods.get(name, {})}
-    method = Session(settings).with_fields(name, own).method(name)
+    fields = {"preset": FULL, **settings.methods.get(name, {})}
+    method = Session(settings).with_fields(name, fields).method(name)
     # bounds depend on the length of the film and on the question
-    most = bounds_of(method, HOUR, EXAMPLE)
+    bounds = bounds_of(method, HOUR, EXAMPLE)
     notes = field_notes(kind)
     types = {field.name: str(field.type) for field in dataclasses.fields(kind)}
-    fields = []
+    described = []
     for key, value in fields_of(method).items():
         note = notes.get(key, "")
-        fields.append({"name": key, "value": value, "type": types[key], "note": note})
+        described.append({"name": key, "value": value, "type": types[key], "note": note})
     return {
         "name": name,
         "summary": (inspect.getdoc(kind) or "").split("\n")[0],
         "paper": kind.paper,
         "roles": list(kind.roles),
         "presets": sorted(kind.presets),
-        "fields": fields,
-        "bounds": None if most is None else dataclasses.asdict(most),
+        "fields": described,
+        "bounds": None if bounds is None else dataclasses.asdict(bounds),
     }
 
 
@@ -75,10 +75,12 @@ def _show(fact: dict[str, Any]) -> None:
     click.echo(f"paper   {fact['paper']}")
     click.echo(f"roles   {', '.join(fact['roles'])}")
     click.echo(f"presets {', '.join(fact['presets']) or 'none'}")
-    most = fact["bounds"]
+    bounds = fact["bounds"]
     cost = "unknown: the method has no bounds"
-    if most is not None:
-        cost = f"at most {most['calls']} calls and {most['frames']} pictures for an hour of film"
+    if bounds is not None:
+        cost = (
+            f"at most {bounds['calls']} calls and {bounds['frames']} pictures for an hour of film"
+        )
     click.echo(f"cost    {cost}")
     click.echo(f"fields  ({_how_to_set(fact['name'])})")
     for field in fact["fields"]:

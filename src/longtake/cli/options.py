@@ -274,8 +274,8 @@ def session_options(command: F) -> F:
         settings = replace(settings, budget=_with_limits(settings.budget, limits))
         if no_verify:
             settings = replace(settings, answers=replace(settings.answers, verify=False))
-        casting = ModelAssignment(models, team, offline, replies=not fresh)
-        return command(*args, session=Session(settings, casting, seed, prompts), **rest)
+        assignment = ModelAssignment(models, team, offline, replies=not fresh)
+        return command(*args, session=Session(settings, assignment, seed, prompts), **rest)
 
     return add_options(with_session, _SESSION_OPTIONS)  # type: ignore[return-value]
 
@@ -288,8 +288,8 @@ def answering_options(command: F) -> F:
 
     @functools.wraps(command)
     def with_model(*args: Any, session: Session, **rest: Any) -> Any:
-        casting = session.casting.or_else(session.settings.answers.model)
-        return command(*args, session=replace(session, casting=casting), **rest)
+        assignment = session.casting.or_else(session.settings.answers.model)
+        return command(*args, session=replace(session, casting=assignment), **rest)
 
     return session_options(with_model)  # type: ignore[return-value]
 

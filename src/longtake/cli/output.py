@@ -194,9 +194,9 @@ def wrapped(text: str, *, indent: str = "") -> str:
     return "\n".join(lines)
 
 
-def in_one_line(text: str, *, taken: int = 0, most: int = WIDEST) -> str:
+def in_one_line(text: str, *, taken: int = 0) -> str:
     """Text shortened to what is left of one line, of which ``taken`` columns are in use."""
-    room = max(20, (columns() or most) - taken)
+    room = max(20, (columns() or WIDEST) - taken)
     line = on_one_line(text)
     return line if len(line) <= room else f"{line[: room - 1].rstrip()}…"
 

@@ -123,8 +123,8 @@ def select(
     if only_estimate:
         return
     # every agent of the library will be asked, so all their hosts are named
-    casting = replace(session.casting, roster=members)
-    check_models(replace(session, casting=casting), ("team",))
+    assignment = replace(session.casting, roster=members)
+    check_models(replace(session, casting=assignment), ("team",))
     if not yes and any(each.paid for each in estimates):
         confirm()
     chosen = selection.select(

@@ -74,9 +74,7 @@ def setup(name: str | None, yes: bool, settings: Settings, as_json: bool) -> int
         click.echo()
     # --json is for programs, which answer no questions
     if not yes and (as_json or not (sys.stdin.isatty() and on_terminal())):
-        raise ConfigError(
-            "nobody is there to be asked: pass --yes, with --model NAME to use that model"
-        )
+        raise ConfigError("no terminal to ask on: pass --yes, with --model NAME to use that model")
     try:
         chosen = name or _choose(found, yes=yes)
         report = _try_out(chosen, settings, yes=yes, named=name is not None)
@@ -90,8 +88,8 @@ def setup(name: str | None, yes: bool, settings: Settings, as_json: bool) -> int
 
 def _end(found: Findings, name: str, report: ProbeReport, file: Path, *, as_json: bool) -> None:
     if as_json:
-        told: dict[str, Any] = {"model": name, "report": dataclasses.asdict(report)}
-        emit_json({"found": plain_findings(found), **told, "config": str(file)})
+        outcome: dict[str, Any] = {"model": name, "report": dataclasses.asdict(report)}
+        emit_json({"found": plain_findings(found), **outcome, "config": str(file)})
         return
     show_report(report)
     click.echo(visible(f"\n{file} now says that {name} answers. Try it:"))

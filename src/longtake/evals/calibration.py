@@ -1,4 +1,4 @@
-"""Probabilities for the answers of methods, fitted to results with labels."""
+"""Calibrations fitted to labelled results: probabilities for answers, and when ``auto`` stops."""
 
 from __future__ import annotations
 
@@ -46,15 +46,15 @@ class Sample:
 def fit_methods(found: Mapping[str, Sequence[Sample]]) -> dict[str, dict[str, float]]:
     """Weights for every method with enough answers."""
     weights = {}
-    for method, own in found.items():
-        if len(own) >= LEAST:
-            weights[method] = fit_samples(own)
+    for method, answers in found.items():
+        if len(answers) >= LEAST:
+            weights[method] = fit_samples(answers)
     return weights
 
 
-def fit_samples(own: Sequence[Sample]) -> dict[str, float]:
+def fit_samples(answers: Sequence[Sample]) -> dict[str, float]:
     """Weights for the signals of answers."""
-    return logistic([weighed(each.signals) for each in own], [each.right for each in own])
+    return logistic([weighed(each.signals) for each in answers], [each.right for each in answers])
 
 
 def errors(found: Mapping[str, Sequence[Sample]]) -> dict[str, dict[str, float]]:
@@ -63,15 +63,15 @@ def errors(found: Mapping[str, Sequence[Sample]]) -> dict[str, dict[str, float]]
     The latter is measured on films that were held out of the fit.
     """
     measured = {}
-    for method, own in found.items():
-        stated = [each for each in own if each.stated is not None]
+    for method, answers in found.items():
+        stated = [each for each in answers if each.stated is not None]
         claims = [each.stated or 0.0 for each in stated]
         before = expected_error(claims, [each.right for each in stated])
-        row: dict[str, float] = {"answers": len(own), "stating": len(stated)}
+        row: dict[str, float] = {"answers": len(answers), "stating": len(stated)}
         if stated:
             row["before"] = round(before, 4)
-        if len(own) >= LEAST:
-            row["after"] = round(held_out_error(own), 4)
+        if len(answers) >= LEAST:
+            row["after"] = round(held_out_error(answers), 4)
         measured[method] = row
     return measured
 
@@ -83,13 +83,13 @@ def held_out(videos: Iterable[str]) -> list[set[str]]:
     return [set(names[number::FOLDS]) for number in range(min(FOLDS, len(names)))]
 
 
-def held_out_error(own: Sequence[Sample]) -> float:
+def held_out_error(answers: Sequence[Sample]) -> float:
     """Calibration error of probabilities that were fitted without the films they are about."""
     chances, right = [], []
-    for out in held_out(each.video for each in own):
-        kept = [each for each in own if each.video not in out]
+    for out in held_out(each.video for each in answers):
+        kept = [each for each in answers if each.video not in out]
         weights = fit_samples(kept)
-        for each in own:
+        for each in answers:
             if each.video in out:
                 chances.append(probability(weights, weighed(each.signals)))
                 right.append(each.right)
@@ -106,7 +106,7 @@ SUBSETS = 12
 WORTH = 0.15
 """Accuracy that 100,000 tokens are worth when both are chosen."""
 LEAST_OF_KIND = 5
-"""Questions of a kind without which its own cost is not told apart."""
+"""Minimum number of questions of a kind for a cost of its own."""
 
 
 @dataclass(frozen=True)
@@ -250,17 +250,21 @@ def fit_rule(rule: Calibration, through: Sequence[StageRecord]) -> Calibration:
 
 def facts(through: Sequence[StageRecord]) -> dict[str, StageFacts]:
     """What each stage did and used."""
-    told: dict[str, list[tuple[LabelledQuestion, Mapping[str, Any]]]] = defaultdict(list)
+    by_name: dict[str, list[tuple[LabelledQuestion, Mapping[str, Any]]]] = defaultdict(list)
     for passage in through:
         for stage in passage.stages:
-            told[stage["stage"]].append((passage.item, stage))
+            by_name[stage["stage"]].append((passage.item, stage))
     stages = {}
-    for key, rows in told.items():
+    for key, rows in by_name.items():
         used = {what: mean([row.get(what) or 0.0 for _, row in rows]) for what in USAGE}
         by_kind: dict[str, list[float]] = defaultdict(list)
         for item, row in rows:
             by_kind[kind(item.asked.question.text)].append(row["tokens"])
-        enough = {name: mean(own) for name, own in by_kind.items() if len(own) >= LEAST_OF_KIND}
+        enough = {
+            name: mean(answers)
+            for name, answers in by_kind.items()
+            if len(answers) >= LEAST_OF_KIND
+        }
         right = mean([is_right(item, row) for item, row in rows])
         answered = mean(["signals" in row for _, row in rows])
         stages[key] = StageFacts(right, answered, by_kind=enough, **used)
@@ -330,12 +334,12 @@ def with_odds(
     stages: Mapping[str, StageFacts], ends: Sequence[StagePoint]
 ) -> dict[str, StageFacts]:
     """The stages with how often a question reaches them and ends there."""
-    told = {}
+    with_shares = {}
     for key, known in stages.items():
         reached = mean([key in point.visited for point in ends])
         stopped = mean([point.visited[-1:] == (key,) for point in ends])
-        told[key] = replace(known, reached=reached, stopped=stopped)
-    return told
+        with_shares[key] = replace(known, reached=reached, stopped=stopped)
+    return with_shares
 
 
 def mean(values: Sequence[float]) -> float:
@@ -399,13 +403,12 @@ def held_out_ending_error(ends: Sequence[Ending]) -> float:
 def corrected(rule: Calibration, ends: Sequence[Ending], about: Mapping[str, Any]) -> Calibration:
     """The same rule with final probabilities fitted to where it stopped."""
     before = expected_error([each.chance for each in ends], [each.right for each in ends])
-    told = {
+    final = {
         **about,
         "before": round(before, 4),
         "calibration_error": round(held_out_ending_error(ends), 4),
     }
-    provenance = {**rule.provenance, "final": told}
-    return replace(rule, final=fit_final(ends), provenance=provenance)
+    return replace(rule, final=fit_final(ends), provenance={**rule.provenance, "final": final})
 
 
 def samples(method: str, scored: Scored) -> dict[str, list[Sample]]:
@@ -425,8 +428,8 @@ def fit_runs(runs: Sequence[tuple[str, Scored]], about: Mapping[str, Any]) -> Ca
     through: list[StageRecord] = []
     for method, scored in runs:
         through += passages(scored)
-        for name, own in samples(method, scored).items():
-            found[name] += own
+        for name, answers in samples(method, scored).items():
+            found[name] += answers
     return fit(found, through, about)
 
 
@@ -438,8 +441,8 @@ def fit(
     ``about`` becomes part of its provenance. The rule of ``auto`` needs such questions; without
     them only methods are calibrated.
     """
-    told = {**about, "calibration_error": errors(found)}
-    rule = Calibration(methods=fit_methods(found), provenance=told)
+    provenance = {**about, "calibration_error": errors(found)}
+    rule = Calibration(methods=fit_methods(found), provenance=provenance)
     if not through:
         return rule
     rule = fit_rule(rule, through)
@@ -449,7 +452,7 @@ def fit(
     parts = held_out_ends(held_out, stop_at, least_gain)
     ends = [point for part in parts for point in part]
     endings = of_points(ends)
-    told["auto"] = {
+    provenance["auto"] = {
         "accuracy": mean([point.right for point in ends]),
         "tokens": mean([point.tokens for point in ends]),
         "calibration_error": round(held_out_ending_error(endings), 4),

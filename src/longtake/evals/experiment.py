@@ -97,16 +97,16 @@ class SweepCell:
         return {"acuity": self.acuity, "noise": self.noise, **self.measured.plain()}
 
 
-def with_profile_model(casting: ModelAssignment, method: str) -> ModelAssignment:
-    """The casting with the profile's simulated model in every role that has no model.
+def with_profile_model(assignment: ModelAssignment, method: str) -> ModelAssignment:
+    """The assignment with the profile's simulated model in every role that has no model.
 
     Simulated models that name no edition of the laboratory are the profile's.
     """
-    models = [_of_profile(model) for model in casting.models]
-    if not casting.everyone:
+    models = [_of_profile(model) for model in assignment.models]
+    if not assignment.everyone:
         # in front, because a model named later for a role takes precedence
         models = [LabModel.of(CURRENT.name).name, *models]
-    return replace(casting, models=tuple(models)).among((method, BASELINE))
+    return replace(assignment, models=tuple(models)).among((method, BASELINE))
 
 
 def _of_profile(model: str) -> str:
@@ -147,9 +147,9 @@ def measure(
     scored = _scored(solver, benchmark, workers, ask_all)
     # uniform needs a frame, even if the method used none
     frames = max(1, round(scored.mean("frames")))
-    most = frames_in_one_call(solver.session, benchmark)
-    if most is not None:
-        frames = min(frames, most)
+    fitting = frames_in_one_call(solver.session, benchmark)
+    if fitting is not None:
+        frames = min(frames, fitting)
     session = solver.session.with_fields(BASELINE, {"frames": frames})
     baseline = replace(solver, method=BASELINE, session=session)
     uniform = _scored(baseline, benchmark, workers, ask_all)
@@ -172,16 +172,16 @@ def sweep(
 ) -> Iterator[SweepCell]:
     """Measure every acuity with every noise level."""
     for acuity in ACUITIES:
-        casting = with_acuity(solver.session.casting, acuity)
-        swept = replace(solver, session=replace(solver.session, casting=casting))
+        assignment = with_acuity(solver.session.casting, acuity)
+        swept = replace(solver, session=replace(solver.session, casting=assignment))
         for noise in NOISES:
             yield SweepCell(acuity, noise, measure(swept, worlds(noise), workers, ask_all))
 
 
-def with_acuity(casting: ModelAssignment, acuity: float) -> ModelAssignment:
+def with_acuity(assignment: ModelAssignment, acuity: float) -> ModelAssignment:
     """The same simulated models with another acuity; models of other kinds cannot be swept."""
     models = []
-    for role, name in casting.assignments:
+    for role, name in assignment.assignments:
         if not name.startswith(LAB):
             raise ConfigError(
                 f"--sweep sets the acuity of simulated models, and {name} is not one; write {LAB}…",
@@ -195,7 +195,7 @@ def with_acuity(casting: ModelAssignment, acuity: float) -> ModelAssignment:
                 f"--sweep sets the acuity itself; leave it out of --model {given}", key=name
             )
         models.append(str(RoleAssignment(role, replace(model, acuity=acuity).name)))
-    return replace(casting, models=tuple(models))
+    return replace(assignment, models=tuple(models))
 
 
 def _scored(solver: Solver, benchmark: Benchmark, workers: int, ask_all: AskAll | None) -> Scored:

@@ -1,4 +1,4 @@
-"""Runs with their scores, and comparisons between them."""
+"""Runs with their scores, comparisons between them, and tables as Markdown or a submission file."""
 
 from __future__ import annotations
 
@@ -279,14 +279,14 @@ def by_budget(reports: Sequence[RunReport]) -> dict[str, dict[str, list[tuple[fl
         # under two limits at once neither is what a run could spend
         if report.scored.items and len(report.limits) == 1:
             ((name, limit),) = report.limits.items()
-            told = f"{report.method}, {report.benchmark}"
-            curves.setdefault(name, {}).setdefault(told, []).append((limit, report))
+            label = f"{report.method}, {report.benchmark}"
+            curves.setdefault(name, {}).setdefault(label, []).append((limit, report))
     kept: dict[str, dict[str, list[tuple[float, RunReport]]]] = {}
     for name, methods in curves.items():
-        for told, runs in methods.items():
+        for label, runs in methods.items():
             if len({limit for limit, _ in runs}) > 1:
                 ordered = sorted(runs, key=lambda pair: pair[0])
-                kept.setdefault(name, {})[told] = ordered
+                kept.setdefault(name, {})[label] = ordered
     return kept
 
 

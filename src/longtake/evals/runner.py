@@ -1,4 +1,4 @@
-"""Solvers in separate processes, which never hold a label.
+"""Running a solver on a benchmark, in processes that never hold a label, and scoring the results.
 
 Workers are spawned, not forked: a fork would inherit the labels in this process's memory. Every
 question is asked once: rows arrive one by one, and only what has no row is asked again.

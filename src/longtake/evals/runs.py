@@ -1,4 +1,4 @@
-"""What the results of a run amount to: mean usage, how questions ended, and errors."""
+"""The folder of a run: its specification and its results on disk, and what they amount to."""
 
 from __future__ import annotations
 
@@ -14,52 +14,6 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from longtake.errors import RunError
-
-ERRORS_LISTED = 5
-"""Distinct errors that are listed; the rest are counted."""
-
-
-def mean_usage(rows: Sequence[Mapping[str, Any]], what: str) -> float:
-    """Mean of a usage figure per question, without those that ended in an error."""
-    values = [row["usage"][what] or 0.0 for row in rows if row["status"] != "error"]
-    return sum(values) / len(values) if values else 0.0
-
-
-def mean_count(rows: Sequence[Mapping[str, Any]], what: str) -> float | None:
-    """Mean of ``seen`` or ``rounds`` per question; ``None`` for runs from before it was counted."""
-    values: list[float] = [row[what] for row in rows if what in row]
-    return sum(values) / len(values) if values else None
-
-
-def format_mean(value: float | None) -> str:
-    """A mean as tables show it."""
-    return "–" if value is None else f"{value:.1f}"
-
-
-def mean_tokens(rows: Sequence[Mapping[str, Any]]) -> float:
-    """Mean tokens per question, in and out."""
-    return mean_usage(rows, "tokens_in") + mean_usage(rows, "tokens_out")
-
-
-def count_statuses(rows: Sequence[Mapping[str, Any]]) -> Counter[str]:
-    """How many questions ended in which status."""
-    return Counter(row["status"] for row in rows)
-
-
-def count_errors(rows: Sequence[Mapping[str, Any]]) -> Counter[str]:
-    """How many questions ended in which error."""
-    return Counter(row["error"] for row in rows if row["status"] == "error")
-
-
-def list_errors(errors: Counter[str], most: int = ERRORS_LISTED) -> list[str]:
-    """Errors with their counts, the most frequent first."""
-    listed = errors.most_common(most)
-    lines = [f"{count} × {text}" for text, count in listed]
-    rest = errors.total() - sum(count for _, count in listed)
-    if rest:
-        lines.append(f"{rest} × something else")
-    return lines
-
 
 SPEC, RESULTS = "spec.json", "results.jsonl"
 SPEC_KEYS = {"benchmark", "method", "models", "questions", "seed"}
@@ -185,3 +139,45 @@ def differences(before: Any, now: Any, path: str = "") -> list[str]:
     if before == now:
         return []
     return [f"{path} was {json.dumps(before)}, is {json.dumps(now)}"]
+
+
+def mean_usage(rows: Sequence[Mapping[str, Any]], what: str) -> float:
+    """Mean of a usage figure per question, without those that ended in an error."""
+    values = [row["usage"][what] or 0.0 for row in rows if row["status"] != "error"]
+    return sum(values) / len(values) if values else 0.0
+
+
+def mean_count(rows: Sequence[Mapping[str, Any]], what: str) -> float | None:
+    """Mean of ``seen`` or ``rounds`` per question; ``None`` for runs from before it was counted."""
+    values: list[float] = [row[what] for row in rows if what in row]
+    return sum(values) / len(values) if values else None
+
+
+def format_mean(value: float | None) -> str:
+    """A mean as tables show it."""
+    return "–" if value is None else f"{value:.1f}"
+
+
+def mean_tokens(rows: Sequence[Mapping[str, Any]]) -> float:
+    """Mean tokens per question, in and out."""
+    return mean_usage(rows, "tokens_in") + mean_usage(rows, "tokens_out")
+
+
+def count_statuses(rows: Sequence[Mapping[str, Any]]) -> Counter[str]:
+    """How many questions ended in which status."""
+    return Counter(row["status"] for row in rows)
+
+
+def count_errors(rows: Sequence[Mapping[str, Any]]) -> Counter[str]:
+    """How many questions ended in which error."""
+    return Counter(row["error"] for row in rows if row["status"] == "error")
+
+
+def list_errors(errors: Counter[str], max_listed: int = 5) -> list[str]:
+    """Errors with their counts, the most frequent first; beyond ``max_listed``, only how many."""
+    listed = errors.most_common(max_listed)
+    lines = [f"{count} × {text}" for text, count in listed]
+    rest = errors.total() - sum(count for _, count in listed)
+    if rest:
+        lines.append(f"{rest} × something else")
+    return lines

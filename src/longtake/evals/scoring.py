@@ -65,10 +65,10 @@ def correct(item: LabelledQuestion, choice: str | None, text: str) -> bool:
         raise ValueError(f"{item.asked.id} has no public label; it can be submitted, not scored")
     if item.asked.question.options:
         return choice == item.label
-    said = f" {_normalized(text)} "
+    padded = f" {_normalized(text)} "
     truths = [_normalized(accepted) for accepted in (item.label, *item.accepted)]
     # the spaces make it match whole words only
-    return any(truth and f" {truth} " in said for truth in truths)
+    return any(truth and f" {truth} " in padded for truth in truths)
 
 
 def sound(item: LabelledQuestion, row: Mapping[str, Any]) -> bool:

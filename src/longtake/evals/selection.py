@@ -1,4 +1,4 @@
-"""Voting without labels: LVAgent's selection of a team from a library of agents."""
+"""LVAgent's selection of a team: agents ranked by how often they agree with the majority."""
 
 from __future__ import annotations
 
@@ -22,27 +22,6 @@ from longtake.llm.chat import Chat
 from longtake.runner.estimate import Estimate, estimate, total
 from longtake.runner.session import Session
 from longtake.types import GIVEN
-
-
-def pseudo_labels(votes: Sequence[str | None]) -> frozenset[str]:
-    """Return the majority answers to one question: several if they tie, none if nobody votes."""
-    counts = Counter(vote for vote in votes if vote is not None)
-    most = max(counts.values(), default=0)
-    return frozenset(vote for vote, count in counts.items() if count == most)
-
-
-def agreement(votes: Mapping[str, Sequence[str | None]]) -> dict[str, list[bool]]:
-    """LVAgent, equation 1, before the mean: ``[A_i(Q, T, O, V) = L_v]`` per voter and question.
-
-    ``Acc(A_i)`` is the mean of a voter's row. A missing vote agrees with nothing.
-    """
-    labels = [pseudo_labels(given) for given in zip(*votes.values(), strict=True)]
-    agreed: dict[str, list[bool]] = {}
-    for name, given in votes.items():
-        # labels never contain None, so a missing vote is in none of them
-        agreed[name] = [vote in majority for vote, majority in zip(given, labels, strict=True)]
-    return agreed
-
 
 METHOD = "lvagent"
 ALONE = {"team_size": 1, "max_rounds": 1, "reflection": False, "reasons": False}
@@ -157,10 +136,10 @@ def solver_of(member: Member, session: Session) -> Solver:
 
 
 def _alone(member: Member, session: Session) -> Session:
-    casting = replace(session.casting, roster=(member,))
+    assignment = replace(session.casting, roster=(member,))
     # votes are compared, not shown: their citations need no check
     unchecked = replace(session.settings, answers=AnswerSettings(verify=False))
-    alone = replace(session, casting=casting, settings=unchecked)
+    alone = replace(session, casting=assignment, settings=unchecked)
     return alone.with_fields(METHOD, ALONE)
 
 
@@ -191,9 +170,9 @@ def judge_of(library: Sequence[Member], benchmark: Benchmark, session: Session) 
 
     It has no budget: the session's budget is for a single question.
     """
-    casting = replace(session.casting, roster=tuple(library[:1]))
+    assignment = replace(session.casting, roster=tuple(library[:1]))
     settings = replace(session.settings, budget=BudgetSettings())
-    judging = replace(session, casting=casting, settings=settings)
+    judging = replace(session, casting=assignment, settings=settings)
     run = judging.run(judging.method(METHOD), _first_footage(benchmark))
     return run.team[0].chat
 
@@ -214,3 +193,23 @@ def estimates(library: Sequence[Member], benchmark: Benchmark, session: Session)
 
 def _first_footage(benchmark: Benchmark) -> Footage:
     return benchmark.source.footage(benchmark.items[0].asked.video)
+
+
+def pseudo_labels(votes: Sequence[str | None]) -> frozenset[str]:
+    """Return the majority answers to one question: several if they tie, none if nobody votes."""
+    counts = Counter(vote for vote in votes if vote is not None)
+    highest = max(counts.values(), default=0)
+    return frozenset(vote for vote, count in counts.items() if count == highest)
+
+
+def agreement(votes: Mapping[str, Sequence[str | None]]) -> dict[str, list[bool]]:
+    """LVAgent, equation 1, before the mean: ``[A_i(Q, T, O, V) = L_v]`` per voter and question.
+
+    ``Acc(A_i)`` is the mean of a voter's row. A missing vote agrees with nothing.
+    """
+    labels = [pseudo_labels(given) for given in zip(*votes.values(), strict=True)]
+    agreed: dict[str, list[bool]] = {}
+    for name, given in votes.items():
+        # labels never contain None, so a missing vote is in none of them
+        agreed[name] = [vote in majority for vote, majority in zip(given, labels, strict=True)]
+    return agreed

@@ -1,4 +1,4 @@
-"""The films that may answer a question, by search.
+"""Questions to a library: candidates by search, a model's choice, one film after another.
 
 One option of a question is right and the others are wrong, so what counts for a film is its best
 option: how much of the question and that option the film states. That is a share of their words,
@@ -31,46 +31,6 @@ from longtake.types import Answer, Evidence, Question, Result, Status, Usage
 
 PASSAGES = 3
 """Moments of a film that are shown to a model."""
-
-Search = Callable[[str], LibrarySearchResult]
-
-
-def candidates(search: Search, question: Question, most: int) -> LibrarySearchResult:
-    """The likeliest films, best first, with the moments that speak for them."""
-    found = search(question.text)
-    if not question.options:
-        return found
-    best: dict[str, FilmHits] = {}
-    for option in question.options:
-        for hits in search(f"{question.text} {option}").films:
-            known = best.get(hits.entry.fingerprint)
-            if known is None or hits.stated > known.stated:
-                best[hits.entry.fingerprint] = hits
-    return replace(found, films=_fused(found.films, list(best.values()))[:most])
-
-
-def _fused(plain: Sequence[FilmHits], with_option: Sequence[FilmHits]) -> list[FilmHits]:
-    """Two lists of films as one, by reciprocal rank; films that state as much have one rank."""
-    films: dict[str, FilmHits] = {hits.entry.fingerprint: hits for hits in [*with_option, *plain]}
-    scores = dict.fromkeys(films, 0.0)
-    for rank, hits in enumerate(plain, start=1):
-        scores[hits.entry.fingerprint] += 1 / (SHARP + rank)
-    ranks = ranked([hits.stated for hits in with_option])
-    for hits, rank in zip(with_option, ranks, strict=True):
-        film = hits.entry.fingerprint
-        scores[film] += 1 / (SHARP + rank)
-        if films[film] is not hits:
-            moments = _alternating(films[film].moments, hits.moments)
-            films[film] = replace(films[film], moments=tuple(moments))
-    order = sorted(films, key=lambda film: -scores[film])
-    return [films[film] for film in order]
-
-
-def _alternating(one: Iterable[FoundMoment], other: Iterable[FoundMoment]) -> list[FoundMoment]:
-    """The best moments of two lists in turn, each once."""
-    in_turn = chain.from_iterable(zip_longest(one, other))
-    distinct = {moment.segment: moment for moment in in_turn if moment is not None}
-    return list(distinct.values())[:PASSAGES]
 
 
 CANDIDATES = 12
@@ -201,14 +161,14 @@ class _Asking:
 
     def candidates(self) -> LibrarySearchResult:
         """Films by search, of those that may be asked."""
-        most = EVERYWHERE if self.every else CANDIDATES
+        max_films = EVERYWHERE if self.every else CANDIDATES
 
         def search(text: str) -> LibrarySearchResult:
             return self.library.search(
-                text, where=self.where, films=most, moments=PASSAGES, among=self.among
+                text, where=self.where, films=max_films, moments=PASSAGES, among=self.among
             )
 
-        return candidates(search, self.question, most)
+        return candidates(search, self.question, max_films)
 
     def choose(self, found: LibrarySearchResult) -> list[Entry]:
         """The films to ask, in order; those that the search alone proposes come last."""
@@ -216,7 +176,9 @@ class _Asking:
         if self.every:
             return by_search
         run = self.remaining().reader(stop=self.stop)
-        told = [_told(self.library, hits, number) for number, hits in enumerate(found.films, 1)]
+        described = [
+            _described(self.library, hits, number) for number, hits in enumerate(found.films, 1)
+        ]
         try:
             choice = ask(
                 run["llm"],
@@ -224,7 +186,7 @@ class _Asking:
                 FilmChoice,
                 default=None,
                 question=self.question,
-                films=told,
+                films=described,
                 most=self.tries,
             )
         except BudgetSpent:
@@ -336,7 +298,7 @@ class _Asking:
         return Answer(text=merged.answer.strip()), named or list(settled)
 
 
-def _told(library: Library, hits: FilmHits, number: int) -> str:
+def _described(library: Library, hits: FilmHits, number: int) -> str:
     """What is known about a film, in one line: its overview, and the moments that were found."""
     entry = hits.entry
     facts = [entry.date, entry.place, *(f"#{tag}" for tag in entry.tags)]
@@ -359,3 +321,44 @@ def _left(name: str, limit: float | None, spent: float) -> float | None:
 def _whole(name: str, limit: int | None, spent: int) -> int | None:
     left = _left(name, limit, spent)
     return None if left is None else int(left)
+
+
+Search = Callable[[str], LibrarySearchResult]
+
+
+def candidates(search: Search, question: Question, max_films: int) -> LibrarySearchResult:
+    """The likeliest films, best first, with the moments that support them."""
+    found = search(question.text)
+    if not question.options:
+        return found
+    best: dict[str, FilmHits] = {}
+    for option in question.options:
+        for hits in search(f"{question.text} {option}").films:
+            known = best.get(hits.entry.fingerprint)
+            if known is None or hits.stated > known.stated:
+                best[hits.entry.fingerprint] = hits
+    return replace(found, films=_fused(found.films, list(best.values()))[:max_films])
+
+
+def _fused(plain: Sequence[FilmHits], with_option: Sequence[FilmHits]) -> list[FilmHits]:
+    """Two lists of films as one, by reciprocal rank; films that state as much have one rank."""
+    films: dict[str, FilmHits] = {hits.entry.fingerprint: hits for hits in [*with_option, *plain]}
+    scores = dict.fromkeys(films, 0.0)
+    for rank, hits in enumerate(plain, start=1):
+        scores[hits.entry.fingerprint] += 1 / (SHARP + rank)
+    ranks = ranked([hits.stated for hits in with_option])
+    for hits, rank in zip(with_option, ranks, strict=True):
+        film = hits.entry.fingerprint
+        scores[film] += 1 / (SHARP + rank)
+        if films[film] is not hits:
+            moments = _alternating(films[film].moments, hits.moments)
+            films[film] = replace(films[film], moments=tuple(moments))
+    order = sorted(films, key=lambda film: -scores[film])
+    return [films[film] for film in order]
+
+
+def _alternating(one: Iterable[FoundMoment], other: Iterable[FoundMoment]) -> list[FoundMoment]:
+    """The best moments of two lists in turn, each once."""
+    in_turn = chain.from_iterable(zip_longest(one, other))
+    distinct = {moment.segment: moment for moment in in_turn if moment is not None}
+    return list(distinct.values())[:PASSAGES]

@@ -61,7 +61,7 @@ class Library:
         settings: Settings | None = None,
         *,
         backend: str = "",
-        senses: PerceptionModels | None = None,
+        perception: PerceptionModels | None = None,
         sentences: TextEncoder | None = None,
         opener: Opener | None = None,
     ) -> None:
@@ -69,22 +69,22 @@ class Library:
         self.folder = folder or cache_folder(self.settings) / "library"
         self.catalogue = FilmCatalog(self.folder)
         self._given = backend
-        self._senses, self._sentences, self._opener = senses, sentences, opener
+        self._perception, self._sentences, self._opener = perception, sentences, opener
 
     @cached_property
-    def senses(self) -> PerceptionModels:
+    def perception(self) -> PerceptionModels:
         """The encoders of pictures and sentences; loaded on first use."""
-        return self._senses or open_senses(self.settings)
+        return self._perception or open_senses(self.settings)
 
     @property
     def images(self) -> Any:
         """The encoder that pictures and queries share."""
-        return self.senses.images
+        return self.perception.images
 
     @cached_property
     def sentences(self) -> TextEncoder:
         """The encoder of what is said."""
-        return self._sentences or self.senses.sentences
+        return self._sentences or self.perception.sentences
 
     @property
     def backend(self) -> str:
@@ -170,7 +170,7 @@ class Library:
         """The film itself, to be asked."""
         if self._opener is not None:
             return self._opener(entry)
-        film = open_film(entry.path, self.settings, senses=self.senses)
+        film = open_film(entry.path, self.settings, senses=self.perception)
         if film.fingerprint != entry.fingerprint:
             why = "the file has changed since it was added; add it again"
             raise MediaError(entry.path, "changed", why)
@@ -201,10 +201,10 @@ class Library:
 
     def identity(self) -> str:
         """Identity of all settings that decide what indexing a film gives."""
-        perception = asdict(self.settings.perception)
+        chosen = asdict(self.settings.perception)
         for irrelevant in ("threads", "batch"):
-            perception.pop(irrelevant)
-        made_with = json.dumps([perception, self.settings.index.fps, self.backend], sort_keys=True)
+            chosen.pop(irrelevant)
+        made_with = json.dumps([chosen, self.settings.index.fps, self.backend], sort_keys=True)
         return hashlib.blake2b(made_with.encode(), digest_size=8).hexdigest()
 
     def find(self, name: str) -> list[Entry]:

@@ -168,8 +168,8 @@ class EmbeddedIndex:
         scores = np.zeros(0, np.float32)
         for start in range(0, count, BLOCK):
             block = np.asarray(vectors[start : start + BLOCK] @ vector)
-            own = owners[start : start + BLOCK]
-            hidden = own < 0 if wanted is None else ~np.isin(own, wanted)
+            films_of_rows = owners[start : start + BLOCK]
+            hidden = films_of_rows < 0 if wanted is None else ~np.isin(films_of_rows, wanted)
             # zero is no vector: such a row is close to nothing
             block = np.where(hidden | (block == 0), -np.inf, block)
             best = np.concatenate([best, np.arange(start, start + len(block))])
@@ -352,10 +352,10 @@ class EmbeddedIndex:
 def _largest(scores: NDArray[np.float32], count: int) -> NDArray[np.int64]:
     """Places of the largest scores, best first; ties go to the earlier row."""
     if len(scores) > count:
-        least = np.partition(scores, len(scores) - count)[len(scores) - count]
-        above = np.flatnonzero(scores > least)
+        lowest = np.partition(scores, len(scores) - count)[len(scores) - count]
+        above = np.flatnonzero(scores > lowest)
         # of many rows with the same words, the earliest: any other choice would be chance
-        level = np.flatnonzero(scores == least)[: count - len(above)]
+        level = np.flatnonzero(scores == lowest)[: count - len(above)]
         kept = np.sort(np.concatenate([above, level]))
     else:
         kept = np.arange(len(scores))

@@ -100,8 +100,8 @@ def quote(blocks: Sequence[Segment], lines: Sequence[Sequence[tuple[str, Line]]]
             best.append(line)
     # the most telling of the chapters' lines, in time order
     best.sort(key=lambda line: -_weight(line, counts))
-    told = sorted(best[:SUMMARY_LINES], key=lambda line: line.segment)
-    summary = " … ".join(f"[{clock(line.segment.start)}] {line.text}" for line in told)
+    quoted = sorted(best[:SUMMARY_LINES], key=lambda line: line.segment)
+    summary = " … ".join(f"[{clock(line.segment.start)}] {line.text}" for line in quoted)
     return FilmOverview(tuple(chapters), summary, "film")
 
 

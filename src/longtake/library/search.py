@@ -1,12 +1,13 @@
-"""How much of a text a film states: the words that a single sentence, or two of them, hold.
+"""Search across films: rankings by words and vectors, fused, grouped by film, without copies.
 
-BM25 counts the words of a whole segment, in which one sentence may have the person and another the
-deed; a sentence that has both is what was asked for. A question with two parts ("what does the
-person who … do there?") is stated by two sentences of one film.
+The best rows are also ranked by how much of the text a single sentence holds. BM25 counts the words
+of a whole segment, in which one sentence may have the person and another the deed; a sentence that
+has both is what was asked for. A question with two parts ("what does the person who … do there?")
+is stated by two sentences of one film. Words are compared by their base forms, and neighbouring
+words count as pairs: "the red coat" is not a red hat beside a blue coat (the sequential dependence
+model of Metzler and Croft, SIGIR 2005, whose weight of pairs is taken).
 
-Words are compared by their base forms, and neighbouring words count as pairs: "the red coat" is
-not a red hat beside a blue coat (the sequential dependence model of Metzler and Croft, SIGIR 2005,
-whose weight of pairs is taken).
+A clip that occurs in several films is recognised by prints of its pictures and shown once.
 """
 
 from __future__ import annotations
@@ -39,12 +40,83 @@ from longtake.library.segments import (
 from longtake.perception.protocols import CalibratedEncoder, TextEncoder
 from longtake.types import Line, Segment
 
-PAIRS = 0.15
-"""Weight of the pairs of neighbouring words; the words themselves have the rest."""
-PARTNERS = 8
-"""Best rows of a film of which any two are taken together."""
-_END = re.compile(r"(?<=[.!?])\s+")
-_SHARE = attrgetter("share")
+Lookup = Callable[[Collection[str]], Mapping[str, Entry]]
+"""Gives the films with some fingerprints, as far as they are in the library."""
+KEEP = 100
+"""Rows ranked per source."""
+READ = 150
+"""Best rows that are read at all; more if many films are asked for."""
+WEIGHED = 60
+"""Best rows that are ranked by how much of the text a single sentence of theirs holds."""
+LOOKED_AT = 30
+"""Best rows whose lines are compared with the text, letter by letter."""
+SHARES = (1.0, 0.25, 0.1)
+"""What a film's best moments count for its rank: evidence adds up, but three moments that fit a
+little must not outweigh one that fits well."""
+SHARP = 10
+"""The constant of reciprocal rank fusion. With the usual 60, first place hardly counts for more
+than tenth."""
+STATED = 4.0
+"""Weight of the ranking by sentences, beside 1 for each source. Of 480 questions to 200 lab films,
+without their options, a search finds the right film first for 437 with weight 1, for 454 with 2 and
+for 462 with 4."""
+WHOLE = 1.0
+"""Weight of the ranking of films by what two of their sentences state together: without it, the
+right film is first for 458 of those questions."""
+SOURCES = {"said": "speech", "shown": "onscreen", "described": "described"}
+"""Names of the sources of words in results."""
+
+
+@dataclass(frozen=True)
+class FoundMoment:
+    """A moment of a film that fits a text."""
+
+    time: float
+    segment: Segment
+    score: float
+    """Comparable within one search only."""
+    sure: bool
+    """Whether some source is sure of it by its own measure."""
+    sources: tuple[str, ...]
+    """The sources that found it, best rank first."""
+    text: str = ""
+    """What is said, shown or described there."""
+    copies: tuple[tuple[str, float], ...] = ()
+    """Other films (by name) and times at which the same clip occurs."""
+
+
+@dataclass(frozen=True)
+class FilmHits:
+    """A film and its moments, best first."""
+
+    entry: Entry
+    score: float
+    moments: tuple[FoundMoment, ...]
+    stated: float = 0.0
+    """Share of the text's words that two sentences of the film hold, 0 to 1."""
+
+
+@dataclass(frozen=True)
+class LibrarySearchResult:
+    """What a search found."""
+
+    films: list[FilmHits]
+    searched: int
+    """Films that were searched."""
+
+    @property
+    def sure(self) -> bool:
+        """Whether any moment was found with confidence."""
+        return any(moment.sure for film in self.films for moment in film.moments)
+
+
+@dataclass(frozen=True)
+class LibraryQuery:
+    """A text in every form in which rows are compared with it."""
+
+    text: str
+    vectors: Mapping[str, Vectors] = field(default_factory=dict)
+    """Unit vectors by kind."""
 
 
 class Statement(NamedTuple):
@@ -57,6 +129,218 @@ class Statement(NamedTuple):
 
 
 NOTHING = Statement()
+
+
+@dataclass
+class _Fused:
+    """A row with its fused score and the sources that ranked it."""
+
+    stored: StoredRow
+    score: float
+    sources: list[str]
+    sure: bool = False
+    line: Line | None = None
+    """The line in which the text occurs."""
+    statement: Statement = NOTHING
+    """What its best sentence holds of the text; known of the first :data:`WEIGHED` rows."""
+
+
+_Found: TypeAlias = tuple[_Fused, list[StoredRow]]
+"""A row, and the rows of other films that are copies of it."""
+
+
+@dataclass
+class _Film:
+    """A film as it is ranked."""
+
+    name: str
+    """Fingerprint."""
+    score: float
+    runs: list[list[_Found]]
+    """Its moments, best first: rows that lie side by side."""
+    stated: float
+
+
+def make_query(text: str, images: Any, sentences: TextEncoder) -> LibraryQuery:
+    """The query for a text, with the encoders that made the index."""
+    check_text(text)
+    meaning = sentences.texts([text])[0]
+    return LibraryQuery(text, {"picture": images.texts([text])[0], "meaning": meaning})
+
+
+def search(
+    index: SegmentIndex,
+    query: LibraryQuery,
+    lookup: Lookup,
+    *,
+    images: Any = None,
+    among: Collection[str] | None = None,
+    films: int = 10,
+    moments: int = 3,
+) -> list[FilmHits]:
+    """The films and moments that fit a query best; ``among`` limits it to some films."""
+    rankings = {source: index.words(query.text, source, KEEP, among) for source in WORDED}
+    for kind, vector in query.vectors.items():
+        rankings[kind] = index.nearest(vector, kind, KEEP, among)
+    fused = _fuse(index, rankings, max(READ, 5 * films))
+    matcher = SentenceMatcher(query.text)
+    _weigh_statements(fused, matcher)
+    for each in fused[:LOOKED_AT]:
+        each.line = _occurrence(query.text, each)
+        each.sure = each.line is not None
+    _judge_pictures(fused, rankings.get("picture", []), query, images)
+    # what one source is unsure of must not outvote what another is sure of
+    fused.sort(key=lambda each: (not each.sure, -each.score))
+    entries = lookup({each.stored.film for each in fused})
+    known = [each for each in fused if each.stored.film in entries]
+    return [
+        FilmHits(
+            entries[film.name],
+            film.score,
+            tuple(_moment(run, entries, matcher) for run in film.runs[:moments]),
+            film.stated,
+        )
+        for film in _grouped(known, matcher)[:films]
+    ]
+
+
+def _fuse(index: SegmentIndex, rankings: Mapping[str, Sequence[RowHit]], most: int) -> list[_Fused]:
+    ordered = [[hit.row for hit in hits] for hits in rankings.values()]
+    scores = dict(reciprocal_rank(ordered, k=SHARP)[:most])
+    places: dict[int, list[tuple[int, str]]] = {}
+    for source, hits in rankings.items():
+        for rank, hit in enumerate(hits):
+            places.setdefault(hit.row, []).append((rank, source))
+    fused = []
+    for stored in index.fetch(list(scores)):
+        named = [SOURCES.get(source, source) for _, source in sorted(places[stored.row])]
+        fused.append(_Fused(stored, scores[stored.row], named))
+    return fused
+
+
+def _weigh_statements(fused: list[_Fused], matcher: SentenceMatcher) -> None:
+    """One more ranking, of the best rows: by the share of the text in a single sentence."""
+    leading = fused[:WEIGHED]
+    statements = matcher.of_rows([each.stored for each in leading])
+    ranks = ranked([statement.share for statement in statements])
+    for each, statement, rank in zip(leading, statements, ranks, strict=True):
+        each.statement = statement
+        # by the share as well: in a small library, a row that holds one word may be second
+        each.score += STATED * statement.share / (SHARP + rank)
+    fused.sort(key=lambda each: -each.score)
+
+
+def _occurrence(text: str, each: _Fused) -> Line | None:
+    """The line in which a text occurs, of the sources that found the row by its words."""
+    best, line_of_best = passages.SURE, None
+    for source in WORDED:
+        lines = each.stored.lines.get(source, ()) if SOURCES[source] in each.sources else ()
+        for line in lines:
+            fit = _fit(text, line.text, source)
+            if fit > best or (fit == best and line_of_best is None):
+                best, line_of_best = fit, line
+    return line_of_best
+
+
+def _fit(text: str, line: str, source: str) -> float:
+    """How well a text occurs in a line, 0 to 1; recognition errors are allowed for."""
+    if source == "described":
+        # captions and tags were written, not recognised
+        return float(passages.squeeze(text) in passages.squeeze(line))
+    return passages.match(text, line)
+
+
+def _judge_pictures(
+    fused: Sequence[_Fused], hits: Sequence[RowHit], query: LibraryQuery, images: Any
+) -> None:
+    """Mark rows whose picture stands out for the text, if the encoder can tell."""
+    if not hits or not isinstance(images, CalibratedEncoder):
+        return
+    vector = query.vectors["picture"]
+    # the measure depends on the cosine alone, so a vector with that cosine stands in for the row's
+    cosines = np.array([hit.score for hit in hits], np.float32)
+    surprise = images.surprise(vector[None], cosines[:, None] * vector[None])[0]
+    sure = {
+        hit.row
+        for hit, value in zip(hits, surprise, strict=True)
+        if value >= images.thresholds["surprise"]
+    }
+    for each in fused:
+        each.sure = each.sure or each.stored.row in sure
+
+
+def _grouped(fused: Sequence[_Fused], matcher: SentenceMatcher) -> list[_Film]:
+    """Films, best first: those with a sure moment, then by their leading moments and in whole."""
+    by_row = {each.stored.row: each for each in fused}
+    rows: dict[str, list[_Found]] = {}
+    for stored, copies in without_copies([each.stored for each in fused]):
+        rows.setdefault(stored.film, []).append((by_row[stored.row], copies))
+    films = []
+    for name, found in rows.items():
+        runs = _runs(found)
+        score = sum(share * run[0][0].score for share, run in zip(SHARES, runs, strict=False))
+        stated = matcher.together(each.statement for each, _ in found)
+        films.append(_Film(name, score, runs, stated))
+    for film, rank in zip(films, ranked([film.stated for film in films]), strict=True):
+        film.score += WHOLE * film.stated / (SHARP + rank)
+    return sorted(films, key=lambda film: (not film.runs[0][0][0].sure, -film.score))
+
+
+def ranked(values: Sequence[float]) -> list[int]:
+    """The rank of each value from 1, the largest first; equal values have one rank."""
+    ascending = sorted(values)
+    return [len(values) - bisect_right(ascending, value) + 1 for value in values]
+
+
+def _runs(found: Sequence[_Found]) -> list[list[_Found]]:
+    """A film's rows as moments, best first; a row right beside a better one belongs to it."""
+    runs: list[list[_Found]] = []
+    for pair in found:
+        segment = pair[0].stored.segment
+        for run in runs:
+            best = run[0][0].stored.segment
+            if max(segment.start - best.end, best.start - segment.end) < SECONDS / 2:
+                run.append(pair)
+                break
+        else:
+            runs.append([pair])
+    return runs
+
+
+def _moment(
+    run: Sequence[_Found], entries: Mapping[str, Entry], matcher: SentenceMatcher
+) -> FoundMoment:
+    best = run[0][0]
+    segment = best.stored.segment
+    line, fits = (best.line, True) if best.line else _best_line(best.stored, matcher)
+    copies = {
+        (entries[copy.film].name, copy.segment.start): None
+        for _, others in run
+        for copy in others
+        if copy.film in entries
+    }
+    # only a line that fits the text tells when it happens
+    time = line.segment.start if line is not None and fits else segment.start
+    text = "" if line is None else line.text
+    return FoundMoment(
+        time, segment, best.score, best.sure, tuple(best.sources), text, tuple(copies)
+    )
+
+
+def _best_line(stored: StoredRow, matcher: SentenceMatcher) -> tuple[Line | None, bool]:
+    """The line to show of a row, and whether it holds any word of the text."""
+    lines = [line for source in WORDED for line in stored.lines.get(source, ())]
+    shares = [statement.share for statement in matcher.best([line.text for line in lines])]
+    best = max(range(len(lines)), key=shares.__getitem__, default=None)
+    return (None, False) if best is None else (lines[best], shares[best] > 0)
+
+
+PAIRS = 0.15
+"""Weight of the pairs of neighbouring words; the words themselves have the rest."""
+PARTNERS = 8
+"""Best rows of a film of which any two are taken together."""
+_END = re.compile(r"(?<=[.!?])\s+")
+_SHARE = attrgetter("share")
 
 
 class SentenceMatcher:
@@ -154,14 +438,14 @@ def same_pictures(one: Prints, other: Prints) -> bool | None:
 
 
 def without_copies(
-    rows: Sequence[StoredRow], most: int = COMPARED
+    rows: Sequence[StoredRow], max_rows: int = COMPARED
 ) -> list[tuple[StoredRow, list[StoredRow]]]:
     """Rows, best first, each with those further down that are copies of it.
 
     Only the first ``most`` rows are compared, each with those before it.
     """
     kept: list[tuple[_Clip, StoredRow, list[StoredRow]]] = []
-    for row in rows[:most]:
+    for row in rows[:max_rows]:
         clip = _clip(row)
         for first, _, copies in kept:
             if _same(first, clip):
@@ -169,7 +453,7 @@ def without_copies(
                 break
         else:
             kept.append((clip, row, []))
-    rest: list[tuple[StoredRow, list[StoredRow]]] = [(row, []) for row in rows[most:]]
+    rest: list[tuple[StoredRow, list[StoredRow]]] = [(row, []) for row in rows[max_rows:]]
     return [(row, copies) for _, row, copies in kept] + rest
 
 
@@ -191,286 +475,3 @@ def _clip(row: StoredRow) -> _Clip:
     words = frozenset(f"{row.text('said')} {row.text('shown')}".casefold().split())
     prints = np.frombuffer(row.prints, np.uint64) if len(row.prints) % 8 == 0 else NO_PRINTS
     return _Clip(row.film, words, prints[prints != 0])
-
-
-Lookup = Callable[[Collection[str]], Mapping[str, Entry]]
-"""Gives the films with some fingerprints, as far as they are in the library."""
-KEEP = 100
-"""Rows ranked per source."""
-READ = 150
-"""Best rows that are read at all; more if many films are asked for."""
-WEIGHED = 60
-"""Best rows that are ranked by how much of the text a single sentence of theirs holds."""
-LOOKED_AT = 30
-"""Best rows whose lines are compared with the text, letter by letter."""
-SHARES = (1.0, 0.25, 0.1)
-"""What a film's best moments count for its rank: evidence adds up, but three moments that fit a
-little must not outweigh one that fits well."""
-SHARP = 10
-"""The constant of reciprocal rank fusion. With the usual 60, first place hardly counts for more
-than tenth."""
-STATED = 4.0
-"""Weight of the ranking by sentences, beside 1 for each source. Of 480 questions to 200 lab films,
-without their options, a search finds the right film first for 437 with weight 1, for 454 with 2 and
-for 462 with 4."""
-WHOLE = 1.0
-"""Weight of the ranking of films by what two of their sentences state together: without it, the
-right film is first for 458 of those questions."""
-SOURCES = {"said": "speech", "shown": "onscreen", "described": "described"}
-"""Names of the sources of words in results."""
-
-
-@dataclass(frozen=True)
-class FoundMoment:
-    """A moment of a film that fits a text."""
-
-    time: float
-    segment: Segment
-    score: float
-    """Comparable within one search only."""
-    sure: bool
-    """Whether some source is sure of it by its own measure."""
-    sources: tuple[str, ...]
-    """The sources that found it, best rank first."""
-    text: str = ""
-    """What is said, shown or described there."""
-    copies: tuple[tuple[str, float], ...] = ()
-    """Other films (by name) and times at which the same clip occurs."""
-
-
-@dataclass(frozen=True)
-class FilmHits:
-    """A film and its moments, best first."""
-
-    entry: Entry
-    score: float
-    moments: tuple[FoundMoment, ...]
-    stated: float = 0.0
-    """Share of the text's words that two sentences of the film hold, 0 to 1."""
-
-
-@dataclass(frozen=True)
-class LibrarySearchResult:
-    """What a search found."""
-
-    films: list[FilmHits]
-    searched: int
-    """Films that were searched."""
-
-    @property
-    def sure(self) -> bool:
-        """Whether any moment was found with confidence."""
-        return any(moment.sure for film in self.films for moment in film.moments)
-
-
-@dataclass(frozen=True)
-class LibraryQuery:
-    """A text in every form in which rows are compared with it."""
-
-    text: str
-    vectors: Mapping[str, Vectors] = field(default_factory=dict)
-    """Unit vectors by kind."""
-
-
-@dataclass
-class _Fused:
-    """A row with its fused score and the sources that ranked it."""
-
-    stored: StoredRow
-    score: float
-    sources: list[str]
-    sure: bool = False
-    line: Line | None = None
-    """The line in which the text occurs."""
-    statement: Statement = NOTHING
-    """What its best sentence holds of the text; known of the first :data:`WEIGHED` rows."""
-
-
-_Found: TypeAlias = tuple[_Fused, list[StoredRow]]
-"""A row, and the rows of other films that are copies of it."""
-
-
-@dataclass
-class _Film:
-    """A film as it is ranked."""
-
-    name: str
-    """Fingerprint."""
-    score: float
-    runs: list[list[_Found]]
-    """Its moments, best first: rows that lie side by side."""
-    stated: float
-
-
-def make_query(text: str, images: Any, sentences: TextEncoder) -> LibraryQuery:
-    """The query for a text, with the encoders that made the index."""
-    check_text(text)
-    meaning = sentences.texts([text])[0]
-    return LibraryQuery(text, {"picture": images.texts([text])[0], "meaning": meaning})
-
-
-def search(
-    index: SegmentIndex,
-    query: LibraryQuery,
-    lookup: Lookup,
-    *,
-    images: Any = None,
-    among: Collection[str] | None = None,
-    films: int = 10,
-    moments: int = 3,
-) -> list[FilmHits]:
-    """The films and moments that fit a query best; ``among`` limits it to some films."""
-    rankings = {source: index.words(query.text, source, KEEP, among) for source in WORDED}
-    for kind, vector in query.vectors.items():
-        rankings[kind] = index.nearest(vector, kind, KEEP, among)
-    fused = _fuse(index, rankings, max(READ, 5 * films))
-    asked = SentenceMatcher(query.text)
-    _weigh_statements(fused, asked)
-    for each in fused[:LOOKED_AT]:
-        each.line = _occurrence(query.text, each)
-        each.sure = each.line is not None
-    _judge_pictures(fused, rankings.get("picture", []), query, images)
-    # what one source is unsure of must not outvote what another is sure of
-    fused.sort(key=lambda each: (not each.sure, -each.score))
-    entries = lookup({each.stored.film for each in fused})
-    known = [each for each in fused if each.stored.film in entries]
-    return [
-        FilmHits(
-            entries[film.name],
-            film.score,
-            tuple(_moment(run, entries, asked) for run in film.runs[:moments]),
-            film.stated,
-        )
-        for film in _grouped(known, asked)[:films]
-    ]
-
-
-def _fuse(index: SegmentIndex, rankings: Mapping[str, Sequence[RowHit]], most: int) -> list[_Fused]:
-    ordered = [[hit.row for hit in hits] for hits in rankings.values()]
-    scores = dict(reciprocal_rank(ordered, k=SHARP)[:most])
-    places: dict[int, list[tuple[int, str]]] = {}
-    for source, hits in rankings.items():
-        for rank, hit in enumerate(hits):
-            places.setdefault(hit.row, []).append((rank, source))
-    fused = []
-    for stored in index.fetch(list(scores)):
-        named = [SOURCES.get(source, source) for _, source in sorted(places[stored.row])]
-        fused.append(_Fused(stored, scores[stored.row], named))
-    return fused
-
-
-def _weigh_statements(fused: list[_Fused], asked: SentenceMatcher) -> None:
-    """One more ranking, of the best rows: by the share of the text in a single sentence."""
-    leading = fused[:WEIGHED]
-    statements = asked.of_rows([each.stored for each in leading])
-    ranks = ranked([statement.share for statement in statements])
-    for each, statement, rank in zip(leading, statements, ranks, strict=True):
-        each.statement = statement
-        # by the share as well: in a small library, a row that holds one word may be second
-        each.score += STATED * statement.share / (SHARP + rank)
-    fused.sort(key=lambda each: -each.score)
-
-
-def _occurrence(text: str, each: _Fused) -> Line | None:
-    """The line in which a text occurs, of the sources that found the row by its words."""
-    best, line_of_best = passages.SURE, None
-    for source in WORDED:
-        lines = each.stored.lines.get(source, ()) if SOURCES[source] in each.sources else ()
-        for line in lines:
-            fit = _fit(text, line.text, source)
-            if fit > best or (fit == best and line_of_best is None):
-                best, line_of_best = fit, line
-    return line_of_best
-
-
-def _fit(text: str, line: str, source: str) -> float:
-    """How well a text occurs in a line, 0 to 1; recognition errors are allowed for."""
-    if source == "described":
-        # captions and tags were written, not recognised
-        return float(passages.squeeze(text) in passages.squeeze(line))
-    return passages.match(text, line)
-
-
-def _judge_pictures(
-    fused: Sequence[_Fused], hits: Sequence[RowHit], query: LibraryQuery, images: Any
-) -> None:
-    """Mark rows whose picture stands out for the text, if the encoder can tell."""
-    if not hits or not isinstance(images, CalibratedEncoder):
-        return
-    vector = query.vectors["picture"]
-    # the measure depends on the cosine alone, so a vector with that cosine stands in for the row's
-    cosines = np.array([hit.score for hit in hits], np.float32)
-    surprise = images.surprise(vector[None], cosines[:, None] * vector[None])[0]
-    sure = {
-        hit.row
-        for hit, value in zip(hits, surprise, strict=True)
-        if value >= images.thresholds["surprise"]
-    }
-    for each in fused:
-        each.sure = each.sure or each.stored.row in sure
-
-
-def _grouped(fused: Sequence[_Fused], asked: SentenceMatcher) -> list[_Film]:
-    """Films, best first: those with a sure moment, then by their leading moments and in whole."""
-    by_row = {each.stored.row: each for each in fused}
-    rows: dict[str, list[_Found]] = {}
-    for stored, copies in without_copies([each.stored for each in fused]):
-        rows.setdefault(stored.film, []).append((by_row[stored.row], copies))
-    films = []
-    for name, found in rows.items():
-        runs = _runs(found)
-        score = sum(share * run[0][0].score for share, run in zip(SHARES, runs, strict=False))
-        stated = asked.together(each.statement for each, _ in found)
-        films.append(_Film(name, score, runs, stated))
-    for film, rank in zip(films, ranked([film.stated for film in films]), strict=True):
-        film.score += WHOLE * film.stated / (SHARP + rank)
-    return sorted(films, key=lambda film: (not film.runs[0][0][0].sure, -film.score))
-
-
-def ranked(values: Sequence[float]) -> list[int]:
-    """The rank of each value from 1, the largest first; equal values have one rank."""
-    ascending = sorted(values)
-    return [len(values) - bisect_right(ascending, value) + 1 for value in values]
-
-
-def _runs(found: Sequence[_Found]) -> list[list[_Found]]:
-    """A film's rows as moments, best first; a row right beside a better one belongs to it."""
-    runs: list[list[_Found]] = []
-    for pair in found:
-        segment = pair[0].stored.segment
-        for run in runs:
-            best = run[0][0].stored.segment
-            if max(segment.start - best.end, best.start - segment.end) < SECONDS / 2:
-                run.append(pair)
-                break
-        else:
-            runs.append([pair])
-    return runs
-
-
-def _moment(
-    run: Sequence[_Found], entries: Mapping[str, Entry], asked: SentenceMatcher
-) -> FoundMoment:
-    best = run[0][0]
-    segment = best.stored.segment
-    line, fits = (best.line, True) if best.line else _best_line(best.stored, asked)
-    copies = {
-        (entries[copy.film].name, copy.segment.start): None
-        for _, others in run
-        for copy in others
-        if copy.film in entries
-    }
-    # only a line that fits the text tells when it happens
-    time = line.segment.start if line is not None and fits else segment.start
-    text = "" if line is None else line.text
-    return FoundMoment(
-        time, segment, best.score, best.sure, tuple(best.sources), text, tuple(copies)
-    )
-
-
-def _best_line(stored: StoredRow, asked: SentenceMatcher) -> tuple[Line | None, bool]:
-    """The line to show of a row, and whether it holds any word of the text."""
-    lines = [line for source in WORDED for line in stored.lines.get(source, ())]
-    shares = [statement.share for statement in asked.best([line.text for line in lines])]
-    best = max(range(len(lines)), key=shares.__getitem__, default=None)
-    return (None, False) if best is None else (lines[best], shares[best] > 0)

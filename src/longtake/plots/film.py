@@ -1,4 +1,4 @@
-"""Text in plots."""
+"""Plots over the time of a film: its events, an answer with the scores behind it, a belief."""
 
 from __future__ import annotations
 
@@ -18,18 +18,6 @@ from longtake.algorithms.partition import Partition
 from longtake.errors import ConfigError, MissingExtra
 from longtake.tracing.events import ScoresSet
 from longtake.types import Answer, Frame, Segment
-
-
-def escape_text(text: str) -> str:
-    """A text that matplotlib shows as it is; it would read "$" as the start of mathematics."""
-    return visible(text).replace("$", r"\$")
-
-
-def title_of(answer: Answer) -> str:
-    """The title of a plot about an answer."""
-    letter = f"{answer.choice}. " if answer.choice else ""
-    return escape_text(f"{letter}{answer.text}"[:120]) or "(no answer)"
-
 
 CUES = ("colour", "motion", "sharpness", "embedding")
 
@@ -264,3 +252,14 @@ def _draw_final(axes: Any, search: BeliefHistory, answer: Answer) -> None:
         axes.axvline(cited.segment.middle, color="tab:red", linewidth=1)
     axes.set_ylabel("belief at the end")
     axes.set_xlabel("shaded: selected for the answer; red: cited")
+
+
+def escape_text(text: str) -> str:
+    """A text that matplotlib shows as it is; it would read "$" as the start of mathematics."""
+    return visible(text).replace("$", r"\$")
+
+
+def title_of(answer: Answer) -> str:
+    """The title of a plot about an answer."""
+    letter = f"{answer.choice}. " if answer.choice else ""
+    return escape_text(f"{letter}{answer.text}"[:120]) or "(no answer)"

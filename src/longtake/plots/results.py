@@ -1,4 +1,4 @@
-"""Plots of accuracy with 95 % intervals: against a quantity, under growing limits, by group."""
+"""Plots of results: accuracy with 95 % intervals, a sweep of the laboratory, a training."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any, TextIO
 
@@ -16,6 +16,7 @@ from longtake.tracing.events import (
     Noted,
     RunStarted,
     ScoresSet,
+    Sink,
     StepBegan,
     StepEnded,
     ToolCalled,
@@ -43,7 +44,7 @@ def strip(values: tuple[float, ...], columns: int = STRIP) -> str:
     return "".join(LEVELS[round((peak - low) * scale)] for peak in peaks)
 
 
-class ConsoleSink:
+class ConsoleSink(Sink):
     """Writes a run to a text stream as an indented tree."""
 
     def __init__(self, out: TextIO) -> None:
@@ -63,12 +64,6 @@ class ConsoleSink:
                 text = text[: WIDTH - 1] + "…"
             self._out.write(text + "\n")
             self._out.flush()
-
-    def picture(self, digest: str, jpeg: Callable[[], bytes]) -> None:
-        """Ignore the picture."""
-
-    def close(self) -> None:
-        """Do nothing."""
 
 
 def _line(event: Event) -> str:

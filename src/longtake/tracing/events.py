@@ -192,16 +192,21 @@ E = TypeVar("E", bound=_Base)
 
 
 class Sink(Protocol):
-    """Receives events as they happen, from any thread but one at a time."""
+    """Receives events as they happen, from any thread but one at a time.
+
+    A sink that inherits from this class ignores pictures and has nothing to close.
+    """
 
     def handle(self, event: Event) -> None:
         """Receive one event."""
 
-    def picture(self, digest: str, jpeg: Callable[[], bytes]) -> None:
+    def picture(self, digest: str, jpeg: Callable[[], bytes]) -> None:  # noqa: ARG002
         """Receive a picture, once per digest; calling ``jpeg`` encodes it."""
+        return
 
     def close(self) -> None:
         """Finish; no more events will come."""
+        return
 
 
 class Stream:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from longtake.tracing.events import (
@@ -13,12 +13,13 @@ from longtake.tracing.events import (
     Event,
     FramesSeen,
     Noted,
+    Sink,
     StepBegan,
 )
 from longtake.types import Usage
 
 
-class Meter:
+class Meter(Sink):
     """Sums usage in total, by model and by prompt, and counts notes, moments and rounds."""
 
     def __init__(self) -> None:
@@ -69,9 +70,3 @@ class Meter:
             elif event.label == STAGE:
                 self.stages.append(event.data)
             self.notes[event.label] = self.notes.get(event.label, 0) + 1
-
-    def picture(self, digest: str, jpeg: Callable[[], bytes]) -> None:
-        """Ignore the picture."""
-
-    def close(self) -> None:
-        """Do nothing."""

@@ -11,7 +11,6 @@ Attributes follow OpenTelemetry's conventions for generative models (``gen_ai.*`
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from longtake import __version__
@@ -22,6 +21,7 @@ from longtake.tracing.events import (
     Event,
     Failed,
     RunStarted,
+    Sink,
     StepBegan,
     StepEnded,
     ToolCalled,
@@ -52,7 +52,7 @@ def collector_tracer(endpoint: str) -> Tracer:
     return provider.get_tracer("longtake", __version__)
 
 
-class OtelSink:
+class OtelSink(Sink):
     """Turns the events of one run into spans."""
 
     def __init__(self, tracer: Tracer) -> None:
@@ -98,9 +98,6 @@ class OtelSink:
                 )
             case Failed():
                 self._fail(self._run)
-
-    def picture(self, digest: str, jpeg: Callable[[], bytes]) -> None:
-        """Ignore the picture."""
 
     def close(self) -> None:
         """End the span of the whole run."""

@@ -1,14 +1,14 @@
-"""A function as a sink."""
+"""Sinks for programs: events or notes to a function, or everything to a trace in memory."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from longtake.tracing.events import Event, Noted
+from longtake.tracing.events import Event, Noted, Sink
 from longtake.tracing.trace import Trace
 
 
-class CallbackSink:
+class CallbackSink(Sink):
     """Calls a function with every event."""
 
     def __init__(self, act: Callable[[Event], None]) -> None:
@@ -18,14 +18,8 @@ class CallbackSink:
         """Pass the event to the function."""
         self._act(event)
 
-    def picture(self, digest: str, jpeg: Callable[[], bytes]) -> None:
-        """Ignore the picture."""
 
-    def close(self) -> None:
-        """Do nothing."""
-
-
-class NoteSink:
+class NoteSink(Sink):
     """Passes each note to a callback as one line of text."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
@@ -38,14 +32,8 @@ class NoteSink:
             data = ", ".join(f"{key} {value}" for key, value in event.data.items())
             self._say(f"{label}: {data}")
 
-    def picture(self, digest: str, jpeg: Callable[[], bytes]) -> None:
-        """Ignore the picture."""
 
-    def close(self) -> None:
-        """Do nothing."""
-
-
-class Recorder:
+class Recorder(Sink):
     """Keeps every event, and optionally pictures, as a :class:`~longtake.tracing.trace.Trace`."""
 
     def __init__(self, *, pictures: bool = False) -> None:
@@ -66,6 +54,3 @@ class Recorder:
         """Keep the picture, if pictures are kept."""
         if self._keep:
             self._pictures[digest] = jpeg()
-
-    def close(self) -> None:
-        """Do nothing."""

@@ -1,8 +1,8 @@
-"""Selects captioned clips worth training on, as LVAgent's LongVR dataset does.
+"""Training data for the retrieval head: captioned clips, chosen, encoded and split.
 
-Clips of 5 seconds to 12 minutes with captions of at least 20 tokens are kept. Captions longer than
-the text encoder's limit are shortened by whole sentences (the authors let a model rewrite them).
-Whatever is dropped is reported.
+Clips are chosen as for LVAgent's LongVR dataset: 5 seconds to 12 minutes long, with captions of at
+least 20 tokens. Captions longer than the text encoder's limit are shortened by whole sentences (the
+authors let a model rewrite them). Whatever is dropped is reported.
 """
 
 from __future__ import annotations

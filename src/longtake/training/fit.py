@@ -1,4 +1,8 @@
-"""The retrieval head of :mod:`longtake.perception.retriever` in torch, for batches of clips."""
+"""Training of the retrieval head of :mod:`longtake.perception.retriever`, in torch.
+
+The head itself for batches of clips, its recall, the training loop with checkpoints, and the export
+to ONNX.
+"""
 
 from __future__ import annotations
 

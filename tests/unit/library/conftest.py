@@ -13,5 +13,5 @@ from longtake.perception.loader import PerceptionModels
 
 @pytest.fixture
 def library(tmp_path):
-    senses = PerceptionModels(SETTINGS.perception, cache_folder(SETTINGS), images=LabEncoder())
-    return Library(tmp_path / "library", SETTINGS, senses=senses, sentences=LabEncoder())
+    perception = PerceptionModels(SETTINGS.perception, cache_folder(SETTINGS), images=LabEncoder())
+    return Library(tmp_path / "library", SETTINGS, perception=perception, sentences=LabEncoder())

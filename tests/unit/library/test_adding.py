@@ -158,7 +158,7 @@ def test_a_rebuild_says_what_it_cannot_recover(library, tmp_path, film_folder):
 def test_an_open_index_sees_a_rebuild_by_another(library, tmp_path, film_folder):
     add(library, film(tmp_path / "films", "one.mp4", film_folder, "a rare walrus", "waves"))
     reader = Library(
-        library.folder, library.settings, senses=library.senses, sentences=LabEncoder()
+        library.folder, library.settings, perception=library.perception, sentences=LabEncoder()
     )
     assert reader.search("walrus").sure
     rebuild(library)
@@ -170,7 +170,7 @@ def test_films_are_indexed_again_after_the_cache_was_cleared(library, tmp_path, 
     add(library, path)
     open_store(library.settings).clear(library.entries()[0].fingerprint)
     finer = dataclasses.replace(library.settings, index=IndexSettings(fps=2.0))
-    again = Library(library.folder, finer, senses=library.senses, sentences=LabEncoder())
+    again = Library(library.folder, finer, perception=library.perception, sentences=LabEncoder())
     report = add(again, path)
     assert report.failed == []
     assert again.search("walrus").sure

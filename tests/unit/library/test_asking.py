@@ -33,9 +33,9 @@ def library(tmp_path_factory):
     folder = tmp_path_factory.mktemp("library")
     encoder = LabEncoder()
     films = {script.name: LabFootage(script, encoder=encoder) for script in WORLD.scripts}
-    senses = PerceptionModels(Settings().perception, folder, images=encoder)
+    perception = PerceptionModels(Settings().perception, folder, images=encoder)
     library = Library(
-        folder, senses=senses, sentences=encoder, opener=lambda entry: films[entry.name]
+        folder, perception=perception, sentences=encoder, opener=lambda entry: films[entry.name]
     )
     for name, footage in films.items():
         library.catalogue.describe(name, Facts(name, footage.duration, tags=("lab",)))

@@ -35,9 +35,13 @@ def state(client):
 def library(state, options, tmp_path):
     """A library of the server's own, with an encoder that needs no model."""
     encoder = LabEncoder()
-    senses = PerceptionModels(SETTINGS.perception, tmp_path / "cache", images=encoder)
+    perception = PerceptionModels(SETTINGS.perception, tmp_path / "cache", images=encoder)
     library = Library(
-        tmp_path / "library", SETTINGS, senses=senses, sentences=encoder, opener=state.library.open
+        tmp_path / "library",
+        SETTINGS,
+        perception=perception,
+        sentences=encoder,
+        opener=state.library.open,
     )
     state.library.__dict__["library"] = library
     (served,) = options.films

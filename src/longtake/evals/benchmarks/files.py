@@ -1,4 +1,4 @@
-"""What loaders share: reading annotation files, and opening videos."""
+"""What loaders share: reading annotation files, opening videos, and vectors of captions on disk."""
 
 from __future__ import annotations
 
