@@ -173,10 +173,6 @@ def _plain_evidence(cited: Evidence) -> dict[str, Any]:
     }
 
 
-LONG_SECONDS = 60.0
-"""A stretch between two looks is worth a word from this long on,"""
-LONG_SHARE = 0.1
-"""and from this share of the film on."""
 WORDS = {"speech": "speech", "onscreen": "text on screen"}
 
 
@@ -186,7 +182,8 @@ def unseen(film: Film, moments: Iterable[float]) -> list[str]:
     stretch = longest_gap(moments, film.duration)
     if stretch is None:
         missing.append("the pictures")
-    elif stretch[1] - stretch[0] >= max(LONG_SECONDS, LONG_SHARE * film.duration):
+    # shorter stretches lie between the looks of any method
+    elif stretch[1] - stretch[0] >= max(60.0, 0.1 * film.duration):
         missing.append(
             f"{clock(stretch[0])}–{clock(stretch[1])}, the longest stretch without a look"
         )
@@ -210,7 +207,6 @@ def longest_gap(moments: Iterable[float], duration: float) -> tuple[float, float
 
 EXPLAINING = ("loading", "retry", "waiting")
 """Notes that explain why nothing seems to happen."""
-WIDEST = 60
 
 
 @contextmanager
@@ -266,7 +262,7 @@ class StatusSink(Sink):
                 return
         counted = f"{self._calls}{self._limit} calls, {self._frames} frames"
         # brackets would be markup
-        doing = on_one_line(self._doing)[:WIDEST].replace("[", "(").replace("]", ")")
+        doing = on_one_line(self._doing)[:60].replace("[", "(").replace("]", ")")
         self._show(f"{doing} · {counted}")
 
 
@@ -276,7 +272,6 @@ def _named(name: str, data: Any) -> str:
 
 
 FORMATS = ("text", "md", "json", "html")
-PICTURE_WIDTH = 480
 CALIBRATED = "calibrated"
 """The note of a run whose confidence was turned into a probability."""
 
@@ -376,7 +371,7 @@ def show_answered(answered: AnsweredQuestion, kind: str, options: AskOptions) ->
 
 
 def _jpeg(film: Film, time: float) -> bytes:
-    (frame,) = film.at([min(time, film.duration)], width=PICTURE_WIDTH)
+    (frame,) = film.at([min(time, film.duration)], width=480)
     return encoded(frame.pixels, "jpeg")
 
 

@@ -38,8 +38,6 @@ from longtake.types import Evidence, Segment
 from longtake.video.pictures import save_png
 
 PROMPT = "> "
-HITS = 5
-"""Moments that /search shows."""
 HELP = """\
 /frames 12:31    save the frame at that time (several: 12:31,12:40)
 /search WORDS    find moments by words
@@ -133,7 +131,7 @@ class Conversation:
             click.echo(visible(str(file)))
 
     def _search(self, words: str) -> None:
-        hits = search(self._film, words, top=HITS).hits
+        hits = search(self._film, words, top=5).hits
         for hit in hits:
             star = "*" if hit.sure else " "
             start = f"{star} {clock(hit.time)}  {', '.join(hit.sources)}"

@@ -31,9 +31,6 @@ from longtake.runner.session import Session, open_film
 from longtake.tracing.meter import Meter
 from longtake.types import Result
 
-LONG = 600.0
-"""Seconds of work above which to ask for confirmation."""
-
 
 @click.command()
 @film_path
@@ -100,7 +97,8 @@ def compare(
 
 def _worth_asking(estimates: Sequence[Estimate], settings: Settings) -> bool:
     seconds = settings.budget.seconds
-    too_long = seconds is None or seconds * len(estimates) > LONG
+    # ten minutes, as the help says
+    too_long = seconds is None or seconds * len(estimates) > 600.0
     return too_long or any(each.paid for each in estimates)
 
 

@@ -31,7 +31,6 @@ from longtake.runner.assignment import DEFAULT_MODELS
 
 BUILT_IN = DEFAULT_MODELS["llm"]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome", "firefox")
-GPU_SECONDS = 5.0
 EXTRAS = {
     "speech": "moonshine_voice",
     "serve": "uvicorn",
@@ -167,9 +166,7 @@ def _gpu() -> str:
         return ""
     command = [program, "--query-gpu=name", "--format=csv,noheader"]
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=GPU_SECONDS, check=False
-        )
+        done = subprocess.run(command, capture_output=True, text=True, timeout=5.0, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return ""  # a driver that does not answer is no GPU that can be used
     lines = done.stdout.strip().splitlines() if done.returncode == 0 else []

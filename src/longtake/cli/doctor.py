@@ -24,8 +24,6 @@ from longtake.runner.session import open_store
 
 PACKAGES = ("av", "numpy", "pillow", "pydantic", "pysubs2")
 """Packages that longtake cannot work without."""
-LOW_DISK = 2e9
-"""Free bytes below which indexing a long film or downloading a model may fail."""
 
 
 @click.command()
@@ -87,7 +85,8 @@ def doctor(settings: Settings, as_json: bool) -> None:
 def _on_storage(used: int, free: int, limit: float) -> list[Advice]:
     """What to do about a cache or disk that is nearly full."""
     advice = []
-    if free < LOW_DISK:
+    # with less, indexing a long film or downloading a model may fail
+    if free < 2e9:
         why = f"only {human_bytes(free)} are free where the cache is"
         advice.append(Advice(why, "longtake cache list"))
     if used > limit:

@@ -19,9 +19,6 @@ from longtake.methods.base import configure
 from longtake.plots.film import check_plot_path, draw_events
 from longtake.runner.session import open_film
 
-THUMBNAIL = 192
-"""Width of a block's picture in the plot."""
-
 
 @click.command()
 @film_path
@@ -88,4 +85,4 @@ def _blocks(divided: Partition) -> list[dict[str, Any]]:
 
 def _draw(film: Film, divided: Partition, path: Path) -> None:
     middles = [block.middle for block in divided.blocks]
-    draw_events(divided, film.at(middles, width=THUMBNAIL), path, title=film.name)
+    draw_events(divided, film.at(middles, width=192), path, title=film.name)

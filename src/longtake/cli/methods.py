@@ -19,7 +19,6 @@ from longtake.registry import methods as registered
 from longtake.runner.session import Session
 from longtake.types import Question
 
-HOUR = 3600.0
 EXAMPLE = Question("Which of these happens in the film?", ("one", "another", "a third", "a fourth"))
 """The question whose bounds are shown."""
 
@@ -52,7 +51,7 @@ def _facts(name: str, settings: Settings) -> dict[str, Any]:
     fields = {"preset": FULL, **settings.methods.get(name, {})}
     method = Session(settings).with_fields(name, fields).method(name)
     # bounds depend on the length of the film and on the question
-    bounds = bounds_of(method, HOUR, EXAMPLE)
+    bounds = bounds_of(method, 3600.0, EXAMPLE)
     notes = field_notes(kind)
     types = {field.name: str(field.type) for field in dataclasses.fields(kind)}
     described = []

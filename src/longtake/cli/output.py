@@ -24,8 +24,6 @@ from longtake.runner.estimate import Estimate
 
 SCHEMA = 1
 """Version of the ``--json`` output."""
-RARELY = 25
-"""Without a terminal, one result in so many is announced."""
 
 
 def emit_json(data: Mapping[str, Any]) -> None:
@@ -95,7 +93,7 @@ def confirm() -> None:
 
 def worth_a_line(done: int, left: int) -> bool:
     """Whether to announce a result: each one on a terminal, every 25th and the last elsewhere."""
-    return on_terminal() or done % RARELY == 0 or left == 0
+    return on_terminal() or done % 25 == 0 or left == 0
 
 
 @contextmanager
@@ -153,7 +151,6 @@ def human_seconds(seconds: float) -> str:
 
 WIDEST = 100
 """Columns beyond which lines get hard to read."""
-NARROWEST = 30
 
 
 def has_colours() -> bool:
@@ -177,7 +174,7 @@ def columns() -> int:
     if not sys.stdout.isatty():
         return 0
     width = shutil.get_terminal_size().columns
-    return max(NARROWEST, min(width, WIDEST))
+    return max(30, min(width, WIDEST))
 
 
 def wrapped(text: str, *, indent: str = "") -> str:

@@ -101,12 +101,6 @@ STOPS = (0.85, 0.9, 0.95, 0.98, 0.99)
 """Probabilities to stop at that are tried."""
 GAINS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.65)
 """Least gains per 100,000 tokens that are tried."""
-SUBSETS = 12
-"""Random sets of stages after which the prospects of the others are learned."""
-WORTH = 0.15
-"""Accuracy that 100,000 tokens are worth when both are chosen."""
-LEAST_OF_KIND = 5
-"""Minimum number of questions of a kind for a cost of its own."""
 
 
 @dataclass(frozen=True)
@@ -173,7 +167,8 @@ class ReplayedRule:
         """Sets of stages to learn from: all beginnings of the list, and some at random."""
         beginnings = [tuple(self.order[:number]) for number in range(len(self.order))]
         rng = random.Random(self.identity)
-        for _ in range(SUBSETS):
+        # the prospects of a stage are learned after random sets of the others
+        for _ in range(12):
             chosen = set(rng.sample(self.order, rng.randrange(len(self.order))))
             beginnings.append(tuple(key for key in self.order if key in chosen))
         return list(dict.fromkeys(beginnings))
@@ -263,7 +258,8 @@ def facts(through: Sequence[StageRecord]) -> dict[str, StageFacts]:
         enough = {
             name: mean(answers)
             for name, answers in by_kind.items()
-            if len(answers) >= LEAST_OF_KIND
+            # fewer questions of a kind do not tell its own cost
+            if len(answers) >= 5
         }
         right = mean([is_right(item, row) for item, row in rows])
         answered = mean(["signals" in row for _, row in rows])
@@ -303,7 +299,8 @@ def choose(parts: Sequence[Part]) -> tuple[float, float]:
             ends = [point for part in held_out_ends(parts, stop_at, least_gain) for point in part]
             tokens = mean([point.tokens for point in ends])
             right = mean([point.right for point in ends])
-            worth[stop_at, least_gain] = right - WORTH * tokens / UNIT
+            # 100,000 tokens are taken to be worth 15 points of accuracy
+            worth[stop_at, least_gain] = right - 0.15 * tokens / UNIT
     return max(worth, key=worth.__getitem__)
 
 

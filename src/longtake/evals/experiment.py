@@ -23,10 +23,6 @@ LAB = "lab/"
 """Prefix of the names of simulated models."""
 ACUITIES = (0.4, 0.6, 0.8, 1.0)
 NOISES = (0.0, 1.0, 2.0, 4.0)
-WORDS = 4096
-"""Tokens of a context that are left for the words of a prompt and for the reply."""
-LABEL = 10
-"""Tokens of the time that is written before each picture, at most."""
 
 Worlds = Callable[[float | None], Benchmark]
 """Makes the worlds for a noise level of the simulated encoder; ``None``: the profile's."""
@@ -164,7 +160,8 @@ def frames_in_one_call(session: Session, benchmark: Benchmark) -> int | None:
     model = session.run(session.method(BASELINE), footage)["vlm"].card
     if model.context is None or model.picture_tokens is None:
         return None
-    return max(1, (model.context - WORDS) // (model.picture_tokens + LABEL))
+    # 4,096 tokens stay for the prompt's words and the reply, 10 for the time before each picture
+    return max(1, (model.context - 4096) // (model.picture_tokens + 10))
 
 
 def sweep(

@@ -31,8 +31,6 @@ from longtake.evals.scoring import Citations, Difference, Rate, accuracy, by_tag
 from longtake.lab.profile import CURRENT
 from longtake.types import GIVEN
 
-SINGLE = 12
-"""Different confidences up to which each is a point of its own: methods that vote state few."""
 _LIMIT = re.compile(r"(\w+)=(\d[\d.e+-]*)")
 COLUMNS = (
     "run",
@@ -212,7 +210,8 @@ class RunReport:
     def calibration(self) -> list[CalibrationPoint]:
         """Accuracy by stated confidence, in ascending order; many different ones are binned."""
         groups: dict[float, list[int]] = {}
-        binned = len(set(self.stated[0])) > SINGLE
+        # methods that vote state few different confidences: each is then a point of its own
+        binned = len(set(self.stated[0])) > 12
         for number, row in enumerate(self.scored.rows):
             stated = row.get("confidence")
             if stated is not None:

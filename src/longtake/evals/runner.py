@@ -45,10 +45,6 @@ Row: TypeAlias = dict[str, Any]
 F = TypeVar("F", bound="FilmQuestions")
 
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-LONGEST_NAME = 120
-"""Characters of an identity that are kept in a file name."""
-DIGEST = 12
-"""Hexadecimal digits of an identity's digest in a file name."""
 # a leading dot is unsafe too: such files are hidden, and ".." is another folder
 _UNSAFE = re.compile(r"^\.|[^A-Za-z0-9_.-]")
 
@@ -185,11 +181,11 @@ def file_name(identity: str) -> str:
     Characters that are unsafe in file names are replaced and long identities are cut. What that
     loses, a digest of the whole identity makes up for: ``a/b`` and ``a_b`` get different names.
     """
-    safe = _UNSAFE.sub("_", identity)[:LONGEST_NAME]
+    safe = _UNSAFE.sub("_", identity)[:120]
     if safe and safe == identity:
         return identity
     digest = hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()
-    return f"{safe}-{digest[:DIGEST]}"
+    return f"{safe}-{digest[:12]}"
 
 
 Progress = Callable[[Mapping[str, Any]], None]

@@ -18,8 +18,6 @@ from longtake.errors import RunError
 SPEC, RESULTS = "spec.json", "results.jsonl"
 SPEC_KEYS = {"benchmark", "method", "models", "questions", "seed"}
 """Keys without which a file is not the spec of a run."""
-DIFFERENCES_NAMED = 4
-"""Differences between two specs that an error lists."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,7 @@ class RunFolder:
         """Reject a run whose spec differs, and results that nobody asked to continue."""
         changed = differences(self.spec(), spec)
         if changed:
-            listed = "; ".join(changed[:DIFFERENCES_NAMED])
+            listed = "; ".join(changed[:4])
             raise RunError(f"{self.path}: contains a run with a different spec ({listed})")
         if not resume and self.results():
             advice = "pass --resume to continue, or choose another folder"

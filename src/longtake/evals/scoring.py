@@ -181,10 +181,6 @@ def _normalized(text: str) -> str:
     return " ".join(word for word in words if word not in ARTICLES)
 
 
-GROUNDED = 0.5
-"""Least IoP of a grounded answer in Acc@GQA (NExT-GQA's authors)."""
-
-
 @dataclass(frozen=True)
 class Citations:
     """Means over questions; a mean over nothing is ``None``."""
@@ -237,7 +233,8 @@ def measure_citations(
     overlaps = [(_strongest(citations), truth) for truth, citations, _ in known]
     ious = [intervals.iou(best, truth) if best else 0.0 for best, truth in overlaps]
     iops = [intervals.iop(best, truth) if best else 0.0 for best, truth in overlaps]
-    hits = [is_right and iop >= GROUNDED for (_, _, is_right), iop in zip(known, iops, strict=True)]
+    # Acc@GQA takes an answer as grounded from this IoP on (NExT-GQA's authors)
+    hits = [is_right and iop >= 0.5 for (_, _, is_right), iop in zip(known, iops, strict=True)]
     return Citations(
         len(known),
         precision=_mean([intervals.precision(citations, truth) for truth, citations in sound]),

@@ -26,8 +26,6 @@ from longtake.types import GIVEN
 METHOD = "lvagent"
 ALONE = {"team_size": 1, "max_rounds": 1, "reflection": False, "reasons": False}
 """Perception and action of one agent, without what only a discussion needs."""
-LONG = 86_400.0
-"""Length of film in seconds that estimates assume."""
 
 Progress = Callable[[str, Mapping[str, Any]], None]
 """Called with an agent's name and each of its new results."""
@@ -186,7 +184,8 @@ def estimates(library: Sequence[Member], benchmark: Benchmark, session: Session)
         alone = _alone(member, session)
         method = alone.method(METHOD)
         run = alone.run(method, footage)
-        each = [estimate(method, LONG, item.asked.question, run) for item in benchmark.items]
+        # a day of film: more than any, since an estimate is an upper bound
+        each = [estimate(method, 86_400.0, item.asked.question, run) for item in benchmark.items]
         totals.append(total(member.name, each))
     return totals
 

@@ -31,10 +31,6 @@ from longtake.video.container import FileVersion, FoundFile, file_version, films
 from longtake.video.subtitles import sidecar
 
 State: TypeAlias = Literal["new", "known", "moved", "changed", "copy"]
-WASTE = 0.3
-"""Share of the index that may be waste before it is compacted."""
-EVICT_EVERY = 60.0
-"""Seconds between looks at the size of the cache: each look walks through all of it."""
 
 
 @dataclass(frozen=True)
@@ -189,7 +185,7 @@ class Adder:
         for entry in open_ones:
             self._finish(entry, identity)
         # part by part means that rows were replaced more than once
-        if self.library.index.dead() > WASTE:
+        if self.library.index.dead() > 0.3:
             self.library.index.compact()
 
     def _jobs(self, entries: Sequence[Entry]) -> list[tuple[Entry, str]]:
@@ -271,7 +267,8 @@ class Adder:
         return film.duration
 
     def _evict(self, keep: str) -> None:
-        if time.monotonic() - self._evicted < EVICT_EVERY:
+        # not after every job: finding the size of the cache walks through all of it
+        if time.monotonic() - self._evicted < 60.0:
             return
         self._evicted = time.monotonic()
         store = open_store(self.library.settings)
@@ -395,8 +392,6 @@ _PLACES = ("location", "com.apple.quicktime.location.iso6709", "location-eng")
 _TAGS = ("genre", "keywords")
 EPOCHS = ("1904-01-01", "1970-01-01")
 """Days that recorders write if they do not know the date."""
-LONGEST = 200
-"""Letters of a title."""
 
 
 def read_facts(
@@ -412,7 +407,7 @@ def facts_from(
     path: Path, metadata: Mapping[str, str], duration: float, root: Path | None = None
 ) -> Facts:
     """The same from metadata that were read before; their keys are in lower case."""
-    title = " ".join(metadata.get("title", "").split())[:LONGEST]
+    title = " ".join(metadata.get("title", "").split())[:200]
     named = date_in_name(path.stem)
     recorded = next((day for key in _DATES if (day := _date(metadata.get(key, "")))), "")
     place = next((metadata[key].strip() for key in _PLACES if metadata.get(key)), "")

@@ -33,10 +33,6 @@ PASSAGES = 3
 """Moments of a film that are shown to a model."""
 
 
-CANDIDATES = 12
-"""Films that a model chooses from."""
-EVERYWHERE = 50
-"""Films that a question for every occurrence goes over."""
 TRIES = 3
 """Films that are asked for a single answer."""
 
@@ -161,7 +157,8 @@ class _Asking:
 
     def candidates(self) -> LibrarySearchResult:
         """Films by search, of those that may be asked."""
-        max_films = EVERYWHERE if self.every else CANDIDATES
+        # a model chooses among twelve; a question for every occurrence goes over more
+        max_films = 50 if self.every else 12
 
         def search(text: str) -> LibrarySearchResult:
             return self.library.search(

@@ -89,8 +89,6 @@ CREATE TABLE IF NOT EXISTS tags (
 CREATE TABLE IF NOT EXISTS folders (path TEXT PRIMARY KEY);
 """
 REBUILD = "longtake library doctor --rebuild"
-_MADE = 1
-"""The database's ``user_version`` once it has the tables above."""
 _FILM = "fingerprint, name, duration, date, place, added, problem, complete"
 
 
@@ -263,7 +261,7 @@ class FilmCatalog:
             damage_reported(self._path),
             closing(sqlite3.connect(self._path, timeout=60, isolation_level=None)) as base,
         ):
-            prepare(base, _SCHEMA, _MADE)
+            prepare(base, _SCHEMA, 1)
             yield base
 
 

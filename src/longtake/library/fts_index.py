@@ -71,7 +71,6 @@ CREATE TRIGGER IF NOT EXISTS {source}_gone AFTER DELETE ON segments WHEN old.{so
     VALUES ('delete', old.id, old.{source});
 END;
 """
-_MADE = 1
 BLOCK = 65536
 """Rows compared at once, which bounds memory."""
 GENERATION = 2**40
@@ -344,7 +343,7 @@ class EmbeddedIndex:
         if base is None:
             base = sqlite3.connect(file, timeout=60, isolation_level=None)
             words = "".join(_WORDS.format(source=source) for source in WORDED)
-            prepare(base, _SCHEMA + words, _MADE)
+            prepare(base, _SCHEMA + words, 1)
             self._local.base, self._local.inode = base, _inode(file)
         return base
 

@@ -36,16 +36,11 @@ from longtake.library.segments import (
 )
 from longtake.types import Segment
 
-ANN_FROM = 50_000
-"""Rows from which an approximate index of vectors is built. Below, all of them are compared, which
-is exact."""
 PROBES, REFINE = 160, 2
 """Partitions of some 4,000 rows that are looked into, and how many times as many rows are compared
 exactly. At a million rows this finds all of the ten nearest; half as many partitions, 94 %."""
 TRAINED_ON, ROUNDS = 64, 20
 """Vectors per partition and iterations by which the partitions are made."""
-SPARE = 2
-"""How many times as many rows are asked for, to make up for rows that are gone."""
 PLACES = 2**20
 """Most rows of one film; a row's number is that of its writing times this, plus its place."""
 
@@ -55,7 +50,8 @@ class LanceIndex:
 
     name = "lancedb"
 
-    def __init__(self, folder: Path, dims: dict[str, int], *, ann_from: float = ANN_FROM) -> None:
+    # with fewer rows than ``ann_from`` all vectors are compared, which is exact
+    def __init__(self, folder: Path, dims: dict[str, int], *, ann_from: float = 50_000) -> None:
         self.folder = private_folder(folder)
         self._dims, self._ann_from = dims, ann_from
         self._lock = FileLock(folder / "write.lock", mode=0o600)
@@ -165,7 +161,8 @@ class LanceIndex:
             if not current:
                 return []
             query = query.where(f"film IN ({_quoted(current)})", prefilter=True)
-        found = query.select(["row", score]).limit(limit * SPARE).to_list()
+        # twice as many, to make up for rows that are gone
+        found = query.select(["row", score]).limit(limit * 2).to_list()
         numbers = {entry["number"] for entry in current.values()}
         hits = [
             RowHit(each["row"], each[score]) for each in found if each["row"] // PLACES in numbers

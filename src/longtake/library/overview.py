@@ -34,12 +34,6 @@ RULE = EventPartition(max_blocks=12, min_seconds=10.0, min_share=1 / 20)
 """Finer than the blocks of A4VL: chapters of at least ten seconds, at most twelve."""
 LONGEST = 60
 """Letters of a title."""
-SHOWN_LINES = 12
-"""Lines of a chapter that a model reads."""
-SUMMARY_LINES = 3
-"""Lines of a summary that quotes the film."""
-LEAST_WORDS = 4
-"""A line of speech with fewer words says too little to stand for a chapter."""
 _KEY = "overview"
 
 
@@ -100,7 +94,7 @@ def quote(blocks: Sequence[Segment], lines: Sequence[Sequence[tuple[str, Line]]]
             best.append(line)
     # the most telling of the chapters' lines, in time order
     best.sort(key=lambda line: -_weight(line, counts))
-    quoted = sorted(best[:SUMMARY_LINES], key=lambda line: line.segment)
+    quoted = sorted(best[:3], key=lambda line: line.segment)
     summary = " … ".join(f"[{clock(line.segment.start)}] {line.text}" for line in quoted)
     return FilmOverview(tuple(chapters), summary, "film")
 
@@ -188,13 +182,14 @@ def _spread(part: Sequence[tuple[str, Line]]) -> str:
     if not part:
         return "nothing is said or shown"
     distinct = list(dict.fromkeys((source, line.text) for source, line in part))
-    chosen = np.unique(np.linspace(0, len(distinct) - 1, SHOWN_LINES).astype(int))
+    chosen = np.unique(np.linspace(0, len(distinct) - 1, 12).astype(int))
     return " | ".join(f"{distinct[n][0]}: {distinct[n][1]}" for n in chosen)
 
 
 def _telling(part: Sequence[tuple[str, Line]], counts: Counter[str]) -> Line | None:
     """The line with the rarest content, among those long enough to mean something."""
-    spoken = [line for source, line in part if len(line.text.split()) >= LEAST_WORDS]
+    # a line of speech with fewer words says too little to stand for a chapter
+    spoken = [line for source, line in part if len(line.text.split()) >= 4]
     lines = spoken or [line for _, line in part]
     return max(lines, key=lambda line: _weight(line, counts), default=None)
 
@@ -229,9 +224,7 @@ def overview_of(
 
 
 SHORTEST = 10.0
-"""YouTube ignores a list with a chapter shorter than this …"""
-FEWEST = 3
-"""… or with fewer chapters."""
+"""YouTube ignores a list with a chapter shorter than this."""
 
 
 def markdown(name: str, overview: FilmOverview) -> str:

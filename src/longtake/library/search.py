@@ -44,25 +44,14 @@ Lookup = Callable[[Collection[str]], Mapping[str, Entry]]
 """Gives the films with some fingerprints, as far as they are in the library."""
 KEEP = 100
 """Rows ranked per source."""
-READ = 150
-"""Best rows that are read at all; more if many films are asked for."""
 WEIGHED = 60
 """Best rows that are ranked by how much of the text a single sentence of theirs holds."""
-LOOKED_AT = 30
-"""Best rows whose lines are compared with the text, letter by letter."""
 SHARES = (1.0, 0.25, 0.1)
 """What a film's best moments count for its rank: evidence adds up, but three moments that fit a
 little must not outweigh one that fits well."""
 SHARP = 10
 """The constant of reciprocal rank fusion. With the usual 60, first place hardly counts for more
 than tenth."""
-STATED = 4.0
-"""Weight of the ranking by sentences, beside 1 for each source. Of 480 questions to 200 lab films,
-without their options, a search finds the right film first for 437 with weight 1, for 454 with 2 and
-for 462 with 4."""
-WHOLE = 1.0
-"""Weight of the ranking of films by what two of their sentences state together: without it, the
-right film is first for 458 of those questions."""
 SOURCES = {"said": "speech", "shown": "onscreen", "described": "described"}
 """Names of the sources of words in results."""
 
@@ -182,10 +171,11 @@ def search(
     rankings = {source: index.words(query.text, source, KEEP, among) for source in WORDED}
     for kind, vector in query.vectors.items():
         rankings[kind] = index.nearest(vector, kind, KEEP, among)
-    fused = _fuse(index, rankings, max(READ, 5 * films))
+    fused = _fuse(index, rankings, max(150, 5 * films))
     matcher = SentenceMatcher(query.text)
     _weigh_statements(fused, matcher)
-    for each in fused[:LOOKED_AT]:
+    # comparing lines letter by letter is slow, so only the best rows are compared
+    for each in fused[:30]:
         each.line = _occurrence(query.text, each)
         each.sure = each.line is not None
     _judge_pictures(fused, rankings.get("picture", []), query, images)
@@ -226,7 +216,10 @@ def _weigh_statements(fused: list[_Fused], matcher: SentenceMatcher) -> None:
     for each, statement, rank in zip(leading, statements, ranks, strict=True):
         each.statement = statement
         # by the share as well: in a small library, a row that holds one word may be second
-        each.score += STATED * statement.share / (SHARP + rank)
+        # weight of the ranking by sentences, beside 1 for each source. Of 480 questions to 200 lab
+        # films, without their options, a search finds the right film first for 437 with weight 1,
+        # for 454 with 2 and for 462 with 4
+        each.score += 4.0 * statement.share / (SHARP + rank)
     fused.sort(key=lambda each: -each.score)
 
 
@@ -282,7 +275,9 @@ def _grouped(fused: Sequence[_Fused], matcher: SentenceMatcher) -> list[_Film]:
         stated = matcher.together(each.statement for each, _ in found)
         films.append(_Film(name, score, runs, stated))
     for film, rank in zip(films, ranked([film.stated for film in films]), strict=True):
-        film.score += WHOLE * film.stated / (SHARP + rank)
+        # weight of the ranking of films by what two of their sentences state together: without it,
+        # the right film is first for 458 of those questions
+        film.score += film.stated / (SHARP + rank)
     return sorted(films, key=lambda film: (not film.runs[0][0][0].sure, -film.score))
 
 
@@ -337,8 +332,6 @@ def _best_line(stored: StoredRow, matcher: SentenceMatcher) -> tuple[Line | None
 
 PAIRS = 0.15
 """Weight of the pairs of neighbouring words; the words themselves have the rest."""
-PARTNERS = 8
-"""Best rows of a film of which any two are taken together."""
 _END = re.compile(r"(?<=[.!?])\s+")
 _SHARE = attrgetter("share")
 
@@ -369,7 +362,7 @@ class SentenceMatcher:
 
     def together(self, statements: Iterable[Statement]) -> float:
         """The largest share that two statements hold together."""
-        leading = sorted(statements, key=_SHARE, reverse=True)[:PARTNERS]
+        leading = sorted(statements, key=_SHARE, reverse=True)[:8]
         shares = [leading[0].share] if leading else [0.0]
         for one, other in combinations(leading, 2):
             words, pairs = one.words | other.words, one.pairs | other.pairs
@@ -394,18 +387,6 @@ def _base_forms(text: str) -> list[str]:
     return [lemma(word) for word in query_words(text)]
 
 
-NEAR = 6
-"""Bits of 64 by which two prints of one picture may differ."""
-SHARE = 0.6
-"""Share of a segment's pictures that must occur in the other one."""
-FEWEST = 3
-"""Pictures that must be comparable at all."""
-SAME_WORDS = 0.5
-"""Share of the words of the shorter text that must occur in the longer one."""
-COMPARED = 60
-"""Rows of a search that are compared with one another."""
-TELLING = 8
-"""Words from which equal texts alone make a copy, where there are no pictures to compare."""
 NO_PRINTS: Prints = np.zeros(0, np.uint64)
 
 
@@ -431,14 +412,17 @@ def same_pictures(one: Prints, other: Prints) -> bool | None:
 
     The clip may begin at another second of its segment, so every pair is compared.
     """
-    if min(len(one), len(other)) < FEWEST:
+    # two pictures may be alike by chance
+    if min(len(one), len(other)) < 3:
         return None
-    near = np.bitwise_count(one[:, None] ^ other[None, :]) <= NEAR
-    return bool(max(near.any(axis=1).mean(), near.any(axis=0).mean()) >= SHARE)
+    # two prints of one picture differ by a few of their 64 bits after compression
+    near = np.bitwise_count(one[:, None] ^ other[None, :]) <= 6
+    # the clip may be shifted against the segments, so not all pictures must occur
+    return bool(max(near.any(axis=1).mean(), near.any(axis=0).mean()) >= 0.6)
 
 
 def without_copies(
-    rows: Sequence[StoredRow], max_rows: int = COMPARED
+    rows: Sequence[StoredRow], max_rows: int = 60
 ) -> list[tuple[StoredRow, list[StoredRow]]]:
     """Rows, best first, each with those further down that are copies of it.
 
@@ -463,11 +447,12 @@ def _same(one: _Clip, other: _Clip) -> bool:
     if one.words:
         # words first: they rule out most pairs, and cost less than pictures
         shorter = min(len(one.words), len(other.words))
-        if len(one.words & other.words) < SAME_WORDS * shorter:
+        if len(one.words & other.words) < 0.5 * shorter:
             return False
     alike = same_pictures(one.prints, other.prints)
     if alike is None:
-        return len(one.words) >= TELLING and one.words == other.words
+        # words from which equal texts alone make a copy, where there are no pictures to compare
+        return len(one.words) >= 8 and one.words == other.words
     return alike
 
 

@@ -28,12 +28,6 @@ Prints = NDArray[np.uint64]
 
 SECONDS = 10.0
 """Length of a segment."""
-TAGS = 3
-"""Tags of a picture that are kept as words …"""
-LIKELY = 0.15
-"""… if they are at least this probable."""
-FLAT = 4.0
-"""Grey levels below which a picture is too even to be told from others."""
 WORDED = ("said", "shown", "described")
 """Sources of words, by the name of their column."""
 VERSION = "1"
@@ -161,8 +155,8 @@ def _distinct(lines: Iterable[Line]) -> list[Line]:
 
 def _tagged(film: Film, times: Sequence[float]) -> list[Line]:
     lines = []
-    for time, tags in zip(times, film.pictures.tags(times, TAGS), strict=True):
-        likely = [tag.name for tag in tags if tag.probability >= LIKELY]
+    for time, tags in zip(times, film.pictures.tags(times, 3), strict=True):
+        likely = [tag.name for tag in tags if tag.probability >= 0.15]
         lines += [Line(Segment(time, time), name) for name in likely]
     return lines
 
@@ -179,7 +173,8 @@ def prints_of(glimpses: NDArray[Any]) -> Prints:
     cells = grey.reshape(count, 9, height // 9, 8, width // 8).mean(axis=(2, 4))
     bits = (cells[:, 1:] < cells[:, :-1]).reshape(count, 64)
     prints = np.packbits(bits, axis=1).view(np.uint64).reshape(count)
-    even = cells.reshape(count, -1).std(axis=1) < FLAT
+    # a picture this even cannot be told from others
+    even = cells.reshape(count, -1).std(axis=1) < 4.0
     return np.where(even, np.uint64(0), prints)
 
 

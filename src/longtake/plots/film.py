@@ -78,15 +78,7 @@ def _thumbnail(axes: Any, block: Segment, frame: Frame, duration: float) -> None
     axes.add_artist(AnnotationBbox(picture, centre, xycoords=units, frameon=False))
 
 
-STRIPS = 6
-"""Maximum number of score strips; the latest ones are drawn."""
-COLUMNS = 1200
-"""Horizontal resolution of a strip."""
-
-
-def resample_scores(
-    strip: ScoresSet, duration: float, columns: int = COLUMNS
-) -> NDArray[np.float64]:
+def resample_scores(strip: ScoresSet, duration: float, columns: int = 1200) -> NDArray[np.float64]:
     """Scores resampled at equal steps of the film; NaN where nothing was scored.
 
     A segment without length extends to the start of the next one.
@@ -114,7 +106,8 @@ def draw_answer(
     check_plot_path(path)
     from matplotlib.figure import Figure
 
-    strips = [strip for strip in scores if strip.values][-STRIPS:]
+    # the latest ones, as many as can be read
+    strips = [strip for strip in scores if strip.values][-6:]
     figure = Figure(figsize=(12, 3.4 + 0.6 * len(strips)), layout="constrained")
     halves: Any = figure.subfigures(2, 1, height_ratios=[3, max(0.2, 0.6 * len(strips))])
     above, below = halves

@@ -23,15 +23,13 @@ from longtake.tracing.events import (
 )
 
 LEVELS = " ▁▂▃▄▅▆▇█"
-STRIP = 48
-"""Columns of a strip of scores."""
 WIDTH = 110
 """Columns after which a line is truncated."""
 MOST_TIMES = 8
 """Frame times listed in a line before the rest is only counted."""
 
 
-def strip(values: tuple[float, ...], columns: int = STRIP) -> str:
+def strip(values: tuple[float, ...], columns: int = 48) -> str:
     """Draw values over the film as one line of bars; the highest value is a full bar."""
     if not values:
         return ""

@@ -151,8 +151,6 @@ def scale_of(scores: NDArray[np.floating]) -> tuple[float, float] | None:
 
 
 CHECKPOINT = "checkpoint.pt"
-AGREE = 2e-3
-"""Maximum difference in recall between the exported network and the trained one."""
 
 
 @dataclass(frozen=True)
@@ -401,7 +399,7 @@ def _check_recall(
     if not progress.recalls:
         return
     difference = abs(written["1"] - progress.recalls[-1]["1"])
-    if difference > max(AGREE, 2 / tested):  # one near-tie may fall either way in a small test
+    if difference > max(2e-3, 2 / tested):  # one near-tie may fall either way in a small test
         problem = f"the written head does not score as trained ({written})"
         raise ModelError(str(folder), "refused", problem)
 

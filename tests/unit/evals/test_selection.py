@@ -149,7 +149,6 @@ def test_the_command_writes_a_team_that_ask_takes(run, library_file, tmp_path):
         (["nextqa"], "--data"),
         (["lab", "--of", "minute=3"], "did you mean 'minutes'"),
         (["lab", "--of", "minutes=x"], "invalid literal"),
-        (["lab", "--option", "x"], "brings its own"),
     ],
 )
 def test_mistakes(run, library_file, tmp_path, arguments, says):
