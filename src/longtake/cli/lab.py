@@ -34,7 +34,7 @@ from longtake.evals.benchmarks.lab import lab as lab_experiment
 from longtake.evals.experiment import ACUITIES, BASELINE, NOISES, MethodResult, SweepCell
 from longtake.evals.items import Benchmark
 from longtake.evals.runner import Solver
-from longtake.evals.runs import count_statuses, format_mean, list_errors
+from longtake.evals.runs import format_mean, list_errors
 from longtake.lab.film import check_folder, make_world, read_script, summary, write_world
 from longtake.lab.model import parse
 from longtake.lab.profile import CURRENT
@@ -203,7 +203,7 @@ def _show(measured: MethodResult) -> None:
     if measured.citations is not None:
         for name, value in measured.citations.figures().items():
             click.echo(f"  {name:<40}{value:.2f}")
-    ended = count_statuses(scored.rows)
+    ended = scored.counts
     for given in GIVEN:
         del ended[given]
     if ended:

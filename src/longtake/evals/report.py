@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,16 +16,7 @@ from longtake.evals.benchmarks import load
 from longtake.evals.items import Benchmark, LabelledQuestion
 from longtake.evals.presets import Published
 from longtake.evals.runner import Scored, score
-from longtake.evals.runs import (
-    RunFolder,
-    count_errors,
-    count_statuses,
-    format_mean,
-    list_errors,
-    mean_count,
-    mean_tokens,
-    mean_usage,
-)
+from longtake.evals.runs import ResultFigures, RunFolder, format_mean, list_errors
 from longtake.evals.scoring import Citations, Difference, Rate, accuracy, by_tag, paired
 from longtake.lab.profile import CURRENT
 from longtake.types import GIVEN
@@ -62,7 +52,7 @@ class CalibrationPoint:
 
 
 @dataclass(frozen=True)
-class RunReport:
+class RunReport(ResultFigures):
     """One run with its scores."""
 
     folder: Path
@@ -120,27 +110,9 @@ class RunReport:
         return scoring.measure_citations(scored.items, scored.rows, scored.right)
 
     @property
-    def counts(self) -> Counter[str]:
-        """How many questions ended in which status."""
-        return count_statuses(self.rows)
-
-    @property
     def ended(self) -> str:
-        """The same in words: ``3 abstained, 12 answered``."""
+        """How questions ended, in words: ``3 abstained, 12 answered``."""
         return ", ".join(f"{count} {status}" for status, count in sorted(self.counts.items()))
-
-    def mean(self, what: str) -> float:
-        """Mean of a usage figure per question, without those that ended in an error."""
-        return mean_usage(self.rows, what)
-
-    def count(self, what: str) -> float | None:
-        """Mean of ``seen`` (distinct frames, shown or read as captions) or ``rounds``."""
-        return mean_count(self.rows, what)
-
-    @property
-    def tokens(self) -> float:
-        """Mean tokens per question, in and out."""
-        return mean_tokens(self.rows)
 
     @property
     def cost(self) -> float | None:
@@ -153,11 +125,6 @@ class RunReport:
     def cost_text(self) -> str:
         """The cost as it is shown."""
         return "unknown" if self.cost is None else f"${self.cost:.4f}"
-
-    @property
-    def errors(self) -> Counter[str]:
-        """How many questions ended in which error."""
-        return count_errors(self.rows)
 
     @property
     def accuracy(self) -> str:

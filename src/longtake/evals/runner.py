@@ -10,7 +10,6 @@ import dataclasses
 import errno
 import hashlib
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -30,7 +29,7 @@ from longtake._util.process_pool import (
 from longtake.config import Settings
 from longtake.errors import LongtakeError
 from longtake.evals.items import Benchmark, BenchmarkQuestion, LabelledQuestion, VideoSource
-from longtake.evals.runs import RunFolder, count_errors, mean_count, mean_tokens, mean_usage
+from longtake.evals.runs import ResultFigures, RunFolder
 from longtake.evals.scoring import Rate, accuracy, sound
 from longtake.llm.catalog import ModelCatalog
 from longtake.methods.base import fields_of
@@ -196,7 +195,7 @@ PACE = ("concurrency", "timeout", "threads", "gpu_layers")
 
 
 @dataclass(frozen=True)
-class Scored:
+class Scored(ResultFigures):
     """Questions with labels, their results, and whether each is right."""
 
     items: Sequence[LabelledQuestion]
@@ -207,24 +206,6 @@ class Scored:
     def accuracy(self) -> Rate:
         """Share of right answers; abstentions and errors count as wrong."""
         return accuracy(self.right, [item.asked.video for item in self.items])
-
-    def mean(self, what: str) -> float:
-        """Mean of a usage figure per question, without those that ended in an error."""
-        return mean_usage(self.rows, what)
-
-    def count(self, what: str) -> float | None:
-        """Mean of ``seen`` (distinct frames, shown or read as captions) or ``rounds``."""
-        return mean_count(self.rows, what)
-
-    @property
-    def tokens(self) -> float:
-        """Mean tokens per question, in and out."""
-        return mean_tokens(self.rows)
-
-    @property
-    def errors(self) -> Counter[str]:
-        """How many questions ended in which error."""
-        return count_errors(self.rows)
 
     def by_question(self) -> dict[str, bool]:
         """Whether each question was answered right, by its id."""

@@ -139,36 +139,43 @@ def differences(before: Any, now: Any, path: str = "") -> list[str]:
     return [f"{path} was {json.dumps(before)}, is {json.dumps(now)}"]
 
 
-def mean_usage(rows: Sequence[Mapping[str, Any]], what: str) -> float:
-    """Mean of a usage figure per question, without those that ended in an error."""
-    values = [row["usage"][what] or 0.0 for row in rows if row["status"] != "error"]
-    return sum(values) / len(values) if values else 0.0
+class ResultFigures:
+    """What the results of a run amount to."""
 
+    rows: Sequence[Mapping[str, Any]]
 
-def mean_count(rows: Sequence[Mapping[str, Any]], what: str) -> float | None:
-    """Mean of ``seen`` or ``rounds`` per question; ``None`` for runs from before it was counted."""
-    values: list[float] = [row[what] for row in rows if what in row]
-    return sum(values) / len(values) if values else None
+    def mean(self, what: str) -> float:
+        """Mean of a usage figure per question, without those that ended in an error."""
+        values = [row["usage"][what] or 0.0 for row in self.rows if row["status"] != "error"]
+        return sum(values) / len(values) if values else 0.0
+
+    def count(self, what: str) -> float | None:
+        """Mean of ``seen`` (distinct frames, shown or read as captions) or ``rounds``.
+
+        ``None`` for runs from before it was counted.
+        """
+        values: list[float] = [row[what] for row in self.rows if what in row]
+        return sum(values) / len(values) if values else None
+
+    @property
+    def tokens(self) -> float:
+        """Mean tokens per question, in and out."""
+        return self.mean("tokens_in") + self.mean("tokens_out")
+
+    @property
+    def counts(self) -> Counter[str]:
+        """How many questions ended in which status."""
+        return Counter(row["status"] for row in self.rows)
+
+    @property
+    def errors(self) -> Counter[str]:
+        """How many questions ended in which error."""
+        return Counter(row["error"] for row in self.rows if row["status"] == "error")
 
 
 def format_mean(value: float | None) -> str:
     """A mean as tables show it."""
     return "–" if value is None else f"{value:.1f}"
-
-
-def mean_tokens(rows: Sequence[Mapping[str, Any]]) -> float:
-    """Mean tokens per question, in and out."""
-    return mean_usage(rows, "tokens_in") + mean_usage(rows, "tokens_out")
-
-
-def count_statuses(rows: Sequence[Mapping[str, Any]]) -> Counter[str]:
-    """How many questions ended in which status."""
-    return Counter(row["status"] for row in rows)
-
-
-def count_errors(rows: Sequence[Mapping[str, Any]]) -> Counter[str]:
-    """How many questions ended in which error."""
-    return Counter(row["error"] for row in rows if row["status"] == "error")
 
 
 def list_errors(errors: Counter[str], max_listed: int = 5) -> list[str]:
