@@ -59,8 +59,8 @@ class EchoChat:
 
     def complete(self, messages: Sequence[Message], options: Options) -> Reply:
         """Answer with the letter."""
-        told = messages[-1].text.strip().splitlines()
-        reason = next(line for line in told if line.startswith(("Choose", "The answer")))
+        lines = messages[-1].text.strip().splitlines()
+        reason = next(line for line in lines if line.startswith(("Choose", "The answer")))
         reply = json.dumps({"reason": reason, "choice": self._entry.letter})
-        usage = Usage(calls=1, tokens_in=len(told), tokens_out=1, cost=0.0)
+        usage = Usage(calls=1, tokens_in=len(lines), tokens_out=1, cost=0.0)
         return Reply(reply, usage=usage, model=request_hash(self._card, messages, options)[:8])
