@@ -24,8 +24,6 @@ Floats: TypeAlias = NDArray[np.float64]
 
 CHANNEL_WEIGHTS = (0.55, 0.35, 0.10)
 """Weights of hue, saturation and value in the colour novelty (α, β, γ)."""
-DIGITS = 10
-"""Decimals to which signals are rounded, so that ties do not depend on the order of summation."""
 
 
 def colour_histograms(pixels: Pixels, bins: int = 32) -> Floats:
@@ -176,8 +174,8 @@ def pool(times: Floats, values: Floats, width: float) -> tuple[Floats, Floats]:
 
 
 def rounded(values: Floats) -> Floats:
-    """Round a signal to :data:`DIGITS` decimals."""
-    return np.asarray(np.round(values, DIGITS))
+    """Round a signal, so that ties do not depend on the order of summation."""
+    return np.asarray(np.round(values, 10))
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,23 +13,16 @@ Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float32]
 Bools: TypeAlias = NDArray[np.bool_]
 
-CHANGE = 25.0
-"""Mean difference over large tiles (0 to 255) from which two moving pictures are distinct."""
-TILE_CHANGE = 90.0
-"""Difference of the most changed large tile from which two moving pictures are distinct."""
 CARD_CHANGE = 12.0
 """Difference of the most changed small tile from which two still pictures are distinct."""
 PRINT_CHANGE = 15.0
 """Mean difference of the most changed pixels of two still thumbnails from which they show different
 print. Cards of small print that follow each other differ by 17 and more, a moved pointer by 11, the
 same card by up to 3."""
-PRINT_PIXELS = 8
-"""Number of the most changed pixels: fewer than a short name in small print covers."""
 STILL = 5.0
 """Difference of the most changed small tile below which a picture stands still."""
 LONGEST = 10
 """Frames after which a run is looked at again: pans and rolling credits change without a cut."""
-_AT_ONCE = 256
 _ROWS, _COLUMNS = 9, 16  # small tiles; a large tile is 3 × 2 of them
 
 
@@ -44,11 +37,11 @@ def tile_colours(thumbnails: NDArray[np.uint8]) -> Floats:
         )
     high, wide = height // _ROWS, width // _COLUMNS
     tiles = np.empty((count, _ROWS, _COLUMNS, 3), np.float32)
-    # some at a time: as float numbers, the thumbnails of an hour take 100 MB
-    for start in range(0, count, _AT_ONCE):
-        some = thumbnails[start : start + _AT_ONCE, : high * _ROWS, : wide * _COLUMNS]
+    # 256 at a time: as float numbers, the thumbnails of an hour take 100 MB
+    for start in range(0, count, 256):
+        some = thumbnails[start : start + 256, : high * _ROWS, : wide * _COLUMNS]
         tiled = some.astype(np.float32).reshape(len(some), _ROWS, high, _COLUMNS, wide, 3)
-        tiles[start : start + _AT_ONCE] = tiled.mean(axis=(2, 4))
+        tiles[start : start + 256] = tiled.mean(axis=(2, 4))
     return tiles
 
 
@@ -58,7 +51,8 @@ def moving_distance(some: Floats, others: Floats) -> Floats:
     large = gap.reshape(*gap.shape[:-3], 3, 3, 8, 2, 3).mean(axis=(-4, -2))
     size = np.abs(large).mean(axis=-1)
     whole, largest = size.mean(axis=(-2, -1)), size.max(axis=(-2, -1))
-    return np.asarray(np.maximum(whole / CHANGE, largest / TILE_CHANGE), np.float32)
+    # of 255: a new shot changes the whole picture by this much, or one large tile far more
+    return np.asarray(np.maximum(whole / 25.0, largest / 90.0), np.float32)
 
 
 def still_distance(some: Floats, others: Floats) -> Floats:
@@ -70,7 +64,8 @@ def print_distance(some: NDArray[np.uint8], others: NDArray[np.uint8]) -> Floats
     """Return the mean difference of the most changed pixels of thumbnails, 0 to 255."""
     gap = np.abs(some.astype(np.int16) - others).mean(axis=-1, dtype=np.float32)
     flat = gap.reshape(*gap.shape[:-2], -1)
-    largest = np.partition(flat, -PRINT_PIXELS, axis=-1)[..., -PRINT_PIXELS:]
+    # eight pixels: fewer than a short name in small print covers
+    largest = np.partition(flat, -8, axis=-1)[..., -8:]
     return np.asarray(largest.mean(axis=-1), np.float32)
 
 
