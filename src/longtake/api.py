@@ -254,12 +254,12 @@ class OpenFilm:
         casting = casting.or_else(settings.answers.model)
         method = method or casting.default_method
         session = Session(settings, casting, seed, _path(prompts)).with_fields(method, fields)
-        asked = Question(question, tuple(options))
-        own = [*sinks, CallbackSink(on_event)] if on_event is not None else list(sinks)
+        wanted = Question(question, tuple(options))
+        all_sinks = [*sinks, CallbackSink(on_event)] if on_event is not None else list(sinks)
 
         def ask(passing: Sink) -> Result:
-            sinks = (*own, passing)
-            return session.ask(self.film, asked, method, sinks=sinks, pictures=pictures)
+            sinks = (*all_sinks, passing)
+            return session.ask(self.film, wanted, method, sinks=sinks, pictures=pictures)
 
         return stream(ask, stop=stop)
 

@@ -79,10 +79,12 @@ class Registry:
         try:
             target = getattr(import_module(module), attribute)
         except Exception as error:  # importing a module of another package can raise anything
-            told = str(error)
+            reason = str(error)
             if not isinstance(error, ImportError | AttributeError):
-                told = f"{type(error).__name__}: {error}"
-            raise ConfigError(f"{self.kind} {name!r} cannot be loaded: {told}", key=name) from error
+                reason = f"{type(error).__name__}: {error}"
+            raise ConfigError(
+                f"{self.kind} {name!r} cannot be loaded: {reason}", key=name
+            ) from error
         if fault := self._fault(target):
             raise ConfigError(f"{name} is not a {self.kind}: {fault}", key=name)
         return target

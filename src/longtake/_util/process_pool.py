@@ -1,4 +1,8 @@
-"""How many cores there are to work with."""
+"""Tasks in worker processes: a pool that survives the death of a worker, and services beside it.
+
+A :class:`WorkerPool` gives tasks to the workers of a :class:`WorkerBackend`; :class:`Processes` is
+the backend of this machine.
+"""
 
 from __future__ import annotations
 

@@ -30,9 +30,9 @@ def _installed(place: str) -> tuple[tuple[str, str], ...]:
         entries = [entry.name for entry in Path(place).iterdir()]
     except OSError:
         return ()  # a file, or a folder that is not there
-    found = []
+    packages = []
     for entry in entries:
         name, dash, version = entry.removesuffix(".dist-info").partition("-")
         if dash and entry.endswith(".dist-info"):
-            found.append((name.replace(".", "_").lower(), version))
-    return tuple(found)
+            packages.append((name.replace(".", "_").lower(), version))
+    return tuple(packages)

@@ -1,4 +1,4 @@
-"""What is noted while a task runs, such as that a file is damaged, reaches the user."""
+"""Where tasks run: processes of this machine, or actors of a Ray cluster (``--on``)."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Ray:
     def __init__(
         self, address: str = "", *, workers: int | None = None, cpus: float = 1.0, gpus: float = 0.0
     ) -> None:
-        self._most, self._shares = workers, {"CPU": cpus, "GPU": gpus}
+        self._max_workers, self._shares = workers, {"CPU": cpus, "GPU": gpus}
         self._own = not (address or os.environ.get("RAY_ADDRESS"))
         self._ray = _connected(address, own=self._own)
         retries = {"max_restarts": -1, "max_task_retries": RETRIES}
@@ -100,11 +100,13 @@ class Ray:
         if time.monotonic() - self._looked > LOOK:
             self._looked = time.monotonic()
             self._room = self._fitting()
-        return self._room if self._most is None else min(self._room, self._most)
+        return self._room if self._max_workers is None else min(self._room, self._max_workers)
 
     def _fitting(self) -> int:
-        has = self._ray.cluster_resources()
-        rooms = [int(has.get(name, 0) / share) for name, share in self._shares.items() if share]
+        resources = self._ray.cluster_resources()
+        rooms = [
+            int(resources.get(name, 0) / share) for name, share in self._shares.items() if share
+        ]
         fitting = min(rooms, default=1)
         if not self._own:
             # an actor that waits for a place is how an autoscaler learns that more is wanted
@@ -218,8 +220,8 @@ class _Actor:
     def ready(self, version: str) -> WorkerMessage:
         """Say who this is, if it runs the same code."""
         if version != __version__:
-            told = f"{worker_name()} has longtake {__version__}, and the driver has {version}"
-            raise LongtakeError(told)
+            reason = f"{worker_name()} has longtake {__version__}, and the driver has {version}"
+            raise LongtakeError(reason)
         return WorkerMessage("ready", worker_name())
 
     def step(self, number: int, task: WorkerTask[Any], done: int) -> WorkerMessage:

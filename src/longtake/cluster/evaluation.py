@@ -1,7 +1,8 @@
-"""Limits that hold for all workers together: calls at once per endpoint, and the run's cost limit.
+"""Questions of a benchmark on many workers, within limits that hold for all of them together.
 
-One :class:`Limits` object serves all workers, in a process of its own or as an actor. Workers wait
-for it in short calls, so that one that is cancelled or dies leaves no call behind.
+The limits are calls at once per endpoint, and the cost of the run. One :class:`Limits` object
+serves all workers, in a process of its own or as an actor. Workers wait for it in short calls, so
+that one that is cancelled or dies leaves no call behind.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ class MethodModel(llm.Model):  # type: ignore[misc]
         usage = result.usage
         response.set_usage(input=usage.tokens_in, output=usage.tokens_out)
         response.response_json = {"answer": asdict(result.answer), "usage": asdict(usage)}
-        yield asked.said(result.answer.choice, result.answer.text) or result.answer.reason
+        yield asked.reply_text(result.answer.choice, result.answer.text) or result.answer.reason
         if prompt.options.evidence:
             yield from _cited(result.answer)
 

@@ -63,8 +63,8 @@ def estimate(
 ) -> Estimate:
     """The upper bound for a method with the models of a run; ``check`` adds its verification."""
     chats = run.chats
-    most = bounds_of(method, duration, question)
-    if most is None:
+    bounds = bounds_of(method, duration, question)
+    if bounds is None:
         # models that are free stay free, however often they are called
         free = _cost(chats, 1, 1) == 0
         cost = 0.0 if free else None
@@ -72,16 +72,16 @@ def estimate(
     picture = max((chat.card.picture_tokens or PICTURE_TOKENS for chat in chats), default=0)
     # each call repeats the question and the form of the reply
     per_call = FORM_TOKENS + _beyond_words(question)
-    written = most.prompt_words * TOKENS_PER_WORD + most.calls * per_call
-    tokens_in = round(written + most.frames * (picture + TIME_TOKENS))
-    tokens_out = round(most.reply_words * TOKENS_PER_WORD)
-    calls, frames = most.calls, most.frames
+    written = bounds.prompt_words * TOKENS_PER_WORD + bounds.calls * per_call
+    tokens_in = round(written + bounds.frames * (picture + TIME_TOKENS))
+    tokens_out = round(bounds.reply_words * TOKENS_PER_WORD)
+    calls, frames = bounds.calls, bounds.frames
     if check:
         shown = max(LEAST_TOKENS, SHARE * (tokens_in + tokens_out)) + picture
-        asked = CHECK_WORDS * TOKENS_PER_WORD + words([show_question(question)]) * TOKENS_PER_WORD
+        prompt = CHECK_WORDS * TOKENS_PER_WORD + words([show_question(question)]) * TOKENS_PER_WORD
         calls += CHECK_CALLS
         frames += CHECK_CALLS * min(MOST, math.ceil(shown / max(1, picture)))
-        tokens_in += CHECK_CALLS * round(shown + asked + per_call + MOST * TIME_TOKENS)
+        tokens_in += CHECK_CALLS * round(shown + prompt + per_call + MOST * TIME_TOKENS)
         tokens_out += CHECK_CALLS * round(CHECK_WORDS * TOKENS_PER_WORD)
     cost = _cost(chats, tokens_in, tokens_out)
     return Estimate(
@@ -91,7 +91,7 @@ def estimate(
         tokens_in,
         tokens_out,
         cost,
-        most.steps + CHECK_CALLS * check,
+        bounds.steps + CHECK_CALLS * check,
         paid=cost is None or cost > 0,
         stages=method.odds(question) if isinstance(method, Composed) else (),
     )

@@ -1,4 +1,4 @@
-"""Follow-up questions: what was asked and answered before goes along with the next question.
+"""Earlier questions: what a follow-up question carries along, and the history that is kept.
 
 The text that is carried is plain, and whoever asks can see it, change it and drop it.
 """

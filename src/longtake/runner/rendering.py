@@ -111,18 +111,18 @@ def sureness(confidence: float | None, *, calibrated: bool = False) -> str:
     """``high (90%)``, with a word if nobody measured how often that is right; empty if unknown."""
     if confidence is None:
         return ""
-    word = next(word for least, word in WORDS if confidence >= least or least == 0.0)
+    word = next(word for minimum, word in WORDS if confidence >= minimum or minimum == 0.0)
     stated = "" if calibrated else ", not calibrated"
     return f"{word} ({confidence:.0%}{stated})"
 
 
-def _facts(told: RenderedAnswer) -> str:
-    used = told.usage
-    confidence = told.answer.confidence if told.answer else None
-    sure = sureness(confidence, calibrated=told.calibrated)
+def _facts(rendered: RenderedAnswer) -> str:
+    used = rendered.usage
+    confidence = rendered.answer.confidence if rendered.answer else None
+    sure = sureness(confidence, calibrated=rendered.calibrated)
     cost = "cost unknown" if used.cost is None else f"${used.cost:.4f}"
     spent = f"{used.frames} frames, {used.calls} calls, {cost}, {used.seconds:.1f} s"
-    parts = [told.film, told.method, f"confidence {sure}" if sure else "", spent]
+    parts = [rendered.film, rendered.method, f"confidence {sure}" if sure else "", spent]
     return " · ".join(part for part in parts if part)
 
 
@@ -140,29 +140,29 @@ figure{border-color:#363a3f}.meta{color:#b0b4ba}}
 """
 
 
-def as_html(told: RenderedAnswer, picture: Picture, link: Link | None = None) -> str:
+def as_html(rendered: RenderedAnswer, picture: Picture, link: Link | None = None) -> str:
     """One page with its pictures inside; whatever the film or a model said is text.
 
     Times are links if ``link`` is given.
     """
-    answer = told.answer
+    answer = rendered.answer
     cards = "".join(
-        _card(place, told, cited, picture, link)
+        _card(place, rendered, cited, picture, link)
         for place, cited in enumerate(answer.evidence if answer else ())
     )
     reason = f"<p>{_text(answer.reason)}</p>" if answer and answer.reason else ""
-    listed = zip(LETTERS, told.options, strict=False)
+    listed = zip(LETTERS, rendered.options, strict=False)
     options = "".join(f"<li>{letter}. {_text(option)}</li>" for letter, option in listed)
-    unseen = f'<p class="meta">Not looked at: {_text("; ".join(told.unseen))}</p>'
+    unseen = f'<p class="meta">Not looked at: {_text("; ".join(rendered.unseen))}</p>'
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8">'
         f'<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f"<title>{_text(told.question)}</title><style>{STYLE}</style></head><body>"
-        f"<h1>{_text(told.question)}</h1>"
+        f"<title>{_text(rendered.question)}</title><style>{STYLE}</style></head><body>"
+        f"<h1>{_text(rendered.question)}</h1>"
         + (f'<ul class="meta">{options}</ul>' if options else "")
         + f'<p class="answer">{_claimed(answer)}</p>{reason}'
-        f'<p class="meta">{_text(_facts(told))}</p>'
-        + (unseen if told.unseen else "")
+        f'<p class="meta">{_text(_facts(rendered))}</p>'
+        + (unseen if rendered.unseen else "")
         + f'<div class="cards">{cards}</div></body></html>'
     )
 
@@ -178,11 +178,11 @@ def _claimed(answer: Answer | None) -> str:
 
 
 def _card(
-    place: int, told: RenderedAnswer, cited: Evidence, picture: Picture, link: Link | None
+    place: int, rendered: RenderedAnswer, cited: Evidence, picture: Picture, link: Link | None
 ) -> str:
     number, words = place + 1, quoted(cited)
     quote = f"<br>“{_text(words)}”" if words else ""
-    shown = f"<strong>{_text(told.where(place, cited))}</strong>"
+    shown = f"<strong>{_text(rendered.where(place, cited))}</strong>"
     if link is not None:
         address = link(place, cited.segment.start)
         shown = f'<a href="{_text(address)}">{shown}</a>'
@@ -198,21 +198,21 @@ def _card(
     )
 
 
-def as_markdown(told: RenderedAnswer, link: Link) -> str:
+def as_markdown(rendered: RenderedAnswer, link: Link) -> str:
     """Markdown whose times are links."""
-    answer = told.answer
+    answer = rendered.answer
     answered = (with_footnotes(answer) if answer else "") or answer_text(answer)
-    lines = [f"## {_mark(told.question)}", "", f"**{_mark(answered)}**", ""]
+    lines = [f"## {_mark(rendered.question)}", "", f"**{_mark(answered)}**", ""]
     if answer and answer.reason:
         lines += [_mark(answer.reason), ""]
     for place, cited in enumerate(answer.evidence if answer else ()):
         words = quoted(cited)
         quote = f" “{_mark(words)}”" if words else ""
-        time = f"[{_mark(told.where(place, cited))}]({link(place, cited.segment.start)})"
+        time = f"[{_mark(rendered.where(place, cited))}]({link(place, cited.segment.start)})"
         lines.append(f"{place + 1}. {time} {_mark(kind_of(cited))}{quote}")
-    if told.unseen:
-        lines += ["", f"Not looked at: {_mark('; '.join(told.unseen))}"]
-    lines += ["", f"*{_mark(_facts(told))}*", ""]
+    if rendered.unseen:
+        lines += ["", f"Not looked at: {_mark('; '.join(rendered.unseen))}"]
+    lines += ["", f"*{_mark(_facts(rendered))}*", ""]
     return "\n".join(lines)
 
 

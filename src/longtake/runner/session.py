@@ -1,4 +1,8 @@
-"""Opens the store and films: all that a command needs if it asks no model."""
+"""A session: settings and models, ready to answer questions about films.
+
+:func:`open_film` and its neighbours open films without any model; :class:`Session` opens methods
+and models; :func:`solve` runs a method on one question.
+"""
 
 from __future__ import annotations
 
@@ -372,8 +376,8 @@ def solve(
             checked = Checked(answer, done=True, supports=len(answer.evidence))
         elif check:
             checked = check_answer(answer, footage, question, run)
-        found = signals(answer, checked, question, footage.duration)
-        return _weighed(name, with_option_text(checked.answer, question), found, rule)
+        measured = signals(answer, checked, question, footage.duration)
+        return _weighed(name, with_option_text(checked.answer, question), measured, rule)
 
     try:
         answer = run.on_time(work)
@@ -388,13 +392,13 @@ def solve(
 
 
 def _weighed(
-    name: str, answer: Answer, found: Mapping[str, float], rule: Calibration | None
+    name: str, answer: Answer, measured: Mapping[str, float], rule: Calibration | None
 ) -> Answer:
     """The checked answer; its confidence is a probability if there is a calibration for it."""
     if not is_given(answer):
         return answer
-    chance = None if rule is None else rule.confidence(name, found)
-    events.note(events.SIGNALS, **found)
+    chance = None if rule is None else rule.confidence(name, measured)
+    events.note(events.SIGNALS, **measured)
     if chance is None:
         return answer
     events.note("calibrated", stated=answer.confidence, probability=chance)

@@ -1,4 +1,4 @@
-"""The server as an ASGI application."""
+"""The server: its routes as one ASGI application, and the process that serves them."""
 
 from __future__ import annotations
 

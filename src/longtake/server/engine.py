@@ -1,7 +1,8 @@
-"""What a run does: answers a question or indexes a film, and says what it cost.
+"""The work of a run: answer a question or index a film, here or in a process of its own.
 
-The pool gives a :class:`Job` to a :class:`JobWorker`, in a thread of its own, or to the
-:class:`~longtake.server.engine.Engine`, which has a worker in another process.
+The pool of runs gives each :class:`Job` to a :class:`JobRunner`: a :class:`JobWorker` does it in
+the thread that asks, and an :class:`Engine` has a worker in another process do it, so that the
+server answers while films are decoded.
 """
 
 from __future__ import annotations
@@ -134,7 +135,9 @@ class JobWorker:
             return Outcome()
         # indexed here, with progress, rather than inside the first search of the method
         if isinstance(footage, Film) and job.ask.index_first:
-            footage.pictures.build(footage.pictures.layers(), _advancing(listener, "frames"))
+            footage.pictures.build(
+                footage.pictures.layers(), _progress_callback(listener, "frames")
+            )
         return self._answer(job, footage, listener, meter)
 
     def _answer(self, job: Job, footage: Footage, listener: JobListener, meter: Meter) -> Outcome:
@@ -161,7 +164,7 @@ class JobWorker:
     def _sinks(self, job: Job, listener: JobListener, meter: Meter) -> list[Sink]:
         # the trace comes first: a viewer who is told of an event must find it there
         trace = JsonlSink(self._journal.trace(job.id), pictures=False)
-        sinks: list[Sink] = [trace, PictureSink(self._journal), meter, _Telling(listener)]
+        sinks: list[Sink] = [trace, PictureSink(self._journal), meter, _ListenerSink(listener)]
         if self._otel is not None:
             sinks.append(self._otel())
         return sinks
@@ -175,7 +178,7 @@ def _otel_sinks(endpoint: str) -> Callable[[], Sink]:
     return lambda: OtelSink(tracer)
 
 
-class _Telling:
+class _ListenerSink:
     """A sink that says when an event was written."""
 
     def __init__(self, listener: JobListener) -> None:
@@ -192,17 +195,17 @@ class _Telling:
         """Do nothing."""
 
 
-def _advancing(listener: JobListener, part: str) -> Callable[[float], None]:
+def _progress_callback(listener: JobListener, part: str) -> Callable[[float], None]:
     """A callback for the progress of one part of the work."""
-    told = -1.0
+    reported = -1.0
 
     def advance(share: float) -> None:
-        nonlocal told
+        nonlocal reported
         # indexing calls this between batches, which is where it can be cancelled
         listener.stop.check()
-        # told for every percent, not for every frame
-        if share >= 1.0 or share - told >= 0.01:
-            told = share
+        # every percent is reported, not every frame
+        if share >= 1.0 or share - reported >= 0.01:
+            reported = share
             listener.advanced(part, round(share, 4))
 
     return advance
@@ -218,11 +221,10 @@ def open_session(options: ServeOptions, ask: Ask, budget: BudgetSettings) -> Ses
 
 def limits_of(options: ServeOptions, ask: Ask) -> BudgetSettings:
     """The limits of an ask; those of the server cannot be raised."""
-    own, server = ask.budget, options.settings.budget
     limits = {}
     for name in BudgetSettings.__dataclass_fields__:
-        given = [each for each in (getattr(own, name), getattr(server, name)) if each]
-        limits[name] = min(given, default=None)
+        both = (getattr(ask.budget, name), getattr(options.settings.budget, name))
+        limits[name] = min((limit for limit in both if limit is not None), default=None)
     return BudgetSettings(**limits)
 
 
@@ -237,7 +239,7 @@ def question_of(ask: Ask) -> Question:
 def _index(film: Film, listener: JobListener) -> None:
     """Do every part of indexing that is missing, cheapest first."""
     for task in tasks(film):
-        advance = _advancing(listener, task.name)
+        advance = _progress_callback(listener, task.name)
         if not task.done():
             advance(0.0)
             task.build(advance)

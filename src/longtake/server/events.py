@@ -1,4 +1,7 @@
-"""Wakes coroutines from threads."""
+"""The events of a run, read from its trace while it grows, and sent as Server-Sent Events.
+
+A run writes its trace in a thread; viewers are coroutines, which a :class:`ChangeNotifier` wakes.
+"""
 
 from __future__ import annotations
 
@@ -135,17 +138,17 @@ async def follow(
     try:
         while True:
             # asked before reading: what was written before the end is read after asking
-            heard, over = listen() if listen else None, ended()
+            change, over = listen() if listen else None, ended()
             batch = list(reader.lines())
             if batch or not reader.more:
                 yield batch
             if reader.more:
                 # let other viewers have their turn
                 await asyncio.sleep(0)
-            elif over or heard is None:
+            elif over or change is None:
                 return
             else:
-                await asyncio.wait([heard], timeout=HEARTBEAT)
+                await asyncio.wait([change], timeout=HEARTBEAT)
     finally:
         reader.close()
 

@@ -1,4 +1,7 @@
-"""Frames of a film as JPEG."""
+"""The films below the server's folders: found, named by an id, opened, deleted; and their frames.
+
+Only a path that lies in one of the folders with all links followed is ever opened.
+"""
 
 from __future__ import annotations
 
@@ -214,7 +217,7 @@ class ServedFilms:
             return self._listed
 
     def _scan(self) -> Iterator[tuple[str, tuple[Path, FilmFile]]]:
-        found = 0
+        count = 0
         for root in self.folders():
             origin: Origin = "upload" if root == self._uploads else "folder"
             for path in _files_below(root):
@@ -229,8 +232,8 @@ class ServedFilms:
                 except OSError:
                     continue  # removed meanwhile
                 yield file.id, (resolved, file)
-                found += 1
-                if found >= MOST:
+                count += 1
+                if count >= MOST:
                     return
 
 

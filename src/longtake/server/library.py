@@ -1,4 +1,7 @@
-"""The user's library, as far as a server may show it: films below its folders."""
+"""The user's library, as far as a server may show it: films below its folders.
+
+:class:`ServedLibrary` searches and asks them; :class:`Watcher` adds films as they appear.
+"""
 
 from __future__ import annotations
 
@@ -114,12 +117,12 @@ class ServedLibrary:
         shown = self.films(where)
         if not shown:
             raise ConfigError("the library knows none of these films yet; watch the folders first")
-        found = ask_library(
+        across = ask_library(
             self.library, session, question, method, among=shown, sinks=sinks, stop=stop
         )
-        evidence = tuple(cited.evidence for cited in found.cited)
-        result = Result(replace(found.answer, evidence=evidence), found.usage, method)
-        return result, LibraryResult(sources=_sources(found, shown), scope=_scope(found))
+        evidence = tuple(cited.evidence for cited in across.cited)
+        result = Result(replace(across.answer, evidence=evidence), across.usage, method)
+        return result, LibraryResult(sources=_sources(across, shown), scope=_scope(across))
 
 
 def _film(entry: Entry, identity: str) -> LibraryFilm:
@@ -133,17 +136,17 @@ def _film(entry: Entry, identity: str) -> LibraryFilm:
     )
 
 
-def _sources(found: LibraryAnswer, shown: dict[str, LibraryFilm]) -> tuple[CitedFilm, ...]:
-    films = [shown[cited.film.fingerprint] for cited in found.cited]
+def _sources(across: LibraryAnswer, shown: dict[str, LibraryFilm]) -> tuple[CitedFilm, ...]:
+    films = [shown[cited.film.fingerprint] for cited in across.cited]
     return tuple(CitedFilm(film=film.id, name=film.name) for film in films)
 
 
-def _scope(found: LibraryAnswer) -> Scope:
+def _scope(across: LibraryAnswer) -> Scope:
     return Scope(
-        searched=found.searched,
-        candidates=found.candidates,
-        looked_at=len(found.films),
-        every=found.every,
+        searched=across.searched,
+        candidates=across.candidates,
+        looked_at=len(across.films),
+        every=across.every,
     )
 
 

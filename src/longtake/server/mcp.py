@@ -1,4 +1,8 @@
-"""What the tools return; their fields are the output schemas that hosts see."""
+"""Films as tools and resources of the Model Context Protocol.
+
+The models at the top are what the tools return: their fields are the output schemas that hosts see.
+Asking and indexing take longer than a host waits for a call, so they return a handle to wait with.
+"""
 
 from __future__ import annotations
 
@@ -143,7 +147,7 @@ def spoken(lines: list[Line]) -> str:
 
 def run_progress(record: RunRecord, run: ServerRun | None, steps: int) -> RunProgress:
     """Where a run stands."""
-    found = RunProgress(
+    progress = RunProgress(
         handle=record.id,
         film=record.ask.film,
         film_name=record.film_name,
@@ -152,13 +156,13 @@ def run_progress(record: RunRecord, run: ServerRun | None, steps: int) -> RunPro
         error=record.error,
     )
     if run is not None:
-        found.position, found.progress = run.position, dict(run.progress)
+        progress.position, progress.progress = run.position, dict(run.progress)
     answer = record.answer
     if answer is not None:
-        found.answer, found.choice = answer.text, answer.choice
-        found.status, found.confidence = answer.status, answer.confidence
-        found.evidence, found.cost = _cited(answer), record.usage.cost
-    return found
+        progress.answer, progress.choice = answer.text, answer.choice
+        progress.status, progress.confidence = answer.status, answer.confidence
+        progress.evidence, progress.cost = _cited(answer), record.usage.cost
+    return progress
 
 
 def _cited(answer: Answer) -> list[CitationRecord]:
@@ -489,13 +493,13 @@ def _transcript(film: Film, start: float, end: float | None) -> Transcript:
 async def _wait(state: ServerState, handle: str, seconds: float, context: Context) -> RunProgress:
     until = time.monotonic() + min(seconds, LONGEST_WAIT)
     run = state.pool.get(handle)
-    told = -1
+    reported = -1
     while run is not None and not run.ended and time.monotonic() < until:
         steps = _steps(state, handle)
         # numbers must rise; a host that hears nothing may take the call for dead
-        if steps > told:
+        if steps > reported:
             await context.report_progress(steps, message=f"{run.record.state}: {steps} events")
-            told = steps
+            reported = steps
         await asyncio.sleep(min(0.5, max(0.0, until - time.monotonic())))
     return _standing(state, handle)
 

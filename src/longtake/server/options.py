@@ -1,4 +1,4 @@
-"""What ``longtake serve`` is started with."""
+"""What ``longtake serve`` is started with, and how it logs."""
 
 from __future__ import annotations
 

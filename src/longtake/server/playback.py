@@ -67,11 +67,11 @@ def plan(video: Video) -> Plan:
     playable = info.codec != "h264" or profile
     if info.codec in pictures and sound in sounds and on_time and playable and _is_webm(video):
         return Plan("direct", "")
-    heard = ", mp4a.40.2" if info.audio else ""
+    audio_codec = ", mp4a.40.2" if info.audio else ""
     if info.codec == "h264" and profile and table.timed:
-        return Plan("remux", f"avc1.{profile}{heard}")
+        return Plan("remux", f"avc1.{profile}{audio_codec}")
     # High profile at level 4.0, which covers what the encoder is asked for
-    return Plan("transcode", f"avc1.640028{heard}")
+    return Plan("transcode", f"avc1.640028{audio_codec}")
 
 
 def _is_webm(video: Video) -> bool:
@@ -259,8 +259,8 @@ class _SoundTrack:
 class PlaybackStreams:
     """At most one stream per viewer: a new one ends the one before."""
 
-    def __init__(self, most: int = 8) -> None:
-        self._most = most
+    def __init__(self, max_streams: int = 8) -> None:
+        self._max_streams = max_streams
         self._lock = threading.Lock()
         self._streams: dict[str, object] = {}
 
@@ -270,7 +270,7 @@ class PlaybackStreams:
         with self._lock:
             self._streams[viewer] = mine
             # the viewer who has waited longest makes room
-            while len(self._streams) > self._most:
+            while len(self._streams) > self._max_streams:
                 self._streams.pop(next(iter(self._streams)))
         try:
             for piece in playback:

@@ -1,4 +1,8 @@
-"""A handle on one run."""
+"""Runs that wait or are under way: a queue, the threads that work it off, and a handle on each run.
+
+How a run ended is in the :mod:`~longtake.server.journal`; what it does is in the
+:mod:`~longtake.server.engine`.
+"""
 
 from __future__ import annotations
 
@@ -103,9 +107,9 @@ class ServerRun:
     async def finished(self) -> None:
         """Wait for the end without blocking the loop."""
         while not self.ended:
-            heard = self._changes.listen()
+            change = self._changes.listen()
             if not self.ended:
-                await asyncio.wait([heard], timeout=events.HEARTBEAT)
+                await asyncio.wait([change], timeout=events.HEARTBEAT)
 
     def cancel(self) -> None:
         """End the run for everyone."""
@@ -282,8 +286,8 @@ class RunPool:
     def _check_models(self, ask: Ask) -> None:
         """Raise if an ask names a model elsewhere that the server does not list."""
         settings = self._options.settings
-        own = [read_role_assignment(text).model for text in self._options.models]
-        listed = {*settings.models, *own}
+        assigned = [read_role_assignment(text).model for text in self._options.models]
+        listed = {*settings.models, *assigned}
         for name in (read_role_assignment(text).model for text in ask.models):
             if "://" in name:
                 raise ConfigError(f"{name}: name a model of the server's catalogue, not an address")

@@ -1,4 +1,4 @@
-"""What the routes of one server share."""
+"""What the routes of one server share, and the lock on the folder where it is kept."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from longtake.video.video import probe
 DRAFT = ".arriving-"
 AT_ONCE = 1 << 22
 """Bytes of an upload that are collected before they are written."""
-MOST_HOPS = 5
+MAX_HOPS = 5
 """Redirects that a download follows."""
 _UNSAFE = re.compile(r"[^\w .()\[\]&+,'-]+")
 
@@ -37,8 +37,8 @@ _UNSAFE = re.compile(r"[^\w .()\[\]&+,'-]+")
 class TooLarge(MediaError):
     """More bytes than the server takes."""
 
-    def __init__(self, name: str, most: int) -> None:
-        super().__init__(name, "too_large", f"larger than {most:,} bytes (--max-upload)")
+    def __init__(self, name: str, max_bytes: int) -> None:
+        super().__init__(name, "too_large", f"larger than {max_bytes:,} bytes (--max-upload)")
 
 
 def remove_drafts(folder: Path) -> None:
@@ -64,13 +64,13 @@ class Uploads:
 
     def __init__(self, options: ServeOptions) -> None:
         self._folder, self._limits = options.uploads, options.settings.media
-        self._most, self._domains = options.max_upload, options.allow_url
+        self._max_bytes, self._domains = options.max_upload, options.allow_url
         remove_drafts(self._folder)
 
     async def upload(self, name: str, body: AsyncIterator[bytes], length: int | None) -> Path:
         """Store a film as it arrives; the loop waits for no disk."""
-        if length is not None and length > self._most:
-            raise TooLarge(name, self._most)
+        if length is not None and length > self._max_bytes:
+            raise TooLarge(name, self._max_bytes)
         with closing(self._draft(name)) as draft:
             pending = bytearray()
             async for chunk in body:
@@ -95,7 +95,7 @@ class Uploads:
             return draft.keep()
 
     def _draft(self, name: str) -> _Draft:
-        return _Draft(self._folder, safe_name(name), self._most, self._limits)
+        return _Draft(self._folder, safe_name(name), self._max_bytes, self._limits)
 
     def check_url(self, url: str) -> str:
         """The host of a URL; raises unless its domain was allowed."""
@@ -112,7 +112,7 @@ class Uploads:
 
     def _body(self, url: str) -> Iterator[bytes]:
         """The content of a URL; every hop is checked and connects to the address checked."""
-        for _ in range(MOST_HOPS):
+        for _ in range(MAX_HOPS):
             host = self.check_url(url)
             parts = urlsplit(url)
             port = parts.port or (443 if parts.scheme == "https" else 80)
@@ -139,10 +139,10 @@ class Uploads:
 def public_address(host: str, port: int) -> str:
     """An address of a host; raises if any of its addresses is not a public one."""
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:  # the latter for labels that are empty or too long
         raise ConfigError(f"{host}: cannot be found ({error})") from error
-    addresses = [ipaddress.ip_address(str(entry[4][0])) for entry in found]
+    addresses = [ipaddress.ip_address(str(entry[4][0])) for entry in entries]
     # all of them: a name with one private address is an attempt to reach this network
     if not addresses or not all(each.is_global and not each.is_multicast for each in addresses):
         raise ConfigError(f"{host}: leads to an address that is not public")
@@ -156,9 +156,9 @@ class _Draft:
     naming = threading.Lock()
     """Held while a name is chosen and taken: films of one name may arrive at the same time."""
 
-    def __init__(self, folder: Path, name: str, most: int, limits: MediaSettings) -> None:
+    def __init__(self, folder: Path, name: str, max_bytes: int, limits: MediaSettings) -> None:
         self.size = 0
-        self._folder, self._name, self._most, self._limits = folder, name, most, limits
+        self._folder, self._name, self._max_bytes, self._limits = folder, name, max_bytes, limits
         self._path = folder / f"{DRAFT}{secrets.token_hex(8)}{Path(name).suffix}"
         self._file = self._path.open("xb")
         self._path.chmod(0o600)
@@ -166,8 +166,8 @@ class _Draft:
     def write(self, data: bytes | bytearray) -> None:
         """Append some bytes, unless that makes the file too large."""
         self.size += len(data)
-        if self.size > self._most:
-            raise TooLarge(self._name, self._most)
+        if self.size > self._max_bytes:
+            raise TooLarge(self._name, self._max_bytes)
         self._file.write(data)
 
     def keep(self) -> Path:

@@ -115,7 +115,7 @@ def describe_model(name: str, created: int) -> dict[str, Any]:
 
 
 def _answer(head: Head, request: FilmRequest, answer: Answer) -> dict[str, Any]:
-    content = request.asked.said(answer.choice, answer.text)
+    content = request.asked.reply_text(answer.choice, answer.text)
     fields: dict[str, Any] = {"content": content, "annotations": citations(head, answer, content)}
     # an empty answer says why it is empty, where clients look for that
     if not content or answer.status not in (*GIVEN, "budget_spent"):
@@ -213,8 +213,8 @@ def describe(data: bytes) -> str:
     if kind == "tool_called":
         return f"{event['name']}: {_short(event['result'] or event['error'])}\n"
     if kind == "chat_called":
-        said = event["reply"] or event["error"]
-        return f"{event['prompt'] or event['model']}: {_short(said)}\n" if said else ""
+        text = event["reply"] or event["error"]
+        return f"{event['prompt'] or event['model']}: {_short(text)}\n" if text else ""
     if kind == "noted":
         return f"note: {event['label']}\n"
     return ""

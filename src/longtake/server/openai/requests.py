@@ -1,6 +1,6 @@
-"""Recognises multiple-choice questions in the prompts that harnesses write.
+"""Reads requests of OpenAI's protocol: the question, what it is about, and its limits.
 
-::
+Multiple-choice questions are recognised in the prompts that harnesses write::
 
     Select the best answer to the following question …    instruction, left out
     What is on the table?                                 the question
@@ -74,7 +74,7 @@ class ParsedQuestion:
         """``multiple choice`` or ``open-ended``."""
         return "multiple choice" if self.options else "open-ended"
 
-    def said(self, choice: str | None, text: str) -> str:
+    def reply_text(self, choice: str | None, text: str) -> str:
         """The answer as the client asked for it: the option's name, else its words."""
         if choice is None or not self.options:
             return text
@@ -195,7 +195,7 @@ def _inline(lines: Sequence[str]) -> _Block | None:
 
 PREFIX = "longtake/"
 """What the names of all our models begin with."""
-MOST_FRAMES = 4096
+MAX_FRAMES = 4096
 MAX_SECONDS = 1e7
 """Latest time of a picture, four months: what is computed per second stays small."""
 _FILM = re.compile(r'(?<!\w)film:(?:"([^"\n]+)"|(\S+?))(?=[.,;:!?)\]]*(?:\s|$))')
@@ -292,8 +292,8 @@ def read_request(body: Any, methods: Sequence[str], budget_header: str = "") -> 
     asked = read_question(text)
     if not asked.text:
         raise BadRequest("messages: the last user message asks nothing", key="messages")
-    own = _own(body.get("longtake"))
-    given = [limits, read_budget(budget_header), own.get("budget", {})]
+    extras = _extras(body.get("longtake"))
+    given = [limits, read_budget(budget_header), extras.get("budget", {})]
     return FilmRequest(
         model=model,
         method=method,
@@ -301,9 +301,9 @@ def read_request(body: Any, methods: Sequence[str], budget_header: str = "") -> 
         footage=_footage(messages, body, named),
         budget=_strictest(given),
         carried="\n".join(part for part in (carried, _material(asked)) if part),
-        models=tuple(own.get("models", ())),
+        models=tuple(extras.get("models", ())),
         seed=_seed(body.get("seed")),
-        fresh=bool(own.get("fresh")),
+        fresh=bool(extras.get("fresh")),
         stream=bool(body.get("stream")),
         usage_chunk=bool((body.get("stream_options") or {}).get("include_usage")),
     )
@@ -350,7 +350,7 @@ def _strictest(given: Sequence[Mapping[str, float]]) -> BudgetSettings:
     )
 
 
-def _own(extras: Any) -> dict[str, Any]:
+def _extras(extras: Any) -> dict[str, Any]:
     """Our own key of a request: ``models``, ``fresh`` and ``budget``."""
     if extras is None:
         return {}
@@ -361,7 +361,7 @@ def _own(extras: Any) -> dict[str, Any]:
             raise unknown("key", name, ["models", "fresh", "budget"], where="longtake")
     models = extras.get("models", [])
     if not isinstance(models, list) or not all(isinstance(name, str) for name in models):
-        raise BadRequest("longtake.llm: must be a list of names", key="longtake.llm")
+        raise BadRequest("longtake.models: must be a list of names", key="longtake.models")
     budget = extras.get("budget") or {}
     if not isinstance(budget, dict):
         raise BadRequest("longtake.budget: must be an object", key="longtake.budget")
@@ -524,8 +524,8 @@ def listed_frames(url: str) -> tuple[str, ...]:
     if not head.startswith("data:video/jpeg"):
         return ()
     pictures = data.split(",")
-    if len(pictures) > MOST_FRAMES:
-        raise BadRequest(f"video_url: more than {MOST_FRAMES} frames", key="messages")
+    if len(pictures) > MAX_FRAMES:
+        raise BadRequest(f"video_url: more than {MAX_FRAMES} frames", key="messages")
     return tuple(f"data:image/jpeg;base64,{picture}" for picture in pictures)
 
 

@@ -1,7 +1,8 @@
-"""Films and pictures that come with a question: found in the catalog, or stored by their content.
+"""The routes of OpenAI's protocol: every method is a model that answers questions about films.
 
-What is sent is kept in ``<data>/sent`` under the hash of its bytes, so that every question about it
-finds the same index. The oldest is removed when there is too much.
+A question names a film of the catalog, or brings a film or pictures along. What is sent is kept in
+``<data>/sent`` under the hash of its bytes, so that every question about it finds the same index.
+The oldest is removed when there is too much.
 """
 
 from __future__ import annotations
@@ -327,17 +328,17 @@ async def _stream(question: AskedRequest) -> AsyncIterator[bytes]:
     over = False
     try:
         yield replies.sse(replies.chunk(head, {"role": "assistant", "content": ""}))
-        said = time.monotonic()
+        last_sent = time.monotonic()
         async for batch in run.events():
             texts = [replies.describe(line.data) for line in batch]
             pieces = [replies.sse(replies.thought(head, text)) for text in texts if text]
             if pieces:
                 yield b"".join(pieces)
-            elif time.monotonic() - said >= PING:
+            elif time.monotonic() - last_sent >= PING:
                 yield b": ping\n\n"
             else:
                 continue
-            said = time.monotonic()
+            last_sent = time.monotonic()
         await run.finished()
         over = True
         for piece in await _ending(question):

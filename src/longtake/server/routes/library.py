@@ -89,19 +89,19 @@ def search(
     top: Annotated[int, Query(ge=1, le=50)] = 10,
 ) -> LibraryFound:
     """Moments in all films that fit a text; each can be played by its film's id and time."""
-    found, shown = state.library.search(q, where, top)
+    result, shown = state.library.search(q, where, top)
     hits = [
         LibraryHits(film=shown[each.entry.fingerprint], moments=list(each.moments))
-        for each in found.films
+        for each in result.films
     ]
-    return LibraryFound(searched=found.searched, films=hits)
+    return LibraryFound(searched=result.searched, films=hits)
 
 
 @router.post("/library/ask", status_code=202)
 def ask(wanted: QuestionFields, state: StateParam) -> RunHandle:
     """Ask all films; the answer's citations name their films in ``sources``."""
-    asked = Ask(film="", **{name: getattr(wanted, name) for name in QuestionFields.model_fields})
-    return handle(state.pool.start(asked, kind="library"))
+    fields = {name: getattr(wanted, name) for name in QuestionFields.model_fields}
+    return handle(state.pool.start(Ask(film="", **fields), kind="library"))
 
 
 def _state(state: ServerState) -> LibraryState:

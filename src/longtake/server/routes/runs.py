@@ -1,7 +1,8 @@
-"""The stream of a run's events, as viewers get it.
+"""Runs: start, compare, estimate, list, cancel, export, and watch their events.
 
-Viewers come in crowds: the tabs that reconnect after a restart do so within milliseconds. All of
-them are answered by one loop, so what counts is the work until the first event of the last one:
+The events are streamed. Viewers come in crowds: the tabs that reconnect after a restart do so
+within milliseconds. All of them are answered by one loop, so what counts is the work until the
+first event of the last one:
 
 - :class:`EventStreams` answers ordinary requests for events ahead of routing, validation and the
   layers around them, which cost more than the first event itself;
@@ -155,15 +156,15 @@ class EventStreams:
             return None
         run: ServerRun | None = self._state.pool.get(address[1])
         record = run.record if run is not None else self._state.journal.read(address[1])
-        wishes = _wishes(dict(parse_qsl(scope["query_string"].decode("latin-1"))))
-        if record is None or wishes is None:
+        parameters = _stream_parameters(dict(parse_qsl(scope["query_string"].decode("latin-1"))))
+        if record is None or parameters is None:
             return None
-        brief, after = wishes
+        brief, after = parameters
         after = resumed(after, Headers(scope=scope).get("last-event-id", ""))
         return EventStream(self._state, record, brief=brief, after=after)
 
 
-def _wishes(query: Mapping[str, str]) -> tuple[bool, int] | None:
+def _stream_parameters(query: Mapping[str, str]) -> tuple[bool, int] | None:
     """``brief`` and ``after`` as the page sends them; ``None`` if they need to be validated."""
     brief, after = query.get("brief", "0"), read_number(query.get("after", "0"))
     if not query.keys() <= {"brief", "after"} or brief not in ("0", "1") or after is None:
@@ -346,7 +347,7 @@ def export_answer(run: str, ending: str, state: StateParam, request: Request) ->
     record = state.record(run)
     if record.kind == "index":
         raise HTTPException(404, "only answers are exported")
-    told, home = _told(record), str(request.base_url).rstrip("/")
+    rendered, home = _rendered(record), str(request.base_url).rstrip("/")
 
     def link(place: int, time: float) -> str:
         return f"{home}/film/{quote(_film_of(record, place))}?t={time:.2f}"
@@ -359,9 +360,9 @@ def export_answer(run: str, ending: str, state: StateParam, request: Request) ->
         return jpeg_at(film, time, 480)
 
     if ending == "md":
-        text, kind = as_markdown(told, link), "text/markdown"
+        text, kind = as_markdown(rendered, link), "text/markdown"
     elif ending == "html":
-        text, kind = as_html(told, picture, link), "text/html"
+        text, kind = as_html(rendered, picture, link), "text/html"
     else:
         raise HTTPException(404, "only .html and .md")
     name = f"answer-{record.id}.{ending}"
@@ -375,7 +376,7 @@ def _film_of(record: RunRecord, place: int) -> str:
     return record.sources[place].film if record.sources else record.ask.film
 
 
-def _told(record: RunRecord) -> RenderedAnswer:
+def _rendered(record: RunRecord) -> RenderedAnswer:
     ask, scope, about = record.ask, record.scope, record.film_name
     if scope is not None:
         about = f"{scope.looked_at} of {scope.searched} films looked at"

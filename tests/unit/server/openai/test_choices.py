@@ -42,19 +42,19 @@ def test_question_and_options_are_found_exactly(prompt):
     assert asked.text == QUESTION
     assert asked.options == OPTIONS
     assert asked.labels == tuple("ABCD")
-    assert asked.said("C", "") == "C"
+    assert asked.reply_text("C", "") == "C"
     assert asked.form == "multiple choice"
 
 
 def test_options_without_names_are_answered_in_their_words():
     asked = read_question(f"{QUESTION}\nOptions:\n- a cup\n- a hat\n\nAnswer with a single word.")
     assert (asked.text, asked.options, asked.labels) == (QUESTION, ("a cup", "a hat"), ())
-    assert asked.said("B", "") == "a hat"
+    assert asked.reply_text("B", "") == "a hat"
 
 
 def test_numbered_options_are_answered_by_number():
     asked = read_question(f"{QUESTION}\n1. a cup\n2. a hat\n3. a coat")
-    assert asked.said("B", "") == "2"
+    assert asked.reply_text("B", "") == "2"
 
 
 def test_options_on_one_line():
@@ -85,7 +85,7 @@ def test_subtitles_that_a_prompt_brings_are_material():
 def test_anything_else_is_asked_as_it_stands(prompt):
     asked = read_question(prompt)
     assert (asked.text, asked.options) == (prompt, ())
-    assert asked.said(None, "a cup") == "a cup"
+    assert asked.reply_text(None, "a cup") == "a cup"
 
 
 def test_words_around_the_options_stay_part_of_the_question():
