@@ -98,7 +98,7 @@ def _hurried(options: AskOptions, film: Film, question: Question) -> AnsweredQue
     # an option chosen without a line that holds it is a guess
     if answered.result.answer.status != "answered" or not answered.result.answer.evidence:
         return None
-    say(f"'longtake index {film.path}' reads the rest, and the answer may get better")
+    say(f"'longtake index {film.path}' indexes the rest, which may improve the answer")
     return answered
 
 

@@ -53,7 +53,7 @@ def compare(
     """Compare several methods on one question.
 
     All methods use the same index, models and budget. Earlier replies are not reused, so that each
-    method shows what it costs. The estimate is shown first; on a terminal you are parsed before
+    method shows what it costs. The estimate is shown first; on a terminal you are asked before
     anything that costs money or may take more than ten minutes (--max-seconds limits each method).
 
     Exit code 0: a method answered; 3: none did, because the budget ran out or replies could not be

@@ -93,7 +93,7 @@ def described(found: Findings) -> list[tuple[str, str]]:
         *rows,
         ("built-in", f"{BUILT_IN}: {weights}"),
         ("GPU", found.gpu or "none"),
-        ("browser", found.browser or "none (the page of 'longtake serve' needs one)"),
+        ("browser", found.browser or "none (needed for 'longtake serve')"),
         ("player", found.player or f"none ({' or '.join(PLAYERS)} opens films at a citation)"),
         ("extras", ", ".join(found.extras) or "none"),
     ]
@@ -137,7 +137,7 @@ def advise(found: Findings) -> list[Advice]:
         why = "no language model is ready: questions cannot be answered yet"
         advice.append(Advice(why, f"longtake models pull {BUILT_IN}"))
     if "speech" not in found.extras:
-        why = "films without subtitles are not heard"
+        why = "speech of films without subtitles is not recognised"
         advice.append(Advice(why, 'pip install "longtake[speech]"'))
     if "serve" not in found.extras:
         advice.append(Advice("the page is not installed", 'pip install "longtake[serve]"'))

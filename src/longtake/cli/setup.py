@@ -40,7 +40,7 @@ HEAR_FROM = "is asked a few short questions now, two of them with a plain pictur
 
 @dataclass(frozen=True)
 class ModelChoice:
-    """Someone who could answer: all models of a server or vendor, or the built-in one."""
+    """A source of models: a server, a vendor, or the built-in one."""
 
     preset: Preset | None
     line: str
@@ -92,12 +92,12 @@ def _end(found: Findings, name: str, report: ProbeReport, file: Path, *, as_json
         emit_json({"found": plain_findings(found), **outcome, "config": str(file)})
         return
     show_report(report)
-    click.echo(visible(f"\n{file} now says that {name} answers. Try it:"))
+    click.echo(visible(f"\n{file} now names {name} as the model. Try it:"))
     click.echo('    longtake ask film.mp4 "What is this film about?"')
 
 
 def choices(found: Findings) -> list[ModelChoice]:
-    """Everyone who could answer here, those on this machine first."""
+    """The sources of models here, those on this machine first."""
     offered = []
     for server in found.servers:
         offered.append(ModelChoice(server, f"{server.label}, on this machine (port {server.port})"))
@@ -118,7 +118,7 @@ def _choose(found: Findings, *, yes: bool) -> str:
         return _model_of(free[0], yes=True)
     if len(offered) == 1:
         return _model_of(offered[0], yes=False)
-    click.echo("Who should answer?")
+    click.echo("Which model should answer?")
     for number, each in enumerate(offered, start=1):
         click.echo(f"  {number}  {each.line}")
     number = click.prompt("Number", type=click.IntRange(1, len(offered)), default=1)
@@ -167,7 +167,7 @@ def _try_out(name: str, settings: Settings, *, yes: bool, named: bool) -> ProbeR
 def _write(name: str, *, yes: bool) -> Path:
     file = config.user_config_file()
     if not yes:
-        click.confirm(f"Write to {file} that {name} answers?", abort=True, default=True)
+        click.confirm(f"Write {name} to {file} as the model?", abort=True, default=True)
     write_setting(file, "answers", "model", name)
     return file
 

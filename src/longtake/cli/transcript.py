@@ -55,7 +55,7 @@ def transcript(
         check_place(out, TRANSCRIPT, inputs=(path, film.subtitle_file))
     lines = spoken(film, parse_range(within) if within is not None else None)
     if not lines:
-        say(film.words.unheard or "nothing is said in this film, as far as can be heard")
+        say(film.words.unheard or "no speech was recognised in this film")
     text = written(lines, kind or _by_suffix(out))
     if out is not None:
         write_text(out, text)

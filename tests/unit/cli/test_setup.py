@@ -118,7 +118,7 @@ def test_where_there_is_one_choice_only_the_download_is_asked_for(run, types, tm
     types("n")
     code, out, _ = run("setup")
     assert code == 130
-    assert "Who should answer?" not in out
+    assert "Which model should answer?" not in out
     assert "download 1.1 GB?" in out
 
 
