@@ -120,7 +120,7 @@ class SharedGate(Gate):
             left = TURN if until is None else min(TURN, until - time.monotonic())
             if left <= 0:
                 return None
-            entered = self._shared.enter(self._worker, self._endpoint, self.most, left)
+            entered = self._shared.enter(self._worker, self._endpoint, self.max_limit, left)
             if entered is not None:
                 return entered
 

@@ -1,4 +1,8 @@
-"""A film's perception, describing frames to models that only read."""
+"""A film and everything that is computed from it once: the :class:`Film` that methods look at.
+
+The file also has the film's division into blocks, and the description of frames for models that
+only read.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +29,6 @@ from longtake.types import Frame, Line, Segment
 from longtake.video.packets import PacketTable
 from longtake.video.video import Video
 
-NEARBY = 5.0
-"""Speech within this many seconds of a frame is told with it."""
 TAGS = 3
 
 
@@ -58,13 +60,12 @@ class FilmFrameDescriber:
         if "onscreen" in channels:
             onscreen = tuple(line.text for line in film.words.onscreen_at(time))
         if "speech" in channels:
-            around = Segment(max(0.0, time - NEARBY), min(film.duration, time + NEARBY))
+            # speech within five seconds belongs to the frame
+            around = Segment(max(0.0, time - 5.0), min(film.duration, time + 5.0))
             speech = tuple(line.text for line in film.speech(around))
         return Description(tags, onscreen, speech)
 
 
-BATCH = 16
-"""Frames encoded at once, which bounds memory."""
 _MEASURED = ("times", "histograms", "sharpness", "motion", "embeddings")
 
 
@@ -92,14 +93,14 @@ def measured(film: Film, rule: EventPartition, advance: Advance = ignore) -> Sam
     return Samples(**{name: np.asarray(arrays[name], np.float64) for name in _MEASURED})
 
 
-def sample_times(table: PacketTable, most: int) -> NDArray[np.float64]:
-    """Evenly spaced times over a film: at most ``most`` and at most one per frame.
+def sample_times(table: PacketTable, max_frames: int) -> NDArray[np.float64]:
+    """Evenly spaced times over a film: at most ``max_frames`` and at most one per frame.
 
     A time moves to the nearest keyframe if that is within a quarter of a step, which saves decoding
     from the keyframe to the time. With keyframes at most half a step apart every time moves; in an
     hour-long film with a keyframe every ten seconds nine in ten do.
     """
-    count = min(most, len(table))
+    count = min(max_frames, len(table))
     wanted = np.linspace(table.times[0], table.times[-1], count)
     # hidden keyframes cannot be fetched, so no time may move to one
     keys = np.sort(table.pts[table.keys[table.shown[table.keys]]]) * table.tick
@@ -128,7 +129,8 @@ def _measure(film: Film, times: NDArray[np.float64], width: int, advance: Advanc
         motion.append(0.0 if previous is None else novelty.motion(grey, previous))
         previous = grey
         batch.append(frame)
-        if len(batch) == BATCH or number == len(times):
+        # a few frames at once, which bounds memory
+        if len(batch) == 16 or number == len(times):
             check_stop()
             embeddings.append(encoder.images(batch))
             batch = []

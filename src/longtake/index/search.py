@@ -83,8 +83,8 @@ def stretch_of(film: Film, within: Segment | None) -> Segment:
     if within is None:
         return Segment(0.0, film.duration)
     if within.start >= film.duration:
-        asked, end = f"{clock(within.start)}-{clock(within.end)}", clock(film.duration)
-        detail = f"{asked} is outside the film, which ends at {end}"
+        stretch, end = f"{clock(within.start)}-{clock(within.end)}", clock(film.duration)
+        detail = f"{stretch} is outside the film, which ends at {end}"
         raise MediaError(film.path, "out_of_range", detail)
     return Segment(within.start, min(within.end, film.duration))
 
@@ -146,8 +146,8 @@ def _fuse(found: dict[str, list[_Candidate]]) -> list[SearchHit]:
     for time, score, members in by_moment(times, apart=APART):
         parts = {}
         # sources that agree on a moment differ by up to ``APART`` in its exact time
-        for source, own_time in members.items():
-            parts[source] = next(hit for hit in found[source] if hit.time == own_time)
+        for source, found_at in members.items():
+            parts[source] = next(hit for hit in found[source] if hit.time == found_at)
         fused.append(_hit(time, score, parts))
     return fused
 

@@ -1,4 +1,4 @@
-"""A film's identity: its content, not its name or location."""
+"""The file that an index starts from: its fingerprint, its packet table and its folder."""
 
 from __future__ import annotations
 

@@ -44,9 +44,6 @@ Notes: TypeAlias = dict[str, Any]
 UNREADABLE = (ValueError, EOFError, KeyError, TypeError)
 """Errors raised by a damaged JSON or NumPy file, including an array that was cut off."""
 
-WAIT = 0.2
-"""Seconds between two looks at whether the work that waits for another process is still wanted."""
-
 
 @dataclass(frozen=True)
 class LayerKey:
@@ -181,7 +178,8 @@ class FilmFolder:
         while True:
             check_stop()
             try:
-                self._lock.acquire(timeout=WAIT)
+                # in short waits, so that cancelled work does not wait on
+                self._lock.acquire(timeout=0.2)
             except Timeout:
                 continue
             return

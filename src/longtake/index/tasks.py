@@ -1,4 +1,6 @@
-"""A first look at a long film that was never seen: what can be heard and read in a few seconds.
+"""What ``longtake index`` does, task by task, and a first look at a film that was never seen.
+
+The first look hears and reads what fits into a few seconds.
 
 ::
 
@@ -83,8 +85,6 @@ def _until(deadline: float, steps: Sequence[Callable[[], None]]) -> None:
         longest = max(longest, time.perf_counter() - began)
 
 
-TICK = 0.2
-"""Seconds between two looks at how far the speech is."""
 TASKS = ("subtitles", "frames", "speech", "onscreen")
 """Names of the tasks, cheapest first."""
 
@@ -271,7 +271,8 @@ def build_tasks(film: Film, parts: Sequence[IndexTask], show: Show) -> dict[str,
             with show(speech) as advance:
                 # most may be done already: what is shown is the share of the rest
                 before = shares[-1]
-                while not wait([recognition], TICK).done:
+                # often enough for a progress bar
+                while not wait([recognition], 0.2).done:
                     advance((shares[-1] - before) / max(1 - before, 1e-9))
             seconds[speech.name] = recognition.result()
     return seconds

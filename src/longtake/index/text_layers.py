@@ -1,4 +1,4 @@
-"""Subtitles as a layer of text: a given file, the one beside the film, or the film's own stream."""
+"""Text with times: subtitles, recognised speech and on-screen text, each stored as it is read."""
 
 from __future__ import annotations
 
@@ -279,10 +279,6 @@ class OnscreenLayer:
         return Segment(float(self._times[begin]), min(last, self._source.video.duration))
 
 
-SHORT = 120.0
-"""Seconds of a film that are recognised even in a hurry: the question names them."""
-
-
 class FilmWords:
     """Subtitles, recognised speech and on-screen text of one film."""
 
@@ -381,7 +377,8 @@ class FilmWords:
     def _skips(self, within: Segment | None) -> bool:
         """Whether a stretch is too long to be recognised in a hurry."""
         length = self._source.video.duration if within is None else within.duration
-        return self.hurried and length > SHORT
+        # two minutes are recognised even in a hurry: the question names them
+        return self.hurried and length > 120.0
 
     def _needs_no_listener(self) -> bool:
         return self.subtitles.key() is not None or not self._source.video.info.audio

@@ -20,8 +20,6 @@ from longtake.index.store import private_folder
 FILE = "words.db"
 LAYOUT = "3"
 """Of the tables below; what another version wrote is dropped."""
-MANY = 500
-"""Words that wait at most before they are written."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS forms (word TEXT PRIMARY KEY, form TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS rarities (word TEXT PRIMARY KEY, rarity REAL NOT NULL) WITHOUT ROWID;
@@ -61,7 +59,8 @@ class WordCache:
         """Remember; written when many are waiting, and at the end of the process."""
         self._forms |= forms
         self._rarities |= rarities
-        if len(self._forms) + len(self._rarities) >= MANY:
+        # not one by one: each write waits for the disk
+        if len(self._forms) + len(self._rarities) >= 500:
             self.save()
 
     def is_empty(self) -> bool:

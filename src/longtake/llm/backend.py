@@ -1,4 +1,8 @@
-"""What perception tells of a picture, for models that read instead of seeing."""
+"""What a backend is: a way to reach models, and what it is given to open one.
+
+Some backends serve models that read instead of seeing; :class:`FrameDescriber` tells them what
+perception recognises in a picture.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waiting that can be cancelled, on a clock that tests can control."""
+"""The budget of a question: reserved before a call, counted after it, on a clock tests control."""
 
 from __future__ import annotations
 
@@ -44,13 +44,6 @@ class RealClock:
 
 
 REAL = RealClock()
-
-
-SHORTEST_REPLY = 16
-"""Tokens; with room for fewer than these a call is not worth making."""
-
-WORDS_OF_FAILURE = 120
-"""Characters of why a try failed that are told with a spent budget."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +112,8 @@ class Ledger:
                     break
                 # not forever: the time limit must be noticed while waiting
                 self._changed.wait(0.1)
-            if room is not None and wanted < min(SHORTEST_REPLY, options.max_tokens):
+            # a shorter reply could say nothing
+            if room is not None and wanted < min(16, options.max_tokens):
                 raise self._short()
             cost = card.price.of(prompt, 0, wanted) if card.price else 0.0
             hold = Hold(1, frames, prompt + wanted, cost)
@@ -137,7 +131,8 @@ class Ledger:
 
     def again(self, used: Usage, why: str) -> None:
         """Count a try that failed; raises :class:`BudgetSpent` if there is none left."""
-        why = why[:WORDS_OF_FAILURE]
+        # one line of the reason is enough
+        why = why[:120]
         with self._changed:
             self.spent = self.spent + used
             limits, spent = self.limits, self.spent

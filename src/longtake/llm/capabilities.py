@@ -1,8 +1,9 @@
-"""Which models are small: they are asked less, in shorter prompts.
+"""What a model and its server support, learned once and remembered, and which models are small.
 
-A small model reads slowly on the machines it runs on, loses the thread in long prompts, and is
-always sure of itself. Methods have a preset ``small`` for such models, which is used unless another
-is named.
+Servers are asked for typed replies in the strictest way that they keep to
+(:data:`LADDER`). A small model reads slowly on the machines it runs on, loses the thread in long
+prompts, and is always sure of itself; methods have a preset ``small`` for such models, which is
+used unless another is named.
 """
 
 from __future__ import annotations
@@ -21,12 +22,8 @@ from filelock import FileLock
 from longtake.llm.chat import Card
 from longtake.tracing import events
 
-SMALL_BILLIONS = 4.0
-"""Models with at most so many parameters are small,"""
 SMALL_CONTEXT = 4096
-"""those with at most this context,"""
-SLOW_READING = 100.0
-"""and those that read fewer prompt tokens per second, where that was measured."""
+"""Models with at most this context are small."""
 _SIZE = re.compile(r"(?<![A-Za-z0-9.])(\d{1,4}(?:\.\d{1,2})?)\s?([bBmM])(?![A-Za-z0-9])")
 
 
@@ -36,13 +33,15 @@ def why_small(card: Card, *, reading: float | None = None, enforced: bool = True
     ``reading`` is its measured speed, ``enforced`` whether its server holds it to a form.
     """
     billions = parameters(card.model or card.name)
-    if billions is not None and billions <= SMALL_BILLIONS:
+    # up to 4 billion parameters, models lose the thread in long prompts
+    if billions is not None and billions <= 4.0:
         return f"{billions:g} billion parameters"
     # a large model that its server does not hold to a form needs twice the room for its replies
-    least = SMALL_CONTEXT if enforced else 2 * SMALL_CONTEXT
-    if card.context is not None and card.context <= least:
+    max_context = SMALL_CONTEXT if enforced else 2 * SMALL_CONTEXT
+    if card.context is not None and card.context <= max_context:
         return f"a context of {card.context} tokens"
-    if reading is not None and reading < SLOW_READING:
+    # at this measured speed a prompt of 6,000 tokens takes a minute
+    if reading is not None and reading < 100.0:
         return f"it reads {reading:g} tokens per second"
     return ""
 
@@ -153,8 +152,8 @@ class Capabilities:
             self._changed()
         if verdict != "enforced":
             label = "left_out" if verdict == "refused" else "not_enforced"
-            told = {"feature": rung, "next": self.rung, "why": why[:200]}
-            events.note(label, model=model, **told)
+            details = {"feature": rung, "next": self.rung, "why": why[:200]}
+            events.note(label, model=model, **details)
 
     def refuse(self, model: str, feature: str, why: str) -> None:
         """Leave a feature out from now on."""
@@ -224,12 +223,12 @@ def capabilities_of(chat: object) -> Capabilities | None:
 def card_with(card: Card, capabilities: Capabilities) -> Card:
     """A card with what the model's endpoint told."""
     known = capabilities.known
-    told = replace(card, context=card.context or known.context)
+    with_context = replace(card, context=card.context or known.context)
     # only a probe tries every way; what one question learned must not change the next one's method
     enforced = known.reading is None or capabilities.rung != "plain"
     return replace(
-        told,
-        small=why_small(told, reading=known.reading, enforced=enforced),
+        with_context,
+        small=why_small(with_context, reading=known.reading, enforced=enforced),
         vision=False if known.vision is False else card.vision,
         letters=known.letters is not False,
         by_field=capabilities.by_field,

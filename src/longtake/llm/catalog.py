@@ -1,4 +1,7 @@
-"""Weights that can be downloaded: where they are, and which hash they must have."""
+"""Models by name: entries, vendors' presets and URLs, opened with retries, limits and a cache.
+
+The file also lists the weights that can be downloaded, and the hash that each must have.
+"""
 
 from __future__ import annotations
 
@@ -206,11 +209,11 @@ class ModelCatalog:
         """
         try:
             needed = self.backend(name).needs(self.opening(name))
-            told_by = needed[0] if needed else name
+            model = needed[0] if needed else name
             # other backends may do anything when they are opened
-            if not isinstance(self.entry(told_by), LocalEntry | OpenAIEntry):
+            if not isinstance(self.entry(model), LocalEntry | OpenAIEntry):
                 return False
-            chat = self.bare(told_by)
+            chat = self.bare(model)
             if discover and isinstance(chat, HasCapabilities):
                 chat.discover()
             return bool(chat.card.small)

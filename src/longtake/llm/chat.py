@@ -1,4 +1,8 @@
-"""Pictures as they are sent."""
+"""Models as the rest of longtake sees them: messages, options, replies, cards and prices.
+
+:class:`Chat` is the protocol that every model and every layer around one follows. The file also has
+the hash of a request, which names it in caches and traces, and the estimate of its tokens.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +24,6 @@ if TYPE_CHECKING:
     from longtake.types import Pixels
 
 
-QUALITY = 85
-"""JPEG quality. More makes files larger; vision encoders see patches of 14 to 28 pixels and gain
-nothing."""
-
-
 def encode_jpeg(pixels: Pixels, max_pixels: int) -> bytes:
     """Encode RGB pixels as JPEG, scaled down (never up) to at most ``max_pixels``."""
     from PIL import Image as Picture  # late: most questions are asked in words
@@ -36,11 +35,9 @@ def encode_jpeg(pixels: Pixels, max_pixels: int) -> bytes:
         size = max(1, int(picture.width * scale)), max(1, int(picture.height * scale))
         picture = picture.resize(size, Picture.Resampling.LANCZOS, reducing_gap=2.0)
     out = io.BytesIO()
-    picture.save(out, "JPEG", quality=QUALITY)
+    # more makes files larger; vision encoders see patches of 14 to 28 pixels and gain nothing
+    picture.save(out, "JPEG", quality=85)
     return out.getvalue()
-
-
-MILLION = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +54,7 @@ class Price:
         # a server may report more cached tokens than prompt tokens
         fresh = max(0, tokens_in - tokens_cached)
         total = fresh * self.prompt + tokens_cached * self.cached + tokens_out * self.reply
-        return total / MILLION
+        return total / 1_000_000
 
 
 HERE = Price(0.0, 0.0, 0.0, source="runs on this machine")
@@ -360,10 +357,6 @@ def request_hash(card: Card, messages: Sequence[Message], options: Options) -> s
 
 CHARACTERS_PER_TOKEN = 3.0
 """For ASCII; English prose has about four, digits and code about three."""
-BYTES_PER_TOKEN = 2.0
-"""For other scripts, in UTF-8; measured tokenizers use two to four for Chinese or Russian."""
-PATCH = 28
-"""Side in pixels of the square that costs one token in the most expensive vision models."""
 PER_MESSAGE = 8
 """Tokens that a chat template adds to each turn."""
 
@@ -382,7 +375,8 @@ def estimate(text: str) -> int:
         return math.ceil(len(text) / CHARACTERS_PER_TOKEN)
     ascii_count = sum(map(str.isascii, text))
     other = len(text.encode("utf-8", "surrogatepass")) - ascii_count
-    return math.ceil(ascii_count / CHARACTERS_PER_TOKEN + other / BYTES_PER_TOKEN)
+    # tokenizers take two to four bytes of UTF-8 for Chinese or Russian
+    return math.ceil(ascii_count / CHARACTERS_PER_TOKEN + other / 2.0)
 
 
 def estimate_image(image: Image) -> int:
@@ -392,7 +386,8 @@ def estimate_image(image: Image) -> int:
     # from the frame's own size: encoding the picture would be slow
     height, width = (int(side) for side in image.frame.pixels.shape[:2])
     scale = min(1.0, math.sqrt(image.max_pixels / (height * width)))
-    return math.ceil(height * scale / PATCH) * math.ceil(width * scale / PATCH) + 2
+    # the most expensive vision models take one token for a square of 28 pixels
+    return math.ceil(height * scale / 28) * math.ceil(width * scale / 28) + 2
 
 
 def estimate_messages(messages: Sequence[Message]) -> int:

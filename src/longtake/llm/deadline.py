@@ -18,7 +18,7 @@ import httpcore
 
 from longtake._util.cancellation import stopping
 
-MOST_RAW = 65 * 1024 * 1024
+MAX_RAW = 65 * 1024 * 1024
 """Bytes that a server may send in one exchange, headers and all."""
 
 
@@ -46,7 +46,7 @@ class ExchangeWatch:
     def receives(self, data: bytes) -> bytes:
         """Count what was received; too much of it ends the exchange."""
         self._received += len(data)
-        if self._received > MOST_RAW:
+        if self._received > MAX_RAW:
             self.flooded = True
             self.end()
         return data

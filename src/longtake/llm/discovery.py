@@ -1,4 +1,4 @@
-"""Which API key belongs to which host."""
+"""Keys and model servers on this machine: which there are, and which key belongs to which host."""
 
 from __future__ import annotations
 
@@ -35,17 +35,14 @@ def bound_key(base_url: str, entries: Iterable[ModelEntry]) -> str:
     url = check_url(base_url, base_url, keyed=False)
     for entry in entries:
         if isinstance(entry, OpenAIEntry) and entry.api_key_env and entry.base_url:
-            own = check_url(entry.base_url, entry.base_url, keyed=False)
-            if (own.scheme, own.host, own.port) == (url.scheme, url.host, url.port):
+            other = check_url(entry.base_url, entry.base_url, keyed=False)
+            if (other.scheme, other.host, other.port) == (url.scheme, url.host, url.port):
                 return entry.api_key_env
     # on another port, or without encryption, it is not the vendor's own server
     is_vendor = url.scheme == "https" and url.port in (None, 443)
     return KEYS.get(url.host, "") if is_vendor else ""
 
 
-CONNECT_SECONDS = 0.2
-MOST_MODELS = 200
-"""Models of one server that are listed."""
 NO_CHAT = ("embed", "whisper", "tts", "audio", "image", "moderation", "realtime", "transcribe")
 """Parts of the names of models that answer no questions."""
 
@@ -78,7 +75,8 @@ def found_servers() -> list[Preset]:
 def is_listening(port: int) -> bool:
     """Whether anyone listens on a port of this machine; nothing is sent."""
     with socket.socket() as attempt:
-        attempt.settimeout(CONNECT_SECONDS)
+        # nothing on this machine takes longer to accept
+        attempt.settimeout(0.2)
         return attempt.connect_ex(("127.0.0.1", port)) == 0
 
 
@@ -96,7 +94,8 @@ def offered_models(preset: Preset) -> list[str]:
     if not isinstance(entries, list):
         raise ModelError(preset.label, "unreadable", f"{endpoint.host} lists no models")
     names = []
-    for entry in entries[:MOST_MODELS]:
+    # a list that is longer helps nobody to choose
+    for entry in entries[:200]:
         name = entry.get("id") if isinstance(entry, dict) else None
         if isinstance(name, str) and (full := _usable_name(preset, name)):
             names.append(full)

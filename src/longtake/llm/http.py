@@ -1,4 +1,8 @@
-"""Keeps a key out of everything that is written."""
+"""HTTP to model servers: one key, one host, bounded time and size.
+
+:class:`Endpoint` sends JSON to a server and reads JSON back. It follows no redirects, keeps the key
+out of everything that is written, and turns every failure into an error that says what to do.
+"""
 
 from __future__ import annotations
 
@@ -47,17 +51,13 @@ def redacted(data: Any, key: str) -> Any:
     return data
 
 
-MOST_BYTES = 64 * 1024 * 1024
+MAX_BYTES = 64 * 1024 * 1024
 """Maximum size of a response."""
 CONNECT_SECONDS = 10.0
 """Maximum time to connect, and to read a short status."""
-INFLATED = 1024 * 1024
-"""Bytes that are decompressed at once, so that a small body cannot become a huge one."""
 RETRYABLE = (408, 409, 425, 429)
 """Statuses below 500 after which another try may succeed."""
 DEFAULT_PORTS = {"http": 80, "https": 443}
-KEEP_ALIVE_SECONDS = 5.0
-"""How long an idle connection is kept for the next request."""
 TRANSPORT_ERRORS = (
     httpcore.TimeoutException,
     httpcore.NetworkError,
@@ -178,30 +178,33 @@ class Endpoint:
         """The error for a status: unavailable if another try may work, else with a remedy."""
         status = response.status
         # error bodies can be whole HTML pages
-        said = " ".join(self.hidden(_message(response.text)).split())[:300]
+        message = " ".join(self.hidden(_message(response.text)).split())[:300]
         if status in RETRYABLE or status >= 500:
             return Unavailable(
-                self.name, f"HTTP {status}: {said}", status=status, retry_after=response.retry_after
+                self.name,
+                f"HTTP {status}: {message}",
+                status=status,
+                retry_after=response.retry_after,
             )
-        lower = said.lower()
+        lower = message.lower()
         names_size = "length" in lower or "size" in lower or "exceed" in lower
         if status >= 400 and status not in (401, 403) and "context" in lower and names_size:
-            detail = f"the prompt is too long for the model ({said})"
+            detail = f"the prompt is too long for the model ({message})"
             return ModelError(self.name, "context", detail)
-        return ModelError(self.name, "refused", self._refusal(response, said))
+        return ModelError(self.name, "refused", self._refusal(response, message))
 
-    def _refusal(self, response: Response, said: str) -> str:
+    def _refusal(self, response: Response, message: str) -> str:
         status = response.status
         if status in (401, 403):
             remedy = "set api_key_env in the model's entry"
             if self.key_env:
                 remedy = f"check the key in ${self.key_env}"
-            return f"{self.host} refused the key; {remedy} (HTTP {status}: {said})"
+            return f"{self.host} refused the key; {remedy} (HTTP {status}: {message})"
         if 300 <= status < 400:
             return f"{self.host} redirects to {response.location}; set base_url to that address"
         if status == 404:
-            return f"{self.host} has no such model or path; check model and base_url ({said})"
-        return f"HTTP {status}: {said}"
+            return f"{self.host} has no such model or path; check model and base_url ({message})"
+        return f"HTTP {status}: {message}"
 
     def close(self) -> None:
         """Close the connections."""
@@ -217,7 +220,7 @@ class Endpoint:
                 proxy=_proxy(self.url),
                 max_connections=None,
                 max_keepalive_connections=self._connections,
-                keepalive_expiry=KEEP_ALIVE_SECONDS,
+                keepalive_expiry=5.0,
                 network_backend=WatchedBackend(),
             )
         return self._made
@@ -289,7 +292,7 @@ class Endpoint:
         body = bytearray()
         for chunk in self._decompressed(response, encoding.strip().lower()):
             body += chunk
-            if len(body) > MOST_BYTES:
+            if len(body) > MAX_BYTES:
                 raise self._too_large()
             # there may be thousands of tiny chunks in what was already received
             if watch.ended:
@@ -309,13 +312,14 @@ class Endpoint:
         try:
             for chunk in response.iter_stream():
                 while chunk:
-                    yield inflater.decompress(chunk, INFLATED)
+                    # a mebibyte at once, so that a small body cannot become a huge one
+                    yield inflater.decompress(chunk, 1024 * 1024)
                     chunk = inflater.unconsumed_tail
         except zlib.error as error:
             raise Unavailable(self.name, "the reply's compression is damaged") from error
 
     def _too_large(self) -> ModelError:
-        return ModelError(self.name, "refused", f"the reply is larger than {MOST_BYTES} bytes")
+        return ModelError(self.name, "refused", f"the reply is larger than {MAX_BYTES} bytes")
 
     def _late(self, limit: float, hurried: bool) -> Unavailable:
         detail = f"{self.host} gave no reply in {limit:.0f} s"

@@ -4,7 +4,7 @@
 
     Traced      emits an event for each call
     Budgeted    reserves the maximum a call can use, and refuses calls that do not fit
-    Cached      returns the stored reply to the same request  (cache.py)
+    Cached      returns the stored reply to the same request
     Retrying    repeats calls that failed for a reason that may pass
     Limited     holds back calls beyond what the endpoint accepts
     Plugin      turns the errors of another package's backend into ours
@@ -48,8 +48,6 @@ from longtake.llm.chat import (
 from longtake.tracing import events
 from longtake.types import Usage
 
-WAIT = 0.1
-"""Seconds between two looks at whether a call that waits for a place is still wanted."""
 EVERY_OPTION = 26
 """Permutations: as many as there are options, of which there are never more than letters."""
 
@@ -263,8 +261,8 @@ class Gate:
     """How many calls an endpoint accepts at once: halved on overload, slowly raised again."""
 
     def __init__(self, limit: int, *, raise_after: int = 16) -> None:
-        self.most = max(1, limit)
-        self.limit = self.most
+        self.max_limit = max(1, limit)
+        self.limit = self.max_limit
         self.inside = 0
         self._raise_after = raise_after
         self._successes = 0
@@ -281,7 +279,7 @@ class Gate:
                 left = until - time.monotonic()
                 if left <= 0:
                     return None
-                self._free.wait(min(left, WAIT))
+                self._free.wait(min(left, 0.1))
             self.inside += 1
             return self._overloads
 
@@ -295,7 +293,7 @@ class Gate:
                 self._overloads += 1
                 self._successes = 0
             # one success says little; a row of them says that the overload is over
-            elif worked and self.limit < self.most:
+            elif worked and self.limit < self.max_limit:
                 self._successes += 1
                 if self._successes >= self._raise_after:
                     self.limit, self._successes = self.limit + 1, 0

@@ -1,4 +1,8 @@
-"""What a server's complaint is about."""
+"""The OpenAI chat-completions protocol: requests, replies, and what servers complain about.
+
+Servers differ in what they accept, so a request leaves out what a server refused before, and a
+reply is checked before it is believed.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +64,7 @@ _BLIND = re.compile(
     rf"|(?:not|n't)\s{_TAKING}[^.]{{0,60}}{_SEEING}|unsupported[^.]{{0,40}}{_SEEING}",
     re.IGNORECASE,
 )
-_MOST_IMAGES = re.compile(
+_IMAGE_LIMIT = re.compile(
     r"""(?:at\ most|maximum(?:\ of)?|up\ to|no\ more\ than|limit(?:\ of|\ is)?|max(?:imum)?)
         \D{0,20}(\d{1,4})\s+(?:image|picture)s?
       | (?:image|picture)s?\b.{0,60}?(?:at\ most|maximum|limit|up\ to|exceed)\D{0,30}(\d{1,4})\b
@@ -76,7 +80,7 @@ def is_loading(status: int, text: str) -> bool:
 
 def max_images(text: str) -> int | None:
     """How many pictures a request may hold, where a complaint says so."""
-    match = _MOST_IMAGES.search(text)
+    match = _IMAGE_LIMIT.search(text)
     return int(match.group(1) or match.group(2)) if match else None
 
 
@@ -132,8 +136,6 @@ def _positive(value: Any) -> int | None:
 REPLY_TOOL = "reply"
 """The tool whose arguments are the reply, where a form is asked for by a tool call."""
 _LABEL = re.compile(r"\s*\[[\d:.]+\]\s*")
-TOP_LOGPROBS = 20
-"""Most tokens whose probability OpenAI and vLLM tell."""
 
 
 def wire_body(
@@ -146,11 +148,11 @@ def wire_body(
     """The body of a request, without anything that the server refused before."""
     refused = capabilities.has_refused
     # newer OpenAI models refuse max_tokens and take the same number under another name
-    most = "max_completion_tokens" if refused("max_tokens") else "max_tokens"
+    limit_field = "max_completion_tokens" if refused("max_tokens") else "max_tokens"
     body: dict[str, Any] = {
         "model": model,
         "messages": [wire_message(message) for message in messages],
-        most: options.max_tokens,
+        limit_field: options.max_tokens,
     }
     if not refused("temperature"):
         body["temperature"] = options.temperature
@@ -159,7 +161,8 @@ def wire_body(
     if options.stop and not refused("stop"):
         body["stop"] = list(options.stop)
     if options.letters and not refused("logprobs"):
-        body |= {"logprobs": True, "top_logprobs": TOP_LOGPROBS}
+        # OpenAI and vLLM tell the probability of 20 tokens at most
+        body |= {"logprobs": True, "top_logprobs": 20}
     if options.tools:
         body["tools"] = [_wire_tool(tool) for tool in options.tools]
     if options.schema is not None:
@@ -197,13 +200,13 @@ def _form(rung: Rung, schema: Mapping[str, Any], max_tokens: int, bounds: bool) 
     return {"tools": [{"type": "function", "function": function}], "tool_choice": chosen}
 
 
-def thin(messages: Sequence[Message], most: int) -> list[Message]:
-    """The messages with at most ``most`` pictures, evenly chosen, without the labels of the others.
+def thin(messages: Sequence[Message], limit: int) -> list[Message]:
+    """The messages with at most ``limit`` pictures, evenly chosen; the others lose their labels.
 
     A label is the text right before a picture, such as ``[00:01:10]``.
     """
     shown = list(images(messages))
-    kept = {id(shown[index]) for index in sampling.uniform(len(shown), most)}
+    kept = {id(shown[index]) for index in sampling.uniform(len(shown), limit)}
     thinned = []
     for message in messages:
         parts: list[Part] = []
@@ -263,8 +266,6 @@ LIKELY = 0.2
 Models that think first give letters next to nothing; tiny ones that might also begin with "The"
 give them 0.4.
 """
-MOST_TOKENS = 10**9
-"""A count above this is an error of the server, not a count."""
 
 
 def read_reply(
@@ -314,8 +315,8 @@ def _odds(logprobs: Any, letters: Sequence[str]) -> dict[str, float]:
 
 def _first_token(logprobs: Any) -> list[tuple[str, float]]:
     """The likeliest first tokens, in either of the two shapes that servers use."""
-    told = logprobs if isinstance(logprobs, dict) else {}
-    content, older = told.get("content"), told.get("top_logprobs")
+    fields = logprobs if isinstance(logprobs, dict) else {}
+    content, older = fields.get("content"), fields.get("top_logprobs")
     pairs: list[tuple[Any, Any]] = []
     if isinstance(content, list) and content and isinstance(content[0], dict):
         for each in content[0].get("top_logprobs") or []:
@@ -362,25 +363,29 @@ def _tool_calls(calls: Any) -> tuple[ToolCall, ...]:
 def _count(value: Any) -> int | None:
     """A number of tokens as a server reports it; ``None`` if it cannot be one."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not 0 <= value <= MOST_TOKENS:  # false for NaN too
+    # more than 10**9 tokens is an error of the server, not a count; false for NaN too
+    if not is_number or not 0 <= value <= 10**9:
         return None
     return int(value)
 
 
-def _usage(card: Card, usage: Any, messages: Sequence[Message], said: str, seconds: float) -> Usage:
+def _usage(card: Card, usage: Any, messages: Sequence[Message], text: str, seconds: float) -> Usage:
     """What the call used; estimated if the server does not say, because it was not free."""
     frames = sum(1 for _ in images(messages))
-    told = usage if isinstance(usage, dict) else {}
-    tokens_in, tokens_out = _count(told.get("prompt_tokens")), _count(told.get("completion_tokens"))
+    reported = usage if isinstance(usage, dict) else {}
+    tokens_in, tokens_out = (
+        _count(reported.get("prompt_tokens")),
+        _count(reported.get("completion_tokens")),
+    )
     cached = 0
     if tokens_in is not None:
-        details = told.get("prompt_tokens_details")
+        details = reported.get("prompt_tokens_details")
         if isinstance(details, dict):
             cached = min(tokens_in, _count(details.get("cached_tokens")) or 0)
         # a reply that says something was not written in no tokens
-        tokens_out = tokens_out or (estimate(said) if said else 0)
+        tokens_out = tokens_out or (estimate(text) if text else 0)
     else:
-        guess = estimated_usage(card, messages, said, seconds)
+        guess = estimated_usage(card, messages, text, seconds)
         tokens_in, tokens_out = guess.tokens_in, guess.tokens_out
         events.note("usage_estimated", model=card.name, tokens_in=tokens_in, tokens_out=tokens_out)
         return guess
@@ -388,9 +393,9 @@ def _usage(card: Card, usage: Any, messages: Sequence[Message], said: str, secon
     return Usage(1, tokens_in, cached, tokens_out, frames, round(seconds, 4), cost)
 
 
-def estimated_usage(card: Card, messages: Sequence[Message], said: str, seconds: float) -> Usage:
+def estimated_usage(card: Card, messages: Sequence[Message], text: str, seconds: float) -> Usage:
     """What a call used, by our own count of its words and pictures."""
     frames = sum(1 for _ in images(messages))
-    tokens_in, tokens_out = estimate_messages(messages), estimate(said)
+    tokens_in, tokens_out = estimate_messages(messages), estimate(text)
     cost = None if card.price is None else card.price.of(tokens_in, 0, tokens_out)
     return Usage(1, tokens_in, 0, tokens_out, frames, round(seconds, 4), cost)

@@ -1,7 +1,7 @@
-"""Whether a model prefers a letter, whatever the letter stands for.
+"""``longtake models probe``: a few questions that show what a model and its server can do.
 
-The questions have no answer, and every option stands at every letter once: a model without a
-preference gives each letter a quarter.
+The bias for a letter is measured on questions that have no answer, with every option at every
+letter once: a model without a preference gives each letter a quarter.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ def _preferred(chat: Chat, question: Question) -> dict[str, float]:
     lines = [
         f"{letter}. {option}" for letter, option in zip(LETTERS, question.options, strict=False)
     ]
-    asked = "\n".join([question.text, *lines, "Choose one. Reply with the letter only."])
+    prompt = "\n".join([question.text, *lines, "Choose one. Reply with the letter only."])
     wanted = tuple(question.letters) if chat.card.letters else ()
     tokens = 1 if wanted else 64
-    reply = chat.complete([say("user", asked)], Options(max_tokens=tokens, letters=wanted))
+    reply = chat.complete([say("user", prompt)], Options(max_tokens=tokens, letters=wanted))
     if reply.odds:
         total = sum(reply.odds.values())
         return {letter: odds / total for letter, odds in reply.odds.items()}
@@ -75,10 +75,6 @@ SCHEMA = {
     "required": ["animal"],
     "additionalProperties": False,
 }
-READ_WORDS = 100
-"""Words in the prompt that the reading speed is measured on."""
-WRITTEN_TOKENS = 32
-"""Tokens in the reply that the writing speed is measured on."""
 
 
 @runtime_checkable
@@ -175,19 +171,19 @@ def _described(report: ProbeReport, chat: Chat, capabilities: Capabilities | Non
 
 
 def _offers_letters(chat: Chat, capabilities: Capabilities) -> bool | None:
-    asked = "Which is an animal?\nA. a stone\nB. a horse\nReply with the letter only."
-    chat.complete([say("user", asked)], Options(max_tokens=1, letters=("A", "B")))
+    prompt = "Which is an animal?\nA. a stone\nB. a horse\nReply with the letter only."
+    chat.complete([say("user", prompt)], Options(max_tokens=1, letters=("A", "B")))
     return capabilities.known.letters
 
 
 def _speeds(chat: Chat) -> tuple[float | None, float | None]:
     """Prompt and reply tokens per second; a new prompt each time, so that no cache has read it."""
-    unread = f"{time.time()} " + " ".join(f"word{number}" for number in range(READ_WORDS))
+    unread = f"{time.time()} " + " ".join(f"word{number}" for number in range(100))
     began = time.monotonic()
     read = chat.complete([say("user", unread)], Options(max_tokens=1)).usage.tokens_in
     middle = time.monotonic()
     counting = "Count from 1 to 50, separated by commas."
-    written = chat.complete([say("user", counting)], Options(max_tokens=WRITTEN_TOKENS)).usage
+    written = chat.complete([say("user", counting)], Options(max_tokens=32)).usage
     ended = time.monotonic()
     return _rate(read, middle - began), _rate(written.tokens_out, ended - middle)
 
@@ -215,10 +211,10 @@ def _sees(chat: Chat) -> bool | None:
         message: Message = say("user", picture, question)
         try:
             # enough for models that think before they reply
-            said = chat.complete([message], Options(max_tokens=512)).text.lower()
+            answer_text = chat.complete([message], Options(max_tokens=512)).text.lower()
         except ModelError:
             return False
-        if colour not in said:
+        if colour not in answer_text:
             return False
     return True
 

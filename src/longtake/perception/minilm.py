@@ -1,4 +1,4 @@
-"""A clip's score from the vectors of its frames."""
+"""MiniLM, the built-in sentence encoder, and the score of a clip by the mean of its frames."""
 
 from __future__ import annotations
 
@@ -37,7 +37,6 @@ MODEL_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6
 LONGEST = 256
 FEW = 24
 """Texts up to which the network is not optimised first."""
-_BATCH = 16
 
 
 def bert_tokenizer() -> Any:
@@ -105,7 +104,7 @@ class MiniLM:
         # padding costs as much as words, so texts of similar length share a batch
         order = sorted(range(len(pieces)), key=lambda number: len(pieces[number]))
         parts = []
-        for some in batches(order, _BATCH):
+        for some in batches(order, 16):
             parts.append(_encode(session, [pieces[number] for number in some]))
         sorted_rows = stack(parts, self.dim)
         rows = np.empty_like(sorted_rows)

@@ -31,8 +31,6 @@ COPY = 640
 SMALL = 30
 """Height of a box in pixels of the frame below which the whole frame is searched. Boxes found in
 the copy are generous: letters of 8 to 16 pixels have boxes of 21 to 30."""
-FEW = 3
-"""Low boxes that are read at once to see whether there is small print."""
 SHORT_LINE = 320 / 48
 """Length of a line, in multiples of its height, to which the recogniser pads shorter ones."""
 AT_ONCE = 6 * SHORT_LINE
@@ -51,7 +49,7 @@ BLACK = 32
 """Brightness (0 to 255) up to which pixels count as black; compression leaves up to 20."""
 MARGIN = 16
 """Pixels around what is not black that are searched as well: text at an edge needs some room."""
-LEAST = 64
+MIN_SIDE = 64
 """Pixels that are searched at least in both directions."""
 WHOLE = 736
 """Pixels of a frame's shorter side in a search at full size, to which smaller frames are enlarged
@@ -116,7 +114,8 @@ class RapidReader:
     def _small_print(self, picture: Any, corners: Sequence[Any]) -> bool:
         """Whether a low box holds text; most that do not are textures."""
         low = [each for each in corners if _rise(each, picture.shape[0]) < SMALL]
-        for some in batches(low, FEW):
+        # a few at once: the first that is legible settles it
+        for some in batches(low, 3):
             read = self._recognise(picture, some)
             self._last = [*self._last, *read]
             if any(each.score >= self._score and each.text.strip() for each in read):
@@ -230,10 +229,10 @@ def _lit(picture: Any) -> tuple[slice, slice] | None:
     return _widened(rows, len(bright)), _widened(columns, bright.shape[1])
 
 
-def _widened(lit: Any, most: int) -> slice:
+def _widened(lit: Any, size: int) -> slice:
     begin, end = int(lit[0]) - MARGIN, int(lit[-1]) + 1 + MARGIN
-    short = max(0, LEAST - (end - begin))
-    return slice(max(0, begin - short // 2), min(most, end + short - short // 2))
+    short = max(0, MIN_SIDE - (end - begin))
+    return slice(max(0, begin - short // 2), min(size, end + short - short // 2))
 
 
 @dataclass(frozen=True)

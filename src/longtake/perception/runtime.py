@@ -1,4 +1,4 @@
-"""Rounds the subnormal weights of a network to zero.
+"""Runs ONNX models: sessions, batches, and networks without subnormal weights.
 
 Training with weight decay leaves weights that are not zero but below 1.2e-38, the smallest normal
 float. They change no result, yet a processor computes with them a hundred times slower: 255,000

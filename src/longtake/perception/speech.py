@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 RATE = 16_000
-LEAST = -0.5
+MIN_CERTAINTY = -0.5
 """Mean log-probability below which a stretch does not count as English (measured; see above)."""
 PIECE = 60.0
 """Maximum seconds given to the voice detector at once; cuts are made where it is quietest."""
@@ -45,7 +45,7 @@ _SPACE = "\u2581"  # what its vocabulary has for a space
 
 
 @dataclass(frozen=True)
-class _Said:
+class _Spoken:
     segment: Segment
     text: str
     certainty: float
@@ -56,15 +56,17 @@ class _Said:
 class MoonshineListener:
     """The built-in listener."""
 
-    def __init__(self, *, compute: Compute | None = None, least: float = LEAST) -> None:
+    def __init__(
+        self, *, compute: Compute | None = None, min_certainty: float = MIN_CERTAINTY
+    ) -> None:
         try:
             version = version_of("moonshine-voice")
         except ModuleNotFoundError as error:
             raise MissingExtra("speech", "speech recognition") from error
-        self._least = least
+        self._min_certainty = min_certainty
         self._compute = compute or Compute()
         self._lock = threading.Lock()  # models are loaded once, however many threads ask
-        self.key = f"moonshine-tiny-en-{version}:{least}:ended"
+        self.key = f"moonshine-tiny-en-{version}:{min_certainty}:ended"
 
     @cached_property
     def _loaded(self) -> tuple[Path, Recogniser]:
@@ -88,32 +90,32 @@ class MoonshineListener:
         samples = np.ascontiguousarray(samples, np.float32)
         if samples.ndim != 1:
             raise ValueError(f"samples must be one channel, not an array of shape {samples.shape}")
-        said: list[_Said] = []
+        spoken: list[_Spoken] = []
         for offset, piece in pieces(samples):
             check_stop()
-            said += self._transcribe(piece, start + offset / RATE)
+            spoken += self._transcribe(piece, start + offset / RATE)
         lines: list[Line] = []
         unsupported: list[UnsupportedSpeech] = []
-        for stretch in stretches(said):
+        for stretch in stretches(spoken):
             certainty = _certainty(stretch)
-            if certainty < self._least:
+            if certainty < self._min_certainty:
                 span = Segment(stretch[0].segment.start, max(line.segment.end for line in stretch))
-                why = f"certainty {certainty:.2f} per token, {self._least:.2f} needed"
+                why = f"certainty {certainty:.2f} per token, {self._min_certainty:.2f} needed"
                 unsupported.append(UnsupportedSpeech(span, f"not understood as English ({why})"))
             else:
                 lines.extend(Line(line.segment, line.text) for line in stretch)
         return Heard(tuple(lines), tuple(unsupported))
 
-    def _transcribe(self, piece: Samples, start: float) -> list[_Said]:
+    def _transcribe(self, piece: Samples, start: float) -> list[_Spoken]:
         with self._lock:
             folder, recogniser = self._loaded
-        said = []
+        spoken = []
         for begin, end in voiced(folder, piece):
             check_stop()
             text, certainty, tokens = recogniser.decode(piece[int(begin * RATE) : int(end * RATE)])
             if text:
-                said.append(_Said(Segment(start + begin, start + end), text, certainty, tokens))
-        return said
+                spoken.append(_Spoken(Segment(start + begin, start + end), text, certainty, tokens))
+        return spoken
 
 
 def voiced(folder: Path, samples: Samples) -> list[tuple[float, float]]:
@@ -214,7 +216,7 @@ def vocabulary(stored: bytes) -> list[bytes]:
     return tokens
 
 
-def _certainty(stretch: Sequence[_Said]) -> float:
+def _certainty(stretch: Sequence[_Spoken]) -> float:
     """Mean log-probability per token over several lines; 0 if there are no tokens to judge by."""
     tokens = sum(line.tokens for line in stretch)
     total = sum(line.certainty * line.tokens for line in stretch)
@@ -242,10 +244,10 @@ def pieces(samples: Samples, longest: float = PIECE) -> list[tuple[int, Samples]
     return cut_off
 
 
-def stretches(said: Sequence[_Said], longest: float = STRETCH) -> list[list[_Said]]:
+def stretches(spoken: Sequence[_Spoken], longest: float = STRETCH) -> list[list[_Spoken]]:
     """Consecutive lines in groups of at most ``longest`` seconds; a single line may be longer."""
-    groups: list[list[_Said]] = []
-    for line in said:
+    groups: list[list[_Spoken]] = []
+    for line in spoken:
         if groups and line.segment.end - groups[-1][0].segment.start <= longest:
             groups[-1].append(line)
         else:

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from longtake.perception.encoders import EncoderSetup
     from longtake.perception.protocols import Array
 
-BATCH = 64
-"""Pictures per run on a GPU."""
 ALIGNED = 128
 """A width of which a GPU's matrix units take whole tiles."""
 _FILTERS = {2: "bilinear", 3: "bicubic"}
@@ -51,7 +49,7 @@ class TorchImageEncoder:
         if self.device == "cuda":
             align_hidden_layers(self._model)
         compute = compute or Compute()
-        self._batch = compute.batch or (BATCH if self.device == "cuda" else 4)
+        self._batch = compute.batch or (64 if self.device == "cuda" else 4)
         self._compiled = compute.compiled
         network = _network(self._model)
         self._network = torch.compile(network) if self._compiled else network

@@ -1,9 +1,9 @@
-"""Just enough of the ONNX file format to write a feed-forward network.
+"""Weights in files: reads PyTorch's without PyTorch, writes networks as ONNX without ``onnx``.
 
 An ONNX file is one protocol-buffers message. Writing one needs only two kinds of field, a number
 and a length-delimited byte string, which is a page of code; the ``onnx`` package would add 40 MB to
 every installation. Field numbers are those of ``onnx.proto`` (ONNX IR version 8); tests check the
-result with ``onnx.checker``.
+result with ``onnx.checker``. PyTorch's files are pickles, of which only plain tensors are allowed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Writes films for the laboratory, the demo and the tests."""
+"""Writes films: clips of a film for citations, and whole films for the laboratory and the tests."""
 
 from __future__ import annotations
 
@@ -124,8 +124,6 @@ def _mux_sound(
 
 
 QUALITY = {"preset": "veryfast", "crf": "20"}
-LEAST = 0.1
-"""Shortest clip in seconds; a shorter stretch is a moment, and a player would show nothing."""
 
 
 def cut(video: Video, stretch: Segment, path: Path, *, width: int | None = None) -> Segment:
@@ -134,9 +132,10 @@ def cut(video: Video, stretch: Segment, path: Path, *, width: int | None = None)
     The stretch is cut to the film's end; pictures are at most ``width`` pixels wide.
     """
     if not stretch.start < video.duration:  # NaN fails too
-        asked, last = clock(stretch.start), clock(video.duration)
-        raise MediaError(video.path, "out_of_range", f"{asked} is outside the film (0 to {last})")
-    end = min(max(stretch.end, stretch.start + LEAST), video.duration)
+        start, last = clock(stretch.start), clock(video.duration)
+        raise MediaError(video.path, "out_of_range", f"{start} is outside the film (0 to {last})")
+    # a shorter stretch is a moment, and a player would show nothing
+    end = min(max(stretch.end, stretch.start + 0.1), video.duration)
     written = Segment(stretch.start, end)
     sound = _sound(video, written)
     # the frame on screen at the start belongs to the clip, although it appeared earlier; of frames
@@ -165,16 +164,16 @@ def clip_bytes(video: Video, stretch: Segment, *, width: int | None = None) -> b
 
 def write_subtitles(lines: Sequence[Line], stretch: Segment, path: Path) -> int:
     """Write what is said in a stretch as SRT, timed from its start; return the number of lines."""
-    said: list[TimedText] = []
+    timed: list[TimedText] = []
     for line in lines:
         start = max(line.segment.start, stretch.start) - stretch.start
         end = min(line.segment.end, stretch.end) - stretch.start
         if end > start:
-            said.append((start, end, " ".join(line.text.split())))
-    if said:
+            timed.append((start, end, " ".join(line.text.split())))
+    if timed:
         with replacing(path) as draft:
-            draft.write_text(srt(said), encoding="utf-8")
-    return len(said)
+            draft.write_text(srt(timed), encoding="utf-8")
+    return len(timed)
 
 
 def _even(video: Video, times: Sequence[float], width: int | None) -> Iterator[Pixels]:

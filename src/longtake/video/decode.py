@@ -1,4 +1,4 @@
-"""Converts decoded frames to arrays, and arrays to files."""
+"""Decodes frames: a reader per thread, workers in parallel, pixels as they are displayed."""
 
 from __future__ import annotations
 
@@ -72,8 +72,6 @@ READ_THROUGH = 300
 """Number of packets that is cheaper to read than to seek over."""
 SKIPPING = frozenset({"h264", "hevc", "mpeg1video", "mpeg2video", "mpeg4"})
 """Decoders that respect ``skip_frame`` per packet; others read it once, when opened."""
-REORDER = 16
-"""Maximum number of frames that a codec stores ahead of the next one to show."""
 
 
 class VideoReader:
@@ -133,7 +131,7 @@ class VideoReader:
     def _read(self, run: DecodeRun) -> Iterator[tuple[int, Packet | None]]:
         """Yield the packets of a run with their positions, then ``None`` to drain the decoder."""
         # if positions only count shown frames, the packet of frame n may be stored after the nth
-        last = run.last if self._table.timed else run.last + REORDER
+        last = run.last if self._table.timed else run.last + 16
         for packet in readable_packets(self._packets):
             check_stop()
             position, self._next = self._next, self._next + 1
@@ -216,8 +214,6 @@ def decode_packet(context: VideoCodecContext, packet: Packet | None) -> list[Vid
 Picture: TypeAlias = tuple[int, Pixels]
 """A position in the packet table, and its pixels."""
 
-MANY = 64
-"""Frames from which a GPU is used: opening its decoders costs more than a few frames do."""
 PENDING_BYTES = 24 * 2**20
 """Decoded pixels of one worker that may wait for the consumer."""
 
@@ -252,7 +248,8 @@ def fetch(
 ) -> Iterator[Picture]:
     """Yield positions and their pixels, by time; frames that cannot be decoded are left out."""
     positions = list(positions)
-    gpu = len(positions) >= MANY and nvdec.on_gpu(limits)
+    # opening the decoders of a GPU costs more than a few frames do
+    gpu = len(positions) >= 64 and nvdec.on_gpu(limits)
     cores = workers_for(limits, gpu=gpu)
     waiting = max(2, PENDING_BYTES // max(1, shape.frame_bytes))
     jobs = spans(plan(table, positions), frames=min(waiting, 16))

@@ -38,8 +38,6 @@ UNKNOWN = np.iinfo(np.int64).min
 """Marks a missing time stamp."""
 LONGEST = 30 * 24 * 3600.0
 """Upper bound on the length of a film in seconds; time stamps that claim more are wrong."""
-USUAL_TICK = 0.04
-"""Seconds per frame if nothing plausible is known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,9 +83,9 @@ class PacketTable:
 
     def on_screen(self, times: Iterable[float]) -> NDArray[np.int64]:
         """Return the position of the frame on screen at each time; before the start, the first."""
-        asked = np.asarray(list(times), dtype=np.float64)
+        wanted = np.asarray(list(times), dtype=np.float64)
         # a little slack: 0.1 in binary must still find the frame stamped 0.1
-        index = np.searchsorted(self.times, asked + 1e-6, side="right") - 1
+        index = np.searchsorted(self.times, wanted + 1e-6, side="right") - 1
         return self.order[np.clip(index, 0, len(self.order) - 1)]
 
     def entry(self, position: int) -> int:
@@ -173,7 +171,8 @@ def _seconds_to_end(last: int, last_duration: int, rate: Fraction | None, tick: 
 def _untimed(dts: NDArray[np.int64], rate: Fraction | None) -> PacketTable:
     """Build a table from the order of the frames and the nominal rate alone."""
     count = len(dts)
-    tick = float(1 / rate) if rate and count <= LONGEST * rate else USUAL_TICK
+    # 25 frames a second, if nothing plausible is known
+    tick = float(1 / rate) if rate and count <= LONGEST * rate else 0.04
     order = np.arange(count, dtype=np.int64)
     # frames are counted from the start of the file, so decoding always begins there
     key = np.zeros(count, dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""Lines of text with times as subtitle files."""
+"""Subtitles: read from files and streams, written as SRT and WebVTT."""
 
 from __future__ import annotations
 
@@ -65,8 +65,6 @@ SUFFIXES = (".srt", ".vtt", ".ass", ".ssa")
 _TAGS = re.compile(r"<[^<>]{0,1000}>|\{[^{}]*\}")
 _EMPTY_LINES = re.compile(r"\n{3,}")
 _BREAKS = re.compile(r"<br\s*/?>", re.IGNORECASE)
-_ASS_FIELDS = 8
-"""Number of fields before the text in a decoded ASS event."""
 
 
 def sidecar(path: Path) -> Path | None:
@@ -206,7 +204,8 @@ def _subtitle_text(subtitle: object) -> str:
     if not isinstance(subtitle, av.subtitles.subtitle.AssSubtitle):
         return ""
     raw = subtitle.ass.decode("utf-8", errors="replace") if subtitle.ass else ""
-    return _unescaped(raw.split(",", _ASS_FIELDS)[-1])
+    # eight fields come before the text of a decoded event
+    return _unescaped(raw.split(",", 8)[-1])
 
 
 def _benchmark_lines(path: Path, text: str) -> Iterable[tuple[float, float, str]]:

@@ -33,8 +33,6 @@ STILL = 60.0
 """Seconds after which a frame that stays on screen counts as a still."""
 NEIGHBOURS = 24
 """Number of frames and keyframes on each side that are tried in place of a damaged one."""
-FIRST_PACKETS = 300
-"""Number of packets in which to look for the first frame that can be decoded."""
 
 
 @dataclass(frozen=True)
@@ -146,10 +144,10 @@ class Video:
         times = self.table.times
         ends = np.append(times[1:], self.duration)
         long = np.flatnonzero(ends - times > 2 * STILL)
-        found = [Segment(float(times[i]) + STILL, float(ends[i])) for i in long]
+        stills = [Segment(float(times[i]) + STILL, float(ends[i])) for i in long]
         if times[0] > 2 * STILL:  # the picture begins long after the sound
-            found.insert(0, Segment(STILL, float(times[0])))
-        return tuple(found)
+            stills.insert(0, Segment(STILL, float(times[0])))
+        return tuple(stills)
 
     def frames(self, times: Iterable[float], *, width: int | None = None) -> Iterator[Frame]:
         """Yield the frames on screen at ascending ``times`` as they are decoded."""
@@ -291,7 +289,8 @@ def probe(path: Path, limits: MediaSettings) -> VideoInfo:
 def _first_rotation(container: InputContainer, stream: VideoStream) -> int:
     """Return the rotation of the first frame that can be decoded; 0 if the first ones are lost."""
     try:
-        for packet in islice(packets_of(container, stream), FIRST_PACKETS):
+        # a damaged beginning must not make opening a film decode all of it
+        for packet in islice(packets_of(container, stream), 300):
             for frame in decode_packet(stream.codec_context, packet):
                 return int(frame.rotation)
     except av.error.FFmpegError:

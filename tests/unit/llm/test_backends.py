@@ -186,7 +186,7 @@ def test_models_of_one_endpoint_share_its_limit() -> None:
     book = ModelCatalog(Settings(models=entries))
     gates = [book.open(name).inner.gate for name in entries]  # type: ignore[attr-defined]
     assert gates[0] is gates[1]
-    assert gates[0].most == 3
+    assert gates[0].max_limit == 3
 
 
 # settings of a backend from another package

@@ -16,7 +16,7 @@ from longtake.perception.speech import (
     RATE,
     MoonshineListener,
     WhisperListener,
-    _Said,
+    _Spoken,
     open_whisper,
     pieces,
     stretches,
@@ -123,7 +123,7 @@ def test_long_sound_is_cut_where_it_is_quiet():
 
 
 def test_lines_are_judged_by_the_half_minute():
-    said = [_Said(Segment(t, t + 8), "x", -0.1, 5) for t in (0, 10, 20, 30, 62)]
+    said = [_Spoken(Segment(t, t + 8), "x", -0.1, 5) for t in (0, 10, 20, 30, 62)]
     assert [len(group) for group in stretches(said)] == [3, 1, 1]
 
 

@@ -29,8 +29,6 @@ from longtake.llm.http import Endpoint
 MAGIC = b"GGUF"
 CONTEXT = 4096
 """Tokens, unless the entry says otherwise."""
-PROMPT_CACHE_MB = 1024
-"""Memory for displaced prompts, so that agents who take turns keep their prefixes."""
 
 
 class LocalBackend(Backend[LocalEntry]):
@@ -197,7 +195,8 @@ def _start(name: str, weights: LocalWeights) -> tuple[Any, str]:
     params.n_gpu_layers = weights.gpu_layers
     if weights.threads:
         params.cpuparams.n_threads = weights.threads
-    params.cache_ram_mib = PROMPT_CACHE_MB
+    # memory for displaced prompts, so that agents who take turns keep their prefixes
+    params.cache_ram_mib = 1024
     params.verbosity = -1  # its log would mix with the progress display
     params.ui = False
     # weights are downloaded by us, with a hash, or not at all

@@ -55,10 +55,6 @@ from longtake.tracing import events
 
 LOOPBACK_SECONDS = 900.0
 """A model on this machine may take this long for a reply: asking again would not be quicker."""
-LOADING_SECONDS = 600.0
-"""How long a server is waited for that is loading the model …"""
-LOADING_PAUSE = 2.0
-"""… and how often it is asked."""
 
 
 class OpenAIBackend(Backend[OpenAIEntry]):
@@ -163,18 +159,20 @@ class OpenAIChat:
         # tools cannot be left out: the caller has to describe them in words instead
         if options.tools and self._capabilities.has_refused("tools"):
             raise Unsupported(self._card.name, "tools")
-        asking = _Asking(messages, options, began=self._clock.now())
+        request = _Request(messages, options, began=self._clock.now())
         while True:
-            asking.rung = form_rung(options, self._capabilities)
-            if asking.suspect is not None:
-                asking.rung = "plain"
-            asking.messages = self._sendable(messages)
-            body = wire_body(self._model, asking.messages, options, self._capabilities, asking.rung)
-            left = self._left(asking)
+            request.rung = form_rung(options, self._capabilities)
+            if request.suspect is not None:
+                request.rung = "plain"
+            request.messages = self._sendable(messages)
+            body = wire_body(
+                self._model, request.messages, options, self._capabilities, request.rung
+            )
+            left = self._left(request)
             response = self._endpoint.post("chat/completions", body, left)
             if response.status < 300:
-                return self._reply(response, asking)
-            another_way = self._mend(response, body, asking)
+                return self._reply(response, request)
+            another_way = self._mend(response, body, request)
             if another_way:
                 another_try(another_way)
 
@@ -222,54 +220,54 @@ class OpenAIChat:
     def _model(self) -> str:
         return self._card.model or self._card.name
 
-    def _left(self, asking: _Asking) -> float | None:
-        deadline = asking.options.deadline
-        return None if deadline is None else deadline - (self._clock.now() - asking.began)
+    def _left(self, request: _Request) -> float | None:
+        deadline = request.options.deadline
+        return None if deadline is None else deadline - (self._clock.now() - request.began)
 
     def _sendable(self, messages: Sequence[Message]) -> Sequence[Message]:
         """The messages with as many pictures as the server takes."""
         number = sum(1 for _ in images(messages))
         if number and self._capabilities.known.vision is False:
             raise ModelError(self._card.name, "refused", "the model takes no pictures")
-        most = self._capabilities.known.images
-        if most is None or number <= most:
+        limit = self._capabilities.known.images
+        if limit is None or number <= limit:
             return messages
-        events.note("pictures_left_out", model=self._card.name, shown=most, wanted=number)
-        return thin(messages, most)
+        events.note("pictures_left_out", model=self._card.name, shown=limit, wanted=number)
+        return thin(messages, limit)
 
-    def _reply(self, response: Response, asking: _Asking) -> Reply:
+    def _reply(self, response: Response, request: _Request) -> Reply:
         """The reply in a response; how well it keeps to the form is remembered."""
-        seconds = self._clock.now() - asking.began
-        options = asking.options
+        seconds = self._clock.now() - request.began
+        options = request.options
         try:
             data = response.json()
-            reply = read_reply(self.card, data, asking.messages, seconds, options.letters)
+            reply = read_reply(self.card, data, request.messages, seconds, options.letters)
         except Unavailable as error:
             # the model replied, so the try was not free, whatever became of the reply
-            error.used = estimated_usage(self._card, asking.messages, response.text, seconds)
+            error.used = estimated_usage(self._card, request.messages, response.text, seconds)
             raise
         # before anything of it is quoted in an event
         reply = self._without_key(reply)
         # the form was asked for without the way that failed twice, and that worked
-        if asking.suspect is not None:
+        if request.suspect is not None:
             why = "the server fails with it and works without"
-            self._capabilities.judge(self._card.name, asking.suspect, "refused", why)
-        if asking.rung == "tool" and options.schema is not None and reply.tool_calls:
+            self._capabilities.judge(self._card.name, request.suspect, "refused", why)
+        if request.rung == "tool" and options.schema is not None and reply.tool_calls:
             # the call only carries the reply
             reply = replace(reply, text=reply.tool_calls[0].arguments, tool_calls=())
-            self._judge(asking.rung, kept=is_object(reply.text), said=reply.text)
+            self._judge(request.rung, kept=is_object(reply.text), text=reply.text)
         elif options.schema is not None and not declined(data):
-            kept = _keeps(reply, asking)
+            kept = _keeps(reply, request)
             # a reply that was cut off shows only that it is not enforced
             if not (kept and reply.finish == "length"):
-                self._judge(asking.rung, kept=kept, said=reply.text)
+                self._judge(request.rung, kept=kept, text=reply.text)
         if options.letters:
             self._judge_letters(reply)
         return reply
 
-    def _judge(self, rung: Rung, *, kept: bool, said: str) -> None:
+    def _judge(self, rung: Rung, *, kept: bool, text: str) -> None:
         verdict: Verdict = "enforced" if kept else "accepted, not enforced"
-        self._capabilities.judge(self._card.name, rung, verdict, said)
+        self._capabilities.judge(self._card.name, rung, verdict, text)
 
     def _judge_letters(self, reply: Reply) -> None:
         """Remember whether letters can be asked for by log-probability."""
@@ -278,72 +276,75 @@ class OpenAIChat:
             events.note("letters_not_offered", model=self._card.name, odds=dict(reply.odds))
         self._capabilities.learn(letters=offered)
 
-    def _mend(self, response: Response, body: dict[str, Any], asking: _Asking) -> str:
+    def _mend(self, response: Response, body: dict[str, Any], request: _Request) -> str:
         """Change how the request is put and say how; or raise. Empty: only time had to pass."""
         status, text, name = response.status, response.text, self._card.name
         if is_loading(status, text):
-            self._wait_for_loading(response, asking)
+            self._wait_for_loading(response, request)
             return ""
-        if any(True for _ in images(asking.messages)) and self._mend_pictures(response, asking):
+        if any(True for _ in images(request.messages)) and self._mend_pictures(response, request):
             return "the server takes fewer pictures"
         failure = self._endpoint.failure(response)
         # a prompt that is too long stays so, whatever else the complaint names
         feature = None if failure.problem == "context" else refused_feature(status, text, body)
-        if feature == "schema" and asking.rung != "plain":
-            self._capabilities.judge(name, asking.rung, "refused", text)
+        if feature == "schema" and request.rung != "plain":
+            self._capabilities.judge(name, request.rung, "refused", text)
         elif feature is not None and not self._capabilities.has_refused(feature):
             self._capabilities.refuse(name, feature, text)
             if feature == "tools":
                 raise Unsupported(name, "tools")
-        elif not self._is_worth_doubting(status, asking):
+        elif not self._is_worth_doubting(status, request):
             raise failure
         return f"the server refuses {feature or 'the request'}"
 
-    def _mend_pictures(self, response: Response, asking: _Asking) -> bool:
+    def _mend_pictures(self, response: Response, request: _Request) -> bool:
         """Whether fewer pictures may help; a model that cannot see raises."""
         status, text = response.status, response.text
-        shown = sum(1 for _ in images(asking.messages))
-        most = max_images(text) if status < 500 else None
-        if most is not None and 0 < most < shown:
-            self._capabilities.learn(images=most)
+        shown = sum(1 for _ in images(request.messages))
+        limit = max_images(text) if status < 500 else None
+        if limit is not None and 0 < limit < shown:
+            self._capabilities.learn(images=limit)
             return True
-        if most == 0 or refuses_pictures(status, text):
+        if limit == 0 or refuses_pictures(status, text):
             self._capabilities.learn(vision=False)
-            said = " ".join(text.split())[:200]
-            raise ModelError(self._card.name, "refused", f"the model takes no pictures ({said})")
+            complaint = " ".join(text.split())[:200]
+            raise ModelError(
+                self._card.name, "refused", f"the model takes no pictures ({complaint})"
+            )
         return False
 
-    def _is_worth_doubting(self, status: int, asking: _Asking) -> bool:
+    def _is_worth_doubting(self, status: int, request: _Request) -> bool:
         """Whether an error that names nothing may be about the form that was asked for.
 
         Some servers crash on what they do not know. The request is sent once more, then without the
         form; if that works, the form is to blame. This is tried once for each rung.
         """
-        rung, verdicts = asking.rung, self._capabilities.known.verdicts
-        untried = asking.options.schema is not None and rung not in verdicts
+        rung, verdicts = request.rung, self._capabilities.known.verdicts
+        untried = request.options.schema is not None and rung not in verdicts
         if status != 500 or not untried or rung == "plain":
             return False
         if rung not in self._doubted:
             self._doubted.add(rung)
-            asking.repeated = True
+            request.repeated = True
             return True
-        if asking.repeated:
-            asking.repeated, asking.suspect = False, rung
+        if request.repeated:
+            request.repeated, request.suspect = False, rung
             return True
         return False
 
-    def _wait_for_loading(self, response: Response, asking: _Asking) -> None:
-        waited, left = self._clock.now() - asking.began, self._left(asking)
-        if waited > LOADING_SECONDS:
+    def _wait_for_loading(self, response: Response, request: _Request) -> None:
+        waited, left = self._clock.now() - request.began, self._left(request)
+        # loading the largest models from a slow disk takes minutes
+        if waited > 600.0:
             raise self._endpoint.failure(response)
         # a server may name any time: it is asked again after 20 s at the latest, as Retrying does
-        pause = min(max(LOADING_PAUSE, response.retry_after or 0.0), 20.0)
+        pause = min(max(2.0, response.retry_after or 0.0), 20.0)
         if left is not None and left <= pause:
             detail = "the server was still loading the model"
             raise Unavailable(self._card.name, detail, status=503, out_of_time=True)
-        if not asking.waiting:
+        if not request.waiting:
             events.note("loading", model=self._card.name, why=" ".join(response.text.split())[:200])
-            asking.waiting = True
+            request.waiting = True
         self._clock.sleep(pause)
 
     def _without_key(self, reply: Reply) -> Reply:
@@ -355,7 +356,7 @@ class OpenAIChat:
 
 
 @dataclass
-class _Asking:
+class _Request:
     """One request, while it is put in ways that the server may accept."""
 
     messages: Sequence[Message]
@@ -368,15 +369,15 @@ class _Asking:
     waiting: bool = False
 
 
-def _keeps(reply: Reply, asking: _Asking) -> bool:
+def _keeps(reply: Reply, request: _Request) -> bool:
     """Whether a reply keeps to what its rung promises."""
-    if not reply.text.strip() or asking.rung == "plain":
+    if not reply.text.strip() or request.rung == "plain":
         return True  # says nothing about the server
-    if asking.rung == "tool":
+    if request.rung == "tool":
         return reply.finish == "length"  # a forced call that did not come
     if reply.finish == "length":
-        promised = {} if asking.rung == "json_object" else asking.options.schema or {}
+        promised = {} if request.rung == "json_object" else request.options.schema or {}
         return may_match_schema(reply.text, promised)
-    if asking.rung == "json_object":
+    if request.rung == "json_object":
         return is_object(reply.text)
-    return matches_schema(reply.text, strict_schema(asking.options.schema or {}))
+    return matches_schema(reply.text, strict_schema(request.options.schema or {}))

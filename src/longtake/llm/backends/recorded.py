@@ -126,9 +126,9 @@ class _Turn:
         parts = message.get("parts", ())
         text = "".join(part.get("text", "") for part in parts)
         # the model's own turns are material as a whole
-        own = message["role"] == "assistant"
+        by_model = message["role"] == "assistant"
         self.pictures = tuple(part["image"] for part in parts if "image" in part)
-        self.material = (text,) if own else tuple(_MATERIAL.findall(text))
+        self.material = (text,) if by_model else tuple(_MATERIAL.findall(text))
 
 
 class RecordedChat:

@@ -95,9 +95,9 @@ class ScriptedChat:
             raise line
         return self._reply(messages, line) if isinstance(line, str) else line
 
-    def _reply(self, messages: Sequence[Message], said: str) -> Reply:
-        thinking, text = split_thinking(said)
-        tokens_in, tokens_out = estimate_messages(messages), estimate(said)
+    def _reply(self, messages: Sequence[Message], written: str) -> Reply:
+        thinking, text = split_thinking(written)
+        tokens_in, tokens_out = estimate_messages(messages), estimate(written)
         price = self._card.price
         cost = None if price is None else price.of(tokens_in, 0, tokens_out)
         usage = Usage(1, tokens_in, 0, tokens_out, sum(1 for _ in images(messages)), 0.0, cost)

@@ -28,8 +28,6 @@ from longtake.llm.chat import Card, Chat, Counts, Image, Message, Options, Part,
 from longtake.prompts.quoting import quote
 
 LABELS = ("in the picture", "text on screen", "spoken around this time")
-PICTURE_TOKENS = 200
-"""Maximum tokens of one picture in words."""
 
 
 class SocraticBackend(Backend[SocraticEntry]):
@@ -86,19 +84,20 @@ class SocraticChat:
         self._llm = llm
         self._describer = describer
         self._channels = check_channels(channels)
-        self._own = card
+        self._base_card = card
 
     @property
     def card(self) -> Card:
         """The text model's card, with vision."""
-        inner, own = self._llm.card, self._own
+        inner, base = self._llm.card, self._base_card
         return replace(
             inner,
-            name=own.name,
+            name=base.name,
             vision=True,
-            options=own.options,
-            max_pixels=own.max_pixels,
-            picture_tokens=PICTURE_TOKENS,
+            options=base.options,
+            max_pixels=base.max_pixels,
+            # the most that one picture takes in words, by the limits of the channels
+            picture_tokens=200,
             revision=f"{inner.revision}|{self._describer.revision}|{','.join(self._channels)}",
         )
 
@@ -114,7 +113,7 @@ class SocraticChat:
 
     def complete(self, messages: Sequence[Message], options: Options) -> Reply:
         """Describe the pictures, then ask the text model."""
-        left = TimeLeft(self._own.name, options.deadline)
+        left = TimeLeft(self._base_card.name, options.deadline)
         described = []
         for message in messages:
             parts = tuple(self._in_words(part, left) for part in message.parts)

@@ -35,10 +35,6 @@ M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
 REQUIRED: Any = object()
 """No default: an unreadable reply raises an error."""
-QUOTED = 2000
-"""Characters of an unreadable reply that the model is shown again …"""
-CUT_QUOTED = 200
-"""… and of one that was cut off."""
 FIELD_TOKENS = 160
 """Tokens of a reply that is one field."""
 
@@ -87,12 +83,12 @@ def ask(
     :data:`~longtake.llm.structured.schema.Letter` may be.
     """
     form = ReplyForm.of(reply, slots)
-    own = chat.card.options
+    defaults = chat.card.options
     options = Options(
-        temperature=own.temperature if temperature is None else temperature,
-        max_tokens=own.max_tokens if max_tokens is None else max_tokens,
+        temperature=defaults.temperature if temperature is None else temperature,
+        max_tokens=defaults.max_tokens if max_tokens is None else max_tokens,
         schema=form.schema,
-        seed=own.seed if seed is None else seed,
+        seed=defaults.seed if seed is None else seed,
         prompt=prompt,
     )
     messages = compose(chat, prompt, slots, frames, form.instruction, options.max_tokens)
@@ -257,8 +253,8 @@ def _field_by_field(
 
 def _quoted(reply: Reply) -> Message:
     """An unreadable reply as the model's own turn, shortened."""
-    # a model that is shown how it rambled rambles on
-    text = text_before_loop(reply)[: CUT_QUOTED if is_cut(reply) else QUOTED]
+    # a model that is shown how it rambled rambles on, so a cut reply is quoted briefly
+    text = text_before_loop(reply)[: 200 if is_cut(reply) else 2000]
     return say("assistant", text or prompts.phrase("shared", "empty"))
 
 

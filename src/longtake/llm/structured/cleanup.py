@@ -1,4 +1,4 @@
-"""Text that can be written down."""
+"""Replies before they are read: surrogates, thinking and loops are taken out."""
 
 from __future__ import annotations
 
@@ -45,13 +45,12 @@ MIN_REPEATS = 4
 """Times that the same characters must end a text to be a loop …"""
 MIN_LOOP = 80
 """… and how many characters that must be in all."""
-WINDOW = 8_000
-"""Characters at the end of a text that are searched."""
 
 
 def cut_loop(text: str) -> str | None:
     """The text up to the end of the first round of the loop that it ends in, if it ends in one."""
-    tail = text.rstrip()[-WINDOW:]
+    # loops are found at the end of a text; searching more of it takes longer
+    tail = text.rstrip()[-8_000:]
     backwards = tail[::-1]
     matches = _prefix_matches(backwards)
     longest, period = 0, 0

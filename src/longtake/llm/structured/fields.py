@@ -1,4 +1,4 @@
-"""Values as models write them, brought into the type that a field has.
+"""The fields of a reply: values as models write them, brought into the type that a field has.
 
 Grades such as ``3/3``, segments such as ``Segment 3``, yes and no, a list where one text was asked
 for and the other way round. What cannot mean one thing only is left as it is, for the type to
@@ -196,10 +196,6 @@ def _inner_value(value: dict[str, Any], keys: Sequence[str]) -> Any:
     return held[0] if len(held) == 1 else value
 
 
-MIN_WORDS = 3
-"""Words that must be left of a decisive text that was cut off."""
-MAX_WRAPPERS = 3
-"""Objects around the one that was asked for."""
 # what models call a letter and a reason, folded
 LETTER_NAMES = frozenset(
     {"answer", "letter", "option", "choice", "selection", "finalanswer", "finalchoice"}
@@ -300,7 +296,8 @@ class Fields:
                 return []
         if isinstance(value, list) and len(value) == 1:
             value = value[0]
-        if not isinstance(value, dict) or depth > MAX_WRAPPERS:
+        # replies have at most three objects around the one that was asked for
+        if not isinstance(value, dict) or depth > 3:
             return []
         # {"answer": {"choice": "B"}}: a name of ours around an object with our fields is a wrapper
         direct = {key: part for key, part in value.items() if not isinstance(part, dict)}
@@ -411,7 +408,8 @@ class Fields:
             free = node.get("type") == "string" and node.keys() <= {"type", "title", "default"}
             if optional and (free or name in EXPLANATIONS):
                 return value
-            if free and len(value.split()) >= MIN_WORDS:
+            # fewer than three words of a decisive text say too little without their end
+            if free and len(value.split()) >= 3:
                 return value
         raise ValueError(f"the reply was cut off inside {name}")
 

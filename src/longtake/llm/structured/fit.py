@@ -24,9 +24,6 @@ from longtake.prompts import Plain, phrase, words
 from longtake.tracing import events
 from longtake.types import Line, Question, Segment
 
-ROOM = 32
-"""Tokens kept free on top of the count: chat templates add some of their own."""
-
 Build = Callable[[Mapping[str, Any]], list[Message]]
 
 
@@ -43,12 +40,12 @@ class LinesByDistance(list[Line]):
             (self[number] for number in sorted(self._ranked()[:keep])), self.times
         )
 
-    def within(self, most: int) -> LinesByDistance:
-        """The nearest lines, up to ``most`` words in total."""
+    def within(self, limit: int) -> LinesByDistance:
+        """The nearest lines, up to ``limit`` words in total."""
         total = 0
         for keep, number in enumerate(self._ranked()):
             total += len(self[number].text.split())
-            if total > most:
+            if total > limit:
                 return self.nearest(keep)
         return self
 
@@ -68,15 +65,16 @@ def fit_to_context(
     context = chat.card.context
     if context is None:
         return messages
-    most = context - reply_tokens - ROOM
+    # chat templates add a few tokens of their own
+    limit = context - reply_tokens - 32
     # the estimate errs on the high side; only a prompt that seems too long is counted exactly
-    if estimate_messages(messages) <= most or measure(chat, messages) <= most:
+    if estimate_messages(messages) <= limit or measure(chat, messages) <= limit:
         return messages
     trimming = _Trimming(slots)
     while (name := trimming.longest()) is not None:
-        trimming.shorten(name, lambda values: measure(chat, build(values)) <= most)
+        trimming.shorten(name, lambda values: measure(chat, build(values)) <= limit)
         messages = build(trimming.values())
-        if measure(chat, messages) <= most:
+        if measure(chat, messages) <= limit:
             left_out = trimming.left_out()
             events.note(
                 "notes_trimmed", prompt=prompt, model=chat.card.name, lines_left_out=left_out

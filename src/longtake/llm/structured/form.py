@@ -30,9 +30,6 @@ from longtake.prompts import Plain, phrase
 from longtake.tracing import events
 from longtake.types import Question
 
-MAX_SINGLE_FIELDS = 4
-"""Fields that are asked for one at a time; a type that lacks more is not worth the calls."""
-
 
 @dataclass(frozen=True)
 class ReplyForm:
@@ -87,7 +84,8 @@ class ReplyForm:
             return ()
         names = [name for name in decisive_fields(self.kind, self.question) if name not in known]
         askable = all(self._request(name) is not None for name in names)
-        return names if askable and len(names) <= MAX_SINGLE_FIELDS else ()
+        # a type that lacks more fields is not worth a call for each
+        return names if askable and len(names) <= 4 else ()
 
     def single(self, name: str) -> tuple[str, ReplyForm]:
         """The words that ask for one field alone, and the form of the reply to them."""

@@ -14,8 +14,6 @@ from typing import NamedTuple
 
 from longtake.types import Question
 
-LONGEST = 20_000
-"""Characters of a text that is searched for a letter: its end, where conclusions are."""
 _LOST = "\ufffc"
 """Stands for the last word of a text that was cut off."""
 _WRAPPING = " \t\r\n*_`\"'“”‘’[](){}<>.:,;!$\\"
@@ -70,7 +68,8 @@ def read_letter(text: str, question: Question, *, cut: bool = False) -> str | No
 
     ``cut`` says that the text has lost its end: its last word may have been another one.
     """
-    whole = unicodedata.normalize("NFKC", text[-LONGEST:]).strip()
+    # conclusions are at the end
+    whole = unicodedata.normalize("NFKC", text[-20_000:]).strip()
     if cut:
         whole = re.sub(r"\w*$", _LOST, whole)
     stated = list(_statements(whole, question))
@@ -174,11 +173,11 @@ def _speaks_for_another(rest: str, letter: str, question: Question) -> bool:
             continue
         return True
     said = f" {normalized_text(rest)} "
-    own = normalized_text(question.options[question.letters.index(letter)])
+    chosen = normalized_text(question.options[question.letters.index(letter)])
     return any(
         f" {other} " in said
         for other in map(normalized_text, question.options)
-        if other and other != own and f" {other} " not in f" {own} "
+        if other and other != chosen and f" {other} " not in f" {chosen} "
     )
 
 

@@ -1,4 +1,7 @@
-"""Replies that are not JSON: ``key: value`` lines, YAML, XML tags, Markdown tables."""
+"""Reads a reply as its type: JSON, or ``key: value`` lines, YAML, XML tags and Markdown tables.
+
+Every reading that the text allows is a candidate; if they disagree, the reply is unreadable.
+"""
 
 from __future__ import annotations
 

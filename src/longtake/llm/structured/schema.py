@@ -18,8 +18,6 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationInfo, WithJson
 from longtake.llm.structured.letters import read_letter
 from longtake.types import Question
 
-MIN_TEXT = 60
-"""Characters that :func:`bounded_schema` leaves a text at least."""
 EXPLANATIONS = frozenset({"reason", "reasoning", "explanation", "rationale", "comment"})
 """Fields that say why. A reply without them still says what was asked for."""
 _LETTER = "x-option-letter"
@@ -132,7 +130,8 @@ def bounded_schema(schema: Mapping[str, Any], max_tokens: int) -> dict[str, Any]
         if field.get("type") == "string" and not field.keys() & {"enum", "maxLength"}
     ]
     for field in texts:
-        field["maxLength"] = max(MIN_TEXT, 2 * max_tokens // len(texts))
+        # a text keeps at least 60 characters, enough for a short reason
+        field["maxLength"] = max(60, 2 * max_tokens // len(texts))
     return bounded
 
 

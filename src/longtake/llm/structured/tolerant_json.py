@@ -25,10 +25,6 @@ MAX_LENGTH = 400_000
 """Characters of a text that is searched for JSON; no reply to a step of ours is that long."""
 MAX_DEPTH = 64
 """Levels of nesting that are read; code that recurses over a value can take as many."""
-MAX_DIGITS = 40
-"""Digits of a whole number; longer ones overflow when they become a float."""
-MAX_STRAYS = 100
-"""Brackets in prose that are tried as the start of a value."""
 
 _QUOTES = {'"': '"', "'": "'", "“": "”"}
 _SPACE = re.compile(r"(?:\s|//[^\n]*(?:\n|$)|/\*.*?\*/)*", re.DOTALL)
@@ -131,7 +127,8 @@ def _values(text: str, bracket: str) -> Iterator[Found]:
                 raise
             # a bracket in prose
             strays += 1
-            if strays > MAX_STRAYS:
+            # each is tried once, so the time stays linear in the text
+            if strays > 100:
                 raise NotJson("too many brackets that begin nothing") from None
             position = start + 1
             continue
@@ -298,7 +295,8 @@ def _without_surrogates(text: str) -> str:
 
 
 def _integer(digits: str) -> int:
-    if len(digits) > MAX_DIGITS:
+    # longer ones overflow when they become a float
+    if len(digits) > 40:
         raise NotJson("a number with too many digits")
     return int(digits)
 
