@@ -68,14 +68,8 @@ ENVIRONMENT = {
     "RAY_DEDUP_LOGS_SKIP_REGEX": ".",
 }
 """Set before Ray is imported, where the user has not set them."""
-REACH = 10.0
-"""Seconds in which the head of a cluster must accept a connection."""
-LOOK = 2.0
-"""Seconds for which the size of the cluster is believed."""
 LOST = 60.0
 """Seconds in which Ray notices by its health checks that a machine is lost, and restarts actors."""
-CALLS = 200
-"""Calls that a shared object serves at once."""
 RETRIES = 3
 """How often Ray repeats a call whose actor was lost; then the task counts as having crashed it."""
 
@@ -97,7 +91,8 @@ class Ray:
 
     def room(self) -> int:
         """As many workers as fit; one more on a cluster that could grow for it."""
-        if time.monotonic() - self._looked > LOOK:
+        # asking takes a call to the head of the cluster, and the answer changes slowly
+        if time.monotonic() - self._looked > 2.0:
             self._looked = time.monotonic()
             self._room = self._fitting()
         return self._room if self._max_workers is None else min(self._room, self._max_workers)
@@ -130,7 +125,8 @@ class Ray:
         here = self._ray.get_runtime_context().get_node_id()
         affinity = importlib.import_module("ray.util.scheduling_strategies")
         strategy = affinity.NodeAffinitySchedulingStrategy(here, soft=False)
-        options = {"num_cpus": 0, "max_concurrency": CALLS, "scheduling_strategy": strategy}
+        # many workers wait at its gates at the same time
+        options = {"num_cpus": 0, "max_concurrency": 200, "scheduling_strategy": strategy}
         return RayShared(self._ray.remote(**options)(make).remote(*args))
 
     def __enter__(self) -> Ray:
@@ -263,7 +259,7 @@ def _check_reachable(where: str) -> None:
     """Raise at once if nothing listens at an address; Ray itself would try for minutes."""
     host, _, port = where.rpartition(":")
     if host and port.isdigit():
-        socket.create_connection((host, int(port)), REACH).close()
+        socket.create_connection((host, int(port)), timeout=10.0).close()
 
 
 ENGINES = ("processes", "ray")

@@ -70,6 +70,7 @@ def build(options: ServeOptions, keys: AccessKeys) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        # the engine's process starts while nobody waits for it
         state.pool.warm_up()
         async with tools.router.lifespan_context(tools) if tools else nullcontext():
             yield
@@ -87,11 +88,13 @@ def build(options: ServeOptions, keys: AccessKeys) -> FastAPI:
     app.state.longtake = state
     app.add_exception_handler(LongtakeError, _refused)
     app.add_exception_handler(RequestValidationError, _invalid)
+    # the page and programs use the same routes
     for module in (about, films, library, media, runs):
         app.include_router(module.router, prefix=API)
     app.include_router(openai.router, prefix="/v1")
     if tools is not None:
         app.router.routes.extend(tools.routes)
+    # last: its route takes every address that is left
     app.include_router(page.router)
     return app
 

@@ -56,6 +56,7 @@ class BoundedProtocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Refuse a connection at once if there are too many; else wait for its first request."""
+        # counts the connection, even if it is refused
         super().connection_made(transport)
         if len(self.connections) > connection_limits().open:
             transport.write(b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\n\r\n")

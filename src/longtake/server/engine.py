@@ -126,6 +126,7 @@ class JobWorker:
         """Do nothing: the runs are cancelled by the pool."""
 
     def _outcome(self, job: Job, listener: JobListener, meter: Meter) -> Outcome:
+        # the library opens the films itself, as it needs them
         if job.kind == "library":
             return self._across(job, listener, meter)
         footage = self._catalog.footage(job.ask.film)
@@ -214,6 +215,7 @@ def _progress_callback(listener: JobListener, part: str) -> Callable[[float], No
 def open_session(options: ServeOptions, ask: Ask, budget: BudgetSettings) -> Session:
     """The session for an ask, with the server's settings."""
     settings = replace(options.settings, budget=budget)
+    # an ask that names models names all of them
     models = ask.models or options.models
     casting = ModelAssignment(models, replies=not ask.fresh).or_else(settings.answers.model)
     return Session(settings, casting, ask.seed)
@@ -246,8 +248,6 @@ def _index(film: Film, listener: JobListener) -> None:
         advance(1.0)
 
 
-LAST_WAIT = 2.0
-"""Seconds that the end of the server waits for runs that were cancelled."""
 News: TypeAlias = "tuple[str, float] | Outcome | None"
 
 
@@ -271,6 +271,7 @@ class Engine:
         if service is None:
             return Outcome(error=_lost())
         try:
+            # returns at once; what the job reports is fetched below
             service.begin(job)
             with listener.stop.then(lambda: _cancel(service, job.id)):
                 while True:
@@ -306,6 +307,7 @@ class Engine:
     def _forget(self, service: Any) -> None:
         """The next job starts another process."""
         with self._lock:
+            # another thread may have started a new process already
             if self._service is service:
                 self._service = None
 
@@ -390,16 +392,19 @@ class EngineService:
 
     def cancel(self, job: str) -> None:
         """End a job early."""
+        # it may have ended while the request was on its way
         run = self._runs.get(job)
         if run is not None:
             run.stop.set()
 
     def end(self) -> None:
         """Cancel what is under way, and wait a moment for it to end."""
+        # copied: runs that end remove themselves
         runs = list(self._runs.values())
         for run in runs:
             run.stop.set()
-        until = time.monotonic() + LAST_WAIT
+        # cancelled runs end within a second; the rest must not hold up the exit
+        until = time.monotonic() + 2.0
         for run in runs:
             if run.thread is not None:
                 run.thread.join(max(0.0, until - time.monotonic()))
@@ -409,6 +414,7 @@ class EngineProcess(EngineService):
     """The service in a process of its own."""
 
     def __init__(self, options: ServeOptions) -> None:
+        # for as long as the process lives
         self._log = log_as_json()
         self._log.__enter__()
         super().__init__(options)

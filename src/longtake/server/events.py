@@ -55,8 +55,6 @@ def _wake(future: Future[None]) -> None:
         future.set_result(None)
 
 
-CHUNK = 1 << 18
-"""Bytes read from a trace at once."""
 HEARTBEAT = 15.0
 """Seconds after which a comment keeps an idle connection open."""
 LONGEST_TEXT = 600
@@ -89,7 +87,8 @@ class TraceReader:
                 self._file = self._path.open("rb")
             except FileNotFoundError:
                 return  # the run is still waiting
-        chunk = self._file.read(CHUNK)
+        # so much at once that a long trace does not hold up other viewers
+        chunk = self._file.read(1 << 18)
         # the last piece is a line that is still being written
         *whole, self._rest = (self._rest + chunk).split(b"\n")
         for data in whole:
@@ -163,6 +162,7 @@ def brief(line: TraceLine) -> bytes:
     """An event without what a list of events does not show: prompts, cards, long texts."""
     if line.kind not in ("chat_called", "run_started", "tool_called"):
         return line.data
+    # parsed only if there is something to leave out
     event = json.loads(line.data)
     for name in ("messages", "cards", "prompts", "request"):
         event.pop(name, None)

@@ -27,13 +27,12 @@ from longtake.runner.session import open_film, open_frames, open_store
 from longtake.server.options import ServeOptions
 from longtake.types import Frame
 
-QUALITY = 82
-
 
 def jpeg(frame: Frame) -> bytes:
     """A frame as JPEG."""
     data = io.BytesIO()
-    Image.fromarray(frame.pixels).save(data, "JPEG", quality=QUALITY)
+    # a usual compromise between sharpness and size
+    Image.fromarray(frame.pixels).save(data, "JPEG", quality=82)
     return data.getvalue()
 
 
@@ -56,8 +55,6 @@ SUFFIXES = frozenset(
     }
 )
 """Endings of the files that are listed as films."""
-DEEPEST = 6
-"""Levels of folders that are searched for films."""
 MOST = 5000
 """Films that are listed."""
 FRESH = 2.0
@@ -65,8 +62,6 @@ FRESH = 2.0
 SENT = "sent-"
 """What the ids of films begin with that came with a question; they are not listed."""
 _SENT_ID = re.compile(rf"{SENT}[0-9a-f]{{32}}")
-KEPT_OPEN = 8
-"""Films whose tables of packets are kept in memory."""
 
 
 Origin: TypeAlias = Literal["folder", "upload"]
@@ -118,6 +113,7 @@ class ServedFilms:
 
     def films(self) -> list[FilmFile]:
         """Every film, by name."""
+        # by folder, as file managers do
         files = [file for _, file in self._listing().values()]
         return sorted(files, key=lambda file: (file.folder.lower(), file.name.lower()))
 
@@ -168,13 +164,15 @@ class ServedFilms:
         status = path.stat()
         key = (film, status.st_mtime_ns, status.st_size)
         with self._lock:
+            # opening reads the times of all packets of the film
             if key in self._open:
                 self._open.move_to_end(key)
                 return self._open[key]
         opened = open_film(path, self._settings)
         with self._lock:
             self._open[key] = opened
-            while len(self._open) > KEPT_OPEN:
+            # each keeps the times of all its packets in memory
+            while len(self._open) > 8:
                 self._open.popitem(last=False)
         return opened
 
@@ -258,7 +256,8 @@ def _files_below(root: Path) -> Iterator[Path]:
         depth = len(Path(folder).relative_to(root).parts)
         # hidden folders hold caches and the like; links to folders are not followed
         below[:] = sorted(name for name in below if not name.startswith("."))
-        if depth >= DEEPEST:
+        # a listing of a whole disk would take minutes
+        if depth >= 6:
             below.clear()
         for name in sorted(names):
             if not name.startswith(".") and Path(name).suffix.lower() in SUFFIXES:

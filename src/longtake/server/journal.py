@@ -131,6 +131,7 @@ class Journal:
 
     def write(self, record: RunRecord) -> None:
         """Replace what is known about a run; raises :class:`JournalUnwritable`."""
+        # outside the block: a bug here is no full disk
         data = record.model_dump_json().encode()
         try:
             folder = private_folder(self._folder(record.id))
@@ -141,6 +142,7 @@ class Journal:
     def write_end(self, record: RunRecord) -> None:
         """Write how a run ended; if the disk is full, with the next run that ends."""
         with self._lock:
+            # in order of ending, and the latest state of each run only
             self._unwritten[record.id] = record
             try:
                 for waiting in list(self._unwritten.values()):
@@ -167,9 +169,11 @@ class Journal:
     ) -> Iterator[RunRecord]:
         """Runs, newest first, of one film, one comparison or one kind."""
         names = [path.name for path in self._runs.iterdir() if _ID.fullmatch(path.name)]
+        # ids begin with the time, so the order of names is that of time
         for name in sorted(names, reverse=True):
             if before and name >= before:
                 continue
+            # a damaged file must not hide the other runs
             record = self.read(name)
             if record is None or (film and record.ask.film != film):
                 continue
@@ -199,6 +203,7 @@ class Journal:
 
     def picture(self, digest: str) -> Path | None:
         """A stored picture."""
+        # the pattern admits no slash and no dot
         path = self._pictures / f"{digest}.jpg"
         return path if _DIGEST.fullmatch(digest) and path.is_file() else None
 
@@ -211,6 +216,7 @@ class Journal:
             draft.replace(self._pictures / f"{digest}.jpg")
 
     def _folder(self, run: str) -> Path:
+        # it becomes part of a path
         if not _ID.fullmatch(run):
             raise ValueError(f"not the id of a run: {run!r}")
         return self._runs / run

@@ -67,6 +67,7 @@ class ServedLibrary:
 
     def films(self, where: str = "") -> dict[str, LibraryFilm]:
         """Films by fingerprint; the user's library may know others that must not be shown."""
+        # the id of a file is the hash of its path, so both sides can be compared
         listed = {file.id for file in self._catalog.films()}
         shown = {}
         for entry in self.library.entries(where):
@@ -115,6 +116,7 @@ class ServedLibrary:
     ) -> tuple[Result, LibraryResult]:
         """Answer a question from whichever films hold the answer."""
         shown = self.films(where)
+        # an empty search would say that nothing fits, which is something else
         if not shown:
             raise ConfigError("the library knows none of these films yet; watch the folders first")
         across = ask_library(
@@ -204,6 +206,7 @@ class Watcher:
     def stop(self) -> None:
         """End it, at once for whoever asks; what is being decoded ends at its next check."""
         with self._lock:
+            # the thread may go on for a while: it checks this flag between two frames
             stop, self._stop = self._stop, None
             self.busy, self.doing = False, None
         if stop is not None:
@@ -229,6 +232,7 @@ class Watcher:
 
     def _end(self, stop: Stop, problem: str) -> None:
         with self._lock:
+            # it may have been stopped and started again meanwhile
             if self._stop is stop:
                 self._stop, self.problem = None, problem
                 self.busy, self.doing = False, None
@@ -237,6 +241,7 @@ class Watcher:
         def surveyed(_: SurveyedFile | MediaError) -> None:
             stop.check()
 
+        # a new one for each round: folders and settings may have changed
         self.busy = True
         adder = Adder(
             self._library(),
@@ -248,6 +253,7 @@ class Watcher:
         report = adder.add([folder for folder in self._catalog.folders() if folder.exists()])
         self.failed = {path.name: why for path, why in report.failed}
         self.busy, self.doing = False, None
+        # films that were found must be listed at once
         self._catalog.refresh()
         return report
 

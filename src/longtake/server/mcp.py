@@ -180,15 +180,15 @@ def _cited(answer: Answer) -> list[CitationRecord]:
 
 MOST_BYTES = 700_000
 """Hosts refuse results of about a megabyte, and base64 makes a picture a third larger."""
-LONGEST_SIDE = 1568
-"""Pixels beyond which models scale a picture down."""
 
 
 def contact_sheet(frames: Sequence[Frame]) -> bytes:
     """A JPEG below :data:`MOST_BYTES` that shows the frames in rows."""
+    # as square as possible, so that the tiles stay large
     columns = math.ceil(math.sqrt(len(frames)))
     height, width = frames[0].pixels.shape[:2]
-    tile_width = min(width, LONGEST_SIDE // columns)
+    # models scale pictures down that are wider than 1568 pixels
+    tile_width = min(width, 1568 // columns)
     tile_height = max(1, round(tile_width * height / width))
     rows = math.ceil(len(frames) / columns)
     sheet = PilImage.new("RGB", (columns * tile_width, rows * tile_height))
@@ -217,6 +217,7 @@ def _small(sheet: PilImage.Image) -> bytes:
         data = _jpeg(sheet, quality)
         if len(data) < MOST_BYTES:
             return data
+    # noise does not compress: fewer pixels then
     half = sheet.resize((max(1, sheet.width // 2), max(1, sheet.height // 2)))
     return _small(half)
 
@@ -228,7 +229,6 @@ def _jpeg(sheet: PilImage.Image, quality: int) -> bytes:
 
 
 R = TypeVar("R")
-MOST_CHAPTERS = 200
 
 
 def call(act: Callable[[], R]) -> R:
@@ -266,8 +266,9 @@ def _chapters(film: Film) -> list[str]:
     """The chapters that the file names, quoted, with their times."""
     chapters = []
     with open_container(film.path, film.settings.media) as container:
-        for chapter in container.chapters()[:MOST_CHAPTERS]:
+        for chapter in container.chapters()[:200]:
             start = float(chapter["start"] * (chapter["time_base"] or 0))
+            # a title is text of a stranger, like everything in the file
             title = chapter["metadata"].get("title", "")
             chapters.append(quote(f"[{clock(start)}] {title}", "film"))
     return chapters
@@ -276,7 +277,6 @@ def _chapters(film: Film) -> list[str]:
 ANSWER_PAGE = "ui://longtake/answer.html"
 LONGEST_CLIP = 20.0
 """Seconds of a clip: it travels through the host as base64."""
-CLIP_WIDTH = 640
 
 
 def pages() -> Apps:
@@ -318,7 +318,7 @@ def add_resources(server: MCPServer, state: ServerState) -> None:
             raise ToolError(f"a clip lasts up to {LONGEST_CLIP:g} seconds")
         stretch = Segment(first, last)
         video = opened_film(state, film)[1].video
-        return call(lambda: clip_bytes(video, stretch, width=CLIP_WIDTH))
+        return call(lambda: clip_bytes(video, stretch, width=640))
 
 
 def _seconds(text: str) -> float:
@@ -465,6 +465,7 @@ def _add_asking(server: MCPServer, state: ServerState) -> None:
     @server.tool(annotations=ToolAnnotations(destructive_hint=True, open_world_hint=False))
     def cancel(handle: Annotated[str, Field(max_length=64)]) -> RunProgress:
         """End a question or an index that is under way."""
+        # one that has ended stays as it is
         run = state.pool.get(handle)
         if run is not None:
             run.cancel()
@@ -484,6 +485,7 @@ def _transcript(film: Film, start: float, end: float | None) -> Transcript:
         if line.segment.start < last and line.segment.end > start:
             lines.append(line)
     more = lines[MOST_LINES].segment.start if len(lines) > MOST_LINES else None
+    # the share that is known tells silence from missing speech recognition
     key = film.words.speech_key()
     whole = Segment(0.0, film.duration)
     known = coverage(film.source.text.covered(key), whole) if key else 0.0
@@ -515,6 +517,7 @@ def _steps(state: ServerState, handle: str) -> int:
 def _standing(state: ServerState, handle: str) -> RunProgress:
     run = state.pool.get(handle)
     record = run.record if run is not None else state.journal.read(handle)
+    # handles outlive the server, unless the run was deleted
     if record is None:
         raise ToolError("no such handle")
     return run_progress(record, run, _steps(state, record.id))

@@ -66,6 +66,7 @@ class ServeOptions:
     @property
     def names(self) -> tuple[str, ...]:
         """Values of ``Host`` that are accepted."""
+        # browsers send the name that the user typed
         names = [*LOOPBACK, *self.hosts]
         with_port = [f"{name}:{self.port}" for name in names]
         # browsers leave out the default port
@@ -79,6 +80,7 @@ class _Json(logging.Formatter):
         fields = {key: value for key, value in vars(record).items() if key not in _STANDARD}
         line = {"time": round(record.created, 3), "level": record.levelname.lower()}
         line |= {"message": record.getMessage(), **fields}
+        # on one line, like everything else
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
         return json.dumps(line, default=str)
@@ -92,6 +94,7 @@ _STANDARD = {*vars(logging.makeLogRecord({})), "message", "asctime"}
 def log_as_json() -> Iterator[None]:
     """Inside the block, write the logs of this process as JSON; afterwards they are as before."""
     handler = logging.StreamHandler()
+    # one line per event, for whatever collects the logs
     handler.setFormatter(_Json())
     # the root logger too: without descriptors, a handler that imports a module for a traceback
     # fails as well

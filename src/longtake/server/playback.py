@@ -37,12 +37,6 @@ DIRECT = {
     "matroska,webm": (_FREE, {"opus", "vorbis", ""}),
 }
 """Codecs of picture and sound that browsers play, by container."""
-FRAGMENT = 500_000
-"""Microseconds of a fragment: short, so that playing begins soon."""
-WIDEST = 1280
-"""Pixels of a transcoded picture."""
-FASTEST = 30.0
-"""Frames per second of a transcoded picture."""
 PIECE = 1.0
 """Seconds of sound that are encoded between pictures."""
 
@@ -115,7 +109,8 @@ class _Pipe:
 
 def _fragmented(pipe: _Pipe) -> OutputContainer:
     flags = "frag_keyframe+empty_moov+default_base_moof+skip_trailer"
-    options = {"movflags": flags, "frag_duration": str(FRAGMENT), "use_editlist": "0"}
+    # half a second in microseconds: with short fragments, playing begins soon
+    options = {"movflags": flags, "frag_duration": "500000", "use_editlist": "0"}
     opened: Any = av.open(pipe, "w", format="mp4", options=options)
     assert isinstance(opened, OutputContainer)
     return opened
@@ -163,14 +158,15 @@ class Playback:
 
     def _transcoded(self) -> Iterator[bytes]:
         video, pipe = self._video, _Pipe()
-        rate = min(FASTEST, video.info.fps or FASTEST)
+        # bounded, because it is encoded while somebody watches
+        rate = min(30.0, video.info.fps or 30.0)
         grid = video.grid(rate, Segment(self.start, max(video.duration, self.start + 0.04)))
         # the frame on screen at the start appeared before the first time of the grid
         times = [self.start, *(float(time) for time in grid if time > self.start)]
         with _fragmented(pipe) as out:
             stream: VideoStream | None = None
             sound = _SoundTrack(video, out, Segment(self.start, max(self.start, video.duration)))
-            for time, frame in zip(times, video.frames(times, width=WIDEST), strict=False):
+            for time, frame in zip(times, video.frames(times, width=1280), strict=False):
                 pixels = np.ascontiguousarray(_even(frame.pixels))
                 stream = stream or _x264(out, pixels, rate)
                 picture = VideoFrame.from_ndarray(pixels, format="rgb24")
@@ -189,6 +185,7 @@ def _keyframe(video: Video, time: float) -> int:
     """Position of the last keyframe that is shown at or before a time."""
     table = video.table
     keys = table.keys
+    # decoding can only begin at a keyframe
     shown = keys[table.pts[keys] * table.tick <= time + 1e-6]
     return int(shown[-1]) if len(shown) else int(keys[0])
 
@@ -246,6 +243,7 @@ class _SoundTrack:
                 self._out.mux(self._stream.encode(None))
                 self._stream = None
                 break
+            # the encoder takes 16 bits, and louder samples would wrap around
             samples = (np.clip(sound.samples, -1, 1) * 32767).astype(np.int16)[None]
             frame = AudioFrame.from_ndarray(samples, format="s16", layout="mono")
             frame.sample_rate, frame.pts = RATE, self._written
@@ -274,6 +272,7 @@ class PlaybackStreams:
                 self._streams.pop(next(iter(self._streams)))
         try:
             for piece in playback:
+                # checked between pieces, so that an abandoned stream ends within a fragment
                 if self._streams.get(viewer) is not mine:
                     return
                 if piece:

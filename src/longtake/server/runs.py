@@ -114,11 +114,13 @@ class ServerRun:
     def cancel(self) -> None:
         """End the run for everyone."""
         self.cancelled = True
+        # the flag first: a thread that takes the run from the queue now sees it
         self.stop.set()
         self._pool.drop(self)
 
     def leave(self) -> None:
         """One asker fewer; the last one to leave ends the run."""
+        # clients that ask the same thing share a run
         self.askers -= 1
         if self.askers <= 0:
             self.cancel()
@@ -211,6 +213,7 @@ class RunPool:
         self._changed = threading.Condition()
         self._closed = False
         self._work: JobRunner
+        # tests and ``longtake mcp`` need no second process
         if options.own_process:
             self._work = Engine(options)
         else:
@@ -236,6 +239,7 @@ class RunPool:
         """Queue or join a run for each ask; none is queued if one of them cannot be."""
         records = [self._checked_record(ask, group, kind) for ask in asks]
         with self._changed:
+            # a client that retries joins the run that it started before
             twins = [self._twin(record) for record in records]
             new = [record for record, twin in zip(records, twins, strict=True) if twin is None]
             if len(self._queue) + len(new) > self._options.most_waiting:
@@ -250,6 +254,7 @@ class RunPool:
                 else:
                     run.askers += 1
                 runs.append(run)
+            # several threads may have something to do now
             self._changed.notify_all()
         return runs
 
@@ -362,6 +367,7 @@ class RunPool:
             yield run
 
     def _retire(self, run: ServerRun) -> None:
+        # from now on, it is read from the journal
         self._live.pop(run.id, None)
         self._held.pop(run.id, None)
         record, state = run.record, run.record.state
@@ -384,6 +390,7 @@ class RunPool:
         record = run.record
         budget = BudgetSettings() if record.kind == "index" else self._budget(run)
         outcome = self._work.do(Job(record.id, record.kind, record.ask, budget), run)
+        # failed runs have cost something, too
         with self._changed:
             self.spent += outcome.usage.cost or 0.0
         # written with the end of the run, which follows at once
@@ -404,6 +411,7 @@ class RunPool:
         if ceiling is None:
             return limits
         with self._changed:
+            # what other runs may still spend counts as spent
             left = ceiling - self.spent - sum(self._held.values())
             if left <= 0:
                 spent = f"${self.spent:.4f} of ${ceiling:g}"

@@ -98,6 +98,7 @@ class AccessKeys:
         with self._lock:
             self._codes.add(code)
         timer = threading.Timer(CODE_SECONDS, self._expire, [code])
+        # it must not keep the process alive
         timer.daemon = True
         timer.start()
         return code
@@ -261,6 +262,7 @@ class Guard:
     def _enter(self, scope: Scope) -> JSONResponse | RedirectResponse:
         """Turn a one-time code into a cookie."""
         query = parse_qs(scope["query_string"].decode("latin-1"))
+        # a link in a history or a log works only once
         if not self._keys.redeem(query.get("code", [""])[0]):
             detail = "this link was used before or has expired; longtake serve prints a new one"
             return JSONResponse({"detail": detail}, 403)

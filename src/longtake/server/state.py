@@ -42,6 +42,7 @@ class ServerState:
 
     def record(self, run: str) -> RunRecord:
         """What is known about a run, under way or over; 404 if there is none."""
+        # in this order: a run that ends in between is in the journal by then
         live = self.pool.get(run)
         record = live.record if live is not None else self.journal.read(run)
         if record is None:
@@ -79,7 +80,9 @@ def owned_folder(*folders: Path) -> Iterator[Path]:
 
 def open_state(options: ServeOptions, keys: AccessKeys) -> ServerState:
     """Open the folders and start the pool."""
+    # the catalog makes the folders that the others use
     catalog, journal = ServedFilms(options), Journal(options.data)
+    # before the pool starts runs of its own
     journal.mark_broken()
     library = ServedLibrary(options, catalog)
     return ServerState(

@@ -27,10 +27,6 @@ from longtake.server.options import ServeOptions
 from longtake.video.video import probe
 
 DRAFT = ".arriving-"
-AT_ONCE = 1 << 22
-"""Bytes of an upload that are collected before they are written."""
-MAX_HOPS = 5
-"""Redirects that a download follows."""
 _UNSAFE = re.compile(r"[^\w .()\[\]&+,'-]+")
 
 
@@ -69,13 +65,15 @@ class Uploads:
 
     async def upload(self, name: str, body: AsyncIterator[bytes], length: int | None) -> Path:
         """Store a film as it arrives; the loop waits for no disk."""
+        # refused before gigabytes are sent for nothing
         if length is not None and length > self._max_bytes:
             raise TooLarge(name, self._max_bytes)
         with closing(self._draft(name)) as draft:
             pending = bytearray()
             async for chunk in body:
                 pending += chunk
-                if len(pending) >= AT_ONCE:
+                # a thread for each network packet would cost more than the writing
+                if len(pending) >= 1 << 22:
                     await asyncio.to_thread(draft.write, pending)
                     pending = bytearray()
             await asyncio.to_thread(draft.write, pending)
@@ -112,7 +110,7 @@ class Uploads:
 
     def _body(self, url: str) -> Iterator[bytes]:
         """The content of a URL; every hop is checked and connects to the address checked."""
-        for _ in range(MAX_HOPS):
+        for _ in range(5):
             host = self.check_url(url)
             parts = urlsplit(url)
             port = parts.port or (443 if parts.scheme == "https" else 80)
@@ -161,10 +159,12 @@ class _Draft:
         self._folder, self._name, self._max_bytes, self._limits = folder, name, max_bytes, limits
         self._path = folder / f"{DRAFT}{secrets.token_hex(8)}{Path(name).suffix}"
         self._file = self._path.open("xb")
+        # others on this machine need not see what was sent
         self._path.chmod(0o600)
 
     def write(self, data: bytes | bytearray) -> None:
         """Append some bytes, unless that makes the file too large."""
+        # counted here, because a chunked upload declares no length
         self.size += len(data)
         if self.size > self._max_bytes:
             raise TooLarge(self._name, self._max_bytes)
@@ -173,12 +173,14 @@ class _Draft:
     def keep(self) -> Path:
         """Check that it is a film by its content, and give it a name that is free."""
         self._file.flush()
+        # a film that is listed survives a power cut
         os.fsync(self._file.fileno())
         try:
             probe(self._path, self._limits)
         except MediaError as error:
             # by the name that the sender knows
             raise MediaError(self._name, error.problem, error.detail) from error
+        # between choosing a free name and taking it, another film could take it
         with self.naming:
             return self._path.rename(_free(self._folder, self._name))
 

@@ -28,8 +28,6 @@ from longtake.server.openai.requests import FilmRequest, SentFrames
 from longtake.server.runs import QueueFull
 from longtake.types import GIVEN, Answer, Result, Usage
 
-LONGEST_STEP = 300
-"""Characters of a reply or a result in the description of a step."""
 STATUS: tuple[tuple[type[Exception], int, str], ...] = (
     (NoSuchFilm, 404, "film_not_found"),
     (QueueFull, 503, "queue_full"),
@@ -65,6 +63,7 @@ def completion(head: Head, request: FilmRequest, result: Result, steps: str) -> 
     """The whole reply."""
     message = {"role": "assistant", **_answer(head, request, result.answer)}
     if steps:
+        # two names are in use, and each client reads one of them
         message |= {"reasoning": steps, "reasoning_content": steps}
     return whole(head, message, result.usage, longtake=extras(head, request, result))
 
@@ -131,6 +130,7 @@ def citations(head: Head, answer: Answer, content: str) -> list[dict[str, Any]]:
         citation = {
             "url": f"{head.base}film/{head.film}#t={start:g}",
             "title": f"{clock(start)} {evidence.source}",
+            # the protocol cites a part of the text; ours support all of it
             "start_index": 0,
             "end_index": len(content),
         }
@@ -183,11 +183,13 @@ def _footage(request: FilmRequest) -> str:
 def error_of(error: Exception) -> tuple[int, dict[str, Any]]:
     """Status and body of an error in OpenAI's shape."""
     status, code = (400, "failed") if isinstance(error, LongtakeError) else (500, "internal")
+    # reversed, so that the first that fits is the last to be set
     for kind, its_status, its_code in reversed(STATUS):
         if isinstance(error, kind):
             status, code = its_status, its_code
     # what a bug says is nobody's business but the log's
     message = public_message(error) if isinstance(error, LongtakeError) else "internal error"
+    # the status that OpenAI's own server answers with
     if isinstance(error, ConfigError) and message.startswith("unknown model"):
         status, code = 404, "model_not_found"
     return status, error_body(message, status, code, getattr(error, "key", None))
@@ -222,4 +224,5 @@ def describe(data: bytes) -> str:
 
 def _short(text: Any) -> str:
     plain = " ".join(str(text or "").split())
-    return plain if len(plain) <= LONGEST_STEP else plain[:LONGEST_STEP] + "…"
+    # a step is one line in the log of a client
+    return plain if len(plain) <= 300 else plain[:300] + "…"

@@ -90,6 +90,7 @@ def read_question(prompt: str) -> ParsedQuestion:
         material = brought[1].strip()
         prompt = prompt[: brought.start()] + prompt[brought.end() :]
     lines = prompt.splitlines()
+    # the most explicit form first
     block = _labelled(lines) or _headed(lines) or _inline(lines)
     if block is None:
         return ParsedQuestion(without_instructions(prompt), material=material)
@@ -129,6 +130,7 @@ class _Block:
 def _labelled(lines: Sequence[str]) -> _Block | None:
     """The last run of lines with consecutive letters or numbers, blank lines aside."""
     best = None
+    # a question may hold a numbered list of its own before the options
     for start in range(len(lines)):
         for pattern, names in ((_LETTER, string.ascii_uppercase), (_NUMBER, range(1, MOST + 1))):
             block = _run(lines, start, pattern, [str(name) for name in names])
@@ -148,12 +150,14 @@ def _run(
         if not line.strip() and options:
             continue
         match = pattern.match(line)
+        # the next label decides: text between the options ends the run
         if match is None or len(options) == len(names):
             break
         if (match[1] or match[2]) != names[len(options)]:
             break
         options.append(match[3])
         end = number + 1
+    # one labelled line is a list item, not a choice
     if len(options) < 2:
         return None
     return _Block(start, end, options, names[: len(options)])
@@ -278,6 +282,7 @@ def read_request(body: Any, methods: Sequence[str], budget_header: str = "") -> 
     """Read a request body; ``methods`` are the names that models may have."""
     if not isinstance(body, dict):
         raise BadRequest("the body must be a JSON object")
+    # before anything is read: what is refused costs nothing
     refuse(body, _REFUSED)
     shape = body.get("response_format")
     if shape is not None and (not isinstance(shape, dict) or shape.get("type") != "text"):
@@ -323,6 +328,7 @@ def read_budget(text: str) -> dict[str, float]:
     known = [limit.name for limit in fields(BudgetSettings)]
     limits = {}
     for piece in filter(None, re.split(r"[,;+\s]+", text)):
+        # a mistyped limit must not be ignored: it would be no limit
         name, _, value = piece.partition("=")
         if name not in known:
             raise unknown("limit", name, known)
@@ -343,6 +349,7 @@ def _strictest(given: Sequence[Mapping[str, float]]) -> BudgetSettings:
     limits: dict[str, float] = {}
     for each in given:
         for name, value in each.items():
+            # a limit in the model's name holds even if the body has a higher one
             limits[name] = min(value, limits.get(name, value))
     whole = {"tokens", "frames", "calls"}
     return BudgetSettings(
@@ -357,6 +364,7 @@ def _extras(extras: Any) -> dict[str, Any]:
     if not isinstance(extras, dict):
         raise BadRequest("longtake: must be an object", key="longtake")
     for name in extras:
+        # a mistyped key would silently do nothing
         if name not in ("models", "fresh", "budget"):
             raise unknown("key", name, ["models", "fresh", "budget"], where="longtake")
     models = extras.get("models", [])
@@ -431,6 +439,7 @@ def read_messages(messages: Any) -> list[dict[str, Any]]:
 
 def read_parts(content: Any) -> list[SentPart]:
     """The parts of a message's content."""
+    # an assistant message that only called tools has no content
     if content is None:
         return []
     if isinstance(content, str):
@@ -456,6 +465,7 @@ def _part(part: Any) -> SentPart:
 
 def _turns(turns: Sequence[_Turn]) -> tuple[str, str]:
     """The question, and the conversation that it continues."""
+    # only the last message asks
     *earlier, last = turns
     lines = []
     for turn in earlier:
@@ -523,6 +533,7 @@ def listed_frames(url: str) -> tuple[str, ...]:
     head, _, data = url.partition(",")
     if not head.startswith("data:video/jpeg"):
         return ()
+    # vLLM puts the base64 of all frames in one address, with commas between them
     pictures = data.split(",")
     if len(pictures) > MAX_FRAMES:
         raise BadRequest(f"video_url: more than {MAX_FRAMES} frames", key="messages")
@@ -544,6 +555,7 @@ def frame_times(count: int, how: Mapping[str, Any]) -> tuple[float, ...] | None:
     fps, duration = _positive(how.get("fps")), _positive(how.get("duration"))
     numbers, total = how.get("frames_indices"), _positive(how.get("total_num_frames"))
     if isinstance(numbers, list) and len(numbers) == count:
+        # clients send either the rate or what it follows from
         rate = fps or (total / duration if total and duration else None)
         valid = all(isinstance(number, int) and 0 <= number < 1e12 for number in numbers)
         if rate and valid and sorted(set(numbers)) == numbers:

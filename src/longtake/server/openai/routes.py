@@ -85,6 +85,7 @@ def _named(state: ServerState, name: str) -> str:
             matches.append(file.id)
     if not matches:
         raise NoSuchFilm(name)
+    # which one was meant cannot be guessed
     if len(matches) > 1:
         raise BadRequest(f"film:{name} could be {len(matches)} films; name its folder, too")
     return matches[0]
@@ -106,6 +107,7 @@ def _video(state: ServerState, video: SentVideo) -> str:
         raise BadRequest("video_url: must be file:, http(s): or data:video/…;base64,…")
     kind, data = read_data_url(video.url, "video")
     folder = _folder(state)
+    # the same bytes are the same film, whoever sends them
     film = f"{SENT}{hashlib.blake2b(data, digest_size=16).hexdigest()}"
     path = folder / f"{film}{SUFFIXES.get(kind, '.mp4')}"
     with _storing:
@@ -182,6 +184,7 @@ def _check_picture(data: bytes) -> None:
 
 def _evict(folder: Path, keep: Path) -> None:
     """Remove the oldest of what was sent, until the rest is below the limit."""
+    # newest first, so that the oldest are those above the limit
     entries = sorted(folder.iterdir(), key=lambda entry: entry.stat().st_mtime, reverse=True)
     total = 0
     for entry in entries:
@@ -201,8 +204,6 @@ BUDGET = "x-longtake-budget"
 GRACE = 20.0
 """Seconds for which a run goes on after its client has gone: SDKs retry after their timeout, and
 the retry joins the run instead of paying twice."""
-PING = 5.0
-"""Seconds of silence after which a stream sends a comment."""
 # errors would only be repeated; a full queue is worth another try
 FINAL = {"x-should-retry": "false"}
 STARTED = int(time.time())
@@ -271,6 +272,7 @@ def _start(state: ServerState, body: bytes, header: str, base: str) -> AskedRequ
         # a method that never searches needs no index
         index_first=False,
     )
+    # the client of such a run may have retried after it ended
     run = _LEFT.get((id(state.pool), ask))
     # one under way is joined by the pool, which counts who waits for it
     if run is None or not run.ended:
@@ -285,6 +287,7 @@ async def _whole(question: AskedRequest, request: Request, state: ServerState) -
     gone = asyncio.ensure_future(_disconnected(request))
     await asyncio.wait([ended, gone], return_when=asyncio.FIRST_COMPLETED)
     gone.cancel()
+    # the client has gone; it may come back
     if not ended.done():
         ended.cancel()
         key = (id(state.pool), run.record.ask)
@@ -295,6 +298,7 @@ async def _whole(question: AskedRequest, request: Request, state: ServerState) -
         result = await _result(run)
     except Exception as error:  # noqa: BLE001 - whatever ended the run is told in the reply
         return _refused(error)
+    # reading a long trace would hold up the loop
     steps = await run_in_threadpool(_steps, state, run)
     return JSONResponse(replies.completion(question.head, question.request, result, steps))
 
@@ -334,7 +338,8 @@ async def _stream(question: AskedRequest) -> AsyncIterator[bytes]:
             pieces = [replies.sse(replies.thought(head, text)) for text in texts if text]
             if pieces:
                 yield b"".join(pieces)
-            elif time.monotonic() - last_sent >= PING:
+            # proxies close a connection that stays silent
+            elif time.monotonic() - last_sent >= 5.0:
                 yield b": ping\n\n"
             else:
                 continue
@@ -345,6 +350,7 @@ async def _stream(question: AskedRequest) -> AsyncIterator[bytes]:
             yield replies.sse(piece)
         yield b"data: [DONE]\n\n"
     finally:
+        # the client left in the middle of the stream
         if not over:
             run.leave()
 
@@ -367,6 +373,7 @@ async def _result(run: ServerRun) -> Result:
 
 def _refused(error: Exception) -> JSONResponse:
     if isinstance(error, ValidationError):
+        # one problem at a time, in the words of the protocol
         first = error.errors()[0]
         error = BadRequest(f"{first['loc'][0]}: {first['msg']}", key="messages")
     status, body = replies.error_of(error)

@@ -72,6 +72,7 @@ class SimulatedService:
         """The status with which a numbered request fails; ``None`` if it succeeds."""
         if share("fails", self.seed, number) >= self.fail_rate:
             return None
+        # by hash, so that a run can be repeated
         odd = int.from_bytes(digest("status", self.seed, number), "big") % 2
         return 429 if odd else 503
 
@@ -95,13 +96,16 @@ class SimulatedService:
                 self.named(name)
             except ConfigError as error:
                 return _refused(str(error), 404)
+            # other names are answered in chats, but not listed: clients check this address first
             if name != self.model.name and not name.startswith("lab/"):
                 return _refused(f"no model is called {name}", 404)
             return JSONResponse(replies.describe_model(name, self.created))
 
         async def complete(request: Request) -> Response:
+            # numbered on arrival: the order of the threads must not matter
             body = await request.body()
             number = next(numbers)
+            # outside the threads: a hundred slow replies need no hundred threads
             await asyncio.sleep(self.latency)
             status = await run_in_threadpool(self.fails, number)
             if status is None:
@@ -133,6 +137,7 @@ class SimulatedService:
             reply = _cut(chat.complete(messages, options), options, _token_limit(body))
         except (ConfigError, Unsupported, ValueError) as error:
             return _refused(str(error), 400)
+        # the same reply has the same id, so that recorded runs can be compared
         identity = digest(reply.text, *(call.arguments for call in reply.tool_calls)).hex()
         head = Head(identity, name, self.created)
         if not body.get("stream"):

@@ -46,6 +46,7 @@ class ServerCard(BaseModel):
 def about(state: StateParam) -> ServerCard:
     """Methods, models and limits."""
     options = state.options
+    # as a run without models of its own would be assigned
     casting = ModelAssignment(options.models).or_else(options.settings.answers.model)
     return ServerCard(
         version=__version__,
@@ -63,6 +64,7 @@ def about(state: StateParam) -> ServerCard:
 
 def _card(name: str) -> MethodCard:
     kind = registry.methods.get(name)
+    # the first line of a docstring is what the class is
     summary = (inspect.getdoc(kind) or "").split("\n")[0]
     return MethodCard(name=name, summary=summary, roles=tuple(kind.roles), paper=str(kind.paper))
 
@@ -70,4 +72,5 @@ def _card(name: str) -> MethodCard:
 @router.post("/session", status_code=204)
 def sign_in(state: StateParam, response: Response) -> None:
     """Turn the token, sent as ``Authorization: Bearer``, into the cookie of a browser."""
+    # the guard has checked the token already
     state.keys.set_cookie(response)

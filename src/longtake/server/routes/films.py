@@ -96,6 +96,7 @@ async def upload(
     request: Request, name: Annotated[str, Query(max_length=400)], state: StateParam
 ) -> FilmFacts:
     """A film as the body of the request, streamed to disk."""
+    # a form of another site cannot send these types without asking first
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if not kind.startswith("video/") and kind != "application/octet-stream":
         raise HTTPException(415, "the body must be video/* or application/octet-stream")
@@ -117,6 +118,7 @@ def facts(film: str, state: StateParam) -> FilmFacts:
 
 
 def _facts(state: ServerState, film: str) -> FilmFacts:
+    # opening may fail where listing did not: the file is read only now
     card, opened = state.catalog.file(film), state.catalog.open(film)
     info = opened.video.info
     return FilmFacts(
@@ -142,6 +144,7 @@ def _layers(film: Film) -> list[LayerCard]:
 
 
 def _indexing(state: ServerState, film: str) -> RunHandle | None:
+    # the page shows progress even if another tab started it
     for run in state.pool.live():
         if run.record.kind == "index" and run.record.ask.film == film:
             return handle(run)

@@ -68,6 +68,7 @@ def library(state: StateParam) -> LibraryState:
 @router.post("/library/watch")
 def watch(wanted: WatchRequest, state: StateParam) -> LibraryState:
     """Add the films below the server's folders, and others as they appear; or stop doing so."""
+    # both are harmless if it is so already
     if wanted.on:
         state.watcher.start()
     else:
@@ -90,6 +91,7 @@ def search(
 ) -> LibraryFound:
     """Moments in all films that fit a text; each can be played by its film's id and time."""
     result, shown = state.library.search(q, where, top)
+    # by the id on this server: fingerprints and paths are not shown
     hits = [
         LibraryHits(film=shown[each.entry.fingerprint], moments=list(each.moments))
         for each in result.films
@@ -105,6 +107,7 @@ def ask(wanted: QuestionFields, state: StateParam) -> RunHandle:
 
 
 def _state(state: ServerState) -> LibraryState:
+    # two figures: files that are there, and those of them that can be asked
     shown, watcher = state.library.films(), state.watcher
     return LibraryState(
         films=state.library.known(),

@@ -105,6 +105,7 @@ def _words(lines: list[Line]) -> list[TimedText]:
 def blocks(film: str, state: StateParam) -> list[Block]:
     """The film divided where its content changes; computed once, from up to 200 frames."""
     divided = _partition(state, film)
+    # the first block begins with the film, not with a change
     strengths = [None, *(round(cut.strength, 4) for cut in divided.cuts)]
     return [
         Block(start=block.start, end=block.end, strength=strength)
@@ -154,6 +155,7 @@ def how_to_play(film: str, state: StateParam) -> PlaybackCard:
 def file(film: str, state: StateParam) -> FileResponse:
     """The film's file, with ranges."""
     path = state.catalog.path(film)
+    # a browser plays a file only by one of the types that it knows
     kind = KINDS.get(path.suffix.lower(), "application/octet-stream")
     return FileResponse(path, media_type=kind, headers={"Cache-Control": "private, no-cache"})
 
@@ -172,6 +174,7 @@ def stream(
     """
     video = state.catalog.open(film).video
     playback = Playback(video, plan(video), start)
+    # without a name, a machine is one viewer
     who = viewer or (request.client.host if request.client else "")
     headers = {"X-Start": f"{playback.start:.6f}", "Cache-Control": "no-store"}
     pieces = viewers.play(who, playback)
@@ -182,9 +185,11 @@ def stream(
 def clip(film: str, state: StateParam, start: Seconds, end: Seconds) -> Response:
     """A stretch of a film as MP4, cut at the frame."""
     opened = state.catalog.open(film)
+    # bounded before anything is decoded
     if not start < end or start >= opened.duration or end - start > LONGEST_CLIP:
         raise HTTPException(422, f"a clip is up to {LONGEST_CLIP:g} s long and inside the film")
     name = f"clip-{start:.2f}-{end:.2f}.mp4"
     headers = {"Content-Disposition": f'inline; filename="{name}"'}
+    # encoded in memory: at most ten minutes
     content = clip_bytes(opened.video, Segment(start, end))
     return Response(content, media_type="video/mp4", headers=headers)

@@ -81,6 +81,7 @@ def _asset(path: Path, changed: int) -> Asset:  # noqa: ARG001 - a changed file 
 def metrics(state: StateParam) -> PlainTextResponse:
     """Figures in Prometheus' text format."""
     pool = state.pool
+    # live runs either wait or run
     waiting = sum(run.position > 0 for run in pool.live())
     lines = [
         "# TYPE longtake_runs_waiting gauge",
@@ -103,6 +104,7 @@ async def page(
     if_none_match: Annotated[str, Header()] = "",
 ) -> Response:
     """The page itself, at each of its addresses."""
+    # a program that mistypes an address must not get a page
     if path.startswith(("api/", "v1/")):
         raise HTTPException(404, "no such address")
     return _sent(PAGE / "index.html", accept_encoding, if_none_match)

@@ -221,6 +221,7 @@ def compare(comparison: Comparison, state: StateParam) -> RunHandles:
     """Ask several methods the same question; earlier replies are not reused."""
     group = new_id()
     names = comparison.methods or tuple(registry.methods.names())
+    # stored replies would make the second method look faster
     asks = [comparison.ask.model_copy(update={"method": name, "fresh": True}) for name in names]
     runs = state.pool.start_all(asks, group=group)
     return RunHandles(runs=[handle(run) for run in runs], group=group)
@@ -233,6 +234,7 @@ def estimate(comparison: Comparison, state: StateParam) -> list[Estimate]:
     names = comparison.methods or (ask.method,)
     for name in names:
         state.pool.check(ask.model_copy(update={"method": name}))
+    # the bounds of a method depend on the length of the film
     film = state.catalog.open(ask.film)
     return estimate_all(state.pool.session(ask), film, question_of(ask), names)
 
@@ -266,6 +268,7 @@ def one(run: str, state: StateParam) -> RunHandle:
 @router.post("/runs/{run}/cancel")
 def cancel(run: str, state: StateParam) -> RunHandle:
     """End a run for everyone."""
+    # cancelling a run that has ended changes nothing
     live = state.live(run)
     if live is not None:
         live.cancel()
@@ -275,6 +278,7 @@ def cancel(run: str, state: StateParam) -> RunHandle:
 @router.delete("/runs/{run}", status_code=204)
 def delete(run: str, state: StateParam) -> None:
     """Forget a run that has ended."""
+    # its thread would write the record again
     if state.live(run) is not None:
         raise HTTPException(409, "the run is under way; cancel it first")
     state.journal.delete(run)
@@ -297,6 +301,7 @@ async def watch(
 def one_event(run: str, event: int, state: StateParam) -> Response:
     """One event in full: the messages that a model was sent, and its whole reply."""
     state.record(run)
+    # ids ascend, so the first line from there on is the event or none
     reader = events.TraceReader(state.journal.trace(run), after=event - 1)
     try:
         while True:
@@ -336,6 +341,7 @@ def _with_pictures(state: ServerState, run: str) -> Iterator[bytes]:
             if line is not None and line.kind == "frames_seen":
                 shown |= dict.fromkeys(seen["digest"] for seen in json.loads(data)["frames"])
     for digest in shown:
+        # pictures come last, as in a trace that the command line writes
         picture = state.journal.picture(digest)
         if picture is not None:
             yield trace.encode_picture(digest, picture.read_bytes())
@@ -378,6 +384,7 @@ def _film_of(record: RunRecord, place: int) -> str:
 
 def _rendered(record: RunRecord) -> RenderedAnswer:
     ask, scope, about = record.ask, record.scope, record.film_name
+    # a question to the library is about no single film
     if scope is not None:
         about = f"{scope.looked_at} of {scope.searched} films looked at"
     return RenderedAnswer(
