@@ -44,6 +44,7 @@ class FilmFrameDescriber:
         film, readable = self._film, self._film.words.readable
         onscreen = readable.key if readable else ""
         speech = film.words.speech_key() or ""
+        # cached replies of models that read these descriptions depend on all of them
         return "|".join(map(str, (film.fingerprint, film.senses.tagger.key, onscreen, speech)))
 
     def describe(self, frame: Frame, channels: Sequence[str]) -> Description:
@@ -124,6 +125,7 @@ def _measure(film: Film, times: NDArray[np.float64], width: int, advance: Advanc
     for number, frame in enumerate(film.video.frames(times, width=width), start=1):
         grey = novelty.grey(frame.pixels)
         stamps.append(frame.time)
+        # the pixels are dropped after this loop; only the measurements stay in memory
         histograms.append(novelty.colour_histograms(frame.pixels))
         sharpness.append(novelty.sharpness(grey))
         motion.append(0.0 if previous is None else novelty.motion(grey, previous))
@@ -165,6 +167,7 @@ def _packed(result: Partition) -> tuple[Arrays, Notes]:
     arrays = {"times": result.times, "fused": result.fused}
     for name, values in result.cues.items():
         arrays[f"cue_{name}"] = values
+    # JSON keeps the few cuts readable; the curves are arrays
     cuts = [dataclasses.asdict(cut) for cut in result.cuts]
     return arrays, {"duration": result.duration, "cuts": cuts}
 
@@ -196,6 +199,7 @@ class Film:
         full_hash: bool = False,
     ) -> None:
         self.settings = settings or Settings()
+        # all films of a process share the models, which take seconds to load
         self.senses = senses or PerceptionModels(self.settings.perception, store.root)
         self.source = IndexedSource(Path(path), store, self.settings, full_hash=full_hash)
         self.pictures = Pictures(self.source, self.senses)
@@ -316,6 +320,7 @@ class Film:
         """One unit row per text; the cosine of two rows measures how close they are in meaning."""
         self.video  # noqa: B018 - creates the folder that the vectors are kept in
         encoder, store = self.senses.sentences, self.source.text
+        # encoding is slow, so vectors of texts that were met before are kept
         known = store.meanings(encoder.key, set(texts))
         new = [text for text in dict.fromkeys(texts) if text not in known]
         if new:

@@ -63,6 +63,7 @@ class Glimpses:
         """RGB pictures, n × 36 × 64 × 3."""
         from PIL import Image  # late: commands that show no picture start faster
 
+        # from the key, so that the size and the identity cannot differ
         width, height = self.key.params["width"], self.key.params["height"]
         rows = np.zeros((len(frames), height, width, 3), dtype=np.uint8)
         for row, frame in zip(rows, frames, strict=True):
@@ -114,6 +115,7 @@ def build_frame_layers(
     """Compute the layers that are missing in one pass; call while the folder is ``building``."""
     for layer in layers:
         key = with_grid(layer.key, fps)
+        # only the process that holds the lock may remove what another one left
         if not folder.has(key):
             folder.sweep(key)
     for key in build_parts(folder, video, layers, fps=fps, advance=advance):
@@ -198,6 +200,7 @@ def rows_of(layers: Sequence[FrameLayer], frames: Iterable[Frame]) -> list[NDArr
 def width_for(video: Video, layers: Sequence[FrameLayer]) -> int:
     """The smallest frame width that serves all of the layers."""
     shorter = min(video.info.width, video.info.height)
+    # one pass decodes for all layers, so the largest need decides
     side = max(layer.side for layer in layers)
     return -(-side * video.info.width // shorter)  # rounded up
 

@@ -96,10 +96,12 @@ def search(
 
     With ``glanced``, among the words of a first look alone: pictures are not indexed for it.
     """
+    # before anything is computed for a text that cannot match
     check_text(text)
     stretch = stretch_of(film, within)
     speech, onscreen = _line_layers(film)
     if glanced and film.words.readable is not None:
+        # shots are not known before all frames were decoded
         onscreen = film.words.readable.exact_key
     found = {
         "image": [] if glanced else _images(film, text, stretch),
@@ -159,6 +161,7 @@ def _hit(time: float, score: float, parts: dict[str, _Candidate]) -> SearchHit:
     worded = [part for part in parts.values() if part.line is not None]
     if not worded:
         return SearchHit(time, score, sure, sources, Segment(time, time))
+    # words tell a time more exactly than pictures do
     best = max(worded, key=lambda part: part.score)
     assert best.line is not None
     return SearchHit(best.time, score, sure, sources, best.line.segment, best.line.text)

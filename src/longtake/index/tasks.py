@@ -31,7 +31,7 @@ from longtake.types import Segment
 T = TypeVar("T")
 
 SECONDS = 8.0
-"""Time for a first look: about as long as a person waits for a first answer."""
+"""Time for a first look."""
 
 
 def glance(film: Film, seconds: float = SECONDS) -> None:
@@ -76,6 +76,7 @@ def _hear(layer: SpeechLayer, tile: Segment) -> None:
 
 def _until(deadline: float, steps: Sequence[Callable[[], None]]) -> None:
     """Take one step after another while the longest so far still fits into the time."""
+    # the next step may take as long as the longest one before it
     longest = 0.0
     for step in steps:
         began = time.perf_counter()
@@ -185,6 +186,7 @@ class SpeechTask:
             return "not needed, there are subtitles"
         if not self._film.video.info.audio:
             return "the film has no sound"
+        # the message names the extra to install
         if self._words.unheard:
             return self._words.unheard
         if self._words.recognised is None:
@@ -261,6 +263,7 @@ def build_tasks(film: Film, parts: Sequence[IndexTask], show: Show) -> dict[str,
     film.video  # noqa: B018 - creates the folder that the lock is in
     speech = next((part for part in parts if isinstance(part, SpeechTask)), None)
     with film.folder.building():
+        # nothing to run beside
         if speech is None or len(parts) == 1:
             return {part.name: _build(part, show) for part in parts}
         shares = [0.0]

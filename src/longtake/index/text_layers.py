@@ -40,6 +40,7 @@ class Subtitles:
         """The subtitle file in use: the given one, else the one beside the film if usable."""
         if self.given is not None:
             return self.given
+        # nobody asked for this file, so a bad one is left out instead of failing the run
         beside = sidecar(self._source.path)
         return beside if beside is not None and self._usable(beside) else None
 
@@ -147,6 +148,7 @@ class SpeechLayer:
             slice_seconds=stretch.duration,
             limits=self._source.settings.media,
         )
+        # a stretch without sound gives no slices
         samples = np.concatenate([np.zeros(0, np.float32), *(part.samples for part in slices)])
         check_stop()
         return self._listener.listen(samples, stretch.start)
@@ -349,6 +351,7 @@ class FilmWords:
         if not self._skips(within):
             self.readable.build(within)
             return self._source.text.lines(self.readable.key, within)
+        # a first look stores exact moments before it knows the shots
         shots = self._source.text.lines(self.readable.key, within)
         return shots or self._source.text.lines(self.readable.exact_key, within)
 

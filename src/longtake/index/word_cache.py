@@ -101,6 +101,7 @@ class WordCache:
     def _open(self) -> sqlite3.Connection | None:
         try:
             private_folder(self.path.parent)
+            # a short wait: the tables can answer without this file
             base = sqlite3.connect(self.path, timeout=1, check_same_thread=False)
             base.executescript(_SCHEMA)
             _forget_others(base)

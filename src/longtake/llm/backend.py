@@ -78,6 +78,7 @@ def check_channels(channels: Sequence[str]) -> tuple[str, ...]:
     for channel in channels:
         if channel not in CHANNELS:
             raise unknown("channel", channel, CHANNELS)
+    # no channels named means that nothing was restricted
     return tuple(channels) or CHANNELS
 
 

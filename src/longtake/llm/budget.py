@@ -127,6 +127,7 @@ class Ledger:
         with self._changed:
             self._held.remove(hold)
             self.spent = self.spent + used
+            # a call that waits may fit now
             self._changed.notify_all()
 
     def again(self, used: Usage, why: str) -> None:
@@ -227,6 +228,7 @@ _tries: ContextVar[Tries | None] = ContextVar("longtake_tries", default=None)
 @contextmanager
 def counting(tries: Tries) -> Iterator[None]:
     """Inside the block, :func:`another_try` counts with these."""
+    # a context variable: layers below cannot be handed the tries of this call
     token = _tries.set(tries)
     try:
         yield

@@ -118,6 +118,7 @@ class Capabilities:
     def rung(self) -> Rung:
         """The strictest way that has not failed."""
         failed = ("refused", "accepted, not enforced")
+        # from the strictest: the more a server enforces, the fewer replies are unreadable
         for rung in LADDER:
             if self.known.verdicts.get(rung) not in failed:
                 return rung
@@ -193,6 +194,7 @@ class Capabilities:
     def forget(self) -> None:
         """Forget what the server refused, keeping what was measured of the model."""
         with self._lock:
+            # measurements cost questions, and belong to the model rather than the server
             kept = {name: getattr(self.known, name) for name in MEASURED}
             self.known = KnownCapabilities(**kept)
             self._changed()
@@ -253,6 +255,7 @@ def _fresh(plain: Any) -> KnownCapabilities:
     """What a file remembers, without what is too old to be believed."""
     if not isinstance(plain, Mapping):
         return KnownCapabilities()
+    # a file of another version may have other fields
     names = {one.name for one in fields(KnownCapabilities)}
     known = KnownCapabilities(**{name: value for name, value in plain.items() if name in names})
     if not time.time() - known.at < REMEMBERED:

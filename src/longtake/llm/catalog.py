@@ -94,6 +94,7 @@ def weights_file(name: str, entry: LocalEntry, folder: Path) -> Path:
     """Where the weights of a model are, or will be once they are downloaded."""
     if entry.file:
         return Path(entry.file).expanduser()
+    # a model of the user's own has to name its file
     if name not in DOWNLOADS:
         key = f"models.{name}.file"
         raise ConfigError(f"{key} is not set", key=key)
@@ -166,6 +167,7 @@ class ModelCatalog:
 
     def check(self, names: Sequence[str]) -> None:
         """Reject models that lack what they need, without opening them."""
+        # models can be built on other models, which are checked as well
         queue, known = list(names), set[str]()
         while queue:
             name = queue.pop()
@@ -226,6 +228,7 @@ class ModelCatalog:
         """A model without layers around it, shared by everyone who opens it."""
         # checked before anything of the model is opened
         self._permitted_host(name)
+        # endpoints keep connections open, so a model is opened once
         if name in self._chats:
             return self._chats[name]
         named = self._find(name)
@@ -268,6 +271,7 @@ class ModelCatalog:
             backend, is_foreign = load_backend(self._entries[name].backend)
             entry = checked(self._entries[name], backend.settings, name)
             return Named(backend, entry, is_foreign)
+        # a server can be named without an entry, for a first try
         if name.startswith(("http://", "https://")):
             backend, is_foreign = load_backend("openai")
             return Named(backend, _endpoint_entry(name), is_foreign)

@@ -131,6 +131,7 @@ class Image:
 
     @property
     def _encoded(self) -> _Encoded:
+        # weak keys: the pictures go with the last user of the frame
         sizes = _ENCODED.setdefault(self.frame, {})
         encoded = sizes.get(self.max_pixels)
         # two threads may encode the same frame; the results are equal
@@ -192,6 +193,7 @@ class Message:
 
 def say(role: Role, *parts: str | Part) -> Message:
     """A message made of text and pictures."""
+    # prompts are mostly strings, so callers need not wrap them
     typed = [Text(part) if isinstance(part, str) else part for part in parts]
     return Message(role, tuple(typed))
 
@@ -324,6 +326,7 @@ def describe(message: Message) -> dict[str, Any]:
         else:
             parts.append({"image": part.digest, "time": part.time})
     plain: dict[str, Any] = {"role": message.role, "parts": parts}
+    # left out when empty, so that traces and hashes of plain turns stay short
     if message.tool_calls:
         plain["tool_calls"] = [
             {"id": call.id, "name": call.name, "arguments": call.arguments}

@@ -46,6 +46,7 @@ class ExchangeWatch:
     def receives(self, data: bytes) -> bytes:
         """Count what was received; too much of it ends the exchange."""
         self._received += len(data)
+        # counted below HTTP, because headers can be endless too
         if self._received > MAX_RAW:
             self.flooded = True
             self.end()
@@ -71,6 +72,7 @@ def watching(seconds: float) -> Iterator[ExchangeWatch]:
     """Watch the exchange of the block, which has so many seconds."""
     watch = ExchangeWatch()
     timer = threading.Timer(seconds, watch.expire)
+    # a process that ends does not wait for the timer
     timer.daemon = True
     stop = stopping.get()
     token = _watch.set(watch)

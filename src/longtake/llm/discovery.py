@@ -59,6 +59,7 @@ class Key:
 
 def found_keys() -> list[Key]:
     """The keys of known vendors in the environment."""
+    # the value of a key is not read, only whether it is set
     by_variable = {preset.key_env: preset for preset in PRESETS if preset.key_env}
     keys = []
     for host, variable in KEYS.items():

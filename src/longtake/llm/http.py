@@ -143,6 +143,7 @@ class Endpoint:
         self._key = key or (os.environ.get(key_env, "") if key_env else "")
         self.url = check_url(name, base_url, keyed=bool(self._key))
         self._connections = connections
+        # made on first use: naming a model connects nowhere
         self._made: httpcore.ConnectionPool | None = None
 
     @property
@@ -370,6 +371,7 @@ def _ssl_context() -> ssl.SSLContext:
 
 def _proxy(url: BaseUrl) -> httpcore.Proxy | None:
     """The user's proxy for a server; what is meant for this machine never goes to one."""
+    # the variables that other tools obey: HTTPS_PROXY, NO_PROXY
     proxies = getproxies()
     address = proxies.get(url.scheme) or proxies.get("all")
     if not address or is_loopback(url.host) or proxy_bypass(url.netloc):

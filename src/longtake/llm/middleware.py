@@ -262,6 +262,7 @@ class Gate:
 
     def __init__(self, limit: int, *, raise_after: int = 16) -> None:
         self.max_limit = max(1, limit)
+        # begins at the maximum, and is lowered when the endpoint is overloaded
         self.limit = self.max_limit
         self.inside = 0
         self._raise_after = raise_after
@@ -335,6 +336,7 @@ class Limited(Middleware):
 def open_plugin(backend: AnyBackend, model: Opening[Any]) -> Plugin:
     """Open a model of another package's backend."""
     try:
+        # code of another package may raise anything
         chat = backend.open(model)
     except LongtakeError:
         raise
@@ -428,6 +430,7 @@ class Cached(Middleware):
 
     def complete(self, messages: Sequence[Message], options: Options) -> Reply:
         """Look first, ask second."""
+        # everything that shapes the reply is in the key, so a stored one is never stale
         key = request_hash(self.card, messages, options)
         stored = self._stored(key)
         if stored is not None:

@@ -34,6 +34,7 @@ QUESTIONS = (
 def measure_bias(chat: Chat) -> dict[str, float]:
     """The share of each letter over all questions and orders; remembered with the model."""
     letters = LETTERS[:4]
+    # every option stands at every letter once, so only a preference can tip the sum
     shares = dict.fromkeys(letters, 0.0)
     for text, options in QUESTIONS:
         for shift in range(len(options)):
@@ -56,6 +57,7 @@ def _preferred(chat: Chat, question: Question) -> dict[str, float]:
         f"{letter}. {option}" for letter, option in zip(LETTERS, question.options, strict=False)
     ]
     prompt = "\n".join([question.text, *lines, "Choose one. Reply with the letter only."])
+    # probabilities show a bias that the chosen letter alone hides
     wanted = tuple(question.letters) if chat.card.letters else ()
     tokens = 1 if wanted else 64
     reply = chat.complete([say("user", prompt)], Options(max_tokens=tokens, letters=wanted))

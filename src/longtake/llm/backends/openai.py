@@ -142,6 +142,7 @@ class OpenAIChat:
         self._clock = clock
         self._counts = True
         self._discovered = False
+        # per chat, not remembered: a crash may have had another reason
         self._doubted: set[Rung] = set()
 
     @property
@@ -226,6 +227,7 @@ class OpenAIChat:
 
     def _sendable(self, messages: Sequence[Message]) -> Sequence[Message]:
         """The messages with as many pictures as the server takes."""
+        # known before sending, so a limit costs one refused request in all
         number = sum(1 for _ in images(messages))
         if number and self._capabilities.known.vision is False:
             raise ModelError(self._card.name, "refused", "the model takes no pictures")

@@ -82,6 +82,7 @@ class Recording:
 
     def __init__(self, calls: Sequence[ChatCalled], *, reworded: bool = False) -> None:
         self._lock = threading.Lock()
+        # a failed call has no reply to repeat
         self._calls = [call for call in calls if call.error is None]
         self._used: set[int] = set()
         self._reworded = reworded

@@ -82,6 +82,7 @@ def ask(
     A :class:`~longtake.types.Question` among the slots decides which letters a
     :data:`~longtake.llm.structured.schema.Letter` may be.
     """
+    # the question among the slots decides which letters are valid
     form = ReplyForm.of(reply, slots)
     defaults = chat.card.options
     options = Options(
@@ -117,6 +118,7 @@ def compose(
         shown: list[str | Image] = []
         for picture in pictures:
             shown += [f"[{clock(picture.time)}]", picture]
+        # pictures stand between the material and the last words, which ask
         *before, last = rendered.user
         parts = [*before, *shown, f"{last}\n\n{instruction}".strip()]
         system = f"{rule}\n\n{rendered.system}".strip()

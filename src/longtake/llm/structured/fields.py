@@ -72,6 +72,7 @@ def fit_value(value: Any, node: Mapping[str, Any], schema: Mapping[str, Any]) ->
     kind = node.get("type")
     if kind == "array":
         return _fit_list(value, follow(schema, node.get("items", {})), schema)
+    # a list of one where a single value was asked for
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     if "properties" in node:
@@ -132,6 +133,7 @@ def _fit_number(value: Any, maximum: float | None) -> Any:
 def _fit_choice(value: Any, choices: Sequence[Any]) -> Any:
     if not isinstance(value, str):
         return value
+    # case and punctuation apart; two that fold alike are left for the type to refuse
     same = [choice for choice in choices if fold(str(choice)) == fold(value)]
     return same[0] if len(same) == 1 else value
 

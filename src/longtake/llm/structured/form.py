@@ -42,6 +42,7 @@ class ReplyForm:
     @classmethod
     def of(cls, kind: type[Any], slots: Mapping[str, Any]) -> ReplyForm:
         """The form of a reply type, given the slots of the prompt."""
+        # prompts have one question at most
         question = next((value for value in slots.values() if isinstance(value, Question)), None)
         schema = None if kind is str else schema_for(kind, question)
         return cls(kind, question, schema)
@@ -103,6 +104,7 @@ class ReplyForm:
         assert self.schema is not None
         if name in letter_fields(self.kind):
             return prompts.load("shared/one_letter").render().user[0]
+        # alone, a list needs no JSON: lines are read as well
         line = line_in_words(self.schema, name)
         if line is not None:
             listed = prompts.load("shared/one_list").render(name=Plain(name), line=Plain(line))

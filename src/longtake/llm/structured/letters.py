@@ -72,6 +72,7 @@ def read_letter(text: str, question: Question, *, cut: bool = False) -> str | No
     whole = unicodedata.normalize("NFKC", text[-20_000:]).strip()
     if cut:
         whole = re.sub(r"\w*$", _LOST, whole)
+    # all of them: a reply that announces two letters is no answer
     stated = list(_statements(whole, question))
     alone = _line_letter(whole, question)
     if alone is not None:
@@ -183,6 +184,7 @@ def _speaks_for_another(rest: str, letter: str, question: Question) -> bool:
 
 def _leading(text: str, question: Question) -> str | None:
     """The letter that begins a text, unless what follows speaks for another option."""
+    # a reply that leads with a letter and then explains it
     match = _LEADING.match(text)
     if match is None or match.group(1) not in question.letters:
         return None

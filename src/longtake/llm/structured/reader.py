@@ -197,6 +197,7 @@ def explain(error: ValidationError) -> str:
 def _candidates(text: str, fields: Fields) -> tuple[list[Object], str]:
     """The objects that may be the reply, and the prose around them."""
     text = _unquoted(text, fields)
+    # JSON first: labelled lines inside it are part of it
     found = _json_in(text, fields)
     if found:
         # a fence is no sign of being meant: a reply that quotes a film can fence what it shows
@@ -286,6 +287,7 @@ def _agreed(candidates: Sequence[Object], fields: Fields) -> Any:
             continue
         if dropped:
             events.note("entries_dropped", entries=dropped)
+        # repeated objects that agree are one answer
         fits.setdefault(_decisive_values(value, fields), value)
     if len(fits) > 1:
         raise UnreadableReply(f"the reply holds {len(fits)} different answers; give exactly one")

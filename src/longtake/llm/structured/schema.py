@@ -60,6 +60,7 @@ Brief: TypeAlias = Annotated[str, Field(description="at most 25 words")]
 
 def schema_for(kind: type[BaseModel], question: Question | None = None) -> dict[str, Any]:
     """The JSON schema of a reply type, letters narrowed to those of the question."""
+    # the plain schema is cached and shared
     schema = copy.deepcopy(plain_schema(kind))
     letters = question.letters if question else ""
     for node in _objects(schema):
@@ -154,6 +155,7 @@ def letter_fields(kind: type[BaseModel]) -> list[str]:
 
 def decisive_fields(kind: type[BaseModel], question: Question | None = None) -> list[str]:
     """The fields without which a reply says nothing: those required, explanations apart."""
+    # without options a letter is not asked for
     letters = letter_fields(kind) if question is not None and question.options else []
     needed = [
         name

@@ -139,6 +139,7 @@ def _values(text: str, bracket: str) -> Iterator[Found]:
 def _value_at(text: str, start: int, reader: _Reader) -> Found:
     """The value that begins at a place: as the standard reads it, or mended where it is broken."""
     try:
+        # valid JSON needs no mending
         value, end = _STANDARD.raw_decode(text, start)
     except (ValueError, RecursionError):
         value = reader.value(_MEMBER_END)
@@ -207,6 +208,7 @@ class _Reader:
             except _Cut:
                 self.at = len(self.text)
                 break
+            # other readers let the last of two values win, which may be the wrong one
             if name in members and members[name] != value:
                 raise NotJson(f"two values for {name!r}")
             members[name] = value
