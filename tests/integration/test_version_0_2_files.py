@@ -85,3 +85,13 @@ def test_run_folder_is_reported(run, old):
     code, out, err = run("report", old / "run", "--json")
     assert code == 0, err
     assert "videoagent" in out
+
+
+def test_settings_that_are_gone_are_named(run, old):
+    lines = [json.loads(line) for line in (old / "trace.jsonl").read_text().splitlines()]
+    (started,) = [line for line in lines if "fields" in line]
+    started["fields"]["gone"] = 7
+    (old / "trace.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    code, _, err = run("replay", old / "trace.jsonl", "--rerun", old / "films" / "film.mp4")
+    assert code == 0, err
+    assert "gone = 7 of the recorded run no longer exists" in err

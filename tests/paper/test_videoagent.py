@@ -180,6 +180,12 @@ def test_the_threshold_is_a_field():
     assert script.steps == ["predict", "grade"]
 
 
+def test_clips_show_the_frames_around_the_index():
+    script = Script()
+    play(script, method=VideoAgent(caption_unit="clip", initial_frames=3))
+    assert sorted(script.captioned) == [[0, 2], [48, 50, 52], [98, 100]]
+
+
 def test_an_unreadable_answer_is_an_abstention_never_a_guess():
     class Mute(Script):
         def llm(self, messages, options):

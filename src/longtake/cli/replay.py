@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -138,7 +140,7 @@ def _rerun(
     recorded: Trace, started: RunStarted, film: Film, settings: Settings, console: ConsoleSink
 ) -> Result:
     # fields that the trace lacks had their defaults, whatever model is the default now
-    fields = {"preset": FULL, **started.fields}
+    fields = {"preset": FULL, **_known_fields(methods.get(started.method)(), started.fields)}
     session = Session(settings).with_fields(started.method, fields)
     method = session.method(started.method)
     run = _recorded_run(recorded, started)
@@ -154,6 +156,18 @@ def _rerun(
             ended = "the recording ends here"
             spent = settle(BudgetSpent("as recorded", ended, best, complete=complete))
             return Result(with_option_text(spent, question), run.usage, started.method, run.names)
+
+
+def _known_fields(method: Any, recorded: Mapping[str, Any]) -> dict[str, Any]:
+    """The recorded fields that the method still has: an earlier version may have had others."""
+    known = {}
+    for name, value in recorded.items():
+        if not hasattr(method, name):
+            say(f"the setting {name} = {value} of the recorded run no longer exists")
+            continue
+        part = getattr(method, name)
+        known[name] = _known_fields(part, value) if dataclasses.is_dataclass(part) else value
+    return known
 
 
 def _recorded_run(recorded: Trace, started: RunStarted) -> Run:

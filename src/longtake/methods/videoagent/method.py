@@ -123,12 +123,16 @@ class VideoAgent:
     unseen_only: bool = True
     """Retrieve frames that were not seen yet, and look into the widest gap if none is asked for;
     off, as released: a segment ends with the seen frame after it, which may be chosen again."""
+    caption_unit: Literal["frame", "clip"] = "frame"
+    """Caption the frame alone, or with the frames around it, for models that take several."""
+    clip_seconds: float = 2.0
+    """How far a clip extends to either side of its frame."""
     retrieval: Literal["image", "fused"] = "image"
     """Compare descriptions with pictures, as in the paper, or also with speech and text."""
 
     def __post_init__(self) -> None:
         # a segment lies between two seen frames, so there must be two
-        check_least(self, self.name, initial_frames=2)
+        check_least(self, self.name, initial_frames=2, clip_seconds=0)
 
     def answer(self, footage: Footage, question: Question, run: Run) -> Answer:
         """Algorithm 1."""
@@ -161,14 +165,15 @@ class VideoAgent:
         times = [float(footage.times[frame]) for frame in frames]
         if "captions" in footage.has:
             return dict(zip(frames, footage.captions(times), strict=True))
+        shown = [footage.at(self._unit(footage, time)) for time in times]
 
-        def describe(picture: Frame) -> str:
+        def describe(pictures: Sequence[Frame]) -> str:
             reply = ask(
-                run["captioner"], "videoagent/caption", CaptionReply, frames=[picture], default=None
+                run["captioner"], "videoagent/caption", CaptionReply, frames=pictures, default=None
             )
             return "" if reply is None else reply.caption
 
-        return dict(zip(frames, fanout(describe, footage.at(times)), strict=True))
+        return dict(zip(frames, fanout(describe, shown), strict=True))
 
     def predict(self, footage: Footage, state: State, question: Question, run: Run) -> Guess:
         """The answer that the notes support, with its reason."""
@@ -291,11 +296,19 @@ class VideoAgent:
         question_words = words([question.text, *question.options])
         return Bounds(
             calls=frames + steps,
-            frames=frames,
+            frames=frames * (1 if self.caption_unit == "frame" else 3),
             prompt_words=frames * 40 + steps * (question_words + 120 + frames * 60),
             reply_words=frames * 60 + steps * 60,
             steps=steps + self.max_rounds,
         )
+
+    def _unit(self, footage: Footage, time: float) -> list[float]:
+        """The moments that are captioned together as one."""
+        if self.caption_unit == "frame":
+            return [time]
+        around = (time - self.clip_seconds, time, time + self.clip_seconds)
+        last = float(footage.times[-1])
+        return [moment for moment in around if 0 <= moment <= last]
 
     def _similarity(self, footage: Footage, text: str) -> NDArray[np.float32]:
         """How close each frame of the grid is to a text."""
