@@ -24,7 +24,7 @@ from longtake.evals.benchmarks import films
 from longtake.evals.items import NOT_TOLD, LabelledQuestion
 from longtake.footage.protocol import Footage
 from longtake.methods.lookup.method import Passage, asked_for, bearing, promise, read
-from longtake.runner.session import open_film
+from longtake.runner.films import open_film
 from longtake.types import Segment
 
 BEARINGS = (0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)

@@ -22,7 +22,7 @@ from longtake.library import Entry, Library
 from longtake.library.catalog import Facts
 from longtake.library.segments import FilmRows, Row, material_of_footage, rows_of
 from longtake.perception.loader import PerceptionModels
-from longtake.runner.session import open_film
+from longtake.runner.films import open_film
 from longtake.types import Line
 from longtake.video.clip import Encoding, write_film
 from longtake.video.container import NO_FILE

@@ -25,7 +25,8 @@ from longtake.index.film import Film
 from longtake.index.search import SearchResult, search, stretch_of
 from longtake.index.tasks import TASKS, tasks
 from longtake.runner.assignment import ModelAssignment
-from longtake.runner.session import Session, open_film
+from longtake.runner.films import open_film
+from longtake.runner.session import Session
 from longtake.tracing.events import Event, Sink
 from longtake.tracing.sinks import CallbackSink
 from longtake.types import Question, Result, Segment

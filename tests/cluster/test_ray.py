@@ -21,7 +21,7 @@ from longtake.errors import ConfigError
 from longtake.evals.items import BenchmarkQuestion
 from longtake.evals.runner import Solver, answer_one
 from longtake.index.tasks import tasks
-from longtake.runner.session import open_film
+from longtake.runner.films import open_film
 from longtake.types import Question
 
 FPS = 12.0

@@ -10,6 +10,7 @@ import numpy as np
 from processes import fill_segments, segment_rows
 
 from longtake.library.fts_index import EmbeddedIndex
+from longtake.library.segments import FilmRows
 
 FILMS = 150
 KILLS = 3
@@ -63,3 +64,22 @@ def check(reader):
         vector = segment_rows(own)[0].picture
         best = reader.nearest(vector, "picture", 1)[0]
         assert best.score > 0.9999
+
+
+def test_a_film_that_is_replaced_during_a_search_is_found(tmp_path, monkeypatch):
+    dims = {"picture": 4, "meaning": 4}
+    reader, writer = (EmbeddedIndex(tmp_path / "index", dims) for _ in range(2))
+    rows = FilmRows("film3", {}, segment_rows(3))
+    writer.replace([rows])
+    mapped, replaced = reader._mapped, []
+
+    def replace_first(what, *rest):
+        # between the number of the rows and the marks of those that are gone
+        if what == "film" and not replaced:
+            replaced.append(writer.replace([rows]))
+        return mapped(what, *rest)
+
+    monkeypatch.setattr(reader, "_mapped", replace_first)
+    (best,) = reader.nearest(rows.rows[0].picture, "picture", 1)
+    assert replaced
+    assert best.score > 0.9999

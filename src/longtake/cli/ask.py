@@ -27,20 +27,15 @@ from longtake.cli.answers import (
     show_answered,
     write_clips,
 )
-from longtake.cli.jobs import is_unread, look_through, show_notes
-from longtake.cli.options import (
-    FILE,
-    FOLDER,
+from longtake.cli.indexing import is_unread, look_through, show_notes
+from longtake.cli.model_options import (
     answering_options,
     check_models,
-    common,
-    plot,
     question_method_option,
     question_options,
-    quiet_option,
     read_question,
-    verbose_option,
 )
+from longtake.cli.options import FILE, FOLDER, common, plot, quiet_option, verbose_option
 from longtake.cli.output import TRACE, check_place, emit_json, emit_line, faint, plot_kind, say
 from longtake.config import Settings, cache_folder
 from longtake.errors import ConfigError, LongtakeError, MediaError
@@ -56,7 +51,8 @@ from longtake.plots.film import (
     draw_belief,
     read_belief_history,
 )
-from longtake.runner.session import Session, open_film
+from longtake.runner.films import open_film
+from longtake.runner.session import Session
 from longtake.tracing.events import ScoresSet
 from longtake.tracing.jsonl import JsonlSink
 from longtake.types import Question, Result

@@ -16,7 +16,7 @@ from longtake.errors import ConfigError
 from longtake.evals.benchmarks.files import FOLDER as CAPTIONS
 from longtake.index.source import fingerprint
 from longtake.index.word_cache import forget_words
-from longtake.runner.session import open_store
+from longtake.runner.films import open_store
 
 
 @click.group()

@@ -14,16 +14,8 @@ import click
 from longtake import __version__
 from longtake.agents.calibration import FILE as CALIBRATION
 from longtake.agents.calibration import Calibration, from_plain
-from longtake.cli.options import (
-    COUNT,
-    FILE,
-    PATH,
-    benchmark_parts,
-    check_models,
-    common,
-    session_options,
-    workers,
-)
+from longtake.cli.model_options import check_models, session_options
+from longtake.cli.options import COUNT, FILE, PATH, benchmark_parts, common, workers
 from longtake.cli.output import emit_json, say, worth_a_line, write_text
 from longtake.config import user_config_file
 from longtake.errors import ConfigError

@@ -9,12 +9,14 @@ import click
 
 from longtake._util.display import visible
 from longtake._util.timecode import clock
-from longtake.cli.jobs import look_through
-from longtake.cli.options import FILE, answering_options, check_models, common, film_path
+from longtake.cli.indexing import look_through
+from longtake.cli.model_options import answering_options, check_models
+from longtake.cli.options import FILE, common, film_path
 from longtake.cli.output import Kind, check_place, emit_json, progress, say, write_text
 from longtake.index.film import Film
 from longtake.library.overview import FORMATS, FilmOverview, make_overview
-from longtake.runner.session import Session, open_film
+from longtake.runner.films import open_film
+from longtake.runner.session import Session
 
 
 def overview_of(path: Path, session: Session) -> tuple[Film, FilmOverview]:

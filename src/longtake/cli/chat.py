@@ -16,24 +16,22 @@ from longtake._util.cancellation import Stop
 from longtake._util.display import visible
 from longtake._util.timecode import clock, parse_time
 from longtake.cli.answers import AnsweredQuestion, AskOptions, ask_film, open_player, show_answered
-from longtake.cli.jobs import look_through
-from longtake.cli.options import (
-    PATH,
+from longtake.cli.indexing import look_through
+from longtake.cli.model_options import (
     answering_options,
     check_models,
-    common,
-    film_path,
     question_method_option,
     read_question,
-    verbose_option,
 )
+from longtake.cli.options import PATH, common, film_path, verbose_option
 from longtake.cli.output import in_one_line, say, wrapped
 from longtake.errors import ConfigError, LongtakeError, unknown
 from longtake.index.film import Film
 from longtake.index.search import search
+from longtake.runner.films import open_film
 from longtake.runner.history import carry_on, with_carried
 from longtake.runner.rendering import answer_text, kind_of, quoted, times_of
-from longtake.runner.session import Session, open_film
+from longtake.runner.session import Session
 from longtake.types import Evidence, Segment
 from longtake.video.pictures import save_png
 

@@ -12,7 +12,7 @@ from longtake.cli.options import FILE, common, film_path
 from longtake.cli.output import NEW, check_place, emit_json
 from longtake.config import Settings
 from longtake.errors import ConfigError
-from longtake.runner.session import open_film
+from longtake.runner.films import open_film
 from longtake.types import Segment
 
 

@@ -11,23 +11,23 @@ import click
 from longtake import registry
 from longtake._util.display import visible
 from longtake.cli.answers import exit_code, plain, report_spending
-from longtake.cli.jobs import look_through
-from longtake.cli.options import (
+from longtake.cli.indexing import look_through
+from longtake.cli.model_options import (
     answering_options,
     check_models,
-    common,
-    film_path,
     methods_option,
     question_options,
     read_question,
 )
+from longtake.cli.options import common, film_path
 from longtake.cli.output import confirm, emit_json, first_column, say, show_estimates
 from longtake.config import Settings
 from longtake.errors import LongtakeError, ModelError
 from longtake.runner.assignment import roles_of
 from longtake.runner.estimate import Estimate, estimate_all
+from longtake.runner.films import open_film
 from longtake.runner.rendering import answer_text
-from longtake.runner.session import Session, open_film
+from longtake.runner.session import Session
 from longtake.tracing.meter import Meter
 from longtake.types import Result
 

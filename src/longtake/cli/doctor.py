@@ -20,7 +20,7 @@ from longtake.cli.output import emit_json, human_bytes, rows
 from longtake.config import Settings, user_config_file
 from longtake.errors import ConfigError
 from longtake.index.store import Store
-from longtake.runner.session import open_store
+from longtake.runner.films import open_store
 
 PACKAGES = ("av", "numpy", "pillow", "pydantic", "pysubs2")
 """Packages that longtake cannot work without."""

@@ -11,16 +11,14 @@ from typing import Any
 import click
 
 from longtake.cli.jobs import asking_on, on_with_cost
+from longtake.cli.model_options import check_models, question_method_option, session_options
 from longtake.cli.options import (
     COUNT,
     PATH,
     benchmark_files,
     benchmark_parts,
-    check_models,
     common,
-    question_method_option,
     retry_errors,
-    session_options,
     workers,
 )
 from longtake.cli.output import emit_json, human_seconds, say, worth_a_line

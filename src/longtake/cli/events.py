@@ -17,7 +17,7 @@ from longtake.index.film import Film, partition
 from longtake.methods.a4vl.method import A4VL
 from longtake.methods.base import configure
 from longtake.plots.film import check_plot_path, draw_events
-from longtake.runner.session import open_film
+from longtake.runner.films import open_film
 
 
 @click.command()

@@ -11,7 +11,7 @@ from longtake.cli.options import COUNT, FOLDER, common, film_path
 from longtake.cli.output import PICTURE, check_place, emit_json
 from longtake.config import Settings
 from longtake.errors import ConfigError
-from longtake.runner.session import open_film
+from longtake.runner.films import open_film
 from longtake.video.pictures import save_png
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import click
 
 from longtake._util.timecode import clock
-from longtake.cli.jobs import check_workers, index_on, on_with_workers, only_option, show_notes
+from longtake.cli.indexing import show_notes
+from longtake.cli.jobs import check_workers, index_on, on_with_workers, only_option
 from longtake.cli.options import PATH, common, full_hash
 from longtake.cli.output import emit_json, progress, say
 from longtake.cluster.backends import BackendAddress
@@ -20,7 +21,7 @@ from longtake.errors import LongtakeError, MediaError, RunError
 from longtake.index.film import Film
 from longtake.index.tasks import IndexTask, build_tasks, tasks
 from longtake.methods.lookup.method import prepare
-from longtake.runner.session import open_film, open_store
+from longtake.runner.films import open_film, open_store
 
 MEANINGS = "meanings"
 """What the last step is called; it is no part that can be chosen, because it takes seconds."""

@@ -13,7 +13,7 @@ from longtake.cli.options import common, film_path, full_hash
 from longtake.cli.output import emit_json, human_bytes, rows
 from longtake.config import Settings
 from longtake.index.film import Film
-from longtake.runner.session import open_film
+from longtake.runner.films import open_film
 from longtake.video.video import StreamInfo, Video
 
 

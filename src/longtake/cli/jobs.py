@@ -1,4 +1,4 @@
-"""Long work that commands start: indexing films, here or on an engine, and asking on an engine."""
+"""``--on``: indexing and asking in processes of this machine or on a Ray cluster."""
 
 from __future__ import annotations
 
@@ -24,42 +24,7 @@ from longtake.cluster.indexing import (
 )
 from longtake.config import Settings
 from longtake.errors import ConfigError
-from longtake.index.film import Film
-from longtake.index.search import covered
 from longtake.index.tasks import TASKS
-from longtake.tracing.events import Stream
-from longtake.tracing.sinks import NoteSink
-
-LONG = 300.0
-"""Seconds of film from which reading all of it takes too long for a first answer."""
-
-
-def is_unread(film: Film) -> bool:
-    """Whether a film is long, and what is said and shown in it is not all known."""
-    if film.duration < LONG:
-        return False
-    known = covered(film)
-    return min(known["speech"] if film.video.info.audio else 1.0, known["onscreen"]) < 1.0
-
-
-@contextmanager
-def show_notes() -> Iterator[None]:
-    """Print notes: a damaged file, or another process that is indexing the same film.
-
-    For work outside a run; a run shows its notes itself.
-    """
-    with Stream(NoteSink(say)).active():
-        yield
-
-
-def look_through(film: Film) -> None:
-    """Index the pictures of a film, and say if its speech will be missing."""
-    with show_notes(), progress("indexing the film's pictures") as advance:
-        film.pictures.build(film.pictures.layers(), advance)
-    # answers may be worse for it, so the user should know
-    if film.words.unheard:
-        say(f"the film's speech is left out: {film.words.unheard}")
-
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -13,19 +13,8 @@ import click
 
 from longtake._util.display import visible
 from longtake.cli.jobs import asking_on, on
-from longtake.cli.options import (
-    COUNT,
-    FOLDER,
-    PATH,
-    as_json,
-    check_models,
-    common,
-    debug,
-    method_option,
-    plot,
-    session_options,
-    workers,
-)
+from longtake.cli.model_options import check_models, method_option, session_options
+from longtake.cli.options import COUNT, FOLDER, PATH, as_json, common, debug, plot, workers
 from longtake.cli.output import check_place, emit_json, plot_kind, progress, say
 from longtake.cluster.backends import BackendAddress
 from longtake.errors import ConfigError, MissingExtra

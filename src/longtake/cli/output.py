@@ -13,14 +13,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from longtake._util.display import on_one_line, visible
 from longtake._util.files import replacing
 from longtake.errors import ConfigError
-from longtake.runner.estimate import Estimate
+
+if TYPE_CHECKING:
+    # loading what an estimate needs would slow every command
+    from longtake.runner.estimate import Estimate
 
 SCHEMA = 1
 """Version of the ``--json`` output."""

@@ -24,7 +24,8 @@ from longtake.llm.backends.recorded import RecordedChat, Recording, card_from
 from longtake.methods.base import FULL
 from longtake.prompts import prompts_digest
 from longtake.registry import methods
-from longtake.runner.session import Session, open_film, solve, with_option_text
+from longtake.runner.films import open_film
+from longtake.runner.session import Session, solve, with_option_text
 from longtake.tracing import trace as traces
 from longtake.tracing.console import ConsoleSink
 from longtake.tracing.events import Answered, ChatCalled, Failed, RunStarted, Stream

@@ -9,7 +9,7 @@ import click
 
 from longtake._util.display import visible
 from longtake._util.timecode import clock, parse_range
-from longtake.cli.jobs import is_unread, look_through, show_notes
+from longtake.cli.indexing import is_unread, look_through, show_notes
 from longtake.cli.options import COUNT, PATH, common
 from longtake.cli.output import emit_json, say
 from longtake.config import Settings
@@ -18,7 +18,7 @@ from longtake.index.layers import Glimpses
 from longtake.index.search import SearchHit, SearchResult, check_text, stretch_of
 from longtake.index.search import search as find
 from longtake.index.tasks import SECONDS, glance
-from longtake.runner.session import open_film
+from longtake.runner.films import open_film
 
 SOURCES = {"speech": "speech", "onscreen": "on-screen text", "image": "pictures"}
 """The sources that 'longtake index' reads, as they are called."""

@@ -12,6 +12,7 @@ import click
 
 from longtake._util.display import visible
 from longtake.agents.team import read_team, write_team
+from longtake.cli.model_options import check_models, session_options
 from longtake.cli.options import (
     COUNT,
     FILE,
@@ -19,10 +20,8 @@ from longtake.cli.options import (
     PATH,
     benchmark_files,
     benchmark_parts,
-    check_models,
     common,
     retry_errors,
-    session_options,
     workers,
 )
 from longtake.cli.output import (

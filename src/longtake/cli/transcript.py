@@ -8,12 +8,12 @@ import click
 
 from longtake._util.display import visible
 from longtake._util.timecode import clock, parse_range
-from longtake.cli.jobs import show_notes
+from longtake.cli.indexing import show_notes
 from longtake.cli.options import FILE, common, film_path
 from longtake.cli.output import Kind, check_place, emit_json, progress, say, write_text
 from longtake.config import Settings
 from longtake.index.film import Film
-from longtake.runner.session import open_film
+from longtake.runner.films import open_film
 from longtake.types import Segment
 from longtake.video.subtitles import TimedText, srt, vtt
 

@@ -34,7 +34,7 @@ from longtake.index.store import FilmFolder, LayerKey
 from longtake.index.tasks import TASKS, tasks
 from longtake.index.text_layers import TILE, OnscreenLayer, SpeechLayer
 from longtake.perception.protocols import Heard, UnsupportedSpeech
-from longtake.runner.session import open_film
+from longtake.runner.films import open_film
 from longtake.types import Line, Segment
 
 CHUNKS = 10

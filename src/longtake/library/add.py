@@ -26,7 +26,7 @@ from longtake.index.store import private_folder
 from longtake.index.tasks import TASKS, tasks
 from longtake.library.catalog import Entry, Facts
 from longtake.library.collection import Library
-from longtake.runner.session import open_film, open_store
+from longtake.runner.films import open_film, open_store
 from longtake.video.container import FileVersion, FoundFile, file_version, films_in, open_container
 from longtake.video.subtitles import sidecar
 

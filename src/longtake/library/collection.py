@@ -32,7 +32,7 @@ from longtake.library.segments import (
 from longtake.perception.loader import PerceptionModels
 from longtake.perception.protocols import TextEncoder
 from longtake.registry import Registry
-from longtake.runner.session import open_film, open_senses, open_store
+from longtake.runner.films import open_film, open_senses, open_store
 
 Opener: TypeAlias = Callable[[Entry], Footage]
 

@@ -287,18 +287,20 @@ class EmbeddedIndex:
         self, base: sqlite3.Connection, kind: str
     ) -> tuple[int, int, NDArray[Any], NDArray[Any]]:
         """Number and generation of the rows, their vectors, and their films."""
-        for _ in range(3):
+        for _ in range(100):
             count, generation = self._written(base)
             if not count:
-                break
+                return 0, generation, np.zeros((0, self._dims[kind])), np.zeros(0, np.int32)
             try:
                 vectors = self._mapped(kind, generation, count)
-                return count, generation, vectors, self._mapped("film", generation, count)[:, 0]
+                # a copy: a writer hides the former rows of a film in the file
+                owners = np.array(self._mapped("film", generation, count)[:, 0])
             except FileNotFoundError:
                 continue  # compacted since the generation was read
-        if count:
-            raise damaged(self._file(kind, generation), "missing")
-        return 0, generation, np.zeros((0, self._dims[kind])), np.zeros(0, np.int32)
+            # otherwise a film that was replaced meanwhile is hidden, and its new rows not counted
+            if self._written(base) == (count, generation):
+                return count, generation, vectors, owners
+        raise damaged(self._file(kind, generation), "missing, or written all the time")
 
     def _mapped(self, what: str, generation: int, count: int) -> NDArray[Any]:
         # kept: mapping the pages of a file anew takes as long as reading them

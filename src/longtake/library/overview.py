@@ -26,7 +26,8 @@ from longtake.index.store import LayerKey
 from longtake.library.catalog import Entry
 from longtake.library.collection import Library
 from longtake.llm.structured.ask import ask
-from longtake.runner.session import Session, open_store
+from longtake.runner.films import open_store
+from longtake.runner.session import Session
 from longtake.types import Line, Segment
 from longtake.video.subtitles import escaped
 

@@ -23,7 +23,7 @@ from longtake.errors import LongtakeError, MediaError
 from longtake.footage.plain import FrameFootage
 from longtake.index.film import Film
 from longtake.index.store import private_folder
-from longtake.runner.session import open_film, open_frames, open_store
+from longtake.runner.films import open_film, open_frames, open_store
 from longtake.server.options import ServeOptions
 from longtake.types import Frame
 

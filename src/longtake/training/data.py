@@ -33,7 +33,7 @@ from longtake.perception.loader import PerceptionModels
 from longtake.perception.minilm import LONGEST, bert_tokenizer
 from longtake.perception.protocols import ImageTextEncoder
 from longtake.perception.runtime import unit
-from longtake.runner.session import open_store
+from longtake.runner.films import open_store
 from longtake.types import Segment
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")

@@ -96,7 +96,7 @@ def test_search_says_first_what_was_not_read_and_that_nothing_is_sure(run, film)
 
 
 def test_a_long_new_film_is_searched_by_a_first_look(run, subtitled, monkeypatch):
-    monkeypatch.setattr("longtake.cli.jobs.LONG", 1.0)
+    monkeypatch.setattr("longtake.cli.indexing.LONG", 1.0)
     looks = []
     monkeypatch.setattr("longtake.cli.search.glance", looks.append)
     code, out, err = run("search", subtitled, "hello")

@@ -13,7 +13,7 @@ from support.patience import FOREVER, PATIENCE
 
 from longtake import registry
 from longtake._util.cancellation import Cancelled
-from longtake.cli.options import check_models
+from longtake.cli.model_options import check_models
 from longtake.errors import ModelError
 from longtake.index.layers import NetworkLayer, Pictures
 from longtake.runner.assignment import ModelAssignment

@@ -17,7 +17,7 @@ from longtake.config import CacheSettings, IndexSettings, Settings
 from longtake.index.tasks import tasks
 from longtake.perception.loader import PerceptionModels
 from longtake.perception.protocols import Heard, UnsupportedSpeech
-from longtake.runner.session import open_film
+from longtake.runner.films import open_film
 from longtake.types import Line, Segment
 
 SPOKEN = Recipe("cluster_spoken.mp4", x264(fps=Fraction(1)), count=150, sound_from=0.0)

@@ -15,7 +15,7 @@ from longtake.lab.encoder import LabEncoder
 from longtake.library import Library
 from longtake.library.add import Adder, rebuild, watch
 from longtake.library.collection import problems, status
-from longtake.runner.session import open_store
+from longtake.runner.films import open_store
 
 
 def states(report):

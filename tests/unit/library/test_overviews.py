@@ -23,7 +23,8 @@ from longtake.library.overview import (
 )
 from longtake.llm import catalog
 from longtake.llm.backends.scripted import ScriptedChat
-from longtake.runner.session import Session, open_film
+from longtake.runner.films import open_film
+from longtake.runner.session import Session
 from longtake.types import Line, Segment
 
 OVERVIEW = FilmOverview(

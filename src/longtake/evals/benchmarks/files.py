@@ -23,7 +23,7 @@ from longtake.footage.protocol import Footage
 from longtake.index.store import write_atomically
 from longtake.perception.loader import PerceptionModels
 from longtake.perception.minilm import MiniLM
-from longtake.runner.session import open_film
+from longtake.runner.films import open_film
 from longtake.tracing.events import note_once
 from longtake.types import LETTERS
 

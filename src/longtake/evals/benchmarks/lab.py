@@ -20,7 +20,7 @@ from longtake.lab.profile import CURRENT
 from longtake.lab.questions import make_questions
 from longtake.lab.world import MOST_MINUTES, MOST_SEED, make_script
 from longtake.perception.loader import PerceptionModels
-from longtake.runner.session import open_film
+from longtake.runner.films import open_film
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from longtake.evals.benchmarks import BenchmarkInfo
 from longtake.evals.items import NOT_TOLD, Benchmark, BenchmarkQuestion, LabelledQuestion
 from longtake.footage.protocol import Footage
 from longtake.index.source import fingerprint
-from longtake.runner.session import open_film
+from longtake.runner.films import open_film
 from longtake.types import Question, Segment
 
 SPLITS = ("dev", "test", "all")

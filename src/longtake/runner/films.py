@@ -1,0 +1,73 @@
+"""Films, the store and perception, opened as the settings say."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from longtake.config import PerceptionSettings, Settings, cache_folder
+from longtake.footage.plain import FrameFootage
+from longtake.index.film import Film
+from longtake.index.store import Store, writable_store
+from longtake.index.word_cache import remember_words
+from longtake.perception.loader import PerceptionModels
+from longtake.types import Frame
+from longtake.video.pictures import open_picture
+
+
+def open_store(settings: Settings) -> Store:
+    """Open the user's store."""
+    return Store(cache_folder(settings), limit_bytes=settings.cache.limit_gb * 1e9)
+
+
+def open_film(
+    path: Path,
+    settings: Settings,
+    *,
+    subtitles: Path | None = None,
+    subtitles_begin: float = 0.0,
+    full_hash: bool = False,
+    senses: PerceptionModels | None = None,
+) -> Film:
+    """Open a film with its part of the user's store.
+
+    ``subtitles_begin`` is the time in the subtitles at which the film begins; ``senses`` replace
+    those that the settings name.
+    """
+    store = writable_store(open_store(settings))
+    remember_words(store.root)
+    return Film(
+        path,
+        store,
+        settings,
+        senses=senses or _senses(settings.perception, store.root),
+        subtitles=subtitles,
+        subtitles_begin=subtitles_begin,
+        full_hash=full_hash,
+    )
+
+
+def open_frames(folder: Path, settings: Settings) -> FrameFootage:
+    """Open a folder of pictures, numbered from 0, with their times in ``times.json``."""
+    times = json.loads((folder / "times.json").read_bytes())
+    frames = []
+    for number, time in enumerate(times):
+        with open_picture(folder / f"{number:05d}") as picture:
+            frames.append(Frame(time, np.asarray(picture.convert("RGB"))))
+    store = writable_store(open_store(settings))
+    name = f"{len(frames)} pictures"
+    return FrameFootage(name, frames, _senses(settings.perception, store.root))
+
+
+def open_senses(settings: Settings) -> PerceptionModels:
+    """The models of perception that films opened with these settings use."""
+    return _senses(settings.perception, writable_store(open_store(settings)).root)
+
+
+@lru_cache(maxsize=1)
+def _senses(settings: PerceptionSettings, cache: Path) -> PerceptionModels:
+    """The models of perception: they take seconds to load, so all films of a process share them."""
+    return PerceptionModels(settings, cache)
