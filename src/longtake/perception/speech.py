@@ -7,8 +7,9 @@ reports stretches of which its own decoder is unsure instead of transcribing the
 
 from __future__ import annotations
 
+import ctypes
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -69,15 +70,15 @@ class MoonshineListener:
         self.key = f"moonshine-tiny-en-{version}:{min_certainty}:ended"
 
     @cached_property
-    def _loaded(self) -> tuple[Path, Recogniser]:
-        """The folder of the weights and what decodes with them, loaded on first use."""
+    def _loaded(self) -> tuple[VoiceDetector, Recogniser]:
+        """What finds speech and what decodes it, loaded on first use."""
         import moonshine_voice
 
         folder = Path(moonshine_voice.__file__).parent / "assets" / "tiny-en"
         if not folder.is_dir():
             detail = "this version ships without its model; install 0.0.65"
             raise ModelError("moonshine-voice", "unavailable", detail)
-        return folder, Recogniser(folder, self._compute)
+        return VoiceDetector(), Recogniser(folder, self._compute)
 
     def unload(self) -> None:
         """Free the memory of the models; they are loaded again on use."""
@@ -108,9 +109,9 @@ class MoonshineListener:
 
     def _transcribe(self, piece: Samples, start: float) -> list[_Spoken]:
         with self._lock:
-            folder, recogniser = self._loaded
+            detector, recogniser = self._loaded
         spoken = []
-        for begin, end in voiced(folder, piece):
+        for begin, end in detector.voiced(piece):
             check_stop()
             text, certainty, tokens = recogniser.decode(piece[int(begin * RATE) : int(end * RATE)])
             if text:
@@ -118,25 +119,58 @@ class MoonshineListener:
         return spoken
 
 
-def voiced(folder: Path, samples: Samples) -> list[tuple[float, float]]:
-    """Start and end of each stretch of speech in seconds, by Moonshine's voice detector."""
-    from moonshine_voice import ModelArch
-    from moonshine_voice.transcriber import Transcriber
+class VoiceDetector:
+    """Finds speech as Moonshine's own detector does, by the network in Moonshine's library.
 
-    options = {
-        "return_audio_data": "false",
-        "identify_speakers": "false",
-        "skip_transcription": "true",
-    }
-    # a new one each time, which costs nothing: it carries its state over to the next sound
-    detector = Transcriber(folder, ModelArch.TINY, options=options)
-    try:
-        found = detector.transcribe_without_streaming(samples.tolist(), RATE).lines
-    finally:
-        detector.close()
-    longest = len(samples) / RATE
-    spans = [(line.start_time, min(line.start_time + line.duration, longest)) for line in found]
-    return [(begin, end) for begin, end in spans if end > begin]
+    That detector has one state for all sounds and threads of a process and cannot be reset: what it
+    finds depends on what was heard before. Here each sound begins with a state of its own.
+    """
+
+    STEP, CONTEXT = 512, 64
+    """Samples that are judged at a time, and those before them that the network hears again."""
+
+    def __init__(self) -> None:
+        import onnxruntime
+        from moonshine_voice.moonshine_api import _MoonshineLib
+
+        library = _MoonshineLib().lib
+        size = ctypes.c_uint.in_dll(library, "silero_vad_onnx_len").value
+        network = (ctypes.c_ubyte * size).in_dll(library, "silero_vad_onnx")
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        # a step is too little work for a GPU
+        providers = ["CPUExecutionProvider"]
+        self._network = onnxruntime.InferenceSession(bytes(network), options, providers=providers)
+
+    def voiced(self, samples: Samples) -> list[tuple[float, float]]:
+        """Start and end of each stretch of speech in seconds."""
+        lead, longest = 16 * self.STEP, 10 * RATE
+        recent = np.zeros(16)  # probabilities, half a second
+        found: list[tuple[int, int]] = []
+        begin, end = -1, 0
+        for step, probability in enumerate(self._probabilities(samples)):
+            recent[step % len(recent)] = probability
+            before, end = end, (step + 1) * self.STEP
+            speaks = recent.mean() > 0.5
+            if begin < 0 and speaks:
+                begin = max(0, end - lead)
+            elif begin >= 0 and (not speaks or before - begin > longest):
+                found.append((begin, end))
+                begin = -1
+        if begin >= 0:
+            found.append((begin, end))
+        return [(begin / RATE, end / RATE) for begin, end in found]
+
+    def _probabilities(self, samples: Samples) -> Iterator[float]:
+        """How likely each step is speech; what is left at the end is shorter than a step."""
+        state: Any = np.zeros((2, 1, 128), np.float32)
+        rate = np.array(RATE, np.int64)
+        heard = np.concatenate([np.zeros(self.CONTEXT, np.float32), samples])[None]
+        for start in range(0, len(samples) - self.STEP + 1, self.STEP):
+            window = heard[:, start : start + self.CONTEXT + self.STEP]
+            feed = {"input": window, "state": state, "sr": rate}
+            probability, state = self._network.run(("output", "stateN"), feed)
+            yield float(probability[0, 0])
 
 
 class Recogniser:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 import sys
 import wave
 from pathlib import Path
@@ -15,6 +17,7 @@ from longtake.perception.protocols import SpeechRecognizer
 from longtake.perception.speech import (
     RATE,
     MoonshineListener,
+    VoiceDetector,
     WhisperListener,
     _Spoken,
     open_whisper,
@@ -24,6 +27,19 @@ from longtake.perception.speech import (
     without_loop,
 )
 from longtake.types import Segment
+
+DETECT = """
+import json, sys
+from pathlib import Path
+import moonshine_voice, numpy
+from moonshine_voice.transcriber import Transcriber
+
+folder = Path(moonshine_voice.__file__).parent / "assets" / "tiny-en"
+options = {"identify_speakers": "false", "skip_transcription": "true"}
+detector = Transcriber(folder, moonshine_voice.ModelArch.TINY, options=options)
+lines = detector.transcribe_without_streaming(numpy.load(sys.argv[1]).tolist(), 16_000).lines
+print(json.dumps([(line.start_time, line.start_time + line.duration) for line in lines]))
+"""
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +85,22 @@ def test_what_is_heard_does_not_depend_on_what_was_heard_before(listener, speech
     alone = listener.listen(speech[12 * RATE : 20 * RATE])
     listener.listen(speech[: 5 * RATE])
     assert listener.listen(speech[12 * RATE : 20 * RATE]) == alone
+
+
+def test_speech_is_found_where_moonshine_finds_it_in_a_new_process(speech, tmp_path):
+    """Its own detector starts with an empty state only there."""
+    # pauses, then a line that is cut after 10 s
+    sound = np.concatenate([speech[: 4 * RATE], np.tile(speech[RATE : 2 * RATE], 12)])
+    file = tmp_path / "sound.npy"
+    np.save(file, sound)
+    done = subprocess.run(
+        [sys.executable, "-c", DETECT, file], capture_output=True, text=True, check=True
+    )
+    expected = json.loads(done.stdout)
+    assert max(end - begin for begin, end in expected) > 10
+    detector = VoiceDetector()
+    detector.voiced(speech[: 5 * RATE])
+    assert detector.voiced(sound) == [pytest.approx(span) for span in expected]
 
 
 def test_tokens_are_read_whatever_their_length():
