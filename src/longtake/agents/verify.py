@@ -4,7 +4,8 @@
 
     1  candidates ← cited moments, moments the reason names, and the lines and pictures closest to
        question and answer, as many as a tenth of the method's tokens pays for
-    2  a model marks those that support and those that contradict the answer
+    2  a model marks those that support and those that contradict the answer; where numbers, names
+       or negations contradict it by rule, the model's marks do not count
     3  some support it: these are its citations, each as long as what it shows
     4  some contradict it: the question is asked once more, with these
     5  otherwise the answer has no citations and half its confidence
@@ -25,6 +26,7 @@ from longtake._util.timecode import CLOCK, clock, parse_time
 from longtake.agents.answer import guess, in_words, option
 from longtake.agents.run import Run
 from longtake.algorithms import lexical, passages
+from longtake.algorithms.evidence import contradicts
 from longtake.algorithms.passages import SURE
 from longtake.algorithms.scope import scope
 from longtake.errors import BudgetSpent, ModelError
@@ -117,6 +119,7 @@ def _checked(answer: Answer, footage: Footage, question: Question, run: Run) -> 
         marks = by_overlap(answer.text or proposed, candidates)
     elif not (marks.supports or marks.contradicts):
         marks = Marks(supports=stating(proposal, candidates), contradicts=[])
+    marks = by_rule(marks, proposal, candidates)
     supporting = _numbered(candidates, marks.supports)
     against = _numbered(candidates, [n for n in marks.contradicts if n not in marks.supports])
     note("verified", candidates=len(candidates), supports=len(supporting), contradicts=len(against))
@@ -215,6 +218,20 @@ def stating(proposal: Proposal, candidates: Sequence[Candidate]) -> list[int]:
     if not answer or not in_question:
         return []  # a line that only holds the answer may be about something else
     return [number for number, text in enumerate(texts, start=1) if answer | in_question <= text]
+
+
+def by_rule(marks: Marks, proposal: Proposal, candidates: Sequence[Candidate]) -> Marks:
+    """The marks, except that lines which contradict the answer by rule do not support it."""
+    kept, against = [], []
+    for number in marks.supports:
+        text = candidates[number - 1].evidence.text if 1 <= number <= len(candidates) else ""
+        reason = contradicts(proposal.answer, text, proposal.question)
+        if reason is None:
+            kept.append(number)
+        else:
+            note("support_rejected", line=text, why=reason)
+            against.append(number)
+    return Marks(supports=kept, contradicts=[*marks.contradicts, *against])
 
 
 def unsupported(answer: Answer) -> Answer:

@@ -206,3 +206,18 @@ def test_what_is_said_is_listed_beside_the_picture_of_the_same_moment():
     said = Evidence(Segment(10, 12), "speech", "It costs sixteen coins.")
     listed = gather(cited, TestFootage(30), Proposal("What?", ""), [said], pictures=True)
     assert said in [each.evidence for each in listed]
+
+
+def test_a_line_with_another_number_contradicts_whatever_the_model_marks():
+    footage = TalkingFootage([("code of the vault: 4471", 50), ("dog", 50)])
+    question = Question("What is the code of the vault?", ("8829", "4471"))
+    cited = Evidence(Segment(5, 5), "caption", "The code of the vault is 4471.")
+
+    def reply(messages, _):
+        asked_again = "contradict it:" in messages[-1].text
+        return '{"choice": "B"}' if asked_again else marks([number_of(messages, "4471")])
+
+    answer = Answer("A", "8829", "", 0.8, (cited,))
+    checked = verify(answer, footage, question, Run({"llm": ScriptedChat(reply)}))
+    assert checked.choice == "B"
+    assert {"4471" in each.text for each in checked.evidence} == {True}

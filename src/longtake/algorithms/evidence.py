@@ -1,0 +1,336 @@
+"""Judges lines of a film as evidence, by rule: does a line contradict an answer, or another line?
+
+Two texts that make the same statement contradict each other if one has another number or name in
+the same place, or negates what the other asserts. The rules are for English and prefer silence:
+paraphrases, number words, parts of names and texts about something else are no contradictions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import combinations, pairwise
+from typing import NamedTuple
+
+from longtake.algorithms import lexical, passages
+from longtake.algorithms.question_kinds import COUNTING, answer_type, negated
+
+SAME = 0.6
+"""Share of a statement's words, weighted by rarity, that a text must hold to make it too."""
+ASKED = 0.8
+"""The same for the words of a question, or of a statement that is negated."""
+
+_TOKEN = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*|[.,!?;:]")
+_ENDS = frozenset(".!?;")
+_UNITS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen"
+_UNITS += " fifteen sixteen seventeen eighteen nineteen"
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+_NUMBERS = {word: value for value, word in enumerate(_UNITS.split())}
+_NUMBERS |= {word: 10 * value for value, word in enumerate(_TENS.split(), start=2)}
+_SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9}
+_ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
+# these agree with a number, but mostly mean something else: "the second one", "no idea"
+_LOOSE = {word: value for value, word in enumerate(_ORDINALS.split(), start=1)}
+_LOOSE |= {"once": 1, "twice": 2, "both": 2, "couple": 2, "pair": 2, "dozen": 12, "no": 0}
+_IS = frozenset(["is", "are", "was", "were", "be", "it's", "that's", "equals", "costs", ":"])
+_NAMING = frozenset(["is", "by", "from", "called", "named"])
+_PASSED_OVER = frozenset(
+    ["a", "an", "the", "now", "about", "only", "just", "mr", "mrs", "ms", "dr"]
+)
+"""Words between a value and the word that tells its place: "is now the 4471"."""
+_NEGATIONS = frozenset(["not", "never", "nobody", "nothing", "none", "neither", "nor", "cannot"])
+_NEGATIONS |= {"without", "hardly"}
+# such a negation asserts something: "not until Monday", "not only"
+_QUALIFIED = re.compile(r"\bnot (?:only|just|merely)\b|\b(?:until|unless|except|than)\b", re.I)
+_YES_OR_NO = re.compile(r"\W*(yes|no)\b[\s,.!]*", re.I)
+
+
+class Value(NamedTuple):
+    """A number or a name, and the words beside it, which tell its place in a statement."""
+
+    text: str
+    before: str
+    after: str
+    forms: frozenset[str] = frozenset()
+    """Of a number: all ways to write it in digits."""
+
+
+def contradicts(answer: str, cited: str, question: str = "") -> str | None:
+    """Why a cited text contradicts an answer, in words; ``None`` if no rule says that it does.
+
+    The question tells what a short answer is about. Counts are not compared: three events may be
+    seen at three moments, each of which shows one.
+    """
+    if negated(question):
+        return None  # the film does not state the right option
+    polar = _YES_OR_NO.match(answer)
+    claim = answer[polar.end() :] if polar else answer
+    if polar and not claim:
+        statement = question.rstrip(" ?")
+        return _denial(statement, cited, denies=polar[1].lower() == "no")
+    stated = lexical.lemmas(value.text for value in names(claim))
+    about = frozenset(
+        word for word in lexical.lemmas([claim]) - stated if not _is_number(word)
+    ) or lexical.lemmas([question])
+    counted, named = COUNTING.search(question), answer_type(question) == "name"
+    for part in _close_sentences(cited):
+        if _share(about, part) >= SAME:
+            pair = None if counted else _other_number(claim, part, cited)
+            pair = pair or _other_name(claim, part, cited, named=named)
+            if pair is not None:
+                return f"the answer says {pair[0]}, the cited line {pair[1]}"
+    return _denial(claim, cited, denies=False)
+
+
+def disagreements(question: str, texts: Sequence[str]) -> list[tuple[int, int]]:
+    """The places of pairs of texts that answer a question differently.
+
+    Both must hold the words of the question: a text that is about something else cannot disagree.
+    """
+    asked = lexical.lemmas([question])
+    about = [place for place, text in enumerate(texts) if asked and _share(asked, text) >= ASKED]
+    counted = COUNTING.search(question) is not None
+    pairs = []
+    for one, other in combinations(about, 2):
+        first, second = texts[one], texts[other]
+        differ = None if counted else _other_number(first, second, second)
+        if differ or _other_name(first, second, second) or _opposed(asked, first, second):
+            pairs.append((one, other))
+    return pairs
+
+
+def numbers(text: str) -> list[Value]:
+    """The numbers that a text states, in digits; "one" alone is mostly a pronoun."""
+    tokens = _TOKEN.findall(text)
+    found = []
+    for start, end in _number_runs(tokens):
+        words = [token.lower() for token in tokens[start:end]]
+        before, after = _beside(tokens, start, end)
+        if words == ["one"]:
+            continue
+        for value in _values(words):
+            found.append(Value(value, before, after, _forms(words)))
+    return found
+
+
+def names(text: str) -> list[Value]:
+    """The capitalised names in a text; the first word of a sentence only if it is rare."""
+    tokens = _TOKEN.findall(text)
+    words = [token for token in tokens if token[0].isalpha()]
+    capitals = [word for word in words if word[0].isupper()]
+    is_bare = len(words) == len(capitals) <= 3
+    if not is_bare and 2 * len(capitals) > len(words) + 1:
+        return []  # a title or a line in capitals: its capitals tell nothing
+    found: list[Value] = []
+    start = 0
+    while start < len(tokens):
+        end = start
+        while end < len(tokens) and _has_capital(tokens[end]):
+            end += 1
+        opens = start == 0 or tokens[start - 1] in _ENDS
+        rare = lexical.idf(tokens[start].lower()) >= 1.2  # as for names in question_kinds
+        if end > start and (is_bare or not opens or rare or end - start > 1):
+            before, after = _beside(tokens, start, end)
+            found.append(Value(" ".join(tokens[start:end]), before, after))
+        start = max(end, start + 1)
+    return found
+
+
+def _other_number(claim: str, part: str, text: str) -> tuple[str, str] | None:
+    """A number that the text lacks, and the one that a part of it has in the same place."""
+    known, claimed = _agreeing(text), _agreeing(claim)
+    missing = [value for value in numbers(claim) if not value.forms & known]
+    others = [value for value in numbers(part) if not value.forms & claimed]
+    for one in missing:
+        for other in others:
+            alone = not one.before and not one.after
+            if alone or _same_place(one, other):
+                return one.text, other.text
+    return None
+
+
+def _other_name(claim: str, part: str, text: str, *, named: bool = False) -> tuple[str, str] | None:
+    """A name that the text lacks, and the one that a part of it has in the same place.
+
+    ``named``: a name is asked for, so that a claim may consist of nothing else.
+    """
+    missing = [value for value in names(claim) if not _mentions(text, value.text)]
+    others = [value for value in names(part) if not _mentions(claim, value.text)]
+    for one in missing:
+        alone = not one.before and not one.after
+        for other in others:
+            fits = named and other.before in _NAMING if alone else _same_place(one, other)
+            if fits:
+                return one.text, other.text
+    return None
+
+
+def _denial(claim: str, text: str, *, denies: bool) -> str | None:
+    """Why the text denies what the claim asserts; ``denies``: the claim is said not to hold.
+
+    The statement must stand in one sentence that says little else, and only with that sign.
+    """
+    words = lexical.lemmas([claim])
+    about = []
+    for sentence in _sentences(text):
+        in_sentence = lexical.lemmas([sentence])
+        if words and len(in_sentence) <= 2 * len(words) + 2 and _share(words, sentence) >= ASKED:
+            about.append(sentence)
+    opposed = [_opposed(words, claim, sentence) for sentence in about]
+    if denies:
+        opposed = [None if word else min(words) for word in opposed]
+    if not opposed or None in opposed:
+        return None
+    return f'the cited line says the opposite about "{opposed[0]}"'
+
+
+def _sentences(text: str) -> list[str]:
+    return re.split(r"(?<=[.!?;])\s+", text.strip())
+
+
+def _close_sentences(text: str) -> list[str]:
+    """Each two sentences in a row: "The code? It is 4471." """
+    sentences = _sentences(text)
+    return [f"{one} {other}" for one, other in pairwise(sentences)] or sentences
+
+
+def _same_place(one: Value, other: Value) -> bool:
+    """Whether the same word follows both, or none does and the same one precedes them."""
+    if one.after or other.after:
+        return one.after == other.after
+    return bool(one.before) and one.before == other.before
+
+
+def _beside(tokens: Sequence[str], start: int, end: int) -> tuple[str, str]:
+    """The word before a value, and the content word right after it; empty where there is none."""
+    before = ""
+    for token in reversed(tokens[:start]):
+        word = token.lower().replace("’", "'")
+        if word in _ENDS or word == ",":
+            break
+        if word not in _PASSED_OVER:
+            before = "is" if word in _IS else lexical.lemma(word)
+            break
+    after = tokens[end].lower() if end < len(tokens) else ""
+    is_content = after[:1].isalpha() and after not in lexical.STOP
+    return before, lexical.lemma(after) if is_content else ""
+
+
+def _number_runs(tokens: Sequence[str]) -> list[tuple[int, int]]:
+    """Where number words and digits follow one another: "two hundred and five" is one run."""
+    runs: list[tuple[int, int]] = []
+    start = 0
+    while start < len(tokens):
+        end = start
+        while end < len(tokens) and _is_number(tokens[end]):
+            end += 1
+            if tokens[end : end + 1] == ["and"] and _is_number((tokens[end + 1 :] or [""])[0]):
+                end += tokens[end - 1].lower() in _SCALES
+        if end > start:
+            runs.append((start, end))
+        start = max(end, start + 1)
+    return runs
+
+
+def _is_number(token: str) -> bool:
+    word = token.lower()
+    return token[:1].isdigit() or word in _NUMBERS or word in _SCALES
+
+
+def _values(words: Sequence[str]) -> list[str]:
+    """The numbers of a run, in digits."""
+    digits = [word for word in words if word[0].isdigit()]
+    spelt = [word for word in words if not word[0].isdigit() and word != "and"]
+    if not spelt:
+        return [part for word in digits for part in _parts(word)]
+    if not digits and len(spelt) > 1 and all(_NUMBERS.get(word, 99) < 10 for word in spelt):
+        return ["".join(str(_NUMBERS[word]) for word in spelt)]  # "four four seven one"
+    total, current = 0.0, 0.0
+    for word in words:
+        if word in _SCALES:
+            scale = _SCALES[word]
+            current = max(current, 1) * scale
+            if scale > 100:
+                total, current = total + current, 0.0
+        elif word != "and":
+            value = float(_NUMBERS[word]) if word in _NUMBERS else float(_parts(word)[0])
+            # "nineteen eighty-four"
+            current = 100 * current + value if value >= 10 <= current < 100 else current + value
+    return [f"{total + current:.15g}"]
+
+
+def _parts(word: str) -> list[str]:
+    """A number in digits without separators; the parts of a time of day or a range."""
+    plain = re.sub(r",(?=\d{3}\b)", "", word)
+    return [part.lstrip("0") or "0" for part in re.split("[:,]", plain)]
+
+
+def _agreeing(text: str) -> frozenset[str]:
+    """All numbers with which a text agrees, however they are written there."""
+    tokens = [token.lower() for token in _TOKEN.findall(text)]
+    known = {str(_LOOSE[token]) for token in tokens if token in _LOOSE}
+    for start, end in _number_runs(tokens):
+        known |= _forms(tokens[start:end])
+    return frozenset(known)
+
+
+def _forms(run: Sequence[str]) -> frozenset[str]:
+    """The numbers that a run may mean: "twelve fifty" is 1250, 12.5, or 12 and 50."""
+    known = set(_values(run))
+    known |= {str(_NUMBERS[word]) for word in run if word in _NUMBERS}
+    parts = [part for word in run if word[0].isdigit() for part in _parts(word)]
+    known.update(["".join(parts), *parts])
+    for value in list(known):
+        whole, _, decimals = value.partition(".")
+        if decimals:
+            known |= {whole, f"{whole}{decimals:0<2}"}
+    return frozenset(known - {""})
+
+
+def _has_capital(token: str) -> bool:
+    return len(token) > 1 and token[0].isupper() and token.lower() not in lexical.STOP
+
+
+def _mentions(text: str, name: str) -> bool:
+    """Whether a text holds any part of a name, recognition errors allowed."""
+    parts = name.split()
+    return any(part in text or passages.match(part, text) >= passages.SURE for part in parts)
+
+
+def _share(words: frozenset[str], text: str) -> float:
+    """The share of base forms, weighted by rarity, that a text holds; 1 if there are none."""
+    total = sum(map(lexical.idf, sorted(words)))
+    shared = sum(map(lexical.idf, sorted(words & lexical.lemmas([text]))))
+    return shared / total if total else 1.0
+
+
+def _opposed(words: frozenset[str], one: str, other: str) -> str | None:
+    """A word that one text only asserts and the other only negates."""
+    (asserted, denied), (also_asserted, also_denied) = _signs(one), _signs(other)
+    opposed = (asserted - denied) & (also_denied - also_asserted)
+    opposed |= (denied - asserted) & (also_asserted - also_denied)
+    return min(opposed & words, default=None)
+
+
+def _signs(text: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The base forms that a text asserts, and those that it negates; questions do neither."""
+    asserted: set[str] = set()
+    denied: set[str] = set()
+    for sentence in _sentences(text):
+        if sentence.endswith("?") or _QUALIFIED.search(sentence):
+            continue
+        left = 0  # words within which a negation still waits for what it negates
+        tokens = [token.lower().replace("’", "'") for token in _TOKEN.findall(sentence)]
+        for place, token in enumerate(tokens):
+            follower = tokens[place + 1] if place + 1 < len(tokens) else ""
+            is_content = token[0].isalnum() and token not in lexical.STOP
+            if token in _NEGATIONS or token.endswith("n't"):
+                left = 4  # "not a very good idea"
+            elif token == "no" and follower.isalpha() and follower not in lexical.STOP:
+                left = 1  # before other words it is an interjection
+            elif is_content:
+                (denied if left else asserted).add(lexical.lemma(token))
+                left = 0
+            else:
+                left = max(0, left - 1)
+    return frozenset(asserted), frozenset(denied)

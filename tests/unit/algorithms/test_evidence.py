@@ -1,0 +1,108 @@
+"""Contradictions are found by rule, and only where two texts say the same thing differently."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from longtake.algorithms.evidence import contradicts, disagreements, names, numbers
+
+VAULT = "What is the code of the vault?"
+CAPTAIN = "Who is the captain of the ferry?"
+OPEN = "Is the bridge open?"
+
+
+@pytest.mark.parametrize(
+    ("answer", "cited", "question"),
+    [
+        ("The code is 8829.", "The code is 4471.", ""),
+        ("8829", "The code of the vault is 4471.", VAULT),
+        ("8829", "The code of the vault? It is 4471.", VAULT),
+        ("The code is 8829.", "Well, the code is four four seven one.", ""),
+        ("He has three dogs.", "He has 2 dogs.", ""),
+        ("The train leaves from platform 7.", "The train leaves from platform nine.", ""),
+        ("The captain is Hollis.", "The captain of the ferry is Brenner.", ""),
+        ("Hollis", "The captain of the ferry is Brenner.", CAPTAIN),
+        ("It sailed from Bergen.", "The ship sailed from Oslo.", ""),
+        ("They meet on Tuesday.", "They meet on Friday.", ""),
+        ("The bridge is open.", "The bridge is not open.", ""),
+        ("The bridge isn't open.", "The bridge is open.", ""),
+        ("Yes.", "The bridge is not open.", OPEN),
+        ("No.", "The bridge is open.", OPEN),
+    ],
+)
+def test_contradictions(answer, cited, question):
+    assert contradicts(answer, cited, question)
+
+
+@pytest.mark.parametrize(
+    ("answer", "cited", "question"),
+    [
+        # the cited text holds the value, however it is written
+        ("8829", "The code of the vault is 4471. No, it is 8829.", VAULT),
+        ("The code is 4471.", "The code is four four seven one.", ""),
+        ("There were 205 people.", "Two hundred and five people were there.", ""),
+        ("In 1984.", "It was nineteen eighty-four when they began.", "When did they begin?"),
+        ("It costs 12.5 euros.", "It costs twelve fifty euros.", ""),
+        ("It costs $1,000.", "It costs a thousand dollars.", ""),
+        ("About 4.5 million came.", "4,500,000 came.", ""),
+        ("He meets her at 10:30.", "He meets her at half past ten.", ""),
+        ("On the second of May.", "It opened on May 2.", "When did it open?"),
+        ("Hollis", "The captain of the ferry is Jim Hollis.", CAPTAIN),
+        ("Jim Hollis is the captain.", "The captain is Hollis.", ""),
+        ("The captain is Brenner.", "The captain is Brener.", ""),  # a misreading
+        # it says something else
+        ("Anna has 3 dogs.", "Ben has 2 dogs.", ""),
+        ("In 1984 he had 3 dogs.", "He had 3 dogs and 2 cats.", ""),
+        ("It costs 25 euros.", "They sell 100 chairs.", ""),
+        ("A red lantern.", "In Bergen he lights a lantern.", "What does he light?"),
+        # three events may be seen at moments that show one each
+        ("three plates", "He picks 2 plates.", "How many plates are there?"),
+        ("8829", "The code of the vault is 4471.", "Which number is NOT the code of the vault?"),
+        # a negation that asserts, an interjection, a question
+        ("It opens on Monday.", "It does not open until Monday.", ""),
+        ("The bridge is closed.", "No, the bridge is closed.", ""),
+        ("No, the bridge is closed.", "The bridge is closed.", ""),
+        ("The bridge is open.", "Isn't the bridge open? The bridge is open.", ""),
+        ("Yes.", "The bridge is open.", OPEN),
+        ("No.", "The bridge is not open.", OPEN),
+        ("", "", ""),
+    ],
+)
+def test_what_is_no_contradiction(answer, cited, question):
+    assert contradicts(answer, cited, question) is None
+
+
+@given(st.text(max_size=80), st.text(max_size=40))
+def test_no_text_contradicts_itself(text, question):
+    assert disagreements(question, [text, text]) == []
+    if text.strip(" .,!").lower() not in ("yes", "no"):
+        assert contradicts(text, text, question) is None
+
+
+@given(st.integers(0, 99_999), st.integers(0, 99_999))
+def test_another_number_is_a_contradiction_and_the_same_is_not(one, other):
+    reason = contradicts(f"The code is {one}.", f"The code of the vault is {other}.")
+    assert (reason is None) == (one == other)
+
+
+def test_lines_disagree_only_about_what_is_asked():
+    lines = [
+        "I checked: the code of the vault is 7311.",
+        "The price of the lantern is 20.",
+        "No, wait. The code of the vault is 7890.",
+        "The code of the vault? It is 7311.",
+    ]
+    assert disagreements(VAULT, lines) == [(0, 2), (2, 3)]
+    assert disagreements("What is the price of the lantern?", lines) == []
+    assert disagreements(CAPTAIN, ["The captain of the ferry is Brenner."] * 2) == []
+    bridge = ["The bridge is open.", "The bridge is not open.", "Isn't the bridge open?"]
+    assert disagreements(OPEN, bridge) == [(0, 1)]
+
+
+def test_values_have_a_place():
+    assert [each[:3] for each in numbers("The code is now 4471.")] == [("4471", "is", "")]
+    assert [each[:3] for each in numbers("two dogs, one cat")] == [("2", "", "dog")]
+    assert [each[:3] for each in names("We sailed from New York.")] == [("New York", "from", "")]
+    assert names("THE END OF THE FILM") == names("A Tale of Two Cities and Towns") == []
