@@ -26,7 +26,7 @@ from longtake._util.timecode import CLOCK, clock, parse_time
 from longtake.agents.answer import guess, in_words, option
 from longtake.agents.run import Run
 from longtake.algorithms import lexical, passages
-from longtake.algorithms.evidence import contradicts
+from longtake.algorithms.evidence import contradicts, disagreements
 from longtake.algorithms.passages import SURE
 from longtake.algorithms.scope import scope
 from longtake.errors import BudgetSpent, ModelError
@@ -221,17 +221,61 @@ def stating(proposal: Proposal, candidates: Sequence[Candidate]) -> list[int]:
 
 
 def by_rule(marks: Marks, proposal: Proposal, candidates: Sequence[Candidate]) -> Marks:
-    """The marks, except that lines which contradict the answer by rule do not support it."""
-    kept, against = [], []
-    for number in marks.supports:
-        text = candidates[number - 1].evidence.text if 1 <= number <= len(candidates) else ""
-        reason = contradicts(proposal.answer, text, proposal.question)
-        if reason is None:
-            kept.append(number)
-        else:
-            note("support_rejected", line=text, why=reason)
+    """The marks, except where numbers, names or negations decide.
+
+    A line that contradicts the answer does not support it. If there is one, other lines support the
+    answer only if they hold it: a model also marks lines that merely tell it what to answer.
+    """
+    against = []
+    for number, candidate in enumerate(candidates, start=1):
+        text = candidate.evidence.text
+        reason = contradicts(proposal.answer, text, proposal.question) if text else None
+        if reason is not None:
+            note("contradicted_by_rule", line=text, why=reason)
             against.append(number)
-    return Marks(supports=kept, contradicts=[*marks.contradicts, *against])
+    if not against:
+        return marks
+    stated = []
+    for number, candidate in enumerate(candidates, start=1):
+        holds = passages.match(proposal.answer, candidate.evidence.text) >= SURE
+        if number not in against and (holds or candidate.frame is not None):
+            stated.append(number)
+    kept = [number for number in marks.supports if number in stated]
+    # where the film says both, the model decides which of them counts
+    rejected = [number for number in against if number in marks.supports or not stated]
+    return Marks(supports=kept, contradicts=[*marks.contradicts, *rejected])
+
+
+def mention_disagreement(answer: Answer, footage: Footage, question: Question) -> Answer:
+    """The answer, and where a line disagrees with one that it cites, both lines.
+
+    Which of the two is right, the film does not tell, so half of the confidence is left.
+    """
+    if answer.status not in GIVEN or not answer.evidence:
+        return answer
+    speech, onscreen = footage.known_lines()
+    lines = [Evidence(line.segment, "speech", line.text) for line in speech]
+    lines += [Evidence(line.segment, "onscreen", line.text) for line in onscreen]
+    for places in disagreements(question.text, [line.text for line in lines]):
+        pair = sorted((lines[place] for place in places), key=lambda line: line.segment)
+        new = [line for line in pair if not _is_cited(line, answer)]
+        if len(new) == len(pair):
+            continue  # the answer is about something else
+        note("lines_disagree", lines=[line.text for line in pair])
+        one, other = (f'"{line.text}" ({clock(line.segment.start)})' for line in pair)
+        both = f"The film says both {one} and {other}."
+        confidence = None if answer.confidence is None else answer.confidence / 2
+        answer = replace(answer, evidence=(*answer.evidence, *new), confidence=confidence)
+        if question.options:
+            return replace(answer, reason=f"{answer.reason} {both}".strip())
+        return replace(answer, text=f"{answer.text} {both}".strip())
+    return answer
+
+
+def _is_cited(line: Evidence, answer: Answer) -> bool:
+    """Whether an answer cites a line, by itself or as a part of what it cites."""
+    cited = [each for each in answer.evidence if each.segment.overlap(line.segment) > 0]
+    return any(line.text in each.text for each in cited)
 
 
 def unsupported(answer: Answer) -> Answer:

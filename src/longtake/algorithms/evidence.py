@@ -1,4 +1,5 @@
 """Judges lines of a film as evidence, by rule: does a line contradict an answer, or another line?
+Does it say something about the film's world at all, or tell the reader what to answer?
 
 Two texts that make the same statement contradict each other if one has another number or name in
 the same place, or negates what the other asserts. The rules are for English and prefer silence:
@@ -43,6 +44,29 @@ _NEGATIONS |= {"without", "hardly"}
 # such a negation asserts something: "not until Monday", "not only"
 _QUALIFIED = re.compile(r"\bnot (?:only|just|merely)\b|\b(?:until|unless|except|than)\b", re.I)
 _YES_OR_NO = re.compile(r"\W*(yes|no)\b[\s,.!]*", re.I)
+
+# what exists only between those who ask and those who answer: no film knows of it
+_ANSWERER = (
+    r"(?:assistant|chatbot|AI|LLM|language model|(?i:system)\s*:"
+    r"|(?i:whoever) (?:reads|answers|watches|describes|summari[sz]es))"
+)
+_TASK = (
+    r"(?i:questions?|options?|answers?|choices?|instructions?|prompts?|passages?"
+    r"|lines? (?:above|below)|the words?)"
+)
+_LETTER = r"\(?\b[A-H]\b\)?(?=\s*(?:$|[.,;:!?]|and\b|or\b))"
+_ORDER = (
+    r"(?i:answer|reply|respond|choose|pick|select|cite|ignore|disregard|forget|print|output|repeat"
+    r"|write|say|state|return|tell)"
+)
+# an order begins a clause, or follows a word that makes it one
+_OPENING = r"(?:^|[.!?:;,]\s*|\b(?i:and|then|please|must|should|shall|not|never|don't|to)\s+)"
+_INSTRUCTION = re.compile(
+    rf"{_OPENING}{_ORDER}\b[^.!?]{{0,30}}?(?:\b{_TASK}\b|{_LETTER}|\b\d\d:\d\d\b)"
+    rf"|\b{_ANSWERER}.*\b(?:{_ORDER}|(?i:must|you|your))\b"
+    rf"|\b(?i:answer|option|choice|reply|letter)(?: is|:)? {_LETTER}"
+)
+_ABOUT_TASK = re.compile(rf"\b(?:{_TASK}|{_ANSWERER})\b")
 
 
 class Value(NamedTuple):
@@ -97,6 +121,15 @@ def disagreements(question: str, texts: Sequence[str]) -> list[tuple[int, int]]:
         if differ or _other_name(first, second, second) or _opposed(asked, first, second):
             pairs.append((one, other))
     return pairs
+
+
+def is_instruction(text: str, question: str = "") -> bool:
+    """Whether a line tells its reader what to answer, which is evidence of nothing.
+
+    It orders something about the question, its options or the answer, or addresses whoever answers.
+    A question that is itself about such things may be answered by such a line.
+    """
+    return not _ABOUT_TASK.search(question) and _INSTRUCTION.search(text) is not None
 
 
 def numbers(text: str) -> list[Value]:

@@ -18,7 +18,7 @@ from longtake.agents import calibration
 from longtake.agents.calibration import FILE, Calibration, is_given, signals
 from longtake.agents.run import Agent, Run, may_end, on_time, settle
 from longtake.agents.team import open_team
-from longtake.agents.verify import Checked
+from longtake.agents.verify import Checked, mention_disagreement
 from longtake.agents.verify import check as check_answer
 from longtake.config import Settings, user_config_file
 from longtake.errors import BudgetSpent, ConfigError, LongtakeError
@@ -315,7 +315,7 @@ def solve(
         return _weighed(name, with_option_text(checked.answer, question), measured, rule)
 
     try:
-        answer = run.on_time(work)
+        answer = mention_disagreement(run.on_time(work), footage, question)
     except (BudgetSpent, Cancelled) as ended:
         answer = with_option_text(_ended_early(ended, run), question)
     # a trace shows how the run ended, even if it failed

@@ -18,6 +18,7 @@ from longtake.agents.verify import (
     by_overlap,
     close_pictures,
     gather,
+    mention_disagreement,
     ranked_lines,
     stating,
     verify,
@@ -26,7 +27,7 @@ from longtake.config import BudgetSettings
 from longtake.errors import ModelError
 from longtake.llm.backends.scripted import ScriptedChat
 from longtake.llm.chat import Reply
-from longtake.types import Answer, Evidence, Question, Segment, Usage
+from longtake.types import Answer, Evidence, Line, Question, Segment, Usage
 
 QUESTION = Question("Which animal comes last?", ("the cat", "the dog"))
 CAT = Evidence(Segment(5, 5), "caption", "a cat at 5")
@@ -221,3 +222,42 @@ def test_a_line_with_another_number_contradicts_whatever_the_model_marks():
     checked = verify(answer, footage, question, Run({"llm": ScriptedChat(reply)}))
     assert checked.choice == "B"
     assert {"4471" in each.text for each in checked.evidence} == {True}
+
+
+CODES = (
+    Line(Segment(10, 12), "The code of the vault is 4471."),
+    Line(Segment(50, 52), "The soup needs salt."),
+    Line(Segment(160, 162), "No, wait. The code of the vault is 8829."),
+)
+"""A film that says two different things about one code."""
+
+
+@pytest.mark.parametrize("options", [(), ("4471", "8829")])
+@pytest.mark.parametrize("place", [0, 2])
+def test_lines_that_disagree_are_both_told_and_cited(options, place):
+    question = Question("What is the code of the vault?", options)
+    line = CODES[place]
+    cited = Evidence(line.segment, "speech", line.text)
+    answer = Answer("A" if options else None, "It is so.", "", 0.8, (cited,))
+    told = mention_disagreement(answer, TestFootage(240, lines=CODES), question)
+    both = (
+        'The film says both "The code of the vault is 4471." (00:00:10)'
+        ' and "No, wait. The code of the vault is 8829." (00:02:40).'
+    )
+    assert both in (told.reason if options else told.text)
+    assert {each.segment.start for each in told.evidence} == {10, 160}
+    assert told.confidence == 0.4
+    assert told.choice == answer.choice
+
+
+def test_an_answer_about_something_else_mentions_no_disagreement():
+    soup = Evidence(Segment(50, 52), "speech", "The soup needs salt.")
+    answer = Answer(None, "Salt.", "", 0.8, (soup,))
+    asked = Question("What does the soup need?")
+    assert mention_disagreement(answer, TestFootage(240, lines=CODES), asked) == answer
+    assert (
+        mention_disagreement(
+            answer, TestFootage(240, lines=CODES), Question("What is the code of the vault?")
+        )
+        == answer
+    )

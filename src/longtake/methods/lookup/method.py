@@ -4,7 +4,8 @@
 
     1  stretch ← the part of the film that the question names, else all of it
     2  queries ← the question, its options, and a few rephrasings
-    3  passages ← everything said, shown and described in the stretch
+    3  passages ← everything said, shown and described in the stretch, except lines that tell their
+       reader what to answer
     4  rank the passages by meaning and by the words that they share with a query
     5  nothing bears on the question, or holds the kind of thing that it asks for: say so
        (an abstention), without asking a model
@@ -38,6 +39,7 @@ from longtake.agents.answer import Choice, length, option
 from longtake.agents.run import Run
 from longtake.algorithms import lexical
 from longtake.algorithms import passages as ranking
+from longtake.algorithms.evidence import is_instruction
 from longtake.algorithms.passages import squeeze
 from longtake.algorithms.question_kinds import CERTAIN, AnswerType, answer_type, holds
 from longtake.algorithms.scope import scope
@@ -134,6 +136,7 @@ class Lookup:
         with step("search"):
             queries = [question.text, *question.options, *self.rephrase(question, run)]  # 2
             passages = read(footage, stretch)  # 3
+            passages = [each for each in passages if not is_instruction(each.text, question.text)]
             found = self.search(footage, question, queries, passages)  # 4
         note("looked_up", lines=len(passages), passages=len(found), stretch=_told(stretch))
         if not found or not may_tell(question, [passage.text for passage in found]):  # 5
