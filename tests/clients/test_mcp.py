@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import base64
 import io
+import json
 import os
 import re
+import subprocess
 import sys
+import threading
 from dataclasses import replace
 from fractions import Fraction
 
@@ -196,3 +199,28 @@ def test_over_stdio(films):
     told = asyncio.run(session())
     assert told == sorted(told)
     assert told
+
+
+@pytest.mark.usefixtures("prepared_models")
+def test_half_of_a_surrogate_pair_over_stdio_is_answered(films):
+    line = [sys.executable, "-m", "longtake", "mcp", "--films", str(films), "--model", "lab"]
+    environment = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}}
+    hello["clientInfo"] = {"name": "test", "version": "1"}
+    call = {"name": "overview", "arguments": {"film": "\ud800"}}
+    messages = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call},
+    ]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(line, env=environment, text=True, **pipes) as process:
+        process.stdin.writelines(f"{json.dumps(message)}\n" for message in messages)
+        process.stdin.flush()
+        # a request that is dropped is never answered: then the line is empty
+        patience = threading.Timer(60, process.kill)
+        patience.start()
+        lines = [process.stdout.readline() for _ in range(2)]
+        patience.cancel()
+        process.stdin.close()
+    assert "no film of this server" in lines[1]

@@ -26,7 +26,7 @@ from longtake._util.timecode import CLOCK, clock, parse_time
 from longtake.agents.answer import guess, in_words, option
 from longtake.agents.run import Run
 from longtake.algorithms import lexical, passages
-from longtake.algorithms.evidence import contradicts, disagreements
+from longtake.algorithms.evidence import contradicts, disagreements, is_instruction
 from longtake.algorithms.passages import SURE
 from longtake.algorithms.scope import scope
 from longtake.errors import BudgetSpent, ModelError
@@ -256,6 +256,7 @@ def mention_disagreement(answer: Answer, footage: Footage, question: Question) -
     speech, onscreen = footage.known_lines()
     lines = [Evidence(line.segment, "speech", line.text) for line in speech]
     lines += [Evidence(line.segment, "onscreen", line.text) for line in onscreen]
+    lines = [line for line in lines if not is_instruction(line.text, question.text)]
     for places in disagreements(question.text, [line.text for line in lines]):
         pair = sorted((lines[place] for place in places), key=lambda line: line.segment)
         new = [line for line in pair if not _is_cited(line, answer)]

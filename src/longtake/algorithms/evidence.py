@@ -14,7 +14,7 @@ from itertools import combinations, pairwise
 from typing import NamedTuple
 
 from longtake.algorithms import lexical, passages
-from longtake.algorithms.question_kinds import COUNTING, answer_type, negated
+from longtake.algorithms.question_kinds import answer_type, negated
 
 SAME = 0.6
 """Share of a statement's words, weighted by rarity, that a text must hold to make it too."""
@@ -43,6 +43,8 @@ _NEGATIONS = frozenset(["not", "never", "nobody", "nothing", "none", "neither", 
 _NEGATIONS |= {"without", "hardly"}
 # such a negation asserts something: "not until Monday", "not only"
 _QUALIFIED = re.compile(r"\bnot (?:only|just|merely)\b|\b(?:until|unless|except|than)\b", re.I)
+# "the number of the platform" is a name, "the number of people" a count
+_COUNTED = re.compile(r"\b(?:how (?:many|often)|number of (?!the\b)|count)\b", re.I)
 _YES_OR_NO = re.compile(r"\W*(yes|no)\b[\s,.!]*", re.I)
 
 # what exists only between those who ask and those who answer: no film knows of it
@@ -96,7 +98,7 @@ def contradicts(answer: str, cited: str, question: str = "") -> str | None:
     about = frozenset(
         word for word in lexical.lemmas([claim]) - stated if not _is_number(word)
     ) or lexical.lemmas([question])
-    counted, named = COUNTING.search(question), answer_type(question) == "name"
+    counted, named = _COUNTED.search(question), answer_type(question) == "name"
     for part in _close_sentences(cited):
         if _share(about, part) >= SAME:
             pair = None if counted else _other_number(claim, part, cited)
@@ -113,7 +115,7 @@ def disagreements(question: str, texts: Sequence[str]) -> list[tuple[int, int]]:
     """
     asked = lexical.lemmas([question])
     about = [place for place, text in enumerate(texts) if asked and _share(asked, text) >= ASKED]
-    counted = COUNTING.search(question) is not None
+    counted = _COUNTED.search(question) is not None
     pairs = []
     for one, other in combinations(about, 2):
         first, second = texts[one], texts[other]

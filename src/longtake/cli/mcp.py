@@ -51,7 +51,7 @@ def mcp(
     if as_json:
         raise ConfigError("--json: this command speaks its own protocol")
     try:
-        from longtake.server.mcp import build_mcp
+        from longtake.server.mcp import build_mcp, run_on_stdio
         from longtake.server.security import AccessKeys
         from longtake.server.state import open_state, owned_folder
     except ImportError as error:
@@ -66,4 +66,4 @@ def mcp(
             settings=settings, films=folders, models=models, max_spend=max_spend, folder=data
         )
         state = open_state(options, AccessKeys(secrets.token_hex(16), 0))
-        build_mcp(state).run("stdio")
+        run_on_stdio(build_mcp(state))

@@ -10,10 +10,13 @@ import asyncio
 import io
 import json
 import math
+import os
+import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, BinaryIO, TypeVar
 
 from mcp.server.apps import Apps
 from mcp.server.mcpserver import Context, Image, MCPServer
@@ -358,6 +361,31 @@ def build_mcp(state: ServerState) -> MCPServer:
     _add_asking(server, state)
     add_resources(server, state)
     return server
+
+
+def run_on_stdio(server: MCPServer) -> None:
+    """Talk to the host on standard input and output until the input ends."""
+    wire = os.fdopen(os.dup(0), "rb")
+    received, forwarded = os.pipe()
+    os.dup2(received, 0)
+    os.close(received)
+    threading.Thread(target=_forward, args=(wire, forwarded), daemon=True).start()
+    server.run("stdio")
+
+
+def _forward(wire: BinaryIO, target: int) -> None:
+    """Pass messages on with lone surrogates replaced: a request with one would never be answered.
+
+    JSON allows them, the protocol's reader drops them.
+    """
+    with os.fdopen(target, "wb") as forwarded, suppress(BrokenPipeError):
+        for line in wire:
+            if b"\\ud" in line.lower():
+                with suppress(ValueError, RecursionError):
+                    text = json.dumps(json.loads(line), ensure_ascii=False)
+                    line = text.encode("utf-8", "replace") + b"\n"
+            forwarded.write(line)
+            forwarded.flush()
 
 
 def _add_looking(server: MCPServer, state: ServerState) -> None:

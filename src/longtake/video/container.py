@@ -11,6 +11,7 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -61,10 +62,11 @@ def _open(path: Path, limits: MediaSettings, hardware: HWAccel | None) -> InputC
     options = {
         "protocol_whitelist": "file",
         "format_whitelist": FORMATS,
-        "max_streams": str(limits.max_streams),
+        # one more than allowed: some demuxers leave out what is over the limit without an error
+        "max_streams": str(limits.max_streams + 1),
     }
     # unlike codec_context.options, these already apply while the streams are being probed
-    probing: Any = [{"max_pixels": str(limits.max_pixels)}] * limits.max_streams
+    probing: Any = [{"max_pixels": str(limits.max_pixels)}] * (limits.max_streams + 1)
     try:
         return av.open(
             name,
@@ -185,15 +187,25 @@ def _not_opened(
     if isinstance(error, av.error.ArgumentError | av.error.PermissionError):
         detail = "is not in a supported video format (playlists and scripts are rejected)"
         return MediaError(path, "not_a_video", detail)
-    # and exceeding its limit on streams like this
     if isinstance(error, av.error.MemoryError):
-        return _too_many_streams(path, None, limits)
+        return _out_of_memory(path, limits)
     with path.open("rb") as file:
         head = file.read(12)
     if head[4:8] == b"ftyp":  # an MP4 that was recognised but has no index
         detail = f"is truncated: {size:,} bytes without the index at the end of an MP4 (moov)"
         return MediaError(path, "truncated", detail)
     return MediaError(path, "not_a_video", "is not a video file that FFmpeg can read")
+
+
+def _out_of_memory(path: Path, limits: MediaSettings) -> MediaError:
+    """FFmpeg reports too many streams like this, and an index that claims too many frames."""
+    try:
+        # its own limit
+        with _open(path, replace(limits, max_streams=1000), None) as container:
+            return _too_many_streams(path, len(container.streams), limits)
+    except av.error.FFmpegError:
+        detail = "claims to hold more than fits into memory: it is damaged, or made to be"
+        return MediaError(path, "too_large", detail)
 
 
 def _too_many_streams(path: Path, count: int | None, limits: MediaSettings) -> MediaError:

@@ -19,6 +19,7 @@ OPEN = "Is the bridge open?"
         ("The code is 8829.", "The code is 4471.", ""),
         ("8829", "The code of the vault is 4471.", VAULT),
         ("8829", "The code of the vault? It is 4471.", VAULT),
+        ("7", "The number of the platform is 9.", "What is the number of the platform?"),
         ("The code is 8829.", "Well, the code is four four seven one.", ""),
         ("He has three dogs.", "He has 2 dogs.", ""),
         ("The train leaves from platform 7.", "The train leaves from platform nine.", ""),
@@ -59,6 +60,7 @@ def test_contradictions(answer, cited, question):
         ("A red lantern.", "In Bergen he lights a lantern.", "What does he light?"),
         # three events may be seen at moments that show one each
         ("three plates", "He picks 2 plates.", "How many plates are there?"),
+        ("3", "The number of plates is 2.", "What is the number of plates?"),
         ("8829", "The code of the vault is 4471.", "Which number is NOT the code of the vault?"),
         # a negation that asserts, an interjection, a question
         ("It opens on Monday.", "It does not open until Monday.", ""),
